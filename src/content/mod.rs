@@ -1,0 +1,282 @@
+//! Content handles: what a file holds, without holding it.
+//!
+//! A [`Content`] is a cheap-to-clone rope: ranges of input files, heap buffers, runs of zeros and
+//! ranges of decoded streams. A transformed library is its own file with a few patched ranges and
+//! one removed. Content is read by positioned reads in windows; nothing returns a whole file as a
+//! slice, so a file that shrinks under the run is an error with its name, never a crash.
+
+mod decoded;
+mod file;
+mod reader;
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use decoded::{Pinned, StreamSource};
+pub use file::{InputFile, Inputs};
+pub use reader::{ContentReader, WINDOW};
+
+use crate::error::{Error, Place, Result};
+use decoded::Decoded;
+
+/// A range of bytes that can be read at any position.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    pieces: Arc<[Piece]>,
+    len: u64,
+}
+
+/// A run of bytes from one source; `at` is its position within the content.
+#[derive(Clone, Debug)]
+struct Piece {
+    at: u64,
+    len: u64,
+    source: Source,
+    /// Position of the first byte within the source.
+    offset: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    File(Arc<InputFile>),
+    Bytes(Arc<Vec<u8>>),
+    Decoded(Arc<Decoded>),
+    Zeros,
+}
+
+impl Content {
+    /// The whole of the file at `path`, as it is now: a later change of its size, time or
+    /// identity is an error when it is read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Ok(Self::of_file(Arc::new(InputFile::open(path.as_ref())?)))
+    }
+
+    /// The whole of an input file.
+    pub fn of_file(file: Arc<InputFile>) -> Self {
+        let len = file.len();
+        Self::of_source(Source::File(file), 0, len)
+    }
+
+    /// A buffer on the heap.
+    pub fn of_bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes = bytes.into();
+        let len = bytes.len() as u64;
+        Self::of_source(Source::Bytes(Arc::new(bytes)), 0, len)
+    }
+
+    /// `len` zero bytes.
+    pub fn zeros(len: u64) -> Self {
+        Self::of_source(Source::Zeros, 0, len)
+    }
+
+    /// The output of a decoder; see [`StreamSource`] for what is held in memory and when.
+    pub fn decoded(stream: Arc<dyn StreamSource>) -> Self {
+        let len = stream.len();
+        Self::of_source(Source::Decoded(Arc::new(Decoded::new(stream))), 0, len)
+    }
+
+    fn of_source(source: Source, offset: u64, len: u64) -> Self {
+        if len == 0 {
+            return Self::default();
+        }
+        Self {
+            pieces: Arc::new([Piece {
+                at: 0,
+                len,
+                source,
+                offset,
+            }]),
+            len,
+        }
+    }
+
+    /// Pieces one after the other.
+    pub fn concat<'a>(parts: impl IntoIterator<Item = &'a Content>) -> Self {
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        for piece in parts.into_iter().flat_map(|part| part.pieces.iter()) {
+            pieces.push(Piece {
+                at,
+                ..piece.clone()
+            });
+            at += piece.len;
+        }
+        Self {
+            pieces: pieces.into(),
+            len: at,
+        }
+    }
+
+    /// The bytes of `range`, which must lie inside.
+    pub fn slice(&self, range: Range<u64>) -> Result<Self> {
+        if range.start > range.end || range.end > self.len {
+            let Range { start, end } = range;
+            let message = format!(
+                "range {start:#x}..{end:#x} lies outside of {:#x} bytes",
+                self.len
+            );
+            return Err(Error::truncated(message).at(&self.place(start.min(self.len))));
+        }
+        let mut pieces = Vec::new();
+        for piece in self.pieces_from(range.start) {
+            if piece.at >= range.end {
+                break;
+            }
+            let start = range.start.max(piece.at);
+            let end = range.end.min(piece.at + piece.len);
+            if start < end {
+                let offset = piece.offset + (start - piece.at);
+                let at = start - range.start;
+                pieces.push(Piece {
+                    at,
+                    len: end - start,
+                    source: piece.source.clone(),
+                    offset,
+                });
+            }
+        }
+        Ok(Self {
+            pieces: pieces.into(),
+            len: range.end - range.start,
+        })
+    }
+
+    /// The same bytes with `patch` in place of those that start at `offset`.
+    pub fn patched(&self, offset: u64, patch: impl Into<Vec<u8>>) -> Result<Self> {
+        let patch = Self::of_bytes(patch);
+        let end = offset.saturating_add(patch.len);
+        Ok(Self::concat([
+            &self.slice(0..offset)?,
+            &patch,
+            &self.slice(end..self.len)?,
+        ]))
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Fills `buffer` from `offset` on.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let wanted = buffer.len() as u64;
+        if offset.checked_add(wanted).is_none_or(|end| end > self.len) {
+            let left = self.len.saturating_sub(offset);
+            let message = format!("{wanted} bytes wanted, {left} left");
+            return Err(Error::truncated(message).at(&self.place(offset.min(self.len))));
+        }
+        let mut done = 0;
+        for piece in self.pieces_from(offset) {
+            if done == buffer.len() {
+                break;
+            }
+            let skip = offset + done as u64 - piece.at;
+            let len = usize::try_from(piece.len - skip)
+                .unwrap_or(usize::MAX)
+                .min(buffer.len() - done);
+            piece.read(skip, &mut buffer[done..done + len])?;
+            done += len;
+        }
+        Ok(())
+    }
+
+    /// `len` bytes from `offset` on, as an array.
+    pub fn read_array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
+        let mut buffer = [0; N];
+        self.read_at(offset, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// A buffer with the bytes of `range`, refused with the name `what` if longer than `limit`.
+    pub fn read_vec(&self, range: Range<u64>, limit: u64, what: &str) -> Result<Vec<u8>> {
+        let part = self.slice(range)?;
+        if part.len > limit {
+            let message = format!(
+                "{what} of {} bytes exceeds the limit of {limit} bytes",
+                part.len
+            );
+            return Err(Error::new(crate::error::Kind::Limit, message).at(&part.place(0)));
+        }
+        let len = usize::try_from(part.len).map_err(|_| Error::bug("limit above usize"))?;
+        let mut buffer = vec![0; len];
+        part.read_at(0, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// A reader from the first byte to the last, in windows of [`WINDOW`] bytes.
+    pub fn reader(&self) -> ContentReader {
+        ContentReader::new(self.clone())
+    }
+
+    /// Where in the outermost file the byte at `offset` lies, for messages.
+    pub fn place(&self, offset: u64) -> Place {
+        let last = self.pieces.last();
+        match self.pieces_from(offset).first().or(last) {
+            Some(piece) => piece.place(offset.saturating_sub(piece.at)),
+            None => Place::default(),
+        }
+    }
+
+    /// Keeps what positioned reads would have to do again (open files, decoded streams of
+    /// moderate size) until the guard is dropped.
+    pub fn pin(&self) -> Result<Pinned> {
+        let mut pinned = Pinned::default();
+        for piece in self.pieces.iter() {
+            match &piece.source {
+                Source::File(file) => pinned.keep_file(file.handle()?),
+                Source::Decoded(decoded) => pinned.keep_bytes(decoded.hold()?),
+                Source::Bytes(_) | Source::Zeros => {}
+            }
+        }
+        Ok(pinned)
+    }
+
+    /// The pieces from the one that holds `offset` on.
+    fn pieces_from(&self, offset: u64) -> &[Piece] {
+        let first = self
+            .pieces
+            .partition_point(|piece| piece.at + piece.len <= offset);
+        &self.pieces[first..]
+    }
+}
+
+impl Piece {
+    fn read(&self, skip: u64, buffer: &mut [u8]) -> Result<()> {
+        let offset = self.offset + skip;
+        match &self.source {
+            Source::File(file) => file.read_at(offset, buffer),
+            Source::Decoded(decoded) => decoded.read_at(offset, buffer),
+            Source::Zeros => {
+                buffer.fill(0);
+                Ok(())
+            }
+            Source::Bytes(bytes) => {
+                let start = usize::try_from(offset).map_err(|_| Error::bug("heap offset"))?;
+                buffer.copy_from_slice(&bytes[start..start + buffer.len()]);
+                Ok(())
+            }
+        }
+    }
+
+    fn place(&self, skip: u64) -> Place {
+        let offset = self.offset + skip;
+        match &self.source {
+            Source::File(file) => Place {
+                file: Some(file.path().to_path_buf()),
+                structure: None,
+                offset: Some(offset),
+            },
+            Source::Decoded(decoded) => decoded.place(),
+            Source::Bytes(_) | Source::Zeros => Place::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

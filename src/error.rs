@@ -1,0 +1,301 @@
+//! The one error type of the library.
+//!
+//! An error says *what* was being done (context frames), *where* it went wrong (file, structure,
+//! offset in the outermost file), *why* (message and cause), and *what to do* (hint). Faults of a
+//! stage are gathered into one error with [`Error::gather`], so that a run reports all of them.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Result of every fallible operation of the library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What sort of fault an [`Error`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The command line or a combination of options makes no sense.
+    Usage,
+    /// A packaging configuration is wrong.
+    Config,
+    /// The operating system refused a read or write.
+    Io,
+    /// An input file changed while it was being used.
+    Changed,
+    /// Bytes do not follow their format.
+    Malformed,
+    /// Bytes end before the structure they announce.
+    Truncated,
+    /// Well-formed input that rockpack does not handle.
+    Unsupported,
+    /// Two inputs contradict each other.
+    Conflict,
+    /// A named ceiling of a format or of rockpack is exceeded.
+    Limit,
+    /// A check of finished output failed.
+    Verify,
+    /// An invariant of rockpack itself does not hold.
+    Bug,
+}
+
+/// Where in the input a fault lies.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The outermost file.
+    pub file: Option<PathBuf>,
+    /// The structure being read or written, in the format's own terms.
+    pub structure: Option<String>,
+    /// Byte offset in the outermost file.
+    pub offset: Option<u64>,
+}
+
+/// An error with its place, its reason, its context and a hint.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.rendered())]
+pub struct Error {
+    inner: Box<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    message: String,
+    place: Place,
+    hint: Option<String>,
+    context: Vec<String>,
+    cause: Option<String>,
+    others: Vec<Error>,
+}
+
+impl Error {
+    /// A new error of `kind` that says why in `message`.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let inner = Inner {
+            kind,
+            message: message.into(),
+            place: Place::default(),
+            hint: None,
+            context: Vec::new(),
+            cause: None,
+            others: Vec::new(),
+        };
+        Self {
+            inner: Box::new(inner),
+        }
+    }
+
+    /// Bytes that do not follow their format.
+    pub fn malformed(message: impl Into<String>) -> Self {
+        Self::new(Kind::Malformed, message)
+    }
+
+    /// Bytes that end too early.
+    pub fn truncated(message: impl Into<String>) -> Self {
+        Self::new(Kind::Truncated, message)
+    }
+
+    /// Input that is refused because rockpack does not handle it.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unsupported, message)
+    }
+
+    /// A broken invariant of rockpack itself.
+    pub fn bug(message: impl Into<String>) -> Self {
+        Self::new(Kind::Bug, message)
+            .hint("this is a bug in rockpack; please report it with the command and its input")
+    }
+
+    /// A failed system call on `file`.
+    pub fn io(file: impl AsRef<Path>, action: &str, source: io::Error) -> Self {
+        match Self::from_io(source) {
+            Ok(carried) => carried,
+            Err(source) => {
+                Self::new(Kind::Io, format!("cannot {action}: {source}")).file(file.as_ref())
+            }
+        }
+    }
+
+    /// Takes back an error that travelled through [`io::Error`], or returns the I/O error itself.
+    pub fn from_io(source: io::Error) -> Result<Self, io::Error> {
+        if source.get_ref().is_some_and(|inner| inner.is::<Self>()) {
+            let inner = source
+                .into_inner()
+                .ok_or_else(|| io::Error::other("empty error"))?;
+            return inner
+                .downcast::<Self>()
+                .map(|error| *error)
+                .map_err(io::Error::other);
+        }
+        Err(source)
+    }
+
+    /// Names the outermost file, unless one is named already.
+    pub fn file(mut self, file: impl AsRef<Path>) -> Self {
+        self.inner
+            .place
+            .file
+            .get_or_insert_with(|| file.as_ref().to_path_buf());
+        self
+    }
+
+    /// Names the structure, unless one is named already.
+    pub fn structure(mut self, structure: impl Into<String>) -> Self {
+        self.inner
+            .place
+            .structure
+            .get_or_insert_with(|| structure.into());
+        self
+    }
+
+    /// Gives the byte offset in the outermost file, unless one is given already.
+    pub fn offset(mut self, offset: u64) -> Self {
+        self.inner.place.offset.get_or_insert(offset);
+        self
+    }
+
+    /// Fills what is missing of file and offset from `place`.
+    pub fn at(mut self, place: &Place) -> Self {
+        let own = &mut self.inner.place;
+        own.file = own.file.take().or_else(|| place.file.clone());
+        own.structure = own.structure.take().or_else(|| place.structure.clone());
+        own.offset = own.offset.or(place.offset);
+        self
+    }
+
+    /// Says what the user can do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.inner.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// Adds a frame that says what was being done.
+    pub fn context(mut self, doing: impl Into<String>) -> Self {
+        self.inner.context.push(doing.into());
+        self
+    }
+
+    /// Keeps the text of an underlying error.
+    pub fn cause(mut self, cause: impl fmt::Display) -> Self {
+        self.inner.cause.get_or_insert_with(|| cause.to_string());
+        self
+    }
+
+    /// One error out of all faults of a stage, or `None` where there are none.
+    pub fn gather(faults: Vec<Error>) -> Option<Self> {
+        let mut faults = faults.into_iter();
+        let mut first = faults.next()?;
+        first.inner.others.extend(faults);
+        Some(first)
+    }
+
+    /// What sort of fault this is.
+    pub fn kind(&self) -> Kind {
+        self.inner.kind
+    }
+
+    /// The reason alone, without place and context.
+    pub fn message(&self) -> &str {
+        &self.inner.message
+    }
+
+    /// Where it happened.
+    pub fn place(&self) -> &Place {
+        &self.inner.place
+    }
+
+    /// What to do about it.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.inner.hint.as_deref()
+    }
+
+    /// What was being done, innermost first.
+    pub fn frames(&self) -> &[String] {
+        &self.inner.context
+    }
+
+    /// The text of the underlying error.
+    pub fn cause_text(&self) -> Option<&str> {
+        self.inner.cause.as_deref()
+    }
+
+    /// The further faults gathered into this error.
+    pub fn others(&self) -> &[Error] {
+        &self.inner.others
+    }
+
+    fn rendered(&self) -> String {
+        let mut text = String::new();
+        let place = &self.inner.place;
+        if let Some(file) = &place.file {
+            text.push_str(&format!("{}: ", file.display()));
+        }
+        if let Some(structure) = &place.structure {
+            text.push_str(&format!("{structure}: "));
+        }
+        if let Some(offset) = place.offset {
+            text.push_str(&format!("at offset {offset:#x}: "));
+        }
+        text.push_str(&self.inner.message);
+        if let Some(cause) = &self.inner.cause {
+            text.push_str(&format!(": {cause}"));
+        }
+        text
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        io::Error::other(error)
+    }
+}
+
+/// Adds place and context to the error of a result.
+pub trait ResultExt<T> {
+    /// Adds a frame that says what was being done.
+    fn context(self, doing: impl FnOnce() -> String) -> Result<T>;
+    /// Names the outermost file.
+    fn file(self, file: impl AsRef<Path>) -> Result<T>;
+}
+
+impl<T> ResultExt<T> for Result<T> {
+    fn context(self, doing: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|error| error.context(doing()))
+    }
+
+    fn file(self, file: impl AsRef<Path>) -> Result<T> {
+        self.map_err(|error| error.file(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_is_filled_from_the_inside_out() {
+        let error = Error::truncated("ends after 3 bytes")
+            .structure("CCOB header")
+            .offset(7);
+        let error = error.file("a.so").file("outer.so").offset(99);
+        assert_eq!(
+            error.to_string(),
+            "a.so: CCOB header: at offset 0x7: ends after 3 bytes"
+        );
+    }
+
+    #[test]
+    fn an_error_survives_the_way_through_io() {
+        let through: io::Error = Error::malformed("bad").file("x").into();
+        let back = Error::io("y", "read", through);
+        assert_eq!(back.kind(), Kind::Malformed);
+        assert_eq!(back.place().file.as_deref(), Some(Path::new("x")));
+    }
+
+    #[test]
+    fn gathering_nothing_gives_no_error() {
+        assert!(Error::gather(Vec::new()).is_none());
+        let all = Error::gather(vec![Error::bug("a"), Error::bug("b")]).unwrap();
+        assert_eq!((all.message(), all.others().len()), ("a", 1));
+    }
+}

@@ -1,0 +1,2 @@
+//! Bytes ↔ types. Each module opens with its byte table and the source of that knowledge; none
+//! decides policy and none touches a path.

@@ -1,0 +1,3 @@
+//! The `rockpack` command.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! From components to packages: names, files, relations.
+
+pub mod package;

@@ -1,0 +1,219 @@
+//! Findings: stable codes, severities, and their collection.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::error::{Error, Kind};
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; never fails a run.
+    Note,
+    /// Probably a mistake in the input; fails a run under `--strict`.
+    Warning,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $id:literal $name:literal $severity:ident;)*) => {
+        /// The stable code of a finding. Codes are never reused or renumbered.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code { $($(#[$doc])* $variant,)* }
+
+        impl Code {
+            /// All codes, in order.
+            pub const ALL: &[Code] = &[$(Code::$variant,)*];
+
+            /// The number, e.g. `R012`.
+            pub fn id(self) -> &'static str {
+                match self { $(Code::$variant => $id,)* }
+            }
+
+            /// The name, e.g. `arch-not-grouped`.
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$variant => $name,)* }
+            }
+
+            /// How much it matters.
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$variant => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A manifest lists a stage prefix that the artifact does not have.
+    PrefixAbsent = "R001" "manifest-prefix-absent" Note;
+    /// The same path came from two prefixes with identical content and is packed once.
+    FileMerged = "R002" "identical-file-merged" Note;
+    /// No version was given.
+    VersionUnset = "R003" "version-unset" Warning;
+    /// A folder below a shard is no artifact.
+    NotAnArtifact = "R004" "not-an-artifact" Note;
+    /// A file of an artifact lies outside all listed prefixes.
+    OutsidePrefixes = "R005" "outside-prefixes" Warning;
+    /// The target of a bundle entry disagrees with the ELF header of its code object.
+    TargetMismatch = "R010" "target-mismatch" Warning;
+    /// Device code that is not for one GPU arch, such as SPIR-V.
+    ArchNeutralCode = "R011" "arch-neutral-code" Note;
+    /// Code objects of an arch that is in no group.
+    ArchNotGrouped = "R012" "arch-not-grouped" Warning;
+    /// A configured arch for which there is no code.
+    ArchMissing = "R013" "arch-missing" Warning;
+    /// A host file that the primary shard does not have.
+    HostFromOtherShard = "R014" "host-file-from-other-shard" Warning;
+    /// Host files of two shards differ.
+    HostFilesDiffer = "R015" "host-files-differ" Warning;
+    /// The same code object came from two shards and is packed once.
+    DuplicateCode = "R016" "duplicate-device-code" Note;
+    /// Wrappers of two shards share some kernels but not all.
+    WrapperOverlap = "R017" "wrapper-overlap" Warning;
+    /// A bundle that no wrapper points to.
+    BundleUnreferenced = "R018" "bundle-unreferenced" Warning;
+    /// The arch or target of a code object cannot be read from its content.
+    UnknownProcessor = "R019" "unknown-processor" Warning;
+    /// A kernel database file names one arch and holds another's code.
+    DatabaseArchMismatch = "R020" "database-arch-mismatch" Warning;
+    /// A kernel database file that serves all archs stays in the host package.
+    DatabaseShared = "R021" "database-shared" Note;
+    /// A kernel database file without the partner it needs.
+    DatabaseUnpaired = "R022" "database-unpaired" Warning;
+    /// A static archive, object or bitcode file keeps its device code.
+    FatDevelopmentFile = "R030" "fat-development-file" Note;
+    /// A binary was transformed already and is passed through.
+    AlreadyTransformed = "R031" "already-transformed" Note;
+    /// A host binary is stripped of its section table and cannot be searched for device code.
+    NoSectionTable = "R032" "no-section-table" Warning;
+    /// No relation to a kpack-capable HIP runtime is configured.
+    RuntimeUnset = "R050" "runtime-relation-unset" Note;
+    /// A group without any content gives no package.
+    GroupEmpty = "R051" "group-empty" Note;
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.id(), self.name())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// What it is.
+    pub code: Code,
+    /// What it is about: a path, an arch, a package.
+    pub subject: String,
+    /// What was found and what was done about it, as one sentence without a full stop.
+    pub message: String,
+    /// SHA-256 of the code objects it accounts for, in hex: those that are in no package.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub code_objects: Vec<String>,
+}
+
+impl Finding {
+    /// A finding about `subject`.
+    pub fn new(code: Code, subject: impl Into<String>, message: impl Into<String>) -> Self {
+        let (subject, message) = (subject.into(), message.into());
+        Self {
+            code,
+            subject,
+            message,
+            code_objects: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.code, self.subject, self.message)
+    }
+}
+
+/// The findings of a run, in the order of code and subject.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// Adds one.
+    pub fn add(&mut self, finding: Finding) {
+        self.0.push(finding);
+    }
+
+    /// Adds all of `other`.
+    pub fn extend(&mut self, other: Findings) {
+        self.0.extend(other.0);
+    }
+
+    /// Brings them into their final order and drops repetitions.
+    pub fn sort(&mut self) {
+        self.0.sort();
+        self.0.dedup();
+    }
+
+    /// The findings.
+    pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
+        self.0.iter()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Under `--strict`: an error that gathers every warning, if there is one.
+    pub fn refuse_warnings(&self) -> Result<(), Error> {
+        let warnings = self
+            .0
+            .iter()
+            .filter(|f| f.code.severity() == Severity::Warning);
+        let faults = warnings
+            .map(|f| Error::new(Kind::Conflict, f.to_string()))
+            .collect();
+        match Error::gather(faults) {
+            Some(error) => Err(error.hint("--strict turns these findings into errors")),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_sorted() {
+        let ids: Vec<_> = Code::ALL.iter().map(|code| code.id()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+        let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ids.len());
+    }
+
+    #[test]
+    fn only_warnings_fail_a_strict_run() {
+        let mut findings = Findings::default();
+        findings.add(Finding::new(
+            Code::FileMerged,
+            "lib/x",
+            "is in two prefixes",
+        ));
+        assert!(findings.refuse_warnings().is_ok());
+        findings.add(Finding::new(
+            Code::ArchNotGrouped,
+            "gfx906",
+            "is in no group",
+        ));
+        assert!(findings.refuse_warnings().is_err());
+    }
+}

@@ -1,0 +1,262 @@
+//! Install trees: path → file, link or directory.
+//!
+//! A [`Tree`] is sorted by path and holds every path once. It owns the rules for paths: relative,
+//! normal, inside the prefix. What a file *is* differs by stage, so it is a type parameter.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::{Entry, IntoIter, Iter};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Kind, Result};
+
+/// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TreePath(String);
+
+impl TreePath {
+    /// Checks `text`.
+    pub fn new(text: impl Into<String>) -> Result<Self> {
+        let text = text.into();
+        let bad = |c: &str| c.is_empty() || c == "." || c == "..";
+        if text.split('/').any(bad) || text.contains(['\0', '\n']) {
+            let message = format!("`{}` is no path inside the prefix", text.escape_debug());
+            return Err(Error::malformed(message)
+                .hint("paths are relative, without `.`, `..`, empty parts or line breaks"));
+        }
+        Ok(Self(text))
+    }
+
+    /// The path as text, with `/` between its components.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `self/further`.
+    pub fn join(&self, further: &str) -> Result<Self> {
+        Self::new(format!("{}/{further}", self.0))
+    }
+
+    /// The last component.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Everything before the last component.
+    pub fn parent(&self) -> Option<Self> {
+        self.0
+            .rsplit_once('/')
+            .map(|(parent, _)| Self(parent.to_owned()))
+    }
+
+    /// The components, first to last.
+    pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// Where `target`, the text of a link at this path, leads inside the tree; `None` if it is
+    /// absolute or leaves the tree.
+    pub fn resolve_link(&self, target: &str) -> Option<Self> {
+        let mut parts: Vec<&str> = self.components().collect();
+        parts.pop();
+        if target.starts_with('/') {
+            return None;
+        }
+        for part in target
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".")
+        {
+            match part {
+                ".." => drop(parts.pop()?),
+                part => parts.push(part),
+            }
+        }
+        Self::new(parts.join("/")).ok()
+    }
+}
+
+impl TryFrom<String> for TreePath {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        Self::new(text)
+    }
+}
+
+impl From<TreePath> for String {
+    fn from(path: TreePath) -> Self {
+        path.0
+    }
+}
+
+impl fmt::Display for TreePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What stands at a path of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node<F> {
+    /// A directory.
+    Directory {
+        /// Permission bits.
+        mode: u32,
+    },
+    /// A symbolic link.
+    Link {
+        /// Its text, as stored.
+        target: String,
+    },
+    /// A regular file.
+    File {
+        /// What the file is at this stage.
+        data: F,
+        /// Permission bits.
+        mode: u32,
+    },
+}
+
+impl<F> Node<F> {
+    /// The same node with another kind of file.
+    pub fn try_map<G>(self, map: impl FnOnce(F) -> Result<G>) -> Result<Node<G>> {
+        Ok(match self {
+            Node::Directory { mode } => Node::Directory { mode },
+            Node::Link { target } => Node::Link { target },
+            Node::File { data, mode } => Node::File {
+                data: map(data)?,
+                mode,
+            },
+        })
+    }
+
+    /// What to call it in a message.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Node::Directory { .. } => "directory",
+            Node::Link { .. } => "link",
+            Node::File { .. } => "file",
+        }
+    }
+}
+
+/// Files, links and directories by path, in path order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree<F> {
+    nodes: BTreeMap<TreePath, Node<F>>,
+}
+
+impl<F> Default for Tree<F> {
+    fn default() -> Self {
+        Self {
+            nodes: BTreeMap::new(),
+        }
+    }
+}
+
+impl<F> Tree<F> {
+    /// An empty tree.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `node` at `path`; an error if the path is taken.
+    pub fn insert(&mut self, path: TreePath, node: Node<F>) -> Result<()> {
+        match self.nodes.entry(path) {
+            Entry::Vacant(slot) => {
+                slot.insert(node);
+                Ok(())
+            }
+            Entry::Occupied(slot) => {
+                let (there, path) = (slot.get().kind(), slot.key());
+                let message = format!("a {} and a {there} both claim {path}", node.kind());
+                Err(Error::new(Kind::Conflict, message))
+            }
+        }
+    }
+
+    /// The node at `path`.
+    pub fn get(&self, path: &TreePath) -> Option<&Node<F>> {
+        self.nodes.get(path)
+    }
+
+    /// Takes the node at `path` out.
+    pub fn remove(&mut self, path: &TreePath) -> Option<Node<F>> {
+        self.nodes.remove(path)
+    }
+
+    /// All nodes in path order.
+    pub fn iter(&self) -> Iter<'_, TreePath, Node<F>> {
+        self.nodes.iter()
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+}
+
+impl<F> IntoIterator for Tree<F> {
+    type Item = (TreePath, Node<F>);
+    type IntoIter = IntoIter<TreePath, Node<F>>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.nodes.into_iter()
+    }
+}
+
+impl<'a, F> IntoIterator for &'a Tree<F> {
+    type Item = (&'a TreePath, &'a Node<F>);
+    type IntoIter = Iter<'a, TreePath, Node<F>>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_leave_the_prefix_are_refused() {
+        for text in [
+            "", "/lib", "lib/", "lib//x", "./lib", "lib/../x", "..", "a\nb", "a\0b",
+        ] {
+            assert!(TreePath::new(text).is_err(), "{text:?}");
+        }
+        assert_eq!(TreePath::new("lib/x.so").unwrap().name(), "x.so");
+    }
+
+    #[test]
+    fn links_resolve_inside_the_tree_only() {
+        let link = TreePath::new("lib/a/link").unwrap();
+        let to = |target| link.resolve_link(target).map(|path| path.to_string());
+        assert_eq!(to("x.so").as_deref(), Some("lib/a/x.so"));
+        assert_eq!(to("../../bin/./x").as_deref(), Some("bin/x"));
+        assert_eq!(to("../../../etc/passwd"), None);
+        assert_eq!(to("/etc/passwd"), None);
+    }
+
+    #[test]
+    fn a_path_is_taken_once() {
+        let mut tree = Tree::<u8>::new();
+        let path = TreePath::new("x").unwrap();
+        tree.insert(path.clone(), Node::Directory { mode: 0o755 })
+            .unwrap();
+        let error = tree
+            .insert(
+                path,
+                Node::File {
+                    data: 1,
+                    mode: 0o644,
+                },
+            )
+            .unwrap_err();
+        assert_eq!(error.kind(), Kind::Conflict);
+    }
+}

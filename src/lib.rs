@@ -14,6 +14,7 @@ pub mod formats;
 pub mod gfx;
 pub mod host_binary;
 pub mod plan;
+pub mod receipt;
 pub mod recombine;
 pub mod report;
 pub mod split;

@@ -1,0 +1,188 @@
+//! The receipt: `packages.json`, what a build wrote and where every code object of its input went.
+//!
+//! It is written last, so a folder with a receipt holds a whole set. `verify` reads it back as a
+//! claim to be checked against the packages, never as a fact.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Kind, Result};
+
+/// File name of the receipt inside the output folder.
+pub const FILE_NAME: &str = "packages.json";
+
+/// Version of the receipt's shape; raised when a field changes its meaning.
+pub const SCHEMA: u32 = 1;
+
+/// A finished package set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of rockpack that wrote the set.
+    pub generator: String,
+    /// Upstream version of the set, as given.
+    pub version: String,
+    /// Release of the set.
+    pub release: String,
+    /// Install prefix, absolute.
+    pub prefix: String,
+    /// Seconds since the epoch that every payload entry carries as its time.
+    pub content_date: i64,
+    /// The packages, by file name.
+    pub packages: Vec<PackageRecord>,
+    /// Every code object of the input, by source.
+    pub code_objects: Vec<CodeObjectRecord>,
+    /// Every finding.
+    pub findings: Vec<FindingRecord>,
+}
+
+/// One package file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackageRecord {
+    /// Format-independent name, e.g. `rocm-blas-gfx110x`; equal for a package's `.deb` and `.rpm`.
+    pub id: String,
+    /// `deb` or `rpm`.
+    pub format: String,
+    /// File name inside the output folder.
+    pub file: String,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Sum of the sizes of the installed files in bytes.
+    pub installed_size: u64,
+    /// SHA-256 of the file, in hex.
+    pub sha256: String,
+    /// `host`, `kernels`, `support` or `meta`.
+    pub role: String,
+    /// For kernel packages: the name of the group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// For kernel packages: the base archs inside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub archs: Vec<String>,
+    /// Number of distinct code objects in the archives inside.
+    pub code_objects: u64,
+    /// What it installs, in path order.
+    pub members: Vec<MemberRecord>,
+}
+
+/// One installed path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberRecord {
+    /// Absolute path.
+    pub path: String,
+    /// `file`, `link` or `directory`.
+    pub kind: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// For files: size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// For files: SHA-256 in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// For links: their text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+/// One code object of the input and its destination: an archive row of a package, or a finding.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CodeObjectRecord {
+    /// SHA-256 of its bytes, in hex.
+    pub sha256: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its target ID.
+    pub target: String,
+    /// The shard it came from.
+    pub shard: String,
+    /// Install-relative path of the binary that held it.
+    pub binary: String,
+    /// The package whose archive holds it (format-independent name).
+    pub package: String,
+    /// Absolute install path of the archive.
+    pub archive: String,
+    /// Its key in the archive, `<kernel_name>#<co_index>`.
+    pub key: String,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingRecord {
+    /// Stable code, e.g. `R012`.
+    pub code: String,
+    /// Stable name, e.g. `arch-not-grouped`.
+    pub name: String,
+    /// `note` or `warning`.
+    pub severity: String,
+    /// What it is about.
+    pub subject: String,
+    /// What was found.
+    pub message: String,
+    /// SHA-256 of the code objects that are in no package because of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code_objects: Vec<String>,
+}
+
+impl Receipt {
+    /// The receipt as the bytes of its file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .map_err(|error| Error::bug("the receipt cannot be written").cause(error))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of a receipt.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let receipt: Self = serde_json::from_slice(bytes).map_err(|error| {
+            Error::malformed("is no receipt of rockpack")
+                .structure("receipt")
+                .cause(error)
+        })?;
+        if receipt.schema != SCHEMA {
+            let message = format!(
+                "receipt schema {} is unknown, expected {SCHEMA}",
+                receipt.schema
+            );
+            return Err(Error::new(Kind::Unsupported, message)
+                .hint("verify the set with the version of rockpack that wrote it"));
+        }
+        Ok(receipt)
+    }
+}
+
+/// Lower-case hex, as digests are written in receipts and packages.
+pub fn hex(digest: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_is_lower_case_and_whole() {
+        assert_eq!(hex(&[0, 0x0f, 0xa5, 0xff]), "000fa5ff");
+    }
+
+    #[test]
+    fn a_receipt_of_another_schema_is_refused() {
+        let text = r#"{"schema":9,"generator":"","version":"","release":"","prefix":"",
+            "content_date":0,"packages":[],"code_objects":[],"findings":[]}"#;
+        assert_eq!(
+            Receipt::parse(text.as_bytes()).unwrap_err().kind(),
+            Kind::Unsupported
+        );
+        let text = text.replace('9', "1");
+        let receipt = Receipt::parse(text.as_bytes()).unwrap();
+        assert_eq!(
+            Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(),
+            receipt
+        );
+    }
+}

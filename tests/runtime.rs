@@ -219,16 +219,28 @@ fn says_what_is_missing() {
         2,
         "{faults}"
     );
+}
 
+#[test]
+fn tells_one_wrappers_code_object_from_anothers() {
+    if !tools::have(runtime::TOOLS) {
+        return;
+    }
+    let sample = Sample::new();
     let swapped = [(key(0), "gfx1100", 1), (key(1), "gfx1100", 0)];
-    let faults = sample.faults(&archive(&["gfx1100"], &swapped));
-    assert_eq!(
-        faults,
-        [format!(
-            "MISSING {} gfx1100: no kernel kernel_a in the code object",
-            key(0)
-        )]
-    );
+    let archive = compressed(&codes(), toc(&["gfx1100"], &codes(), &swapped));
+    assert_eq!(sample.faults(&archive), Vec::<String>::new());
+    let lines = sample.load("gfx1100");
+    let kernel = "kernel_a".to_owned();
+    assert!(lines.contains(&Line::Absent {
+        key: key(0),
+        kernel
+    }));
+    assert!(lines.contains(&Line::Kernels {
+        key: key(0),
+        found: 0,
+        registered: 1
+    }));
 }
 
 #[test]

@@ -28,14 +28,14 @@ link_stubs() {
     "$work/hip.c" -o "$work/link/libamdhip64.so"
 }
 
-# hip SHARD UNIT ARCHS OPTION...: compiles source/UNIT.hip (or $source) to an object with a bundle.
+# hip SHARD UNIT ARCHS OPTION...: compiles source/UNIT.hip (or $code.hip) to an object with a bundle.
 hip() {
   local shard=$1 unit=$2 archs=$3 arch
   shift 3
   local offload=()
   for arch in $archs; do offload+=(--offload-arch="$arch"); done
   clang -x hip -std=c++17 -nogpuinc -nogpulib -cuid="$unit" -fPIC \
-    -DSHARD="\"$shard\"" -DUNIT="\"$unit\"" "${offload[@]}" "$@" -c "${source:-$unit}.hip" -o "$work/$unit.o"
+    -DSHARD="\"$shard\"" -DUNIT="\"$unit\"" "${offload[@]}" "$@" -c "${code:-$unit}.hip" -o "$work/$unit.o"
 }
 
 start() { # with -DPROGRAM: for a program
@@ -66,7 +66,7 @@ exblas() { # exblas STAGE SHARD ARCHS UNIT...: links the units in the order give
 
 program() { # program FILE STAGE SHARD UNIT ARCHS KIND COMPILE_OPTION RUNPATH
   mkdir -p "${1%/*}"
-  source=bench hip "$3" "$4" "$5" "$7"
+  code=bench hip "$3" "$4" "$5" "$7"
   start -DPROGRAM
   clang "$6" "${link[@]}" -Wl,-rpath,"$8" -Wl,--dynamic-linker=/lib64/ld-linux-x86-64.so.2 \
     "$work/start.o" "$work/$4.o" -L"$2/lib" -lexblas -lamdhip64 "${libc[@]}" -o "$1"

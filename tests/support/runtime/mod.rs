@@ -29,8 +29,15 @@ pub enum Line {
     },
     /// A wrapper whose code object was found.
     Found(Found),
-    /// Why a wrapper's code object or a kernel in it was not found.
+    /// Why a wrapper's code object was not found.
     Missing(String),
+    /// A kernel that the host code registers and the code object lacks.
+    Absent {
+        /// `kernel_name#co_index`.
+        key: String,
+        /// Mangled name.
+        kernel: String,
+    },
     /// How many of the kernels registered for a wrapper are in its code object.
     Kernels {
         /// `kernel_name#co_index`.
@@ -70,6 +77,10 @@ impl Line {
                 form: (*form).to_owned(),
             },
             ["MISSING", ..] | ["MISSING:", ..] => Line::Missing(line.to_owned()),
+            ["absent", key, _, kernel] => Line::Absent {
+                key: (*key).to_owned(),
+                kernel: (*kernel).to_owned(),
+            },
             ["kernels", key, _, counts] => kernels(key, counts),
             [key, target, "->", archive, ordinal, size, tag @ ..] => Line::Found(Found {
                 key: (*key).to_owned(),

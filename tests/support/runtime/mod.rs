@@ -1,0 +1,207 @@
+//! The stand-in HIP runtime (`runtime.c`), built for a set of libraries, and what it reports.
+//!
+//! Needs gcc and readelf. A test file that uses it declares `support/tools.rs` as `tools` first.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::tools;
+
+/// The tools that [`Runtime::build`] needs.
+pub const TOOLS: &[&str] = &["gcc", "readelf", "ldconfig", "awk"];
+
+/// Stand-ins for what a set of libraries needs, and the program that loads libraries with them.
+pub struct Runtime {
+    folder: PathBuf,
+    libraries: Vec<PathBuf>,
+    libc: Option<PathBuf>,
+}
+
+/// One line of the runtime's report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A wrapper that still has its bundle.
+    Fat {
+        /// File name of the binary.
+        binary: String,
+        /// `bundle` or `CCOB`.
+        form: String,
+    },
+    /// A wrapper whose code object was found.
+    Found(Found),
+    /// Why a wrapper's code object was not found.
+    Missing(String),
+    /// A kernel that the host code registers and the code object lacks.
+    Absent {
+        /// `kernel_name#co_index`.
+        key: String,
+        /// Mangled name.
+        kernel: String,
+    },
+    /// How many of the kernels registered for a wrapper are in its code object.
+    Kernels {
+        /// `kernel_name#co_index`.
+        key: String,
+        /// In the code object.
+        found: usize,
+        /// By the host code.
+        registered: usize,
+    },
+    /// What the loader or the program itself printed.
+    Other(String),
+}
+
+/// A code object that the runtime found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// `kernel_name#co_index`.
+    pub key: String,
+    /// The archive's row.
+    pub target: String,
+    /// Resolved path of the archive.
+    pub archive: PathBuf,
+    /// Number of the frame.
+    pub ordinal: u64,
+    /// Size of the code object.
+    pub size: u64,
+    /// The example tag in it, where there is one.
+    pub tag: Option<String>,
+}
+
+impl Line {
+    fn parse(line: &str) -> Self {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["fat", binary, form] => Line::Fat {
+                binary: (*binary).to_owned(),
+                form: (*form).to_owned(),
+            },
+            ["MISSING", ..] | ["MISSING:", ..] => Line::Missing(line.to_owned()),
+            ["absent", key, _, kernel] => Line::Absent {
+                key: (*key).to_owned(),
+                kernel: (*kernel).to_owned(),
+            },
+            ["kernels", key, _, counts] => kernels(key, counts),
+            [key, target, "->", archive, ordinal, size, tag @ ..] => Line::Found(Found {
+                key: (*key).to_owned(),
+                target: (*target).to_owned(),
+                archive: PathBuf::from(archive),
+                ordinal: ordinal.parse().unwrap(),
+                size: size.parse().unwrap(),
+                tag: (!tag.is_empty()).then(|| tag.join(" ")),
+            }),
+            _ => Line::Other(line.to_owned()),
+        }
+    }
+}
+
+fn kernels(key: &str, counts: &str) -> Line {
+    let (found, registered) = counts.split_once('/').unwrap();
+    Line::Kernels {
+        key: key.to_owned(),
+        found: found.parse().unwrap(),
+        registered: registered.parse().unwrap(),
+    }
+}
+
+impl Runtime {
+    /// Builds into `folder` what `libraries` need and this machine lacks, and the loader.
+    pub fn build(folder: &Path, libraries: &[PathBuf]) -> Self {
+        let sources = tools::repository("tests/support/runtime");
+        tools::run(
+            Command::new(sources.join("make-stub.sh"))
+                .args(libraries)
+                .arg(folder),
+        );
+        tools::run(
+            Command::new("gcc")
+                .args(["-O1", "-Wall", "-Wextra", "-Werror"])
+                .arg(sources.join("load.c"))
+                .args(["-ldl", "-o"])
+                .arg(folder.join("load")),
+        );
+        Self {
+            folder: folder.to_owned(),
+            libraries: vec![folder.to_owned()],
+            libc: None,
+        }
+    }
+
+    /// Also looks for libraries in `folder`.
+    pub fn library_path(mut self, folder: &Path) -> Self {
+        self.libraries.push(folder.to_owned());
+        self
+    }
+
+    /// Uses the C library of another system, as `examples/debian-rocm/fetch.sh OUT libc` lays it out.
+    pub fn libc(mut self, root: &Path) -> Self {
+        let folder = root.join("usr/lib/x86_64-linux-gnu");
+        self.libraries.push(folder.clone());
+        self.libc = Some(folder.join("ld-linux-x86-64.so.2"));
+        self
+    }
+
+    /// Loads libraries as the host code of a process with the GPUs `devices` (full target IDs,
+    /// separated by commas), decodes what is found, and returns the report. A library that does not
+    /// load panics.
+    pub fn load(&self, libraries: &[PathBuf], devices: &str) -> Vec<Line> {
+        self.report(&self.folder.join("load"), libraries, devices)
+    }
+
+    /// Runs a program in the same way.
+    pub fn run(&self, program: &Path, devices: &str) -> Vec<Line> {
+        self.report(program, &[], devices)
+    }
+
+    fn report(&self, program: &Path, arguments: &[PathBuf], devices: &str) -> Vec<Line> {
+        let path = std::env::join_paths(&self.libraries).unwrap();
+        let mut command = match &self.libc {
+            None => Command::new(program),
+            Some(loader) => {
+                let mut command = Command::new(loader);
+                command.arg("--library-path").arg(&path).arg(program);
+                command
+            }
+        };
+        command
+            .args(arguments)
+            .env("ROCKPACK_STUB_ARCH", devices)
+            .env("ROCKPACK_STUB_DECODE", "1");
+        if self.libc.is_none() {
+            command.env("LD_LIBRARY_PATH", &path);
+        }
+        let output = tools::run(&mut command);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(Line::parse).collect()
+    }
+}
+
+/// The code objects found, by key and target as reported.
+pub fn found(lines: &[Line]) -> Vec<&Found> {
+    lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Found(found) => Some(found),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What was not found.
+pub fn missing(lines: &[Line]) -> Vec<&str> {
+    lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Missing(line) => Some(line.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// How many wrappers of `binary` still have their bundle.
+pub fn fat(lines: &[Line], binary: &str) -> usize {
+    lines
+        .iter()
+        .filter(|line| matches!(line, Line::Fat { binary: name, .. } if name == binary))
+        .count()
+}

@@ -52,6 +52,8 @@ pub struct Section {
     pub name: u32,
     /// sh_type.
     pub section_type: u32,
+    /// sh_addr.
+    pub address: u64,
     /// sh_offset.
     pub offset: u64,
     /// sh_size.
@@ -108,6 +110,7 @@ fn section_of(bytes: &[u8; SECTION_LEN]) -> Section {
     Section {
         name: u32::from_le_bytes(field(bytes, 0)),
         section_type: u32::from_le_bytes(field(bytes, 4)),
+        address: u64::from_le_bytes(field(bytes, 16)),
         offset: u64::from_le_bytes(field(bytes, 24)),
         size: u64::from_le_bytes(field(bytes, 32)),
         link: u32::from_le_bytes(field(bytes, 40)),
@@ -133,21 +136,24 @@ pub fn name_at(names: &[u8], offset: u32) -> Option<&[u8]> {
     rest.split(|byte| *byte == 0).next()
 }
 
-/// Whether the name of a section starts with one of `wanted`; an ELF file without a section table has none.
-pub fn has_section(content: &Content, header: &FileHeader, wanted: &[&[u8]]) -> Result<bool> {
-    let sections = sections(content, header)?;
+/// The first section of `sections` whose name starts with `wanted`.
+pub fn find(
+    content: &Content,
+    header: &FileHeader,
+    sections: &[Section],
+    wanted: &[u8],
+) -> Result<Option<Section>> {
     // With an index of 0xffff (SHN_XINDEX) the real one stands in section 0.
     let index = match (header.names_index, sections.first()) {
         (0xffff, Some(first)) => usize::try_from(first.link).unwrap_or(usize::MAX),
         (index, _) => index.into(),
     };
     let Some(table) = sections.get(index) else {
-        return Ok(false);
+        return Ok(None);
     };
     let names = names(content, table)?;
-    let is_wanted = |section: &Section| {
-        let name = name_at(&names, section.name);
-        name.is_some_and(|name| wanted.iter().any(|wanted| name.starts_with(wanted)))
+    let is_wanted = |section: &&Section| {
+        name_at(&names, section.name).is_some_and(|name| name.starts_with(wanted))
     };
-    Ok(sections.iter().any(is_wanted))
+    Ok(sections.iter().find(is_wanted).copied())
 }

@@ -9,6 +9,7 @@
 
 pub mod artifact;
 pub mod content;
+pub mod database;
 pub mod error;
 pub mod formats;
 pub mod gfx;

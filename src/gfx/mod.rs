@@ -4,6 +4,7 @@
 //! of two compiler generations. This module owns spellings and comparison of targets; it knows
 //! nothing of files.
 
+mod features;
 mod target;
 
 pub use target::{BaseArch, Target};

@@ -1,2 +1,7 @@
 //! Bytes ↔ types. Each module opens with its byte table and the source of that knowledge; none
 //! decides policy and none touches a path.
+
+pub mod kpack;
+pub mod kpm;
+pub mod marker;
+mod message_pack;

@@ -13,6 +13,7 @@ pub mod error;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
+pub mod pack;
 pub mod plan;
 pub mod recombine;
 pub mod report;

@@ -14,6 +14,7 @@ pub mod error;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
+pub mod pack;
 pub mod plan;
 pub mod receipt;
 pub mod recombine;

@@ -1,7 +1,7 @@
 //! Content handles: what a file holds, without holding it.
 //!
-//! A [`Content`] is a cheap-to-clone rope: ranges of input files, heap buffers, runs of zeros and
-//! ranges of decoded streams. A transformed library is its own file with a few patched ranges and
+//! A [`Content`] is a cheap-to-clone rope: ranges of input files, heap buffers, runs of zeros,
+//! ranges of decoded streams and of the run's own spool. A transformed library is its own file with a few patched ranges and
 //! one removed. Content is read by positioned reads in windows; nothing returns a whole file as a
 //! slice, so a file that shrinks under the run is an error with its name, never a crash.
 
@@ -9,7 +9,9 @@ mod decoded;
 mod file;
 mod reader;
 
+use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,6 +44,7 @@ enum Source {
     File(Arc<InputFile>),
     Bytes(Arc<Vec<u8>>),
     Decoded(Arc<Decoded>),
+    Spool(Arc<File>),
     Zeros,
 }
 
@@ -63,6 +66,12 @@ impl Content {
         let bytes = bytes.into();
         let len = bytes.len() as u64;
         Self::of_source(Source::Bytes(Arc::new(bytes)), 0, len)
+    }
+
+    /// `len` bytes at `offset` of a nameless file that this run writes itself; they must be
+    /// written before they are read, and never change after that.
+    pub fn of_spool(file: Arc<File>, offset: u64, len: u64) -> Self {
+        Self::of_source(Source::Spool(file), offset, len)
     }
 
     /// `len` zero bytes.
@@ -242,7 +251,7 @@ impl Content {
             match &piece.source {
                 Source::File(file) => pinned.keep_file(file.handle()?),
                 Source::Decoded(decoded) => pinned.keep_bytes(decoded.hold()?),
-                Source::Bytes(_) | Source::Zeros => {}
+                Source::Bytes(_) | Source::Spool(_) | Source::Zeros => {}
             }
         }
         Ok(pinned)
@@ -263,6 +272,9 @@ impl Piece {
         match &self.source {
             Source::File(file) => file.read_at(offset, buffer),
             Source::Decoded(decoded) => decoded.read_at(offset, buffer),
+            Source::Spool(file) => file
+                .read_exact_at(buffer, offset)
+                .map_err(|e| Error::io("spool file", "read", e)),
             Source::Zeros => {
                 buffer.fill(0);
                 Ok(())
@@ -284,7 +296,7 @@ impl Piece {
                 offset: Some(offset),
             },
             Source::Decoded(decoded) => decoded.place(),
-            Source::Bytes(_) | Source::Zeros => Place::default(),
+            Source::Bytes(_) | Source::Spool(_) | Source::Zeros => Place::default(),
         }
     }
 }

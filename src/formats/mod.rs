@@ -6,3 +6,7 @@ pub mod code_object;
 pub mod elf_sections;
 pub mod fatbin;
 pub mod offload_bundle;
+pub mod kpack;
+pub mod kpm;
+pub mod marker;
+mod message_pack;

@@ -5,6 +5,7 @@
 //! nothing of files.
 
 mod table;
+mod features;
 mod target;
 
 pub use table::{Processor, archs_in, describe, mach_of, processor, processors};

@@ -5,6 +5,7 @@
 //! here too, so that every subcommand speaks with one voice.
 
 mod finding;
+pub mod kpm;
 mod progress;
 
 pub use finding::{Code, Finding, Findings, Severity};

@@ -1,0 +1,16 @@
+#![no_main]
+//! Manifests of kernel archives: what is accepted survives being written and can be rendered.
+
+use libfuzzer_sys::fuzz_target;
+use rockpack::content::Content;
+use rockpack::formats::kpm::Manifest;
+use rockpack::report;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(manifest) = Manifest::parse(&Content::of_bytes(bytes)) else {
+        return;
+    };
+    let written = manifest.to_content().unwrap();
+    assert_eq!(Manifest::parse(&written).unwrap(), manifest);
+    assert!(!report::kpm::manifest(&manifest).is_empty());
+});

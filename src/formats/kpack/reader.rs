@@ -1,0 +1,384 @@
+//! Reading of kernel archives.
+//!
+//! Opening an archive checks all of its structure: header, gaps, place and announced size of
+//! every stored code object, and that every row names one. What is inside a frame is checked
+//! when it is read.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use zstd::stream::read::Decoder;
+use zstd::zstd_safe;
+
+use super::format::{
+    BLOB_LIMIT, FRAME_LIMIT, HEADER_LEN, MAGIC, Row, Scheme, TOC_LIMIT, Toc, VERSION,
+};
+use crate::content::{Content, ContentReader, StreamSource, WINDOW};
+use crate::error::{Error, Kind, Place, Result};
+use crate::formats::message_pack::{Fields, decode};
+
+/// Longest zstd frame header in bytes (RFC 8878, 3.1.1.1, with the magic number).
+const FRAME_HEADER_LIMIT: u64 = 18;
+
+/// An opened archive.
+#[derive(Debug)]
+pub struct Reader {
+    content: Content,
+    toc: Toc,
+    /// By ordinal, as offsets in the file.
+    frames: Vec<Range<u64>>,
+}
+
+impl Reader {
+    /// Opens the archive that fills `content`.
+    pub fn open(content: Content) -> Result<Self> {
+        let _open = content.pin()?;
+        let toc_offset = read_header(&content)?;
+        let table = content.slice(toc_offset..content.len())?;
+        let value = decode(&table, TOC_LIMIT, "kernel archive TOC")?;
+        let fields = Fields::of(&value, "kernel archive TOC", &table.place(0))?;
+        let mut toc = read_toc(&fields)?;
+        let body = Body {
+            content: &content,
+            end: toc_offset,
+        };
+        let frames = match toc.scheme {
+            Scheme::ZstdPerKernel => body.framed(&fields)?,
+            Scheme::None => body.plain(&fields)?,
+        };
+        let sizes = original_sizes(&content, toc.scheme, &frames)?;
+        toc.rows = read_rows(&fields, &table.place(0), &sizes)?;
+        Ok(Self {
+            content,
+            toc,
+            frames,
+        })
+    }
+
+    /// The table of contents.
+    pub fn toc(&self) -> &Toc {
+        &self.toc
+    }
+
+    /// Number of stored code objects.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether nothing is stored.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// The code object `ordinal` as it is stored: a zstd frame, or its own bytes.
+    pub fn frame(&self, ordinal: u32) -> Result<Content> {
+        let slot = usize::try_from(ordinal).ok();
+        let range = slot.and_then(|slot| self.frames.get(slot)).ok_or_else(|| {
+            Error::new(Kind::Usage, format!("no code object has ordinal {ordinal}"))
+        })?;
+        self.content.slice(range.clone())
+    }
+
+    /// The code object `ordinal`. Reading it to its end checks that the frame holds exactly as
+    /// many bytes as it announces, nothing else, and a right checksum if it has one.
+    pub fn code_object(&self, ordinal: u32) -> Result<Content> {
+        let stored = self.frame(ordinal)?;
+        if self.toc.scheme == Scheme::None {
+            return Ok(stored);
+        }
+        let len = content_size(&stored)?;
+        Ok(Content::decoded(Arc::new(Frame { stored, len })))
+    }
+}
+
+/// Checks the header and returns the offset of the TOC.
+fn read_header(content: &Content) -> Result<u64> {
+    let fault = |message: String, offset: u64| {
+        let error = Error::malformed(message).structure("kernel archive header");
+        Err(error.at(&content.place(offset)))
+    };
+    let [m0, m1, m2, m3, v0, v1, v2, v3, rest @ ..]: [u8; 16] = content
+        .read_array(0)
+        .map_err(|error| error.structure("kernel archive header"))?;
+    let magic = [m0, m1, m2, m3];
+    if magic != MAGIC {
+        return fault(format!("begins with {}, not KPAK", magic.escape_ascii()), 0);
+    }
+    let version = u32::from_le_bytes([v0, v1, v2, v3]);
+    if version != VERSION {
+        let message = format!("version {version} is not known, only {VERSION} is");
+        return Err(Error::unsupported(message)
+            .structure("kernel archive header")
+            .at(&content.place(4)));
+    }
+    let toc_offset = u64::from_le_bytes(rest);
+    if toc_offset < HEADER_LEN || toc_offset >= content.len() {
+        let len = content.len();
+        return fault(
+            format!("puts the TOC at {toc_offset:#x}, in a file of {len:#x} bytes"),
+            8,
+        );
+    }
+    Ok(toc_offset)
+}
+
+/// By ordinal, the sizes of the code objects themselves.
+fn original_sizes(content: &Content, scheme: Scheme, frames: &[Range<u64>]) -> Result<Vec<u64>> {
+    let size = |frame: &Range<u64>| match scheme {
+        Scheme::None => Ok(frame.end - frame.start),
+        Scheme::ZstdPerKernel => content_size(&content.slice(frame.clone())?),
+    };
+    frames.iter().map(size).collect()
+}
+
+/// The content size that a zstd frame announces.
+fn content_size(frame: &Content) -> Result<u64> {
+    let len = frame.len().min(FRAME_HEADER_LIMIT);
+    let header = frame.read_vec(0..len, FRAME_HEADER_LIMIT, "zstd frame header")?;
+    let fault = |message: &str| {
+        Error::malformed(message)
+            .structure("zstd frame")
+            .at(&frame.place(0))
+    };
+    match zstd_safe::get_frame_content_size(&header) {
+        Ok(Some(size)) => Ok(size),
+        Ok(None) => Err(fault("does not announce its content size")),
+        Err(_) => Err(fault("is no zstd frame")),
+    }
+}
+
+/// Everything of the TOC but its rows.
+fn read_toc(fields: &Fields<'_>) -> Result<Toc> {
+    let version = fields.number("format_version")?;
+    if version != u64::from(VERSION) {
+        let message = format!("format_version {version} is not known, only {VERSION} is");
+        return Err(Error::unsupported(message).at(fields.fault("").place()));
+    }
+    let scheme = match fields.optional("compression_scheme") {
+        None => Scheme::None,
+        Some(_) => match fields.text("compression_scheme")? {
+            "zstd-per-kernel" => Scheme::ZstdPerKernel,
+            "none" => Scheme::None,
+            other => {
+                let message = format!("the compression scheme `{other}` is not known");
+                return Err(Error::unsupported(message).at(fields.fault("").place()));
+            }
+        },
+    };
+    Ok(Toc {
+        format_version: VERSION,
+        group_name: fields.text("group_name")?.to_owned(),
+        gfx_arch_family: fields.text("gfx_arch_family")?.to_owned(),
+        gfx_arches: fields.texts("gfx_arches")?,
+        scheme,
+        rows: BTreeMap::new(),
+    })
+}
+
+type Rows = BTreeMap<String, BTreeMap<String, Row>>;
+
+/// The rows; `sizes` are those of the stored code objects.
+fn read_rows(fields: &Fields<'_>, place: &Place, sizes: &[u64]) -> Result<Rows> {
+    let toc = Fields::of(fields.required("toc")?, "kernel archive TOC, toc", place)?;
+    let mut rows = Rows::new();
+    for (key, targets) in toc.iter() {
+        let targets = Fields::of(targets, &format!("kernel archive TOC, {key}"), place)?;
+        let mut by_target = BTreeMap::new();
+        for (target, row) in targets.iter() {
+            let row = Fields::of(row, &format!("kernel archive TOC, {key}, {target}"), place)?;
+            by_target.insert(target.to_owned(), read_row(&row, sizes)?);
+        }
+        rows.insert(key.to_owned(), by_target);
+    }
+    Ok(rows)
+}
+
+fn read_row(row: &Fields<'_>, sizes: &[u64]) -> Result<Row> {
+    let number = row.number("ordinal")?;
+    let stored = usize::try_from(number).ok().and_then(|n| sizes.get(n));
+    let (Ok(ordinal), Some(&stored)) = (u32::try_from(number), stored) else {
+        let message = format!("names ordinal {number} of {} code objects", sizes.len());
+        return Err(row.fault(message));
+    };
+    if row.optional("original_size").is_some() && row.number("original_size")? != stored {
+        let size = row.number("original_size")?;
+        let message = format!("announces {size} bytes, code object {ordinal} has {stored}");
+        return Err(row.fault(message));
+    }
+    Ok(Row {
+        kind: row.text("type")?.to_owned(),
+        ordinal,
+        original_size: stored,
+        metadata: row.optional("metadata").cloned(),
+    })
+}
+
+/// What lies between header and TOC.
+struct Body<'a> {
+    content: &'a Content,
+    /// Offset of the TOC.
+    end: u64,
+}
+
+impl Body<'_> {
+    fn fault(&self, message: String, offset: u64) -> Error {
+        Error::malformed(message)
+            .structure("kernel archive blob")
+            .at(&self.content.place(offset))
+    }
+
+    /// The frames of a blob with scheme `zstd-per-kernel`.
+    fn framed(&self, fields: &Fields<'_>) -> Result<Vec<Range<u64>>> {
+        let (start, size) = (fields.number("zstd_offset")?, fields.number("zstd_size")?);
+        if size > BLOB_LIMIT {
+            let message = format!("the blob has {size} bytes, more than {BLOB_LIMIT}");
+            return Err(Error::new(Kind::Limit, message).at(&self.content.place(0)));
+        }
+        let blob = self.range(start, size)?;
+        self.expect_zeros(HEADER_LEN..blob.start)?;
+        self.expect_zeros(blob.end..self.end)?;
+        let mut position = blob.start;
+        let count = self.number(&mut position, &blob)?;
+        if u64::from(count) > FRAME_LIMIT {
+            let message = format!("{count} frames, more than {FRAME_LIMIT}");
+            return Err(Error::new(Kind::Limit, message).at(&self.content.place(start)));
+        }
+        let mut frames = Vec::new();
+        for ordinal in 0..count {
+            let at = position;
+            let size = u64::from(self.number(&mut position, &blob)?);
+            if size > blob.end - position {
+                let message = format!("frame {ordinal} of {size} bytes leaves the blob");
+                return Err(self.fault(message, at));
+            }
+            frames.push(position..position + size);
+            position += size;
+        }
+        if position != blob.end {
+            let message = format!("{} bytes follow the last frame", blob.end - position);
+            return Err(self.fault(message, position));
+        }
+        Ok(frames)
+    }
+
+    /// The next u32 of `blob`.
+    fn number(&self, position: &mut u64, blob: &Range<u64>) -> Result<u32> {
+        if blob.end - *position < 4 {
+            return Err(self.fault("ends inside a frame size".into(), *position));
+        }
+        let number = u32::from_le_bytes(self.content.read_array(*position)?);
+        *position += 4;
+        Ok(number)
+    }
+
+    /// The code objects of an archive with scheme `none`.
+    fn plain(&self, fields: &Fields<'_>) -> Result<Vec<Range<u64>>> {
+        let listed = fields.list("blobs")?;
+        if listed.len() as u64 > FRAME_LIMIT {
+            let message = format!("{} code objects, more than {FRAME_LIMIT}", listed.len());
+            return Err(Error::new(Kind::Limit, message).at(&self.content.place(0)));
+        }
+        let mut blobs = Vec::new();
+        for value in listed {
+            let blob = Fields::of(value, "kernel archive TOC, blobs", &self.content.place(0))?;
+            blobs.push(self.range(blob.number("offset")?, blob.number("size")?)?);
+        }
+        let mut in_order: Vec<&Range<u64>> = blobs.iter().collect();
+        in_order.sort_by_key(|blob| (blob.start, blob.end));
+        let mut position = HEADER_LEN;
+        for blob in in_order {
+            if blob.start < position {
+                return Err(self.fault("two code objects overlap".into(), blob.start));
+            }
+            self.expect_zeros(position..blob.start)?;
+            position = blob.end;
+        }
+        self.expect_zeros(position..self.end)?;
+        Ok(blobs)
+    }
+
+    fn range(&self, start: u64, size: u64) -> Result<Range<u64>> {
+        match start.checked_add(size) {
+            Some(end) if start >= HEADER_LEN && end <= self.end => Ok(start..end),
+            _ => {
+                let message = format!(
+                    "{size} bytes at {start:#x} do not lie between header and TOC ({:#x})",
+                    self.end
+                );
+                Err(self.fault(message, 0))
+            }
+        }
+    }
+
+    /// Content that nothing names would be lost by every tool that rewrites the archive.
+    fn expect_zeros(&self, range: Range<u64>) -> Result<()> {
+        let mut reader = self.content.slice(range.clone())?.reader();
+        let mut window =
+            vec![0; WINDOW.min(usize::try_from(range.end - range.start).unwrap_or(WINDOW))];
+        let mut position = range.start;
+        while position < range.end {
+            let len = reader.read_window(&mut window)?;
+            if let Some(index) = window[..len].iter().position(|byte| *byte != 0) {
+                let offset = position + index as u64;
+                return Err(self.fault("padding is not zero".into(), offset));
+            }
+            position += len as u64;
+        }
+        Ok(())
+    }
+}
+
+/// A zstd frame as a stream of its content.
+#[derive(Debug)]
+struct Frame {
+    stored: Content,
+    /// Size of the content, as the frame announces it.
+    len: u64,
+}
+
+impl StreamSource for Frame {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn open(&self) -> Result<Box<dyn Read + Send>> {
+        let input = BufReader::with_capacity(zstd_safe::DCtx::in_size(), self.stored.reader());
+        let decoder = Decoder::with_buffer(input)
+            .map_err(|cause| Error::bug("no zstd decoder").cause(cause))?;
+        Ok(Box::new(FrameReader {
+            decoder: decoder.single_frame(),
+            left: self.len,
+        }))
+    }
+
+    fn place(&self) -> Place {
+        self.stored.place(0)
+    }
+}
+
+/// Reads the content of a frame and, with its last byte, makes sure that it was all there is.
+struct FrameReader {
+    decoder: Decoder<'static, BufReader<ContentReader>>,
+    left: u64,
+}
+
+impl Read for FrameReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.decoder.read(buffer)?;
+        let before = self.left;
+        let excess = || Error::malformed("a zstd frame holds more than it announces");
+        self.left = before.checked_sub(len as u64).ok_or_else(excess)?;
+        if len > 0 && self.left == 0 {
+            // The checksum behind the last block is only looked at when more is asked for.
+            if self.decoder.read(&mut [0])? != 0 {
+                return Err(excess().into());
+            }
+            if !self.decoder.get_mut().fill_buf()?.is_empty() {
+                return Err(Error::malformed("bytes follow the zstd frame").into());
+            }
+        }
+        Ok(len)
+    }
+}

@@ -1,0 +1,180 @@
+//! Writing of kernel archives: sizes first, then one rope of header, frames and TOC.
+
+use std::collections::BTreeMap;
+
+use rmpv::Value;
+
+use super::format::{
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, MAGIC, Row, Scheme, TOC_LIMIT, Toc, VERSION, split_key,
+};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::formats::message_pack::{encode, map};
+
+/// The archive of `toc` and `frames`, the stored code objects in ordinal order: zstd frames or
+/// code objects as they are, as `toc.scheme` says.
+///
+/// Refuses what loaders refuse: more than [`FRAME_LIMIT`] frames, a blob over [`BLOB_LIMIT`];
+/// and rows and frames that do not belong together.
+pub fn write(toc: &Toc, frames: &[Content]) -> Result<Content> {
+    check_ordinals(toc, frames)?;
+    let size = blob_size(toc.scheme, frames).unwrap_or(u64::MAX);
+    if size > BLOB_LIMIT {
+        let message = format!(
+            "the code objects take {size} bytes; loaders refuse archives with more than {BLOB_LIMIT}"
+        );
+        return Err(too_large(toc, message));
+    }
+    let blob = match toc.scheme {
+        Scheme::ZstdPerKernel => framed_blob(frames)?,
+        Scheme::None => plain_blob(frames),
+    };
+    let table = encode(&table(toc, blob.fields))?;
+    if table.len() as u64 > TOC_LIMIT {
+        let message = format!("the TOC takes {} bytes, more than {TOC_LIMIT}", table.len());
+        return Err(too_large(toc, message));
+    }
+    let header = Content::of_bytes(header(BLOB_START + blob.content.len()));
+    Ok(Content::concat([
+        &header,
+        &blob.content,
+        &Content::of_bytes(table),
+    ]))
+}
+
+/// Size of the blob, or `None` where it exceeds 64 bits.
+fn blob_size(scheme: Scheme, frames: &[Content]) -> Option<u64> {
+    match scheme {
+        Scheme::ZstdPerKernel => frames.iter().try_fold(4_u64, |size, frame| {
+            size.checked_add(4)?.checked_add(frame.len())
+        }),
+        Scheme::None => frames.iter().try_fold(0_u64, |size, frame| {
+            size.checked_next_multiple_of(BLOB_START)?
+                .checked_add(frame.len())
+        }),
+    }
+}
+
+/// The stored code objects, and the TOC fields that locate them.
+struct Blob {
+    content: Content,
+    fields: Vec<(&'static str, Value)>,
+}
+
+fn framed_blob(frames: &[Content]) -> Result<Blob> {
+    let mut parts = vec![little_endian(frames.len() as u64)?];
+    for frame in frames {
+        parts.push(little_endian(frame.len())?);
+        parts.push(frame.clone());
+    }
+    let content = Content::concat(&parts);
+    let fields = vec![
+        ("zstd_offset", BLOB_START.into()),
+        ("zstd_size", content.len().into()),
+    ];
+    Ok(Blob { content, fields })
+}
+
+fn plain_blob(frames: &[Content]) -> Blob {
+    let mut parts = Vec::new();
+    let mut places = Vec::new();
+    let mut offset = BLOB_START;
+    for frame in frames {
+        let padding = offset.next_multiple_of(BLOB_START) - offset;
+        parts.push(Content::zeros(padding));
+        parts.push(frame.clone());
+        offset += padding;
+        places.push(map([
+            ("offset", offset.into()),
+            ("size", frame.len().into()),
+        ]));
+        offset += frame.len();
+    }
+    Blob {
+        content: Content::concat(&parts),
+        fields: vec![("blobs", Value::Array(places))],
+    }
+}
+
+/// A u32 of the blob.
+fn little_endian(number: u64) -> Result<Content> {
+    let number = u32::try_from(number)
+        .map_err(|_| Error::bug("a frame size below the limit of a blob has 32 bits"))?;
+    Ok(Content::of_bytes(number.to_le_bytes()))
+}
+
+fn header(toc_offset: u64) -> Vec<u8> {
+    let mut header = Vec::with_capacity(64);
+    header.extend(MAGIC);
+    header.extend(VERSION.to_le_bytes());
+    header.extend(toc_offset.to_le_bytes());
+    header.resize(64, 0);
+    header
+}
+
+fn table(toc: &Toc, location: Vec<(&'static str, Value)>) -> Value {
+    let arches = toc.gfx_arches.iter().map(|arch| arch.as_str().into());
+    let mut fields = vec![
+        ("format_version", toc.format_version.into()),
+        ("group_name", toc.group_name.as_str().into()),
+        ("gfx_arch_family", toc.gfx_arch_family.as_str().into()),
+        ("gfx_arches", Value::Array(arches.collect())),
+        ("compression_scheme", toc.scheme.as_str().into()),
+    ];
+    fields.extend(location);
+    // As text, `…#10` would come before `…#2`.
+    let mut keys: Vec<_> = toc.rows.iter().collect();
+    keys.sort_by_key(|(key, _)| (split_key(key), key.as_str()));
+    let rows = keys
+        .into_iter()
+        .map(|(key, targets)| (key.as_str().into(), targets_value(targets)));
+    fields.push(("toc", Value::Map(rows.collect())));
+    map(fields)
+}
+
+fn targets_value(targets: &BTreeMap<String, Row>) -> Value {
+    let rows = targets
+        .iter()
+        .map(|(target, row)| (target.as_str().into(), row_value(row)));
+    Value::Map(rows.collect())
+}
+
+fn row_value(row: &Row) -> Value {
+    let mut fields = vec![
+        ("type", row.kind.as_str().into()),
+        ("ordinal", row.ordinal.into()),
+        ("original_size", row.original_size.into()),
+    ];
+    fields.extend(row.metadata.clone().map(|value| ("metadata", value)));
+    map(fields)
+}
+
+fn check_ordinals(toc: &Toc, frames: &[Content]) -> Result<()> {
+    let count = frames.len() as u64;
+    if count > FRAME_LIMIT {
+        let message = format!("{count} code objects; loaders refuse more than {FRAME_LIMIT}");
+        return Err(too_large(toc, message));
+    }
+    let mut named = vec![false; frames.len()];
+    for row in toc.rows.values().flat_map(BTreeMap::values) {
+        let slot = usize::try_from(row.ordinal).ok();
+        match slot.and_then(|slot| named.get_mut(slot)) {
+            Some(named) => *named = true,
+            None => return Err(Error::bug(format!("no frame has ordinal {}", row.ordinal))),
+        }
+    }
+    match named.iter().position(|named| !named) {
+        Some(ordinal) => Err(Error::bug(format!("no row names ordinal {ordinal}"))),
+        None => Ok(()),
+    }
+}
+
+fn too_large(toc: &Toc, message: String) -> Error {
+    let archive = format!(
+        "kernel archive of {} for {}",
+        toc.group_name, toc.gfx_arch_family
+    );
+    Error::new(Kind::Limit, message)
+        .structure(archive)
+        .hint("split the component, so that its kernels are spread over several archives")
+}

@@ -1,0 +1,189 @@
+//! The manifest of a component's kernel archives (`.kpm`), part of its host package.
+//!
+//! ```text
+//! MessagePack map {
+//!   "format_version": 1,
+//!   "component_name": str,         e.g. "blas_lib"
+//!   "prefix": str,                 install-relative directory that holds `.kpack/`, e.g. "lib"
+//!   "kpack_files": { "<base arch>": {
+//!     "architecture": str,         the base arch again
+//!     "file": str,                 e.g. "blas_lib_gfx1100.kpack"; read by loaders
+//!     "filename": str,             the same; the name that is documented
+//!     "size": bytes,
+//!     "kernel_count": n } } }
+//! ```
+//!
+//! Source: AMD's `rocm_kpack`. Loaders of a short period read `file`, the documentation says
+//! `filename`; either is read here, both are written.
+
+use std::collections::BTreeMap;
+
+use rmpv::Value;
+
+use super::message_pack::{Fields, decode, encode, map};
+use crate::content::Content;
+use crate::error::{Error, Place, Result};
+
+/// The only version there is.
+const VERSION: u64 = 1;
+/// Largest manifest in bytes: room for thousands of archs, where a few hundred bytes are usual.
+const MANIFEST_LIMIT: u64 = 1 << 20;
+const STRUCTURE: &str = "kpm manifest";
+
+/// A manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// E.g. `blas_lib`.
+    pub component_name: String,
+    /// Install-relative directory that holds `.kpack/`.
+    pub prefix: String,
+    /// The archives, by base arch.
+    pub archives: BTreeMap<String, Archive>,
+}
+
+/// One archive of a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archive {
+    /// File name, without a directory.
+    pub file: String,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Number of code objects that wrappers name in it.
+    pub kernel_count: u64,
+}
+
+impl Manifest {
+    /// The archives by generation of their arch: gfx942 before gfx1100.
+    pub fn by_generation(&self) -> Vec<(&str, &Archive)> {
+        let mut archives: Vec<_> = self.archives.iter().map(|(k, v)| (k.as_str(), v)).collect();
+        archives.sort_by_key(|(arch, _)| {
+            let processor = arch.split('-').next().unwrap_or_default();
+            (processor.len(), *arch)
+        });
+        archives
+    }
+
+    /// The bytes of the file.
+    pub fn to_content(&self) -> Result<Content> {
+        let files = self.by_generation().into_iter();
+        let files = files.map(|(arch, archive)| (arch.into(), archive.to_value(arch)));
+        let bytes = encode(&map([
+            ("format_version", VERSION.into()),
+            ("component_name", self.component_name.as_str().into()),
+            ("prefix", self.prefix.as_str().into()),
+            ("kpack_files", Value::Map(files.collect())),
+        ]))?;
+        Ok(Content::of_bytes(bytes))
+    }
+
+    /// Reads the manifest that fills `content`.
+    pub fn parse(content: &Content) -> Result<Self> {
+        let place = content.place(0);
+        let value = decode(content, MANIFEST_LIMIT, STRUCTURE)?;
+        let fields = Fields::of(&value, STRUCTURE, &place)?;
+        let version = fields.number("format_version")?;
+        if version != VERSION {
+            let message = format!("format_version {version} is not known, only {VERSION} is");
+            return Err(Error::unsupported(message).structure(STRUCTURE).at(&place));
+        }
+        let files = Fields::of(fields.required("kpack_files")?, STRUCTURE, &place)?;
+        let archives = files
+            .iter()
+            .map(|(arch, value)| Ok((arch.to_owned(), Archive::of_value(arch, value, &place)?)));
+        Ok(Self {
+            component_name: fields.text("component_name")?.to_owned(),
+            prefix: fields.text("prefix")?.to_owned(),
+            archives: archives.collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl Archive {
+    fn to_value(&self, arch: &str) -> Value {
+        map([
+            ("architecture", arch.into()),
+            ("file", self.file.as_str().into()),
+            ("filename", self.file.as_str().into()),
+            ("size", self.size.into()),
+            ("kernel_count", self.kernel_count.into()),
+        ])
+    }
+
+    fn of_value(arch: &str, value: &Value, place: &Place) -> Result<Self> {
+        let fields = Fields::of(value, &format!("{STRUCTURE}, {arch}"), place)?;
+        let named = fields.text("architecture")?;
+        if named != arch {
+            return Err(fields.fault(format!("calls itself {named}")));
+        }
+        let file = match (fields.optional("file"), fields.optional("filename")) {
+            (Some(file), Some(name)) if file != name => {
+                return Err(fields.fault(format!("names both {file} and {name}")));
+            }
+            (Some(_), _) => fields.text("file")?,
+            (None, _) => fields.text("filename")?,
+        };
+        Ok(Self {
+            file: file.to_owned(),
+            size: fields.number("size")?,
+            kernel_count: fields.number("kernel_count")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let archive = |file: &str, size, kernel_count| Archive {
+            file: file.to_owned(),
+            size,
+            kernel_count,
+        };
+        let archives = [
+            ("gfx1100", archive("blas_lib_gfx1100.kpack", 3_890_000, 4)),
+            ("gfx942", archive("blas_lib_gfx942.kpack", 3_940_000, 4)),
+        ];
+        Manifest {
+            component_name: "blas_lib".to_owned(),
+            prefix: "lib".to_owned(),
+            archives: archives.map(|(k, v)| (k.to_owned(), v)).into(),
+        }
+    }
+
+    fn bytes(content: &Content) -> Vec<u8> {
+        content.read_vec(0..content.len(), 1 << 20, "test").unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let written = manifest().to_content().unwrap();
+        assert_eq!(Manifest::parse(&written).unwrap(), manifest());
+    }
+
+    #[test]
+    fn a_manifest_cut_anywhere_is_refused() {
+        let whole = bytes(&manifest().to_content().unwrap());
+        for len in 0..whole.len() {
+            let cut = Content::of_bytes(&whole[..len]);
+            assert!(Manifest::parse(&cut).is_err(), "{len}");
+        }
+        let longer = Content::of_bytes([whole, vec![0]].concat());
+        assert!(Manifest::parse(&longer).is_err());
+    }
+
+    #[test]
+    fn either_name_of_the_file_is_enough_and_two_must_agree() {
+        let place = Place::default();
+        let archive = |fields: &[(&'static str, Value)]| {
+            let mut all = vec![("architecture", "gfx942".into())];
+            all.extend(fields.iter().cloned());
+            all.extend([("size", 1.into()), ("kernel_count", 1.into())]);
+            Archive::of_value("gfx942", &map(all), &place)
+        };
+        assert_eq!(archive(&[("file", "a".into())]).unwrap().file, "a");
+        assert_eq!(archive(&[("filename", "b".into())]).unwrap().file, "b");
+        assert!(archive(&[("file", "a".into()), ("filename", "b".into())]).is_err());
+        assert!(archive(&[]).is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! Which features a processor's target ID can fix.
+//!
+//! Source: the processor tables of LLVM (`llvm/lib/TargetParser/TargetParser.cpp`, FEATURE_XNACK
+//! and FEATURE_SRAMECC; "Processors" in the AMDGPU user guide). Processors that are not listed
+//! support none. gfx1250 replays page faults always: there XNACK is no choice.
+
+use super::{BaseArch, Target};
+
+const XNACK: &[&str] = &["xnack"];
+const SRAMECC_XNACK: &[&str] = &["sramecc", "xnack"];
+
+/// Sorted by base arch.
+const SUPPORTED: &[(&str, &[&str])] = &[
+    ("gfx10-1-generic", XNACK),
+    ("gfx1010", XNACK),
+    ("gfx1011", XNACK),
+    ("gfx1012", XNACK),
+    ("gfx1013", XNACK),
+    ("gfx801", XNACK),
+    ("gfx810", XNACK),
+    ("gfx9-4-generic", SRAMECC_XNACK),
+    ("gfx9-generic", XNACK),
+    ("gfx900", XNACK),
+    ("gfx902", XNACK),
+    ("gfx904", XNACK),
+    ("gfx906", SRAMECC_XNACK),
+    ("gfx908", SRAMECC_XNACK),
+    ("gfx909", XNACK),
+    ("gfx90a", SRAMECC_XNACK),
+    ("gfx90c", XNACK),
+    ("gfx940", SRAMECC_XNACK),
+    ("gfx941", SRAMECC_XNACK),
+    ("gfx942", SRAMECC_XNACK),
+    ("gfx950", SRAMECC_XNACK),
+];
+
+impl BaseArch {
+    /// The features that a target ID of this arch can fix, sorted by name; none for an arch that
+    /// is not known.
+    pub fn supported_features(&self) -> &'static [&'static str] {
+        let found = SUPPORTED.binary_search_by_key(&self.as_str(), |(arch, _)| arch);
+        found.map_or(&[], |index| SUPPORTED[index].1)
+    }
+
+    /// Every target ID of this arch that fixes all of `features`: what devices report.
+    pub fn fully_specified<'a>(&self, features: impl IntoIterator<Item = &'a str>) -> Vec<Target> {
+        let mut combinations = vec![Vec::new()];
+        for name in features {
+            let extended = |fixed: &Vec<(String, bool)>, on| {
+                let mut fixed = fixed.clone();
+                fixed.push((name.to_owned(), on));
+                fixed
+            };
+            combinations = combinations
+                .iter()
+                .flat_map(|fixed| [extended(fixed, true), extended(fixed, false)])
+                .collect();
+        }
+        let targets = combinations.into_iter();
+        targets
+            .map(|fixed| Target::new(self.clone(), fixed))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(SUPPORTED.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        for (arch, features) in SUPPORTED {
+            assert!(features.is_sorted(), "{arch}");
+            assert!(arch.parse::<BaseArch>().is_ok(), "{arch}");
+        }
+    }
+
+    #[test]
+    fn combinations_of_all_features() {
+        let arch: BaseArch = "gfx90a".parse().unwrap();
+        let targets = arch.fully_specified(arch.supported_features().iter().copied());
+        let texts: Vec<_> = targets.iter().map(Target::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "gfx90a:sramecc+:xnack+",
+                "gfx90a:sramecc+:xnack-",
+                "gfx90a:sramecc-:xnack+",
+                "gfx90a:sramecc-:xnack-"
+            ]
+        );
+        let plain: BaseArch = "gfx1100".parse().unwrap();
+        assert_eq!(plain.fully_specified([]), [Target::from(plain.clone())]);
+    }
+}

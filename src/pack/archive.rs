@@ -1,0 +1,169 @@
+//! One archive: rows, aliases, ordinals.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::frames::Frame;
+use super::targets::{listed, most_specific};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::kpack::{self, HSACO, Row, Scheme, Toc, VERSION};
+use crate::gfx::{BaseArch, Target};
+use crate::recombine::Kernel;
+
+/// A kernel archive, whole.
+#[derive(Debug, Clone)]
+pub struct PackedArchive {
+    /// The base arch of everything inside.
+    pub arch: BaseArch,
+    /// E.g. `blas_lib_gfx1100.kpack`.
+    pub file_name: String,
+    /// The bytes of the file.
+    pub content: Content,
+    /// Its rows, sorted by binary, co_index and target.
+    pub rows: Vec<PackedRow>,
+    /// Number of distinct code objects stored.
+    pub code_objects: u64,
+}
+
+/// One row of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackedRow {
+    /// The TOC key, e.g. `lib/librocblas.so.5#3`.
+    pub key: String,
+    /// The target under which loaders look.
+    pub target: Target,
+    /// Index of the stored code object.
+    pub ordinal: u32,
+    /// SHA-256 of the code object.
+    pub sha256: [u8; 32],
+    /// Its size in bytes.
+    pub original_size: u64,
+    /// Whether the row repeats a code object of the same wrapper that was built for a less
+    /// specific target.
+    pub alias: bool,
+}
+
+/// The file name of an archive.
+pub(super) fn file_name(component: &str, arch: &str) -> String {
+    format!("{component}_{arch}.kpack")
+}
+
+/// The code objects of one wrapper by target.
+type Wrapper<'a> = BTreeMap<&'a Target, &'a Frame>;
+
+/// The archive of `component` for `arch` with `members`, which are all of that arch.
+pub(super) fn assemble(
+    component: &str,
+    arch: &BaseArch,
+    members: &[(&Kernel, &Frame)],
+) -> Result<PackedArchive> {
+    let wrappers = wrappers(members)?;
+    let targets = members.iter().map(|(kernel, _)| &kernel.target).collect();
+    let listed = listed(arch, &targets);
+    let stored = Stored::of(&wrappers)?;
+    let mut rows = Vec::new();
+    for ((binary, co_index), wrapper) in &wrappers {
+        let key = kpack::key(binary, *co_index);
+        rows.extend(wrapper_rows(&key, wrapper, &listed, &stored)?);
+    }
+    let toc = Toc {
+        format_version: VERSION,
+        group_name: component.to_owned(),
+        gfx_arch_family: arch.to_string(),
+        gfx_arches: listed.iter().map(Target::to_string).collect(),
+        scheme: Scheme::ZstdPerKernel,
+        rows: table(&rows),
+    };
+    Ok(PackedArchive {
+        arch: arch.clone(),
+        file_name: file_name(component, arch.as_str()),
+        content: kpack::write(&toc, &stored.frames)?,
+        rows,
+        code_objects: stored.frames.len() as u64,
+    })
+}
+
+/// Members by wrapper; two code objects of one wrapper and target cannot both be found.
+fn wrappers<'a>(
+    members: &[(&'a Kernel, &'a Frame)],
+) -> Result<BTreeMap<(&'a str, u32), Wrapper<'a>>> {
+    let mut wrappers: BTreeMap<(&str, u32), Wrapper<'a>> = BTreeMap::new();
+    for (kernel, frame) in members {
+        let wrapper = wrappers
+            .entry((kernel.binary.as_str(), kernel.co_index))
+            .or_default();
+        if wrapper.insert(&kernel.target, frame).is_some() {
+            let (binary, index) = (&kernel.binary, kernel.co_index);
+            let message = format!("wrapper {index} has two code objects for {}", kernel.target);
+            return Err(Error::bug(message).file(binary.as_str()));
+        }
+    }
+    Ok(wrappers)
+}
+
+/// What an archive stores.
+#[derive(Default)]
+struct Stored {
+    /// By SHA-256 of the code object.
+    ordinals: HashMap<[u8; 32], u32>,
+    /// In ordinal order.
+    frames: Vec<Content>,
+}
+
+impl Stored {
+    /// Ordinals follow (binary, co_index, target); identical code objects share one.
+    fn of(wrappers: &BTreeMap<(&str, u32), Wrapper<'_>>) -> Result<Self> {
+        let mut stored = Self::default();
+        for frame in wrappers.values().flat_map(BTreeMap::values) {
+            if stored.ordinals.contains_key(&frame.sha256) {
+                continue;
+            }
+            let ordinal = u32::try_from(stored.frames.len())
+                .map_err(|_| Error::bug("more code objects than ordinals"))?;
+            stored.ordinals.insert(frame.sha256, ordinal);
+            stored.frames.push(frame.content.clone());
+        }
+        Ok(stored)
+    }
+}
+
+/// A row for every listed target that some code object of the wrapper can run on.
+fn wrapper_rows(
+    key: &str,
+    wrapper: &Wrapper<'_>,
+    listed: &[Target],
+    stored: &Stored,
+) -> Result<Vec<PackedRow>> {
+    let lost = || Error::bug(format!("a code object of {key} has no ordinal"));
+    let mut rows = Vec::new();
+    for target in listed.iter().collect::<BTreeSet<_>>() {
+        let Some(chosen) = most_specific(wrapper.keys().copied(), target) else {
+            continue;
+        };
+        let frame = wrapper.get(chosen).ok_or_else(lost)?;
+        rows.push(PackedRow {
+            key: key.to_owned(),
+            target: target.clone(),
+            ordinal: *stored.ordinals.get(&frame.sha256).ok_or_else(lost)?,
+            sha256: frame.sha256,
+            original_size: frame.original_size,
+            alias: chosen != target,
+        });
+    }
+    Ok(rows)
+}
+
+fn table(rows: &[PackedRow]) -> BTreeMap<String, BTreeMap<String, Row>> {
+    let mut table: BTreeMap<String, BTreeMap<String, Row>> = BTreeMap::new();
+    for row in rows {
+        let stored = Row {
+            kind: HSACO.to_owned(),
+            ordinal: row.ordinal,
+            original_size: row.original_size,
+            metadata: None,
+        };
+        let targets = table.entry(row.key.clone()).or_default();
+        targets.insert(row.target.to_string(), stored);
+    }
+    table
+}

@@ -1,0 +1,358 @@
+//! Frames: every code object is read once, hashed and compressed, and kept.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rayon::iter::{ParallelBridge, ParallelIterator};
+use sha2::{Digest, Sha256};
+use zstd::stream::write::Encoder;
+
+use super::PackOptions;
+use super::spool::Spool;
+use crate::content::{Content, Pinned, WINDOW};
+use crate::error::{Error, Result};
+use crate::recombine::Kernel;
+use crate::report::Stage;
+
+/// Longest code object in bytes that is held whole while it is worked on. Its hash is then known
+/// before it is compressed, so that a copy of it costs no compression; longer ones are hashed and
+/// compressed window by window, and the frame of a copy is dropped.
+const HELD_LIMIT: u64 = 8 << 20;
+
+/// Bytes of a frame that are gathered before they are put into memory or spool.
+const PIECE_LEN: usize = 4 << 20;
+
+/// A code object, compressed.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    /// SHA-256 of the code object.
+    pub(super) sha256: [u8; 32],
+    /// Size of the code object in bytes.
+    pub(super) original_size: u64,
+    /// The zstd frame.
+    pub(super) content: Content,
+}
+
+/// The frames of `kernels`, in their order. Identical code objects share one frame.
+pub(super) fn compress(
+    kernels: &[Kernel],
+    store: &FrameStore,
+    options: &PackOptions<'_>,
+) -> Result<Vec<Frame>> {
+    let work = Work {
+        store,
+        options,
+        claimed: Mutex::default(),
+        frames: Mutex::default(),
+    };
+    let bundles = Bundles::of(kernels);
+    // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are
+    // decoded at a time; splitting the slice in halves would work on its far ends at once.
+    let mut results: Vec<(usize, Result<Hashed>)> = kernels
+        .iter()
+        .enumerate()
+        .par_bridge()
+        .map(|(index, kernel)| (index, bundles.within(index, kernel, || work.hash(kernel))))
+        .collect();
+    results.sort_by_key(|(index, _)| *index);
+    let mut hashed = Vec::new();
+    let mut faults = Vec::new();
+    for (_, result) in results {
+        match result {
+            Ok(result) => hashed.push(result),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    match Error::gather(faults) {
+        Some(error) => Err(error),
+        None => work.into_frames(&hashed),
+    }
+}
+
+/// What is known of a code object that was read.
+struct Hashed {
+    sha256: [u8; 32],
+    original_size: u64,
+}
+
+/// The state that the threads of one [`compress`] share.
+struct Work<'a> {
+    store: &'a FrameStore,
+    options: &'a PackOptions<'a>,
+    /// Code objects that some thread compresses or has compressed.
+    claimed: Mutex<HashSet<[u8; 32]>>,
+    frames: Mutex<HashMap<[u8; 32], Content>>,
+}
+
+impl Work<'_> {
+    /// Reads the code object once; its frame is kept unless another thread has it.
+    fn hash(&self, kernel: &Kernel) -> Result<Hashed> {
+        let original_size = kernel.content.len();
+        if original_size == 0 {
+            let (index, target) = (kernel.co_index, &kernel.target);
+            let message = format!("the code object of wrapper {index} for {target} is empty");
+            return Err(Error::malformed(message).file(kernel.binary.as_str()));
+        }
+        let sha256 = match original_size > HELD_LIMIT {
+            true => self.windowed(&kernel.content)?,
+            false => self.held(&kernel.content)?,
+        };
+        Ok(Hashed {
+            sha256,
+            original_size,
+        })
+    }
+
+    fn held(&self, content: &Content) -> Result<[u8; 32]> {
+        let bytes = content.read_vec(0..content.len(), HELD_LIMIT, "code object")?;
+        let sha256: [u8; 32] = Sha256::digest(&bytes).into();
+        if self.claim(sha256) {
+            let mut encoder = self.encoder(content.len())?;
+            // The same steps as for longer ones: the bytes of a frame depend on its content only.
+            for window in bytes.chunks(WINDOW) {
+                encoder.write_all(window).map_err(fault)?;
+            }
+            self.keep(sha256, encoder.finish().map_err(fault)?)?;
+        }
+        self.advance(bytes.len());
+        Ok(sha256)
+    }
+
+    fn windowed(&self, content: &Content) -> Result<[u8; 32]> {
+        let mut encoder = self.encoder(content.len())?;
+        let mut hasher = Sha256::new();
+        let mut reader = content.reader();
+        let mut window = vec![0; WINDOW];
+        loop {
+            let len = reader.read_window(&mut window)?;
+            if len == 0 {
+                break;
+            }
+            hasher.update(&window[..len]);
+            encoder.write_all(&window[..len]).map_err(fault)?;
+            self.advance(len);
+        }
+        let sha256 = hasher.finalize().into();
+        let sink = encoder.finish().map_err(fault)?;
+        match self.claim(sha256) {
+            true => self.keep(sha256, sink)?,
+            false => sink.discard(),
+        }
+        Ok(sha256)
+    }
+
+    fn encoder(&self, content_size: u64) -> Result<Encoder<'static, Sink<'_>>> {
+        let mut encoder = Encoder::new(Sink::new(self.store), self.options.level).map_err(fault)?;
+        // Loaders compare the content size in the frame with the TOC.
+        encoder
+            .set_pledged_src_size(Some(content_size))
+            .map_err(fault)?;
+        // Four bytes that make loaders refuse a damaged frame instead of running it.
+        encoder.include_checksum(true).map_err(fault)?;
+        Ok(encoder)
+    }
+
+    /// Whether the caller is the first with this code object.
+    fn claim(&self, sha256: [u8; 32]) -> bool {
+        locked(&self.claimed).insert(sha256)
+    }
+
+    fn keep(&self, sha256: [u8; 32], sink: Sink<'_>) -> Result<()> {
+        let content = sink.finish()?;
+        locked(&self.frames).insert(sha256, content);
+        Ok(())
+    }
+
+    fn advance(&self, bytes: usize) {
+        self.options.progress.advance(Stage::Pack, bytes as u64);
+    }
+
+    fn into_frames(self, hashed: &[Hashed]) -> Result<Vec<Frame>> {
+        let frames = locked(&self.frames);
+        let frame = |hashed: &Hashed| {
+            let content = frames.get(&hashed.sha256);
+            let content = content.ok_or_else(|| Error::bug("a code object has no frame"))?;
+            Ok(Frame {
+                sha256: hashed.sha256,
+                original_size: hashed.original_size,
+                content: content.clone(),
+            })
+        };
+        hashed.iter().map(frame).collect()
+    }
+}
+
+fn fault(cause: io::Error) -> Error {
+    match Error::from_io(cause) {
+        Ok(error) => error,
+        Err(cause) => Error::bug("zstd refuses to compress").cause(cause),
+    }
+}
+
+/// No thread panics while it holds one of these locks, so what they guard is whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs of kernels with the same binary and wrapper, whose content is kept open and decoded from
+/// the first of them to the last.
+struct Bundles {
+    /// By kernel.
+    indices: Vec<usize>,
+    bundles: Vec<Bundle>,
+}
+
+#[derive(Default)]
+struct Bundle {
+    /// Kernels that are not done.
+    left: AtomicUsize,
+    pinned: Mutex<Vec<Pinned>>,
+}
+
+impl Bundles {
+    fn of(kernels: &[Kernel]) -> Self {
+        let runs = kernels
+            .chunk_by(|a, b| (&a.binary, a.co_index) == (&b.binary, b.co_index))
+            .map(<[Kernel]>::len);
+        let mut indices = Vec::new();
+        let mut bundles = Vec::new();
+        for len in runs {
+            indices.extend(std::iter::repeat_n(bundles.len(), len));
+            bundles.push(Bundle {
+                left: AtomicUsize::new(len),
+                ..Bundle::default()
+            });
+        }
+        Self { indices, bundles }
+    }
+
+    /// Does `work` on the kernel `index` with its bundle pinned.
+    fn within<T>(
+        &self,
+        index: usize,
+        kernel: &Kernel,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let bundle = self.indices.get(index).and_then(|at| self.bundles.get(*at));
+        let bundle = bundle.ok_or_else(|| Error::bug("a kernel belongs to no bundle"))?;
+        let result = kernel.content.pin().and_then(|pinned| {
+            locked(&bundle.pinned).push(pinned);
+            work()
+        });
+        if bundle.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            locked(&bundle.pinned).clear();
+        }
+        result
+    }
+}
+
+/// Keeps frames: in memory up to a budget, beyond it in a spool.
+#[derive(Debug)]
+pub(super) struct FrameStore {
+    directory: PathBuf,
+    /// Bytes of the budget that are not used.
+    budget: AtomicU64,
+    /// Made when it is first needed.
+    spool: Mutex<Option<Arc<Spool>>>,
+}
+
+impl FrameStore {
+    /// A store that holds `memory` bytes and spools the rest in `directory`.
+    pub(super) fn new(directory: &Path, memory: u64) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+            budget: AtomicU64::new(memory),
+            spool: Mutex::default(),
+        }
+    }
+
+    fn keep(&self, bytes: Vec<u8>) -> Result<Kept> {
+        let len = bytes.len() as u64;
+        let within = |left: u64| left.checked_sub(len);
+        match self
+            .budget
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, within)
+        {
+            Ok(_) => Ok(Kept {
+                content: Content::of_bytes(bytes),
+                budgeted: len,
+            }),
+            Err(_) => Ok(Kept {
+                content: self.spool()?.append(&bytes)?,
+                budgeted: 0,
+            }),
+        }
+    }
+
+    fn spool(&self) -> Result<Arc<Spool>> {
+        let mut slot = locked(&self.spool);
+        if let Some(spool) = slot.as_ref() {
+            return Ok(Arc::clone(spool));
+        }
+        let spool = Arc::new(Spool::create(&self.directory)?);
+        *slot = Some(Arc::clone(&spool));
+        Ok(spool)
+    }
+}
+
+/// A piece of a frame.
+struct Kept {
+    content: Content,
+    /// Bytes of the budget that it uses.
+    budgeted: u64,
+}
+
+/// Takes the bytes of one frame.
+struct Sink<'a> {
+    store: &'a FrameStore,
+    gathered: Vec<u8>,
+    pieces: Vec<Kept>,
+}
+
+impl<'a> Sink<'a> {
+    fn new(store: &'a FrameStore) -> Self {
+        Self {
+            store,
+            gathered: Vec::new(),
+            pieces: Vec::new(),
+        }
+    }
+
+    fn put_away(&mut self) -> Result<()> {
+        let mut bytes = mem::take(&mut self.gathered);
+        bytes.shrink_to_fit();
+        self.pieces.push(self.store.keep(bytes)?);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Content> {
+        self.put_away()?;
+        Ok(Content::concat(
+            self.pieces.iter().map(|kept| &kept.content),
+        ))
+    }
+
+    /// Gives the memory of a frame back that nobody needs.
+    fn discard(self) {
+        let budgeted = self.pieces.iter().map(|kept| kept.budgeted).sum();
+        self.store.budget.fetch_add(budgeted, Ordering::AcqRel);
+    }
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.gathered.extend_from_slice(bytes);
+        if self.gathered.len() >= PIECE_LEN {
+            self.put_away()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

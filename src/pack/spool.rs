@@ -1,0 +1,104 @@
+//! A nameless file beside the output.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::content::Content;
+use crate::error::{Error, Result};
+
+/// An append-only file that never has a name in its directory, so that a run that is killed
+/// leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct Spool {
+    directory: PathBuf,
+    file: Arc<File>,
+    end: AtomicU64,
+}
+
+impl Spool {
+    /// A new, empty one on the file system of `directory`.
+    pub(super) fn create(directory: &Path) -> Result<Self> {
+        let file = nameless(directory)
+            .map_err(|cause| Error::io(directory, "create a spool file in", cause.into()))?;
+        Ok(Self {
+            directory: directory.to_path_buf(),
+            file: Arc::new(file),
+            end: AtomicU64::new(0),
+        })
+    }
+
+    /// Writes `bytes` behind everything else. Several threads may do so at once.
+    pub(super) fn append(&self, bytes: &[u8]) -> Result<Content> {
+        let len = bytes.len() as u64;
+        let offset = self.end.fetch_add(len, Ordering::Relaxed);
+        self.file
+            .write_all_at(bytes, offset)
+            .map_err(|cause| Error::io(&self.directory, "write the spool file in", cause))?;
+        Ok(Content::of_spool(Arc::clone(&self.file), offset, len))
+    }
+}
+
+fn nameless(directory: &Path) -> Result<File, Errno> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
+        Ok(file) => Ok(file.into()),
+        // File systems without O_TMPFILE (NFS, some overlays), and kernels that take the flag
+        // for a plain opening of a directory.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => unlinked(directory),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file that loses its name as soon as it is open.
+fn unlinked(directory: &Path) -> Result<File, Errno> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL;
+    for attempt in 0..u16::MAX {
+        let name = format!(".rockpack-spool-{}-{attempt}", std::process::id());
+        let path = directory.join(name);
+        match rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => {
+                rustix::fs::unlink(&path)?;
+                return Ok(file.into());
+            }
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_spool_have_no_name_and_keep_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        for create in [nameless, unlinked] {
+            let spool = Spool {
+                directory: directory.path().to_path_buf(),
+                file: Arc::new(create(directory.path()).unwrap()),
+                end: AtomicU64::new(0),
+            };
+            let first = spool.append(b"first").unwrap();
+            let second = spool.append(b"second").unwrap();
+            assert_eq!(&second.read_array(0).unwrap(), b"second");
+            assert_eq!(&first.slice(1..5).unwrap().read_array(0).unwrap(), b"irst");
+            assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_missing_directory_is_named() {
+        let error = Spool::create(Path::new("/nonexistent/spool")).unwrap_err();
+        let file = error.place().file.as_deref();
+        assert_eq!(file, Some(Path::new("/nonexistent/spool")));
+    }
+}

@@ -1,0 +1,75 @@
+//! A manifest of kernel archives as people read it.
+
+use std::fmt::Write;
+
+use crate::formats::kpm::Manifest;
+
+/// The column in which the arrows stand, unless an arch is longer.
+const ARCH_WIDTH: usize = 12;
+
+/// The text that `inspect` prints for a manifest; sizes are in units of 1,000,000 bytes.
+pub fn manifest(manifest: &Manifest) -> String {
+    let archives = manifest.by_generation();
+    let mut text = format!(
+        "Component: {}\nFormat Version: 1\nPrefix: {}\n\nAvailable Architectures: {}\n\nArchitectures:\n",
+        manifest.component_name,
+        manifest.prefix,
+        archives.len()
+    );
+    let widths = archives.iter().map(|(arch, _)| arch.len());
+    let width = widths.max().unwrap_or_default().max(ARCH_WIDTH);
+    for (arch, archive) in archives {
+        let plural = if archive.kernel_count == 1 { "" } else { "s" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  - {arch:width$} → {} ({} MB, {} kernel{plural})",
+            archive.file,
+            megabytes(archive.size),
+            archive.kernel_count
+        );
+    }
+    text
+}
+
+/// Millions of bytes with two digits, rounded half up.
+fn megabytes(bytes: u64) -> String {
+    let hundredths = bytes / 10_000 + u64::from(bytes % 10_000 >= 5_000);
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::kpm::Archive;
+
+    #[test]
+    fn the_documented_layout() {
+        let archive = |arch: &str, size| {
+            let file = format!("blas_lib_{arch}.kpack");
+            let archive = Archive {
+                file,
+                size,
+                kernel_count: 4,
+            };
+            (arch.to_owned(), archive)
+        };
+        let text = manifest(&Manifest {
+            component_name: "blas_lib".to_owned(),
+            prefix: "lib".to_owned(),
+            archives: [archive("gfx1100", 3_894_999), archive("gfx942", 3_935_000)].into(),
+        });
+        let expected = "\
+Component: blas_lib
+Format Version: 1
+Prefix: lib
+
+Available Architectures: 2
+
+Architectures:
+  - gfx942       → blas_lib_gfx942.kpack (3.94 MB, 4 kernels)
+  - gfx1100      → blas_lib_gfx1100.kpack (3.89 MB, 4 kernels)
+";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,105 @@
+//! Helpers of the kernel archive tests.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::Command;
+
+use rockpack::content::Content;
+use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
+use rockpack::recombine::Kernel;
+use rockpack::report::Silent;
+use rockpack::tree::TreePath;
+
+/// Debian's interpreter: the one for which apt installs msgpack and zstandard.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// Whether Python with msgpack and zstandard is there. Where it is not, the calling test has to
+/// skip; with ROCKPACK_INTEROP=1 it fails here instead.
+pub fn python_is_there() -> bool {
+    let run = Command::new(PYTHON)
+        .args(["-c", "import msgpack, zstandard"])
+        .output();
+    let there = run.is_ok_and(|run| run.status.success());
+    let wanted = std::env::var("ROCKPACK_INTEROP").as_deref() == Ok("1");
+    assert!(
+        there || !wanted,
+        "needs python3-msgpack and python3-zstandard"
+    );
+    there
+}
+
+/// Runs a script of tests/support and returns the JSON that it prints.
+pub fn python(script: &str, arguments: &[&str]) -> Result<serde_json::Value, String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/support")
+        .join(script);
+    let run = Command::new(PYTHON)
+        .arg(script)
+        .args(arguments)
+        .output()
+        .unwrap();
+    match run.status.success() {
+        true => Ok(serde_json::from_slice(&run.stdout).unwrap()),
+        false => Err(String::from_utf8_lossy(&run.stderr).into_owned()),
+    }
+}
+
+/// What the independent reader says of an archive.
+pub fn judged(archive: &Content) -> serde_json::Value {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes(archive)).unwrap();
+    python("kpack_reader.py", &[file.path().to_str().unwrap()]).unwrap()
+}
+
+/// All bytes of `content`.
+pub fn bytes(content: &Content) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    content.reader().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// SHA-256 in hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&<sha2::Sha256 as sha2::Digest>::digest(bytes))
+}
+
+/// Lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A code object of wrapper `co_index` of `binary`.
+pub fn kernel(binary: &str, co_index: u32, target: &str, content: impl Into<Vec<u8>>) -> Kernel {
+    Kernel {
+        binary: TreePath::new(binary).unwrap(),
+        co_index,
+        target: target.parse().unwrap(),
+        content: Content::of_bytes(content),
+        shard: "shard".to_owned(),
+    }
+}
+
+/// `len` bytes that compress, but not to nothing; different for every `seed`.
+pub fn code(seed: u32, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 24
+    };
+    (0..len).map(|_| (next() & 0x3f) as u8).collect()
+}
+
+/// Packs at the default level with `memory` bytes of heap for frames.
+pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
+    let spool = tempfile::tempdir().unwrap();
+    let options = PackOptions {
+        level: rockpack::pack::DEFAULT_LEVEL,
+        spool_dir: spool.path(),
+        memory,
+        progress: &Silent,
+    };
+    let archives = pack_kernels("blas_lib", kernels, &options).unwrap();
+    let left = spool.path().read_dir().unwrap().count();
+    assert_eq!(left, 0, "the spool has a name");
+    archives
+}

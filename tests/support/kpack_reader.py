@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""Reads a kernel archive with msgpack and zstandard alone; prints its TOC as JSON.
+
+Independent of rockpack: written from the description of the format. Exits with a message where
+the archive breaks it.
+"""
+
+import hashlib
+import json
+import struct
+import sys
+
+import msgpack
+import zstandard
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit(f"kpack_reader: {message}")
+
+
+def frames_of(data, toc, toc_offset):
+    """Returns the decoded code objects by ordinal and how often each stored byte is used."""
+    used = bytearray(toc_offset)
+    used[0:16] = b"\1" * 16
+    objects = []
+
+    def take(start, size):
+        check(16 <= start and start + size <= toc_offset, "code object outside of the blob")
+        check(not any(used[start:start + size]), "code objects overlap")
+        used[start:start + size] = b"\1" * size
+        return data[start:start + size]
+
+    if toc["compression_scheme"] == "zstd-per-kernel":
+        start, size = toc["zstd_offset"], toc["zstd_size"]
+        check(start == 64, f"blob starts at {start}")
+        check(start + size == toc_offset, "blob does not end where the TOC begins")
+        check(size <= 4 << 30, "blob over 4 GiB")
+        (count,) = struct.unpack("<I", take(start, 4))
+        check(count <= 1 << 20, "too many frames")
+        position = start + 4
+        for _ in range(count):
+            (length,) = struct.unpack("<I", take(position, 4))
+            frame = take(position + 4, length)
+            position += 4 + length
+            parameters = zstandard.get_frame_parameters(frame)
+            decoder = zstandard.ZstdDecompressor().decompressobj()
+            content = decoder.decompress(frame)
+            check(decoder.eof and not decoder.unused_data, "a frame does not fill its place")
+            check(parameters.content_size == len(content), "wrong content size in a frame")
+            check(parameters.window_size <= 1 << 27, "window over 128 MiB")
+            objects.append(content)
+        check(position == start + size, "bytes behind the last frame")
+    else:
+        check(toc["compression_scheme"] == "none", "unknown scheme")
+        for blob in toc["blobs"]:
+            objects.append(bytes(take(blob["offset"], blob["size"])))
+    padding = {byte for byte, taken in zip(data[:toc_offset], used) if not taken}
+    check(padding <= {0}, "padding is not zero")
+    return objects
+
+
+def main(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    check(data[:4] == b"KPAK", "bad magic")
+    version, toc_offset = struct.unpack("<IQ", data[4:16])
+    check(version == 1, "bad version")
+    check(64 <= toc_offset < len(data), "TOC outside of the file")
+    toc = msgpack.unpackb(data[toc_offset:], raw=False, strict_map_key=True)
+    check(toc["format_version"] == 1, "bad format_version")
+    objects = frames_of(data, toc, toc_offset)
+    rows = {}
+    named = set()
+    for key, targets in toc["toc"].items():
+        for target, row in targets.items():
+            check(target in toc["gfx_arches"], f"{target} is not in gfx_arches")
+            content = objects[row["ordinal"]]
+            check(row["original_size"] == len(content), f"wrong original_size of {key}")
+            check(row["type"] == "hsaco", f"{key} is a {row['type']}")
+            named.add(row["ordinal"])
+            digest = hashlib.sha256(content).hexdigest()
+            rows.setdefault(key, {})[target] = {
+                "ordinal": row["ordinal"], "size": len(content), "sha256": digest}
+    check(named == set(range(len(objects))), "a code object is in no row")
+    head = {name: toc[name] for name in
+            ("group_name", "gfx_arch_family", "gfx_arches", "compression_scheme")}
+    print(json.dumps({**head, "keys": list(toc["toc"]), "objects": len(objects), "rows": rows}))
+
+
+main(sys.argv[1])

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""Writes a kernel archive with msgpack and zstandard alone: kpack_writer.py OUT SCHEME [START].
+
+Independent of rockpack. Prints {key: {target: sha256}}. START is the offset of the blob: 64, or
+16 as some writers have it.
+"""
+
+import hashlib
+import json
+import struct
+import sys
+
+import msgpack
+import zstandard
+
+path, scheme = sys.argv[1:3]
+start = int(sys.argv[3]) if len(sys.argv) > 3 else 64
+objects = [bytes([n]) * (1000 * n + 1) + b"end of %d" % n for n in range(1, 6)]
+table = {
+    "lib/libone.so#0": {"gfx90a:xnack+": 0, "gfx90a:xnack-": 1},
+    "lib/libone.so#1": {"gfx90a:xnack+": 2, "gfx90a:xnack-": 2},
+    "bin/two#0": {"gfx90a:xnack+": 3, "gfx90a:xnack-": 4},
+}
+
+head = {
+    "format_version": 1,
+    "group_name": "one_lib",
+    "gfx_arch_family": "gfx90a",
+    "gfx_arches": ["gfx90a:xnack+", "gfx90a:xnack-"],
+    "compression_scheme": scheme,
+}
+if scheme == "none":
+    blob, blobs = b"", []
+    for content in objects:
+        blob += b"\0" * (-(start + len(blob)) % 64)
+        blobs.append({"offset": start + len(blob), "size": len(content)})
+        blob += content
+    head["blobs"] = blobs
+else:
+    blob = struct.pack("<I", len(objects))
+    for content in objects:
+        frame = zstandard.ZstdCompressor(level=3).compress(content)
+        blob += struct.pack("<I", len(frame)) + frame
+    head |= {"zstd_offset": start, "zstd_size": len(blob)}
+head["toc"] = {
+    key: {
+        target: {"type": "hsaco", "ordinal": ordinal, "original_size": len(objects[ordinal])}
+        for target, ordinal in targets.items()
+    }
+    for key, targets in table.items()
+}
+with open(path, "wb") as file:
+    header = struct.pack("<4sIQ", b"KPAK", 1, start + len(blob))
+    file.write(header.ljust(start, b"\0") + blob + msgpack.packb(head))
+print(json.dumps({
+    key: {target: hashlib.sha256(objects[n]).hexdigest() for target, n in targets.items()}
+    for key, targets in table.items()
+}))

@@ -41,6 +41,14 @@ impl Decoded {
         }
     }
 
+    /// Output of which `bytes` is the whole.
+    pub(super) fn holding(stream: Arc<dyn StreamSource>, bytes: &Arc<Vec<u8>>) -> Self {
+        Self {
+            stream,
+            held: Mutex::new(Arc::downgrade(bytes)),
+        }
+    }
+
     pub(super) fn place(&self) -> Place {
         self.stream.place()
     }

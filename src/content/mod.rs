@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use decoded::{Pinned, StreamSource};
+pub use decoded::{HOLD_LIMIT, Pinned, StreamSource};
 pub use file::{InputFile, Inputs};
 pub use reader::{ContentReader, WINDOW};
 
@@ -74,6 +74,17 @@ impl Content {
     pub fn decoded(stream: Arc<dyn StreamSource>) -> Self {
         let len = stream.len();
         Self::of_source(Source::Decoded(Arc::new(Decoded::new(stream))), 0, len)
+    }
+
+    /// The output of a decoder that is decoded already: `bytes` is all of it, and is held until
+    /// the guard is dropped.
+    pub fn decoded_from(stream: Arc<dyn StreamSource>, bytes: Vec<u8>) -> (Self, Pinned) {
+        let (bytes, mut pinned) = (Arc::new(bytes), Pinned::default());
+        let len = stream.len();
+        let decoded = Decoded::holding(stream, &bytes);
+        pinned.keep_bytes(Some(bytes));
+        let source = Source::Decoded(Arc::new(decoded));
+        (Self::of_source(source, 0, len), pinned)
     }
 
     fn of_source(source: Source, offset: u64, len: u64) -> Self {

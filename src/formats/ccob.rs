@@ -1,0 +1,319 @@
+//! Compressed offload bundle.
+//!
+//! ```text
+//! 4 bytes "CCOB" | u16 version | u16 method (0 zlib, 1 zstd)
+//! v1: u32 uncompressed size | u64 hash                    20 bytes; ends where its stream ends
+//! v2: u32 total size | u32 uncompressed size | u64 hash   24 bytes
+//! v3: u64 total size | u64 uncompressed size | u64 hash   32 bytes
+//! then the compressed stream of one offload bundle
+//! ```
+//!
+//! The total size includes the header. The hash is the first 8 bytes of the MD5 of the
+//! uncompressed bundle, in their order (LLVM reads them as one little-endian number); that holds
+//! for clang-offload-bundler 19 and for the sources of LLVM that write any of the versions.
+//!
+//! Source: LLVM's `CompressedOffloadBundle`; files of clang-offload-bundler 19.
+//!
+//! Refused: other versions and methods, sizes that are not exactly those of the stream, a wrong
+//! hash. [`open`] decodes the whole stream once to know all that: no size is believed before.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use flate2::bufread::ZlibDecoder;
+use md5::{Digest, Md5};
+
+use crate::content::{Content, ContentReader, HOLD_LIMIT, Pinned, StreamSource, WINDOW};
+use crate::error::{Error, Kind, Place, Result};
+
+/// What every compressed bundle starts with.
+pub const MAGIC: &[u8; 4] = b"CCOB";
+
+/// Longest decoded bundle. Larger than any library whose code a 32-bit relocation can reach; an
+/// end to the work that a stream of a few kilobytes can cause.
+pub const DECODED_LIMIT: u64 = 64 << 30;
+
+/// How the stream is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// 0: a zlib stream.
+    Zlib,
+    /// 1: a zstd frame.
+    Zstd,
+}
+
+/// The header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// 1, 2 or 3.
+    pub version: u16,
+    /// How the stream is compressed.
+    pub method: Method,
+    /// Bytes of header and stream; version 1 does not say.
+    pub total_size: Option<u64>,
+    /// Bytes of the bundle.
+    pub uncompressed_size: u64,
+    /// First 8 bytes of the bundle's MD5.
+    pub hash: [u8; 8],
+}
+
+impl Header {
+    /// Length of the header in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "a header is never empty")]
+    pub fn len(&self) -> u64 {
+        match self.version {
+            1 => 20,
+            2 => 24,
+            _ => 32,
+        }
+    }
+}
+
+/// A compressed bundle whose stream has been decoded once and found whole.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its header.
+    pub header: Header,
+    /// Bytes of header and stream.
+    pub extent: u64,
+    /// The uncompressed bundle.
+    pub content: Content,
+    /// Keeps the decoded bytes as long as it lives, if they are few enough to be held.
+    pub pinned: Pinned,
+}
+
+/// Reads the header at the start of `content`.
+pub fn read_header(content: &Content) -> Result<Header> {
+    read_fields(content).map_err(|error| error.structure("CCOB header").at(&content.place(0)))
+}
+
+fn read_fields(content: &Content) -> Result<Header> {
+    if content.read_array(0)? != *MAGIC {
+        return Err(Error::malformed("the magic is missing"));
+    }
+    let version = u16::from_le_bytes(content.read_array(4)?);
+    let method = match u16::from_le_bytes(content.read_array(6)?) {
+        0 => Method::Zlib,
+        1 => Method::Zstd,
+        other => {
+            let message = format!("compression method {other} is unknown");
+            return Err(Error::unsupported(message).at(&content.place(6)));
+        }
+    };
+    let short = |at| Ok::<u64, Error>(u32::from_le_bytes(content.read_array(at)?).into());
+    let long = |at| Ok::<u64, Error>(u64::from_le_bytes(content.read_array(at)?));
+    let (total_size, uncompressed_size, hash_at) = match version {
+        1 => (None, short(8)?, 12),
+        2 => (Some(short(8)?), short(12)?, 16),
+        3 => (Some(long(8)?), long(16)?, 24),
+        other => {
+            let message = format!("version {other} is unknown");
+            return Err(Error::unsupported(message).at(&content.place(4)));
+        }
+    };
+    Ok(Header {
+        version,
+        method,
+        total_size,
+        uncompressed_size,
+        hash: content.read_array(hash_at)?,
+    })
+}
+
+/// Decodes and checks the compressed bundle at the start of `content`, which may extend beyond.
+pub fn open(content: &Content) -> Result<Opened> {
+    let header = read_header(content)?;
+    let place = content.place(0);
+    let checked = check_sizes(&header, content.len())
+        .and_then(|end| content.slice(header.len()..end))
+        .and_then(|payload| decode(&header, payload));
+    let decoded = checked.map_err(|error| error.structure("CCOB stream").at(&place))?;
+    let extent = header.len() + decoded.stream.compressed.len();
+    let stream = Arc::new(decoded.stream);
+    let (content, pinned) = match decoded.held {
+        Some(bytes) => Content::decoded_from(stream, bytes),
+        None => (Content::decoded(stream), Pinned::default()),
+    };
+    Ok(Opened {
+        header,
+        extent,
+        content,
+        pinned,
+    })
+}
+
+/// Where the compressed stream ends at the latest.
+fn check_sizes(header: &Header, available: u64) -> Result<u64> {
+    if header.uncompressed_size > DECODED_LIMIT {
+        let message = format!(
+            "{} uncompressed bytes exceed the limit of {DECODED_LIMIT}",
+            header.uncompressed_size
+        );
+        return Err(Error::new(Kind::Limit, message));
+    }
+    match header.total_size {
+        None => Ok(available),
+        Some(total) if total < header.len() => Err(Error::malformed(format!(
+            "a total size of {total} bytes is less than the header"
+        ))),
+        Some(total) if total > available => Err(Error::truncated(format!(
+            "the total size is {total} bytes, and {available} are left"
+        ))),
+        Some(total) => Ok(total),
+    }
+}
+
+/// The compressed stream of a bundle, without its header.
+#[derive(Debug)]
+struct Stream {
+    compressed: Content,
+    method: Method,
+    len: u64,
+}
+
+impl StreamSource for Stream {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn open(&self) -> Result<Box<dyn Read + Send>> {
+        let input = BufReader::with_capacity(INPUT_BUFFER, self.compressed.reader());
+        Ok(match self.method {
+            Method::Zlib => Box::new(ZlibDecoder::new(input)),
+            Method::Zstd => Box::new(zstd_decoder(input)?),
+        })
+    }
+
+    fn place(&self) -> Place {
+        self.compressed.place(0)
+    }
+}
+
+/// Size of the buffer in front of a decoder; larger ones are no faster.
+const INPUT_BUFFER: usize = 128 << 10;
+
+/// A decoder of one zstd frame with the window limit of the library, 128 MiB, which is also the
+/// window that LLVM's long-distance matching uses.
+fn zstd_decoder<R: BufRead>(input: R) -> Result<zstd::Decoder<'static, R>> {
+    let decoder = zstd::Decoder::with_buffer(input)
+        .map_err(|e| Error::new(Kind::Limit, "cannot set up a zstd decoder").cause(e))?;
+    Ok(decoder.single_frame())
+}
+
+struct Decoded {
+    stream: Stream,
+    held: Option<Vec<u8>>,
+}
+
+/// Decodes `payload` to its end and checks sizes and hash.
+fn decode(header: &Header, payload: Content) -> Result<Decoded> {
+    let mut input = Counting::new(&payload);
+    let output = match header.method {
+        Method::Zlib => drain(&mut ZlibDecoder::new(&mut input), header.uncompressed_size),
+        Method::Zstd => drain(&mut zstd_decoder(&mut input)?, header.uncompressed_size),
+    }?;
+    if output.hash != header.hash {
+        return Err(
+            Error::malformed("the hash does not match the uncompressed bundle")
+                .hint("the file is damaged, or written by an unknown compiler; build it again"),
+        );
+    }
+    let left = payload.len() - input.consumed;
+    if header.total_size.is_some() && left > 0 {
+        let message = format!("{left} bytes follow the compressed stream within the total size");
+        return Err(Error::malformed(message).at(&payload.place(input.consumed)));
+    }
+    let stream = Stream {
+        compressed: payload.slice(0..input.consumed)?,
+        method: header.method,
+        len: header.uncompressed_size,
+    };
+    Ok(Decoded {
+        stream,
+        held: output.held,
+    })
+}
+
+struct Output {
+    hash: [u8; 8],
+    held: Option<Vec<u8>>,
+}
+
+/// Reads `decoder` to its end, which must come after exactly `expected` bytes. Holds the bytes as
+/// they come, up to the limit of content that is held.
+fn drain(decoder: &mut impl Read, expected: u64) -> Result<Output> {
+    let mut window = vec![0; WINDOW];
+    let mut held = (expected <= HOLD_LIMIT).then(Vec::new);
+    let (mut md5, mut len) = (Md5::new(), 0_u64);
+    loop {
+        let filled = decoder.read(&mut window).map_err(decoder_fault)?;
+        if filled == 0 {
+            break;
+        }
+        len += filled as u64;
+        if len > expected {
+            let message = format!("the stream yields more than the {expected} bytes declared");
+            return Err(Error::malformed(message));
+        }
+        md5.update(&window[..filled]);
+        if let Some(held) = &mut held {
+            held.extend_from_slice(&window[..filled]);
+        }
+    }
+    if len < expected {
+        let message = format!("the stream yields {len} bytes, and {expected} are declared");
+        return Err(Error::malformed(message));
+    }
+    let digest = md5.finalize();
+    let mut hash = [0; 8];
+    hash.copy_from_slice(&digest[..8]);
+    Ok(Output { hash, held })
+}
+
+fn decoder_fault(fault: io::Error) -> Error {
+    match Error::from_io(fault) {
+        Ok(error) => error,
+        Err(fault) if fault.kind() == io::ErrorKind::UnexpectedEof => {
+            Error::truncated("the compressed stream ends early")
+        }
+        Err(fault) => Error::malformed("cannot decode the compressed stream").cause(fault),
+    }
+}
+
+/// A buffered reader that knows how much of its input a decoder has used.
+struct Counting {
+    inner: BufReader<ContentReader>,
+    consumed: u64,
+}
+
+impl Counting {
+    fn new(content: &Content) -> Self {
+        Self {
+            inner: BufReader::with_capacity(INPUT_BUFFER, content.reader()),
+            consumed: 0,
+        }
+    }
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.inner.read(buffer)?;
+        self.consumed += len as u64;
+        Ok(len)
+    }
+}
+
+impl BufRead for Counting {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, len: usize) {
+        self.consumed += len as u64;
+        self.inner.consume(len);
+    }
+}
+
+#[cfg(test)]
+#[path = "ccob_tests.rs"]
+mod tests;

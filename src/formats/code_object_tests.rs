@@ -1,0 +1,95 @@
+use super::*;
+
+/// An AMDGPU ELF of one section table: null, .dynsym of `symbols` (name, section), its names.
+fn elf(abi_version: u8, flags: u32, symbols: &[(&str, u16)]) -> Vec<u8> {
+    let (mut names, mut table) = (vec![0_u8], vec![0_u8; SYMBOL_LEN]);
+    for (name, section) in symbols {
+        let at = u32::try_from(names.len()).unwrap();
+        names.extend(name.as_bytes());
+        names.push(0);
+        let mut symbol = [0_u8; SYMBOL_LEN];
+        symbol[..4].copy_from_slice(&at.to_le_bytes());
+        symbol[6..8].copy_from_slice(&section.to_le_bytes());
+        table.extend(symbol);
+    }
+    let mut file = vec![0_u8; 64];
+    file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, OS_ABI_HSA, abi_version]);
+    file[16] = 3;
+    file[18..20].copy_from_slice(&MACHINE.to_le_bytes());
+    file[48..52].copy_from_slice(&flags.to_le_bytes());
+    let table_at = file.len() as u64;
+    file.extend(&table);
+    let names_at = file.len() as u64;
+    file.extend(&names);
+    let sections_at = file.len() as u64;
+    file[40..48].copy_from_slice(&sections_at.to_le_bytes());
+    file[60] = 3;
+    let mut section = |kind: u32, offset: u64, size: usize, link: u32| {
+        let mut bytes = [0_u8; 64];
+        bytes[4..8].copy_from_slice(&kind.to_le_bytes());
+        bytes[24..32].copy_from_slice(&offset.to_le_bytes());
+        bytes[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+        bytes[40..44].copy_from_slice(&link.to_le_bytes());
+        file.extend(bytes);
+    };
+    section(0, 0, 0, 0);
+    section(SHT_DYNSYM, table_at, table.len(), 2);
+    section(3, names_at, names.len(), 0);
+    file
+}
+
+fn target(abi_version: u8, flags: u32) -> Option<String> {
+    let content = Content::of_bytes(elf(abi_version, flags, &[]));
+    Some(read_header(&content).unwrap().target?.to_string())
+}
+
+#[test]
+fn flags_name_processor_and_features() {
+    for (version, flags, expected) in [
+        (2, 0x2a, Some("gfx803")),
+        (2, 0x53f, Some("gfx90a")),
+        (2, 0x73f, Some("gfx90a:xnack+")),
+        (2, 0x63f, Some("gfx90a:xnack-")),
+        (3, 0xe4c, Some("gfx942:sramecc+:xnack-")),
+        (4, 0x0100_0054, Some("gfx11-generic")),
+        (1, 0x32f, Some("gfx906:sramecc+:xnack+")),
+        (1, 0x2f, Some("gfx906")),
+        (0, 0x2f, None),
+        (2, 0xff, None),
+    ] {
+        assert_eq!(target(version, flags).as_deref(), expected, "{flags:#x}");
+    }
+}
+
+#[test]
+fn kernels_are_the_defined_descriptors() {
+    let symbols = [
+        ("b.kd", 1),
+        ("a.kd", 2),
+        ("b", 1),
+        ("undefined.kd", 0),
+        ("a.kd", 2),
+    ];
+    let content = Content::of_bytes(elf(2, 0x2a, &symbols));
+    let names: Vec<_> = kernel_names(&content).unwrap().into_iter().collect();
+    assert_eq!(names, ["a", "b"]);
+}
+
+#[test]
+fn a_code_object_cut_anywhere_is_an_error() {
+    let bytes = elf(2, 0x2a, &[("a.kd", 1)]);
+    for len in 0..bytes.len() {
+        assert!(
+            kernel_names(&Content::of_bytes(&bytes[..len])).is_err(),
+            "cut to {len}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_code_object_is_refused() {
+    let mut host = elf(2, 0x2a, &[]);
+    host[18] = 62;
+    assert!(read_header(&Content::of_bytes(host)).is_err());
+    assert!(read_header(&Content::of_bytes(*b"BC\xc0\xde")).is_err());
+}

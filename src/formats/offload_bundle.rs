@@ -1,0 +1,274 @@
+//! Clang offload bundle, uncompressed.
+//!
+//! ```text
+//! 24 bytes  magic "__CLANG_OFFLOAD_BUNDLE__"
+//! u64       number of entries
+//! per entry u64 offset (from the start of the bundle) | u64 size | u64 id length | id
+//! then      the bytes of the entries, normally each 4096-aligned
+//! ```
+//!
+//! An entry id is `<kind>-<triple>[-<target id>]`: `host-x86_64-unknown-linux--`,
+//! `hipv4-amdgcn-amd-amdhsa--gfx942:xnack+`, `hip-spirv64-amd-amdhsa--amdgcnspirv`. Triples have
+//! three or four parts depending on the compiler, so the target is found by its own beginning.
+//!
+//! Source: LLVM's documentation of clang-offload-bundler; bundles of LLVM 17 and 19. Real bundles
+//! name the host entry in odd ways (LLVM 19 may write it twice into one id), so nothing but its
+//! kind is read from it.
+//!
+//! Refused: entries that overlap each other or the table, reach beyond the content, or share an
+//! id. The number of entries is not believed: nothing is allocated before its bytes are there.
+
+use std::fmt;
+
+use crate::content::{Content, ContentReader};
+use crate::error::{Error, Kind, Result};
+use crate::gfx::{BaseArch, SPIRV, Target};
+
+/// What every bundle starts with.
+pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+
+/// Longest id that is read. The longest known ones have under 100 bytes; the field has 64 bits.
+pub const ID_LIMIT: u64 = 1024;
+
+/// Most entries that are read. There are under a hundred GPU targets, each with a few feature
+/// variants; the field has 64 bits.
+pub const ENTRY_LIMIT: u64 = 4096;
+
+/// Length of the magic and the number of entries.
+const HEADER_LEN: u64 = 32;
+
+/// Who an entry is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EntryKind {
+    /// `host`: the host compiler; empty in a linked binary.
+    Host,
+    /// `hip` or `hipv4`: HIP device code.
+    Hip,
+    /// `openmp`: OpenMP device code.
+    OpenMp,
+    /// Anything else, as written.
+    Other(String),
+}
+
+/// The id of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId {
+    /// As written.
+    pub text: String,
+    /// The part before the first `-`.
+    pub kind: EntryKind,
+    /// The target triple, without empty trailing parts.
+    pub triple: String,
+    /// The target ID, if the entry names a GPU target.
+    pub target: Option<Target>,
+}
+
+impl EntryId {
+    /// Reads `text`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (kind, rest) = text.split_once('-').ok_or_else(|| {
+            Error::malformed(format!("`{}` is no entry id", text.escape_debug()))
+                .hint("entry ids are written as in `hipv4-amdgcn-amd-amdhsa--gfx1100`")
+        })?;
+        let kind = match kind {
+            "host" => EntryKind::Host,
+            "hip" | "hipv4" => EntryKind::Hip,
+            "openmp" => EntryKind::OpenMp,
+            other => EntryKind::Other(other.to_owned()),
+        };
+        let (triple, target) = match kind {
+            EntryKind::Host => (rest, None),
+            _ => split_target(rest)?,
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            kind,
+            triple: triple.trim_end_matches('-').to_owned(),
+            target,
+        })
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Splits the target off; it goes to the end and starts behind a `-` with `gfx` and a digit.
+fn split_target(rest: &str) -> Result<(&str, Option<Target>)> {
+    if let Some(triple) = rest.strip_suffix(SPIRV).filter(|t| t.ends_with('-')) {
+        let arch: BaseArch = SPIRV.parse()?;
+        return Ok((triple, Some(arch.into())));
+    }
+    let is_target = |at: &usize| {
+        rest[at + 1..]
+            .strip_prefix("gfx")
+            .is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    match rest.match_indices('-').map(|(at, _)| at).find(is_target) {
+        Some(at) => Ok((&rest[..at], Some(rest[at + 1..].parse()?))),
+        None => Ok((rest, None)),
+    }
+}
+
+/// One entry of a bundle.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Who it is for.
+    pub id: EntryId,
+    /// Its bytes.
+    pub content: Content,
+    /// Offset of its bytes from the start of the bundle.
+    pub offset: u64,
+}
+
+/// A bundle.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// In the order of the table.
+    pub entries: Vec<Entry>,
+    /// Bytes from the magic to the end of the table or of the last entry, whichever is later.
+    pub len: u64,
+}
+
+/// Reads the bundle at the start of `content`, which may extend beyond it.
+pub fn parse(content: &Content) -> Result<Bundle> {
+    parse_inner(content).map_err(|error| error.structure("offload bundle").at(&content.place(0)))
+}
+
+fn parse_inner(content: &Content) -> Result<Bundle> {
+    let mut table = Table::new(content);
+    let declared = table.header()?;
+    let mut entries = Vec::new();
+    for _ in 0..declared {
+        entries.push(table.entry()?);
+    }
+    let end = table.position;
+    check_ids(&entries).map_err(|error| error.at(&content.place(HEADER_LEN)))?;
+    let len = check_ranges(&entries, end, content)?;
+    Ok(Bundle { entries, len })
+}
+
+/// Reads the table in one pass, so that a compressed source is decoded once.
+struct Table<'a> {
+    content: &'a Content,
+    reader: ContentReader,
+    position: u64,
+}
+
+impl<'a> Table<'a> {
+    fn new(content: &'a Content) -> Self {
+        Self {
+            content,
+            reader: content.reader(),
+            position: 0,
+        }
+    }
+
+    /// The number of entries, after the magic.
+    fn header(&mut self) -> Result<u64> {
+        if self.array()? != *MAGIC {
+            return Err(Error::malformed("the magic is missing"));
+        }
+        let declared = self.number()?;
+        if declared > ENTRY_LIMIT {
+            let message = format!("{declared} entries exceed the limit of {ENTRY_LIMIT}");
+            return Err(Error::new(Kind::Limit, message).at(&self.content.place(24)));
+        }
+        Ok(declared)
+    }
+
+    fn entry(&mut self) -> Result<Entry> {
+        let place = self.content.place(self.position);
+        let offset = self.number()?;
+        let size = self.number()?;
+        let id_len = self.number()?;
+        let id = self.id(id_len).map_err(|error| error.at(&place))?;
+        let content = self.bytes(&id, offset, size);
+        Ok(Entry {
+            content: content.map_err(|error| error.at(&place))?,
+            id,
+            offset,
+        })
+    }
+
+    fn id(&mut self, len: u64) -> Result<EntryId> {
+        if len > ID_LIMIT {
+            let message = format!("an entry id of {len} bytes exceeds the limit of {ID_LIMIT}");
+            return Err(Error::new(Kind::Limit, message));
+        }
+        let len = usize::try_from(len).map_err(|_| Error::bug("id limit above usize"))?;
+        let mut bytes = vec![0; len];
+        self.fill(&mut bytes)?;
+        let text = String::from_utf8(bytes);
+        EntryId::parse(&text.map_err(|_| Error::malformed("an entry id is not text"))?)
+    }
+
+    /// An empty entry has no place, whatever its offset says.
+    fn bytes(&self, id: &EntryId, offset: u64, size: u64) -> Result<Content> {
+        if size == 0 {
+            return Ok(Content::default());
+        }
+        let end = offset.checked_add(size);
+        match end.filter(|end| *end <= self.content.len()) {
+            Some(end) => self.content.slice(offset..end),
+            None => Err(Error::truncated(format!(
+                "entry {id} is to have {size} bytes from {offset:#x} on, beyond the end at {:#x}",
+                self.content.len()
+            ))),
+        }
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<()> {
+        let start = self.position;
+        let len = self.reader.read_window(bytes)?;
+        self.position += len as u64;
+        match len == bytes.len() {
+            true => Ok(()),
+            false => Err(Error::truncated("ends within its table").at(&self.content.place(start))),
+        }
+    }
+}
+
+fn check_ids(entries: &[Entry]) -> Result<()> {
+    let mut ids: Vec<&str> = entries.iter().map(|entry| entry.id.text.as_str()).collect();
+    ids.sort_unstable();
+    match ids.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::malformed(format!(
+            "two entries are named {}",
+            pair[0]
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Where the last entry ends; an error if any two of the entries and the table overlap.
+fn check_ranges(entries: &[Entry], table_end: u64, content: &Content) -> Result<u64> {
+    let mut filled: Vec<&Entry> = entries.iter().filter(|e| !e.content.is_empty()).collect();
+    filled.sort_by_key(|entry| entry.offset);
+    let (mut end, mut before) = (table_end, "the table");
+    for entry in filled {
+        if entry.offset < end {
+            let message = format!("entry {} overlaps {before}", entry.id);
+            return Err(Error::malformed(message).at(&content.place(entry.offset)));
+        }
+        end = entry.offset + entry.content.len();
+        before = &entry.id.text;
+    }
+    Ok(end)
+}
+
+#[cfg(test)]
+#[path = "offload_bundle_tests.rs"]
+mod tests;

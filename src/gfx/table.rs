@@ -1,0 +1,178 @@
+//! The table of known targets, `config/architectures.toml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::BaseArch;
+
+/// What is known of a target.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Processor {
+    /// The base arch.
+    pub name: BaseArch,
+    /// EF_AMDGPU_MACH of its code objects.
+    pub mach: u8,
+    /// Marketing name of the generation, e.g. `RDNA 3`; empty if there is none.
+    #[serde(default)]
+    pub generation: String,
+    /// Products with this processor; empty for generic and unreleased targets.
+    #[serde(default)]
+    pub products: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    target: Vec<Processor>,
+}
+
+const SOURCE: &str = include_str!("../../config/architectures.toml");
+
+// The file is part of the program, and a test parses it: there is no run in which it is broken.
+static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
+
+/// All known processors and generic targets, sorted by name.
+pub fn processors() -> &'static [Processor] {
+    &TABLE.target
+}
+
+/// The base arch whose code objects carry `mach` in the low byte of their flags.
+pub fn processor(mach: u8) -> Option<&'static BaseArch> {
+    let row = processors().iter().find(|row| row.mach == mach)?;
+    Some(&row.name)
+}
+
+/// What is known of `arch`.
+pub fn describe(arch: &BaseArch) -> Option<&'static Processor> {
+    let index = processors()
+        .binary_search_by(|row| row.name.cmp(arch))
+        .ok()?;
+    processors().get(index)
+}
+
+/// EF_AMDGPU_MACH of the code objects of `arch`. A qualified arch that has no value of its own
+/// has that of its processor: the code objects of `gfx1250-strict` carry the one of `gfx1250`.
+pub fn mach_of(arch: &BaseArch) -> Option<u8> {
+    if let Some(row) = describe(arch) {
+        return Some(row.mach);
+    }
+    let (stem, _) = arch.as_str().split_once('-')?;
+    let row = processors().iter().find(|row| row.name.as_str() == stem)?;
+    Some(row.mach)
+}
+
+/// The archs that `text` (a file name, a string of a kernel index) names as words of their own:
+/// known ones, and unknown ones of the same shape, in order of appearance.
+///
+/// `Kernels.so-000-gfx90a-xnack+.hsaco` names gfx90a and `extop_gfx1100.co` gfx1100;
+/// `gfx90a6e.kdb` and `gfx000` (a placeholder for "any") name none.
+pub fn archs_in(text: &str) -> Vec<BaseArch> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("gfx") {
+        let starts_word = !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+        if let Some(arch) = starts_word.then(|| arch_at(&text[at..])).flatten() {
+            found.push(arch);
+        }
+    }
+    found
+}
+
+/// The longest arch that `text` starts with.
+fn arch_at(text: &str) -> Option<BaseArch> {
+    let ends_word = |name: &str| {
+        let rest = text.strip_prefix(name);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    };
+    let known = processors()
+        .iter()
+        .filter(|row| ends_word(row.name.as_str()));
+    let longest = known.max_by_key(|row| row.name.as_str().len());
+    let word_end = text.find(|c: char| !c.is_ascii_alphanumeric());
+    let word = &text[..word_end.unwrap_or(text.len())];
+    let strict = format!("{word}-strict");
+    if ends_word(&strict) {
+        return strict.parse().ok();
+    }
+    match longest {
+        Some(row) => Some(row.name.clone()),
+        None => has_shape(word).then(|| word.parse().ok()).flatten(),
+    }
+}
+
+/// Whether `word` is built like a processor: major (no leading zero), minor and hex stepping.
+fn has_shape(word: &str) -> bool {
+    let digits = word.strip_prefix("gfx").unwrap_or_default();
+    let hex = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
+    let Some((stepping, version)) = digits.as_bytes().split_last() else {
+        return false;
+    };
+    (2..=3).contains(&version.len())
+        && hex(*stepping)
+        && version[0] != b'0'
+        && version.iter().all(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole_sorted_and_unambiguous() {
+        let table: Table = toml::from_str(SOURCE).unwrap();
+        assert!(table.target.len() > 50);
+        assert!(
+            table
+                .target
+                .windows(2)
+                .all(|pair| pair[0].name < pair[1].name)
+        );
+        let mut values: Vec<u8> = table.target.iter().map(|row| row.mach).collect();
+        values.sort_unstable();
+        values.dedup();
+        assert_eq!(values.len(), table.target.len());
+    }
+
+    #[test]
+    fn values_name_processors_and_back() {
+        for (name, mach) in [
+            ("gfx803", 0x2a),
+            ("gfx90a", 0x3f),
+            ("gfx1102", 0x47),
+            ("gfx11-generic", 0x54),
+        ] {
+            assert_eq!(processor(mach).unwrap().as_str(), name);
+            assert_eq!(mach_of(&name.parse().unwrap()), Some(mach));
+        }
+        assert_eq!(processor(0), None);
+        assert_eq!(mach_of(&"gfx1250-strict".parse().unwrap()), Some(0x49));
+        assert_eq!(mach_of(&"gfx1999".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn archs_are_words_of_their_own() {
+        let names = |text| {
+            archs_in(text)
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names("Kernels.so-000-gfx90a-xnack+.hsaco"), ["gfx90a"]);
+        assert_eq!(names("TensileLibrary_lazy_gfx1100.dat"), ["gfx1100"]);
+        assert_eq!(names("x_gfx9-4-generic.co"), ["gfx9-4-generic"]);
+        assert_eq!(names("x_gfx1250-strict.co"), ["gfx1250-strict"]);
+        assert_eq!(names("x_gfx1400.co"), ["gfx1400"]);
+        assert_eq!(names("gfx906:xnack-,gfx908"), ["gfx906", "gfx908"]);
+        for text in [
+            "gfx90a6e.kdb",
+            "gfx000",
+            "gfx110X",
+            "agfx906",
+            "gfx",
+            "gfx9",
+        ] {
+            assert!(names(text).is_empty(), "{text}");
+        }
+    }
+}

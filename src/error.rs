@@ -250,6 +250,27 @@ impl From<Error> for io::Error {
     }
 }
 
+/// The faults of a stage, gathered while it goes on as far as it can.
+#[derive(Debug, Default)]
+pub struct Faults(Vec<Error>);
+
+impl Faults {
+    /// Adds one.
+    pub fn add(&mut self, fault: Error) {
+        self.0.push(fault);
+    }
+
+    /// The value of `result`, or `None` after noting its error.
+    pub fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|fault| self.0.push(fault)).ok()
+    }
+
+    /// Fails with all of them, if there is one.
+    pub fn finish(self) -> Result<()> {
+        Error::gather(self.0).map_or(Ok(()), Err)
+    }
+}
+
 /// Adds place and context to the error of a result.
 pub trait ResultExt<T> {
     /// Adds a frame that says what was being done.

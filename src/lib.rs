@@ -8,6 +8,7 @@
 //! Each stage is a function from the previous stage's value to its own; nothing reaches back.
 
 pub mod artifact;
+pub mod config;
 pub mod content;
 pub mod database;
 pub mod error;

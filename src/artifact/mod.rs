@@ -1,4 +1,16 @@
 //! Build artifacts: names, manifests, scanning.
+//!
+//! Owns what an artifact folder looks like and reads it into trees of content handles. Refuses
+//! whatever would not survive as a file of a package: devices, pipes and sockets, setuid and
+//! setgid files, names that are not UTF-8, links and manifest lines that leave their prefix.
+
+mod listing;
+mod manifest;
+mod prefix;
+mod scan;
+
+pub use manifest::{MANIFEST_NAME, Manifest};
+pub use scan::{Artifact, Prefix, Scan, Shard, scan};
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,0 +1,84 @@
+//! One folder's entries, sorted, with what they are.
+
+use std::fs::Metadata;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Faults, Result};
+
+/// The setuid and setgid bits. A file that has them runs with rights that a build folder cannot
+/// vouch for.
+const SET_ID: u32 = 0o6000;
+
+/// An entry of a folder.
+pub(super) struct Listed {
+    pub name: String,
+    pub path: PathBuf,
+    /// Of the entry itself, not of what a link leads to.
+    pub metadata: Metadata,
+}
+
+impl Listed {
+    /// Whether this is a folder, or a link to one.
+    pub fn leads_to_folder(&self) -> bool {
+        self.metadata.is_dir() || (self.metadata.is_symlink() && self.path.is_dir())
+    }
+
+    /// The permission bits.
+    pub fn mode(&self) -> u32 {
+        self.metadata.mode() & 0o7777
+    }
+
+    /// Fails for what cannot be a file of a package.
+    pub fn refuse_special(&self) -> Result<()> {
+        let kind = self.metadata.file_type();
+        let what = if kind.is_block_device() || kind.is_char_device() {
+            "is a device"
+        } else if kind.is_fifo() {
+            "is a named pipe"
+        } else if kind.is_socket() {
+            "is a socket"
+        } else if kind.is_file() && self.metadata.mode() & SET_ID != 0 {
+            "has the setuid or setgid bit"
+        } else {
+            return Ok(());
+        };
+        let hint = "an artifact holds ordinary files, folders and symbolic links";
+        Err(
+            Error::unsupported(format!("{what}, which no package of ours installs"))
+                .file(&self.path)
+                .hint(hint),
+        )
+    }
+}
+
+/// The entries of `folder` in the order of their names; entries that cannot be used are faults.
+pub(super) fn list(folder: &Path, faults: &mut Faults) -> Vec<Listed> {
+    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e));
+    let mut listed = Vec::new();
+    for entry in faults.keep(entries).into_iter().flatten() {
+        let entry = entry.map_err(|e| Error::io(folder, "list", e));
+        let entry = entry.and_then(|entry| examine(&entry));
+        listed.extend(faults.keep(entry));
+    }
+    listed.sort_by(|a: &Listed, b| a.name.cmp(&b.name));
+    listed
+}
+
+fn examine(entry: &std::fs::DirEntry) -> Result<Listed> {
+    let path = entry.path();
+    let name = entry.file_name().into_string().map_err(|name| {
+        let message = format!("the name {name:?} is not UTF-8");
+        Error::malformed(message)
+            .file(&path)
+            .hint("packages and archives name their files in UTF-8; rename the file")
+    })?;
+    let metadata = entry
+        .metadata()
+        .map_err(|e| Error::io(&path, "inspect", e))?;
+    Ok(Listed {
+        name,
+        path,
+        metadata,
+    })
+}

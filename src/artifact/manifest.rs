@@ -1,0 +1,146 @@
+//! `artifact_manifest.txt`: which folders of an artifact are stage prefixes.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `math-libs/BLAS/rocBLAS/stage` | a stage prefix, relative to the artifact's folder |
+//! | empty | nothing |
+//!
+//! UTF-8, one prefix per line, LF or CRLF; a trailing slash says nothing. Source: the artifacts
+//! of ROCm's super-project builds. The component before `stage` names the *module* (`rocBLAS`).
+//! Refused: no prefix at all, a prefix listed twice or inside another (its files would be taken
+//! twice), and anything that is no path below the artifact.
+
+use std::path::Path;
+
+use crate::error::{Error, Faults, Result};
+use crate::tree::TreePath;
+
+/// The manifest's file name.
+pub const MANIFEST_NAME: &str = "artifact_manifest.txt";
+
+/// Longest manifest that is read, in bytes. Real ones have a few lines; what is longer is some
+/// other file.
+const MANIFEST_LIMIT: u64 = 1 << 20;
+
+/// The name of the folder that holds a stage prefix's files.
+const STAGE: &str = "stage";
+
+/// The stage prefixes of an artifact, in the order of their paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// Relative to the artifact's folder.
+    pub prefixes: Vec<TreePath>,
+}
+
+impl Manifest {
+    /// Reads the manifest file at `path`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let content = crate::content::Content::open(path)?;
+        let bytes = content.read_vec(0..content.len(), MANIFEST_LIMIT, "artifact manifest")?;
+        Self::parse(&bytes).map_err(|error| error.file(path))
+    }
+
+    /// Reads the text of a manifest.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            Error::malformed("is not UTF-8")
+                .structure("artifact manifest")
+                .offset(error.valid_up_to() as u64)
+        })?;
+        let mut faults = Faults::default();
+        let mut prefixes = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim_end_matches('\r').trim_end_matches('/');
+            if line.is_empty() {
+                continue;
+            }
+            let prefix = TreePath::new(line).map_err(|e| e.structure(at_line(number)));
+            prefixes.extend(faults.keep(prefix).map(|prefix| (prefix, number)));
+        }
+        prefixes.sort();
+        refuse_nesting(&prefixes, &mut faults);
+        faults.finish()?;
+        if prefixes.is_empty() {
+            return Err(Error::malformed("lists no stage prefix")
+                .structure("artifact manifest")
+                .hint("each line names a folder, as in math-libs/BLAS/rocBLAS/stage"));
+        }
+        let prefixes = prefixes.into_iter().map(|(prefix, _)| prefix).collect();
+        Ok(Self { prefixes })
+    }
+}
+
+fn at_line(number: usize) -> String {
+    format!("line {}", number + 1)
+}
+
+/// In path order, a prefix that holds others stands before them, but not always right before.
+fn refuse_nesting(prefixes: &[(TreePath, usize)], faults: &mut Faults) {
+    for (inner, number) in prefixes {
+        let holds = |outer: &TreePath| {
+            let rest = inner.as_str().strip_prefix(outer.as_str());
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let outer = prefixes
+            .iter()
+            .find(|(outer, other)| holds(outer) || (outer == inner && other < number));
+        if let Some((outer, _)) = outer {
+            let message = format!("`{inner}` lies in `{outer}`, which is listed too");
+            faults.add(Error::malformed(message).structure(at_line(*number)));
+        }
+    }
+}
+
+/// The module of a stage prefix: the component before `stage`.
+pub(super) fn module_of(prefix: &TreePath) -> Option<String> {
+    let mut parts = prefix.components().rev();
+    parts.find(|part| *part == STAGE)?;
+    parts.next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Vec<String>> {
+        let manifest = Manifest::parse(text.as_bytes())?;
+        Ok(manifest.prefixes.iter().map(|p| p.to_string()).collect())
+    }
+
+    #[test]
+    fn lines_are_prefixes_in_any_order() {
+        let text = "b/rocBLAS/stage\r\n\na/hipBLAS/stage/\n";
+        assert_eq!(parse(text).unwrap(), ["a/hipBLAS/stage", "b/rocBLAS/stage"]);
+    }
+
+    #[test]
+    fn every_wrong_line_is_named() {
+        let error = parse("a/stage\n../b/stage\n/etc\n").unwrap_err();
+        assert_eq!(error.place().structure.as_deref(), Some("line 2"));
+        assert_eq!(error.others().len(), 1);
+        assert_eq!(
+            error.others()[0].place().structure.as_deref(),
+            Some("line 3")
+        );
+    }
+
+    #[test]
+    fn nothing_is_listed_twice() {
+        for text in ["", "\n\n", "a\na\n", "a\na/b\n", "a\na-b\na/c\n"] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+        assert!(parse("a\na-b\nab\n").is_ok());
+        assert!(Manifest::parse(b"a/\xff/stage\n").is_err());
+    }
+
+    #[test]
+    fn the_module_stands_before_stage() {
+        let module = |text: &str| module_of(&TreePath::new(text).unwrap());
+        assert_eq!(
+            module("math-libs/BLAS/rocBLAS/stage").as_deref(),
+            Some("rocBLAS")
+        );
+        assert_eq!(module("stage"), None);
+        assert_eq!(module("core/files"), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! The tree below one stage prefix.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::listing::{Listed, list};
+use crate::content::{Content, InputFile, Inputs};
+use crate::error::{Error, Faults, Result};
+use crate::tree::{Node, Tree, TreePath};
+
+/// What the walk over a prefix collects.
+pub(super) struct Walk<'a> {
+    pub tree: Tree<Content>,
+    pub inputs: &'a mut Inputs,
+    pub faults: &'a mut Faults,
+}
+
+impl Walk<'_> {
+    /// Reads the folder at `path`, which is `at` within the prefix (`None` for the prefix itself).
+    pub fn folder(&mut self, path: &Path, at: Option<&TreePath>) {
+        for entry in list(path, self.faults) {
+            let place = match at {
+                Some(at) => at.join(&entry.name),
+                None => TreePath::new(entry.name.as_str()),
+            };
+            let place = place.map_err(|error| error.file(&entry.path));
+            if let Some(place) = self.faults.keep(place) {
+                self.entry(&entry, place);
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Listed, place: TreePath) {
+        let node = node_of(entry, &place, self.inputs);
+        let Some(node) = self.faults.keep(node) else {
+            return;
+        };
+        let inserted = self.tree.insert(place.clone(), node);
+        self.faults.keep(inserted);
+        if entry.metadata.is_dir() {
+            self.folder(&entry.path, Some(&place));
+        }
+    }
+}
+
+fn node_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
+    entry.refuse_special()?;
+    let mode = entry.mode();
+    if entry.metadata.is_dir() {
+        return Ok(Node::Directory { mode });
+    }
+    if entry.metadata.is_symlink() {
+        return link_of(entry, place);
+    }
+    let file = Arc::new(InputFile::open(&entry.path)?);
+    inputs.add(Arc::clone(&file));
+    let data = Content::of_file(file);
+    Ok(Node::File { data, mode })
+}
+
+fn link_of(entry: &Listed, place: &TreePath) -> Result<Node<Content>> {
+    let target =
+        std::fs::read_link(&entry.path).map_err(|e| Error::io(&entry.path, "read the link", e))?;
+    let target = target.into_os_string().into_string().map_err(|target| {
+        let message = format!("the link leads to {target:?}, which is not UTF-8");
+        Error::malformed(message).file(&entry.path)
+    })?;
+    if target.contains(['\0', '\n']) {
+        let message = format!("the link leads to `{}`", target.escape_debug());
+        return Err(Error::malformed(message).file(&entry.path));
+    }
+    if leaves(place, &target) {
+        let message = format!("the link leads to `{target}`, outside of the stage prefix");
+        let hint = "installed, it would name a file of the build machine or of another package; \
+                    make it relative to a file of the same prefix";
+        return Err(Error::unsupported(message).file(&entry.path).hint(hint));
+    }
+    Ok(Node::Link { target })
+}
+
+/// Whether a link at `place` with the text `target` leads above the root of the tree. The root
+/// itself is inside.
+fn leaves(place: &TreePath, target: &str) -> bool {
+    let mut depth = place.components().count() - 1;
+    if target.starts_with('/') {
+        return true;
+    }
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
+}
+
+/// The folder of `prefix` below `root`, or `None` if there is none. A link on the way is refused:
+/// its content would be reachable under two names, or lies outside of the artifact.
+pub(super) fn locate(root: &Path, prefix: &TreePath) -> Result<Option<PathBuf>> {
+    let mut path = root.to_path_buf();
+    for part in prefix.components() {
+        path.push(part);
+        let metadata = match std::fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::io(&path, "inspect", e)),
+        };
+        if metadata.is_symlink() {
+            let message = format!("the stage prefix `{prefix}` leads through a symbolic link");
+            return Err(Error::unsupported(message)
+                .file(&path)
+                .hint("list the real folder in the manifest, and keep it inside the artifact"));
+        }
+        if !metadata.is_dir() {
+            let message = format!("the stage prefix `{prefix}` is no folder");
+            return Err(Error::malformed(message).file(&path));
+        }
+    }
+    Ok(Some(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_may_lead_to_the_root_and_no_further() {
+        let leaves = |place, target| leaves(&TreePath::new(place).unwrap(), target);
+        assert!(!leaves("lib/x", "../bin/y"));
+        assert!(!leaves("lib/x", ".."));
+        assert!(!leaves("x", "."));
+        assert!(leaves("lib/x", "../.."));
+        assert!(leaves("lib/x", "../../lib/y"));
+        assert!(leaves("x", "/usr/lib/y"));
+    }
+}

@@ -1,0 +1,180 @@
+//! The packaging configuration: which archs are grouped, and what the packages say.
+//!
+//! JSON and TOML carry the same schema; the file's ending chooses. Every key may be left out.
+//!
+//! | key | meaning | default |
+//! |---|---|---|
+//! | `primary_shard` | the shard whose host files are packed | the first by name |
+//! | `architecture_groups` | name → `display_name`, `architectures`; one kernel package each, in this order | each arch its own group |
+//! | `validation.error_on_duplicate_device_code` | different code for one key in two shards fails the run | `true` |
+//! | `validation.verify_generic_artifacts_match` | host files must be the same in all shards | `false` |
+//! | `validation.error_on_missing_architecture` | a configured arch without code fails the run | `false` |
+//! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
+//! | `prefix` | install prefix | `/opt/rocm-<major>.<minor>` |
+//! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
+//! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
+//! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
+//! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
+//! | `selectors` | package → list of `artifact`, `modules`, `components` | `config/components.toml` |
+//!
+//! Refused, each with line and column: unknown keys, groups that no package can be made of, and
+//! values that do not parse. What depends on the artifacts (does the primary shard exist?) is
+//! checked by the stage that knows them, which asks [`Config::fault`] for the place.
+
+mod check;
+mod origin;
+mod schema;
+
+use std::path::Path;
+
+pub use schema::{AddedRelations, DebRelations, RpmRelations, RuntimeRelation, Selector};
+
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::gfx::BaseArch;
+use origin::Origin;
+pub use origin::Syntax;
+
+/// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
+/// distribution's idea of an implausibly old file.
+pub const CONTENT_DATE: &str = "2025-01-01T00:00:00Z";
+
+/// The default maintainer, in a top-level domain that is reserved for addresses of nobody.
+pub const MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
+
+/// The default licence expression: SPDX's way to say that none was stated.
+pub const LICENSE: &str = "LicenseRef-Unstated";
+
+/// Longest configuration that is read, in bytes: thousands of groups fit.
+const CONFIG_LIMIT: u64 = 4 << 20;
+
+/// A checked packaging configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The shard whose host files are packed.
+    pub primary_shard: Option<String>,
+    /// The arch groups in file order; none means that each arch is its own group.
+    pub groups: Vec<ArchitectureGroup>,
+    /// Which contradictions fail a run.
+    pub validation: Validation,
+    /// Upstream version, e.g. `7.1.0`.
+    pub version: Option<String>,
+    /// Package release, e.g. `1`.
+    pub release: Option<String>,
+    /// Install prefix.
+    pub prefix: Option<String>,
+    /// Time of packed files, in seconds since 1970.
+    pub content_date: u32,
+    /// `Name <address>`.
+    pub maintainer: String,
+    /// Who builds the packages.
+    pub vendor: Option<String>,
+    /// Home page.
+    pub homepage: Option<String>,
+    /// Licence expression.
+    pub license: String,
+    /// The HIP runtime that transformed binaries need.
+    pub runtime_relation: RuntimeRelation,
+    /// Package → relations added to it, in file order.
+    pub relations: Vec<(String, AddedRelations)>,
+    /// Package → what goes into it, in file order.
+    pub selectors: Vec<(String, Vec<Selector>)>,
+    origin: Origin,
+}
+
+/// Archs that share a kernel package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchitectureGroup {
+    /// E.g. `gfx110X`.
+    pub name: String,
+    /// E.g. `ROCm gfx110X (RDNA3)`.
+    pub display_name: String,
+    /// In file order.
+    pub architectures: Vec<BaseArch>,
+}
+
+/// Which contradictions fail a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validation {
+    /// Different code for one key in two shards is an error, not a finding.
+    pub error_on_duplicate_device_code: bool,
+    /// Host files of all shards are compared.
+    pub verify_generic_artifacts_match: bool,
+    /// A configured arch without code is an error, not a finding.
+    pub error_on_missing_architecture: bool,
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Self {
+            error_on_duplicate_device_code: true,
+            verify_generic_artifacts_match: false,
+            error_on_missing_architecture: false,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            primary_shard: None,
+            groups: Vec::new(),
+            validation: Validation::default(),
+            version: None,
+            release: None,
+            prefix: None,
+            // The text above in seconds; a test compares the two.
+            content_date: 1_735_689_600,
+            maintainer: MAINTAINER.to_owned(),
+            vendor: None,
+            homepage: None,
+            license: LICENSE.to_owned(),
+            runtime_relation: RuntimeRelation::default(),
+            relations: Vec::new(),
+            selectors: Vec::new(),
+            origin: Origin::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the configuration file at `path`; its ending says in which syntax it is.
+    pub fn open(path: &Path) -> Result<Self> {
+        let syntax = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("json") => Syntax::Json,
+            Some("toml") => Syntax::Toml,
+            _ => {
+                let error = Error::new(Kind::Usage, "the configuration's syntax is unknown");
+                let hint = "its name ends in .json or .toml";
+                return Err(error.file(path).hint(hint));
+            }
+        };
+        let content = Content::open(path)?;
+        let bytes = content.read_vec(0..content.len(), CONFIG_LIMIT, "configuration")?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to() as u64;
+            let error = Error::new(Kind::Config, "the configuration is not UTF-8");
+            error.file(path).offset(at)
+        })?;
+        Self::read(Origin::new(Some(path.to_path_buf()), text, syntax))
+    }
+
+    /// Reads a configuration from text.
+    pub fn parse(text: &str, syntax: Syntax) -> Result<Self> {
+        Self::read(Origin::new(None, text.to_owned(), syntax))
+    }
+
+    fn read(origin: Origin) -> Result<Self> {
+        let schema = origin.decode()?;
+        check::checked(schema, origin)
+    }
+
+    /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements
+    /// by their index), with file, line and column where the configuration has them.
+    pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
+        self.origin.fault(keys, message)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Where a configuration came from, and where in it a value stands.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::value::RawValue;
+use toml::de::{DeTable, DeValue};
+
+use super::schema::Schema;
+use crate::error::{Error, Kind, Result};
+
+/// The syntax of a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Syntax {
+    /// JSON.
+    #[default]
+    Json,
+    /// TOML.
+    Toml,
+}
+
+/// The text of a configuration and its file.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Origin {
+    file: Option<PathBuf>,
+    text: String,
+    syntax: Syntax,
+}
+
+impl Origin {
+    pub fn new(file: Option<PathBuf>, text: String, syntax: Syntax) -> Self {
+        Self { file, text, syntax }
+    }
+
+    /// The text as the schema; errors carry line, column and, for a mistyped key, the nearest.
+    pub fn decode(&self) -> Result<Schema> {
+        match self.syntax {
+            Syntax::Json => serde_json::from_str(&self.text).map_err(|error| {
+                let text = error.to_string();
+                let message = text.split(" at line ").next().unwrap_or(&text);
+                self.at_line(Some((error.line(), error.column())), message)
+            }),
+            Syntax::Toml => toml::from_str(&self.text).map_err(|error| {
+                let at = error
+                    .span()
+                    .map(|span| line_and_column(&self.text, span.start));
+                self.at_line(at, error.message())
+            }),
+        }
+    }
+
+    /// An error about the value at `keys`.
+    pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
+        let offset = match self.syntax {
+            Syntax::Json => offset_in_json(&self.text, keys),
+            Syntax::Toml => offset_in_toml(&self.text, keys),
+        };
+        let at = offset.map(|offset| line_and_column(&self.text, offset));
+        let message = match keys {
+            [] => message.into(),
+            keys => format!("{}: {}", keys.join("."), message.into()),
+        };
+        self.at_line(at, &message)
+    }
+
+    fn at_line(&self, at: Option<(usize, usize)>, message: &str) -> Error {
+        let mut error = Error::new(Kind::Config, message);
+        if let Some(file) = &self.file {
+            error = error.file(file);
+        }
+        if let Some((line, column)) = at {
+            error = error.structure(format!("line {line}, column {column}"));
+        }
+        match nearest_key(message) {
+            Some(key) => error.hint(format!("did you mean `{key}`?")),
+            None => error,
+        }
+    }
+}
+
+/// Both counted from 1, the column in characters.
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    (line, before[start..].chars().count() + 1)
+}
+
+/// The value's text is borrowed from `text`, so its address tells its offset.
+fn offset_in_json(text: &str, keys: &[&str]) -> Option<usize> {
+    let mut part = text;
+    for key in keys {
+        let value: &RawValue = match key.parse::<usize>() {
+            Ok(index) if part.trim_start().starts_with('[') => {
+                let list: Vec<&RawValue> = serde_json::from_str(part).ok()?;
+                list.get(index).copied()?
+            }
+            _ => {
+                let map: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(part).ok()?;
+                map.get(*key).copied()?
+            }
+        };
+        part = value.get();
+    }
+    part.as_ptr().addr().checked_sub(text.as_ptr().addr())
+}
+
+fn offset_in_toml(text: &str, keys: &[&str]) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let (first, rest) = keys.split_first()?;
+    let mut value = table.get_ref().get(*first)?;
+    for key in rest {
+        value = match value.get_ref() {
+            DeValue::Table(table) => table.get(*key)?,
+            DeValue::Array(list) => list.get(key.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    Some(value.span().start)
+}
+
+/// Largest edit distance of a mistyped key from the one that was meant, as a part of its length.
+const TYPO_SHARE: usize = 3;
+
+/// serde says ``unknown field `x`, expected one of `a`, `b` ``: the expected key nearest to `x`.
+fn nearest_key(message: &str) -> Option<&str> {
+    let mut quoted = message
+        .strip_prefix("unknown field ")?
+        .split('`')
+        .skip(1)
+        .step_by(2);
+    let unknown = quoted.next()?;
+    let distance = |key: &&str| strsim::damerau_levenshtein(unknown, key);
+    let nearest = quoted.min_by_key(distance)?;
+    let close = distance(&nearest) <= nearest.len().div_ceil(TYPO_SHARE);
+    close.then_some(nearest)
+}

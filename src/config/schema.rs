@@ -1,0 +1,149 @@
+//! The configuration as serde reads it: shapes and key names, no meaning.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+
+/// The whole file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Schema {
+    pub primary_shard: Option<String>,
+    pub architecture_groups: Ordered<GroupSchema>,
+    pub validation: ValidationSchema,
+    pub version: Option<String>,
+    pub release: Option<String>,
+    pub prefix: Option<String>,
+    pub content_date: Option<String>,
+    pub maintainer: Option<String>,
+    pub vendor: Option<String>,
+    pub homepage: Option<String>,
+    pub license: Option<String>,
+    pub runtime_relation: RuntimeRelation,
+    pub relations: Ordered<AddedRelations>,
+    pub selectors: Ordered<Vec<Selector>>,
+}
+
+/// One arch group.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GroupSchema {
+    pub display_name: Option<String>,
+    pub architectures: Vec<String>,
+}
+
+/// The `validation` table.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ValidationSchema {
+    pub error_on_duplicate_device_code: Option<bool>,
+    pub verify_generic_artifacts_match: Option<bool>,
+    pub error_on_missing_architecture: Option<bool>,
+}
+
+/// The HIP runtime that transformed binaries need, in each format's own words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RuntimeRelation {
+    /// E.g. `libamdhip64-7 (>= 7.1)`.
+    pub deb: Option<String>,
+    /// E.g. `hip-runtime-amd >= 7.1`.
+    pub rpm: Option<String>,
+}
+
+/// Relations that the configuration adds to a package.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AddedRelations {
+    /// To the `.deb`.
+    pub deb: DebRelations,
+    /// To the `.rpm`.
+    pub rpm: RpmRelations,
+}
+
+/// Relations in Debian's syntax, by field.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(
+    missing_docs,
+    reason = "the fields of a control file under their own names"
+)]
+pub struct DebRelations {
+    pub depends: Vec<String>,
+    pub recommends: Vec<String>,
+    pub suggests: Vec<String>,
+    pub enhances: Vec<String>,
+    pub provides: Vec<String>,
+    pub conflicts: Vec<String>,
+    pub breaks: Vec<String>,
+    pub replaces: Vec<String>,
+}
+
+/// Relations in RPM's syntax, by tag.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the tags of a spec file under their own names")]
+pub struct RpmRelations {
+    pub requires: Vec<String>,
+    pub recommends: Vec<String>,
+    pub suggests: Vec<String>,
+    pub enhances: Vec<String>,
+    pub supplements: Vec<String>,
+    pub provides: Vec<String>,
+    pub conflicts: Vec<String>,
+    pub obsoletes: Vec<String>,
+}
+
+/// A part of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selector {
+    /// The artifact's name, e.g. `blas`.
+    pub artifact: String,
+    /// Its modules, e.g. `rocSPARSE`; all of them if left out.
+    #[serde(default)]
+    pub modules: Option<Vec<String>>,
+    /// Its components, e.g. `lib`; all of them if left out.
+    #[serde(default)]
+    pub components: Option<Vec<String>>,
+}
+
+/// A map in the order of the file, with every key once.
+#[derive(Debug)]
+pub(super) struct Ordered<T>(pub Vec<(String, T)>);
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OrderedVisitor(PhantomData))
+    }
+}
+
+struct OrderedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OrderedVisitor<T> {
+    type Value = Ordered<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries: Vec<(String, T)> = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if entries.iter().any(|(other, _)| *other == key) {
+                return Err(A::Error::custom(format!("`{key}` is given twice")));
+            }
+            let value = map.next_value()?;
+            entries.push((key, value));
+        }
+        Ok(Ordered(entries))
+    }
+}

@@ -1,0 +1,157 @@
+use super::*;
+
+const TUTORIAL: &str = r#"{ "primary_shard": "gfx110X-build",
+  "architecture_groups": {
+    "gfx110X": { "display_name": "ROCm gfx110X (RDNA3)", "architectures": ["gfx1100", "gfx1101", "gfx1102"] },
+    "gfx115X": { "display_name": "ROCm gfx115X (RDNA3.5)", "architectures": ["gfx1151"] },
+    "gfx120X": { "display_name": "ROCm gfx120X (RDNA4)", "architectures": ["gfx1200", "gfx1201"] } },
+  "validation": { "error_on_duplicate_device_code": true, "verify_generic_artifacts_match": false, "error_on_missing_architecture": false } }"#;
+
+fn refusal(text: &str, syntax: Syntax) -> Error {
+    Config::parse(text, syntax).unwrap_err()
+}
+
+/// Message and place, as the user sees them.
+fn shown(text: &str, syntax: Syntax) -> String {
+    refusal(text, syntax).to_string()
+}
+
+#[test]
+fn the_tutorials_json_is_accepted_as_it_is() {
+    let config = Config::parse(TUTORIAL, Syntax::Json).unwrap();
+    assert_eq!(config.primary_shard.as_deref(), Some("gfx110X-build"));
+    let names: Vec<_> = config.groups.iter().map(|g| g.name.as_str()).collect();
+    assert_eq!(names, ["gfx110X", "gfx115X", "gfx120X"]);
+    assert_eq!(config.groups[0].display_name, "ROCm gfx110X (RDNA3)");
+    assert_eq!(config.groups[2].architectures[1].as_str(), "gfx1201");
+    assert_eq!(config.validation, Validation::default());
+}
+
+#[test]
+fn groups_keep_the_order_of_the_file_in_both_syntaxes() {
+    let toml = "[architecture_groups.zeta]\narchitectures = ['gfx90a']\n\
+                [architecture_groups.alpha]\narchitectures = ['gfx942']\n";
+    let json = r#"{"architecture_groups": {"zeta": {"architectures": ["gfx90a"]},
+                   "alpha": {"architectures": ["gfx942"]}}}"#;
+    for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
+        let groups = Config::parse(text, syntax).unwrap().groups;
+        assert_eq!(
+            (groups[0].name.as_str(), groups[1].name.as_str()),
+            ("zeta", "alpha")
+        );
+        assert_eq!(groups[0].display_name, "zeta");
+    }
+}
+
+#[test]
+fn an_empty_configuration_is_the_default() {
+    for (text, syntax) in [("{}", Syntax::Json), ("", Syntax::Toml)] {
+        let config = Config::parse(text, syntax).unwrap();
+        let time: jiff::Timestamp = CONTENT_DATE.parse().unwrap();
+        assert_eq!(i64::from(config.content_date), time.as_second());
+        assert_eq!(config.maintainer, MAINTAINER);
+        assert!(config.groups.is_empty());
+    }
+}
+
+#[test]
+fn a_typo_has_line_column_and_a_suggestion() {
+    let error = refusal("{\n  \"primry_shard\": \"x\"\n}", Syntax::Json);
+    assert_eq!(
+        error.place().structure.as_deref(),
+        Some("line 2, column 16")
+    );
+    assert_eq!(error.hint_text(), Some("did you mean `primary_shard`?"));
+    let error = refusal("version = '1'\n[validatoin]\n", Syntax::Toml);
+    assert_eq!(error.place().structure.as_deref(), Some("line 2, column 2"));
+    assert_eq!(error.hint_text(), Some("did you mean `validation`?"));
+}
+
+#[test]
+fn broken_syntax_has_line_and_column() {
+    assert!(shown("{\n\"version\": }", Syntax::Json).contains("line 2, column 12"));
+    assert!(shown("version = \n", Syntax::Toml).contains("line 1, column"));
+    assert!(shown("{\"version\": 7}", Syntax::Json).contains("line 1, column 13"));
+}
+
+#[test]
+fn groups_that_make_no_package_are_refused_with_their_place() {
+    let json = "{\"architecture_groups\": {\n \"a\": {\"architectures\": []},\n \
+                \"b\": {\"architectures\": [\"gfx1100\"]},\n \
+                \"c\": {\"architectures\": [\"gfx1101\", \"gfx1100\"]},\n \
+                \"B\": {\"architectures\": [\"rdna3\", \"gfx90a:xnack+\"]},\n \
+                \"d_e\": {\"architectures\": [\"gfx942\"]}}}";
+    let error = refusal(json, Syntax::Json);
+    let mut all = vec![error.to_string()];
+    all.extend(error.others().iter().map(ToString::to_string));
+    let expected = [
+        "line 2, column 7: architecture_groups.a: has no architectures",
+        "line 4, column 37: architecture_groups.c.architectures.1: gfx1100 is in the group b already",
+        "line 5, column 7: architecture_groups.B: gives the same package names as the group b",
+        "line 5, column 26: architecture_groups.B.architectures.0: `rdna3` is no GPU arch",
+        "line 5, column 35: architecture_groups.B.architectures.1: `gfx90a:xnack+` is no GPU arch",
+        "line 6, column 9: architecture_groups.d_e: `d_e` cannot stand in a package name",
+    ];
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn places_are_found_in_toml_too() {
+    let toml = "[architecture_groups.a]\narchitectures = [\n  'gfx1100',\n  'gfx1100',\n]\n";
+    let shown = shown(toml, Syntax::Toml);
+    assert!(shown.starts_with("line 4, column 3:"), "{shown}");
+    let config = Config::parse("\nprimary_shard = 'x'\n", Syntax::Toml).unwrap();
+    let fault = config.fault(&["primary_shard"], "no such shard");
+    assert_eq!(
+        fault.to_string(),
+        "line 2, column 17: primary_shard: no such shard"
+    );
+}
+
+#[test]
+fn a_key_is_given_once() {
+    let json = r#"{"architecture_groups": {"a": {"architectures": ["gfx1100"]},
+                   "a": {"architectures": ["gfx1101"]}}}"#;
+    assert!(shown(json, Syntax::Json).contains("`a` is given twice"));
+    assert!(shown("{\"version\": \"1\", \"version\": \"2\"}", Syntax::Json).contains("duplicate"));
+    let toml = "version = '1'\nversion = '2'\n";
+    assert!(shown(toml, Syntax::Toml).contains("line 2"));
+}
+
+#[test]
+fn fields_of_one_line_stay_on_one_line() {
+    for (key, value) in [
+        ("maintainer", "someone"),
+        ("maintainer", "A <a@b.example>\\nX: y"),
+        ("license", ""),
+        ("content_date", "yesterday"),
+        ("content_date", "1969-01-01T00:00:00Z"),
+        ("content_date", "2107-01-01T00:00:00Z"),
+    ] {
+        let json = format!("{{\"{key}\": \"{value}\"}}");
+        assert!(shown(&json, Syntax::Json).contains(key), "{json}");
+    }
+}
+
+#[test]
+fn every_prefix_of_a_configuration_is_refused_without_a_panic() {
+    for end in 0..TUTORIAL.len() {
+        assert!(
+            Config::parse(&TUTORIAL[..end], Syntax::Json).is_err(),
+            "{end}"
+        );
+        // As TOML, it is wrong at once.
+        let _ = Config::parse(&TUTORIAL[..end], Syntax::Toml);
+    }
+}
+
+#[test]
+fn the_ending_chooses_the_syntax() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("packaging.yaml");
+    std::fs::write(&path, "{}").unwrap();
+    assert_eq!(Config::open(&path).unwrap_err().kind(), Kind::Usage);
+    let path = folder.path().join("packaging.json");
+    std::fs::write(&path, "{\"release\": \"2\"}").unwrap();
+    assert_eq!(Config::open(&path).unwrap().release.as_deref(), Some("2"));
+}

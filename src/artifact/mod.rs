@@ -13,13 +13,9 @@ pub use manifest::{MANIFEST_NAME, Manifest};
 pub use scan::{Artifact, Prefix, Scan, Shard, scan};
 
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::report::Findings;
-use crate::tree::Tree;
 
 /// What part of a project an artifact holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,30 +116,4 @@ impl fmt::Display for ArtifactName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}_{}_{}", self.name, self.component, self.family)
     }
-}
-
-/// An artifact and what is in it.
-#[derive(Debug)]
-pub struct Artifact {
-    /// The shard it belongs to.
-    pub shard: String,
-    /// What it is called.
-    pub name: ArtifactName,
-    /// Where it was found.
-    pub root: PathBuf,
-    /// Its stage prefixes in the order of the manifest.
-    pub prefixes: Vec<Prefix>,
-    /// What was noticed.
-    pub findings: Findings,
-}
-
-/// One stage prefix of an artifact.
-#[derive(Debug)]
-pub struct Prefix {
-    /// As in the manifest, e.g. `math-libs/BLAS/rocBLAS/stage`.
-    pub path: String,
-    /// The path component before `stage`, e.g. `rocBLAS`.
-    pub module: Option<String>,
-    /// What is in it.
-    pub tree: Tree<Content>,
 }

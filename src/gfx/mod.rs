@@ -4,8 +4,8 @@
 //! of two compiler generations. This module owns spellings and comparison of targets; it knows
 //! nothing of files.
 
-mod table;
 mod features;
+mod table;
 mod target;
 
 pub use table::{Processor, archs_in, describe, mach_of, processor, processors};

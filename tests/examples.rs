@@ -233,7 +233,7 @@ fn every_database_file_is_of_the_arch_that_its_name_says() {
         let expected: BTreeSet<_> = archs
             .iter()
             .flat_map(|arch| {
-                ["kernels", "tensile"].map(|unit| (unit.to_owned(), (*arch).to_owned()))
+                ["fallback", "kernels", "tensile"].map(|unit| (unit.to_owned(), (*arch).to_owned()))
             })
             .collect();
         assert_eq!(found, expected);
@@ -241,36 +241,46 @@ fn every_database_file_is_of_the_arch_that_its_name_says() {
 }
 
 #[test]
-fn database_indexes_name_their_arch_and_an_existing_file() {
+fn database_indexes_name_their_arch_and_what_exists() {
     let entries = committed();
-    let mut indexes = 0;
+    let mut named = BTreeMap::<&str, usize>::new();
     for (path, entry) in &entries {
-        let (Entry::File { bytes, .. }, true) =
-            (entry, path.extension().is_some_and(|it| it == "dat"))
-        else {
+        let (Entry::File { bytes, .. }, Some("dat")) = (entry, extension(path)) else {
             continue;
         };
         let index: BTreeMap<String, String> = rmp_serde::from_slice(bytes).unwrap();
-        let arch = &index["architecture"];
         let stem = path.file_stem().unwrap().to_str().unwrap();
         assert!(
-            stem.ends_with(&format!("_{arch}")),
-            "{}: {arch}",
-            path.display()
+            stem.ends_with(&format!("_{}", index["architecture"])),
+            "{stem}"
         );
+        if let Some(other) = index.get("placeholder") {
+            assert!(entries.contains_key(&path.with_file_name(format!("{other}.dat"))));
+            *named.entry("index").or_default() += 1;
+        }
         if let Some(file) = index.get("codeObjectFile") {
             let Some(Entry::File { bytes, .. }) = entries.get(&path.with_file_name(file)) else {
-                panic!("{}: no {file}", path.display());
+                panic!("{stem}: no {file}");
             };
-            let kernel = format!("\0{}.kd\0", index["kernel"]);
-            let named = bytes
-                .windows(kernel.len())
-                .any(|window| window == kernel.as_bytes());
-            assert!(named, "{file} has no {kernel}");
-            indexes += 1;
+            assert!(has_kernel(bytes, &index["kernel"]), "{file}");
+            *named.entry("code").or_default() += 1;
         }
     }
-    assert_eq!(indexes, 6, "one for each grouped arch");
+    assert_eq!(
+        named,
+        BTreeMap::from([("code", 6), ("index", 6)]),
+        "one for each grouped arch"
+    );
+}
+
+fn extension(path: &Path) -> Option<&str> {
+    path.extension()?.to_str()
+}
+
+fn has_kernel(code: &[u8], kernel: &str) -> bool {
+    let symbol = format!("\0{kernel}.kd\0");
+    code.windows(symbol.len())
+        .any(|window| window == symbol.as_bytes())
 }
 
 #[test]

@@ -91,13 +91,17 @@ database() { # database FOLDER SHARD ARCHS
   mkdir -p "$folder"
   for arch in $3; do
     code_object "$folder/TensileLibrary_$arch.co" "$shard" tensile Cijk_Ailk_Bljk_SB_MT32x32x8 2.0f "$arch"
-    code_object "$folder/Kernels.so-000-$arch.hsaco" "$shard" kernels Cijk_Ailk_Bljk_SB_GB 3.0f "$arch"
+    code_object "$folder/TensileLibrary_fallback_$arch.hsaco" "$shard" fallback Cijk_Ailk_Bljk_SB_fallback 3.0f "$arch"
+    code_object "$folder/Kernels.so-000-$arch.hsaco" "$shard" kernels Cijk_Ailk_Bljk_SB_GB 4.0f "$arch"
+    { map 2; text architecture; text "$arch"; text placeholder; text "TensileLibrary_$arch"; } \
+      >"$folder/TensileLibrary_lazy_$arch.dat"
     { map 3; text architecture; text "$arch"
       text codeObjectFile; text "TensileLibrary_$arch.co"
-      text kernel; text Cijk_Ailk_Bljk_SB_MT32x32x8; } >"$folder/TensileLibrary_lazy_$arch.dat"
+      text kernel; text Cijk_Ailk_Bljk_SB_MT32x32x8; } >"$folder/TensileLibrary_$arch.dat"
   done
-  # Names no arch: one file for every shard.
-  { map 2; text architecture; text fallback; text kernel; text Cijk_Ailk_Bljk_SB_GB; } >"$folder/TensileLibrary_fallback.dat"
+  # Names no arch: one file for every shard, and one code object for each arch.
+  { map 2; text architecture; text fallback; text kernel; text Cijk_Ailk_Bljk_SB_fallback; } \
+    >"$folder/TensileLibrary_fallback.dat"
 }
 
 manifest() { # manifest ARTIFACT PREFIX...

@@ -87,6 +87,8 @@ codes! {
     AlreadyTransformed = "R031" "already-transformed" Note;
     /// A host binary is stripped of its section table and cannot be searched for device code.
     NoSectionTable = "R032" "no-section-table" Warning;
+    /// A device entry of an offload bundle holds no bytes.
+    EmptyCodeObject = "R033" "empty-code-object" Warning;
     /// No relation to a kpack-capable HIP runtime is configured.
     RuntimeUnset = "R050" "runtime-relation-unset" Note;
     /// A group without any content gives no package.

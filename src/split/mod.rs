@@ -1,13 +1,31 @@
 //! The split stage: an artifact becomes host files, code objects per wrapper, and databases.
+//!
+//! Every file of the artifact ends up in exactly one of the two, and every code object in a
+//! wrapper's list, a database file or a finding. Pure apart from reading content.
+
+mod code;
+mod databases;
+mod development;
+mod fat_binary;
+mod flatten;
+mod notes;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
-use crate::artifact::ArtifactName;
+use crate::artifact::{Artifact, ArtifactName};
 use crate::content::Content;
+use crate::database::Rules;
+use crate::error::{Error, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::host_binary::Analysis;
-use crate::report::Findings;
-use crate::tree::{Tree, TreePath};
+use crate::report::{Code, Findings};
+use crate::tree::{Node, Tree, TreePath};
+use databases::Candidate;
+use development::{Sniffed, sniff};
+use flatten::Located;
+use notes::Notes;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
 #[derive(Debug)]
@@ -84,4 +102,88 @@ pub struct DatabaseFile {
     pub content: Content,
     /// Permission bits.
     pub mode: u32,
+}
+
+/// Takes `artifact` apart. All faults of its files are gathered into one error.
+pub fn split(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
+    let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
+    split_inner(artifact, rules).map_err(|error| error.context(doing()))
+}
+
+fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
+    let mut notes = Notes::new(artifact);
+    let tree = flatten::flatten(artifact, &mut notes)?;
+    let mut host = Tree::new();
+    let mut candidates = Vec::new();
+    let mut faults = Vec::new();
+    for (path, node) in tree {
+        let sorted = match node {
+            Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
+            Node::Link { target } => host.insert(path, Node::Link { target }),
+            Node::File { data, mode } => classify(&path, data, mode, rules, &mut notes)
+                .map_err(|error| error.context(format!("reading {path}")))
+                .and_then(|sorted| match sorted {
+                    Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
+                    Sorted::Database(candidate) => {
+                        candidates.push(*candidate);
+                        Ok(())
+                    }
+                }),
+        };
+        faults.extend(sorted.err());
+    }
+    if let Some(error) = Error::gather(faults) {
+        return Err(error);
+    }
+    databases::pair(&mut candidates, &mut notes);
+    let databases = databases::settle(candidates, &mut host, &mut notes)?;
+    Ok(SplitArtifact {
+        shard: artifact.shard.clone(),
+        name: artifact.name.clone(),
+        host,
+        databases,
+        findings: notes.finish(),
+    })
+}
+
+/// Where a file goes.
+enum Sorted {
+    Host(HostFile),
+    Database(Box<Candidate>),
+}
+
+fn classify(
+    path: &TreePath,
+    file: Located,
+    mode: u32,
+    rules: &Rules,
+    notes: &mut Notes,
+) -> Result<Sorted> {
+    let sniffed = sniff(&file.content)?;
+    if let Some(candidate) = databases::claim(path, &file, mode, sniffed, rules, notes)? {
+        return Ok(Sorted::Database(Box::new(candidate)));
+    }
+    let Located { content, module } = file;
+    let kind = match sniffed {
+        Sniffed::HostElf => fat_binary::host_kind(path, content, notes)?,
+        Sniffed::Stripped => {
+            let message = "has no section table and cannot be searched for device code";
+            notes.add(Code::NoSectionTable, path, message);
+            HostKind::Plain(content)
+        }
+        Sniffed::Development(Some(_)) | Sniffed::UnlinkedBundle => {
+            let what = match sniffed {
+                Sniffed::Development(Some(what)) => what,
+                _ => "an unlinked bundle",
+            };
+            let message = format!("is {what} and keeps its device code");
+            notes.add(Code::FatDevelopmentFile, path, message);
+            HostKind::Plain(content)
+        }
+        Sniffed::CodeObject | Sniffed::Bundle => {
+            return Err(Error::bug("device code was claimed by no rule"));
+        }
+        Sniffed::Development(None) | Sniffed::Other => HostKind::Plain(content),
+    };
+    Ok(Sorted::Host(HostFile { module, kind }))
 }

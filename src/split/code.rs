@@ -1,0 +1,296 @@
+//! The code objects of a bundle, each checked against its own header.
+//!
+//! The entry id says what the compiler driver wanted, the ELF header what the compiler wrote.
+//! Where they disagree, the header decides; where the header cannot tell, the id does.
+
+use super::CodeObject;
+use super::notes::{Notes, same_bytes, sha256};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::formats::code_object::{self, FeatureState, Header};
+use crate::formats::offload_bundle::{Bundle, Entry, EntryId, EntryKind};
+use crate::gfx::{BaseArch, Target};
+use crate::report::Code;
+use crate::tree::TreePath;
+
+/// The code objects of `bundle`, which is somewhere in the file at `path`.
+pub(super) fn code_objects(
+    bundle: &Bundle,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<Vec<CodeObject>> {
+    let mut found: Vec<CodeObject> = Vec::new();
+    let mut faults = Vec::new();
+    for entry in &bundle.entries {
+        match code_object(entry, path, notes) {
+            Ok(Some(code)) => match known(&found, &code) {
+                Ok(true) => note_twice(&code, path, notes),
+                Ok(false) => found.push(code),
+                Err(fault) => faults.push(fault),
+            },
+            Ok(None) => {}
+            Err(fault) => faults.push(fault),
+        }
+    }
+    Error::gather(faults).map_or(Ok(found), Err)
+}
+
+/// Whether the same code for the same target is there already; other code for it is an error.
+fn known(found: &[CodeObject], code: &CodeObject) -> Result<bool> {
+    match found.iter().find(|other| other.target == code.target) {
+        None => Ok(false),
+        Some(other) if same_bytes(&other.content, &code.content)? => Ok(true),
+        Some(_) => {
+            let message = format!(
+                "a bundle holds two different code objects for {}",
+                code.target
+            );
+            Err(Error::new(Kind::Conflict, message).at(&code.content.place(0)))
+        }
+    }
+}
+
+fn note_twice(code: &CodeObject, path: &TreePath, notes: &mut Notes) {
+    let message = format!("a bundle holds the code object for {} twice", code.target);
+    notes.add(Code::DuplicateCode, path, message);
+}
+
+/// What an entry holds; nothing for the empty entry of the host.
+fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Option<CodeObject>> {
+    let id = &entry.id;
+    let refused = |what: &str| {
+        Err(Error::unsupported(format!("entry {id} {what}")).at(&entry.content.place(0)))
+    };
+    match &id.kind {
+        EntryKind::Host if entry.content.is_empty() => return Ok(None),
+        EntryKind::Host => return refused("holds host code, which would be lost"),
+        EntryKind::Other(kind) => return refused(&format!("is of the unknown kind `{kind}`")),
+        EntryKind::Hip | EntryKind::OpenMp => {}
+    }
+    if entry.content.is_empty() {
+        let message = format!("entry {id} is empty and is left out");
+        let accounted = vec![sha256(&entry.content)?];
+        notes.account(Code::EmptyCodeObject, path, message, accounted);
+        return Ok(None);
+    }
+    let target = match code_object::is_code_object(&entry.content)? {
+        true => checked(id, &code_object::read_header(&entry.content)?, path, notes),
+        false => neutral(id, &entry.content, path, notes)?,
+    };
+    let Some(target) = target else {
+        return refused("names no GPU target, and its code object none that is known");
+    };
+    Ok(Some(CodeObject {
+        target,
+        content: entry.content.clone(),
+    }))
+}
+
+/// The target of an AMDGPU code object, with a finding if the entry claims another.
+fn checked(id: &EntryId, header: &Header, path: &TreePath, notes: &mut Notes) -> Option<Target> {
+    let resolved = resolve(id.target.as_ref(), header);
+    let flags = header.flags;
+    if header.processor.is_none() {
+        let message = format!(
+            "the code object of entry {id} has the unknown flags {flags:#x}; the entry decides"
+        );
+        notes.add(Code::UnknownProcessor, path, message);
+    } else if resolved.disagrees {
+        let actual = resolved.target.as_ref().map(Target::to_string);
+        let message = format!(
+            "entry {id} holds code for {} (flags {flags:#x}); the code decides",
+            actual.unwrap_or_default()
+        );
+        notes.add(Code::TargetMismatch, path, message);
+    }
+    resolved.target
+}
+
+/// What an entry and the header of its code object agree on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Resolved {
+    pub target: Option<Target>,
+    /// Whether the header contradicts the entry.
+    pub disagrees: bool,
+}
+
+/// Brings the claimed target and the header together.
+pub(super) fn resolve(claimed: Option<&Target>, header: &Header) -> Resolved {
+    let (Some(processor), Some(own)) = (&header.processor, &header.target) else {
+        return Resolved {
+            target: claimed.cloned(),
+            disagrees: false,
+        };
+    };
+    let Some(claimed) = claimed else {
+        return Resolved {
+            target: Some(own.clone()),
+            disagrees: true,
+        };
+    };
+    let base = refine(claimed.base(), processor);
+    let mut disagrees = base != claimed.base();
+    let mut features = own.features().to_vec();
+    for (name, on) in claimed.features() {
+        match state(header, name) {
+            FeatureState::Any | FeatureState::Unknown => features.push((name.clone(), *on)),
+            stated => disagrees |= stated.fixed() != Some(*on),
+        }
+    }
+    let unclaimed = |(name, _): &(String, bool)| claimed.features().iter().all(|(n, _)| n != name);
+    disagrees |= own.features().iter().any(unclaimed);
+    Resolved {
+        target: Some(Target::new(base.clone(), features)),
+        disagrees,
+    }
+}
+
+/// The claimed arch if the flags cannot tell it from `processor`: `gfx1250-strict` has the flags
+/// of gfx1250. Generic targets have flags of their own.
+pub(super) fn refine<'a>(claimed: &'a BaseArch, processor: &'a BaseArch) -> &'a BaseArch {
+    let qualifier = claimed.as_str().strip_prefix(processor.as_str());
+    match qualifier.is_some_and(|rest| rest.starts_with('-')) && !claimed.is_generic() {
+        true => claimed,
+        false => processor,
+    }
+}
+
+fn state(header: &Header, feature: &str) -> FeatureState {
+    match feature {
+        "xnack" => header.xnack,
+        "sramecc" => header.sramecc,
+        _ => FeatureState::Unknown,
+    }
+}
+
+/// First bytes of a SPIR-V module, in either byte order, and of LLVM bitcode.
+const NEUTRAL_MAGICS: [[u8; 4]; 3] = [
+    [0x03, 0x02, 0x23, 0x07],
+    [0x07, 0x23, 0x02, 0x03],
+    [b'B', b'C', 0xc0, 0xde],
+];
+
+/// The target of an entry that is no AMDGPU code object: SPIR-V, if it claims to be.
+fn neutral(
+    id: &EntryId,
+    content: &Content,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<Option<Target>> {
+    let magic = match content.len() {
+        0..4 => None,
+        _ => Some(content.read_array::<4>(0)?),
+    };
+    let claimed = id.target.as_ref().filter(|target| target.base().is_spirv());
+    match (claimed, magic) {
+        (Some(target), Some(magic)) if NEUTRAL_MAGICS.contains(&magic) => {
+            let message = format!("entry {id} is compiled for the GPU at run time");
+            notes.add(Code::ArchNeutralCode, path, message);
+            Ok(Some(target.clone()))
+        }
+        _ => Err(
+            Error::malformed(format!("entry {id} holds no AMDGPU code object"))
+                .at(&content.place(0))
+                .hint("objects made with -fgpu-rdc must be linked before they are packaged"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(processor: &str, xnack: FeatureState, sramecc: FeatureState) -> Header {
+        let base: BaseArch = processor.parse().unwrap();
+        let fixed = [("xnack", xnack), ("sramecc", sramecc)]
+            .into_iter()
+            .filter_map(|(name, state)| Some((name.to_owned(), state.fixed()?)));
+        Header {
+            target: Some(Target::new(base.clone(), fixed)),
+            processor: Some(base),
+            flags: 0,
+            abi_version: 2,
+            xnack,
+            sramecc,
+        }
+    }
+
+    #[test]
+    fn the_header_decides_what_it_can_tell() {
+        use FeatureState::{Any, Off, On, Unknown, Unsupported};
+        for (claimed, own, expected, disagrees) in [
+            ("gfx90a", header("gfx90a", Any, Any), "gfx90a", false),
+            (
+                "gfx90a:xnack+",
+                header("gfx90a", On, Any),
+                "gfx90a:xnack+",
+                false,
+            ),
+            (
+                "gfx90a:xnack+",
+                header("gfx90a", Any, Any),
+                "gfx90a:xnack+",
+                false,
+            ),
+            (
+                "gfx90a:xnack+",
+                header("gfx90a", Off, Any),
+                "gfx90a:xnack-",
+                true,
+            ),
+            ("gfx90a", header("gfx90a", Off, Any), "gfx90a:xnack-", true),
+            (
+                "gfx906:xnack-",
+                header("gfx906", Unknown, On),
+                "gfx906:sramecc+:xnack-",
+                true,
+            ),
+            (
+                "gfx1030:xnack+",
+                header("gfx1030", Unsupported, Unsupported),
+                "gfx1030",
+                true,
+            ),
+            (
+                "gfx1030",
+                header("gfx1031", Unsupported, Unsupported),
+                "gfx1031",
+                true,
+            ),
+            (
+                "gfx1250-strict",
+                header("gfx1250", Any, Unsupported),
+                "gfx1250-strict",
+                false,
+            ),
+            (
+                "gfx1250",
+                header("gfx1250", Any, Unsupported),
+                "gfx1250",
+                false,
+            ),
+            (
+                "gfx11-generic",
+                header("gfx11-generic", Any, Any),
+                "gfx11-generic",
+                false,
+            ),
+            (
+                "gfx1100",
+                header("gfx11-generic", Any, Any),
+                "gfx11-generic",
+                true,
+            ),
+            ("gfx9-4-generic", header("gfx942", Any, Any), "gfx942", true),
+        ] {
+            let claimed: Target = claimed.parse().unwrap();
+            let resolved = resolve(Some(&claimed), &own);
+            let target = resolved.target.unwrap().to_string();
+            assert_eq!(
+                (target.as_str(), resolved.disagrees),
+                (expected, disagrees),
+                "{claimed}"
+            );
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What a file is by its first bytes, and which development files carry device code.
+
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::code_object;
+use crate::formats::elf_sections::{self, FileHeader};
+use crate::formats::fatbin::{self, Bundles};
+use crate::formats::offload_bundle::{Entry, EntryKind};
+
+/// ET_REL: an object file that is not linked.
+const RELOCATABLE: u16 = 1;
+
+/// What a file is by its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sniffed {
+    /// An ELF code object for AMDGPU, linked.
+    CodeObject,
+    /// An ELF file for the host, linked.
+    HostElf,
+    /// A linked ELF64 file without section table.
+    Stripped,
+    /// An offload bundle of device code in a file of its own.
+    Bundle,
+    /// A bundle that holds host code too: an object for later links.
+    UnlinkedBundle,
+    /// A file for later links; what about it carries device code, if anything.
+    Development(Option<&'static str>),
+    /// Anything else.
+    Other,
+}
+
+/// Looks at the content of a file.
+pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
+    let mut magic = [0; 8];
+    let len = usize::try_from(content.len()).unwrap_or(8).min(8);
+    content.read_at(0, &mut magic[..len])?;
+    if magic.starts_with(b"\x7fELF") {
+        return sniff_elf(content);
+    }
+    if magic == *b"!<arch>\n" {
+        let fat = archive_has_device_code(content)?;
+        return Ok(Sniffed::Development(fat.then_some("a static archive")));
+    }
+    if magic.starts_with(b"BC\xc0\xde") {
+        return Ok(Sniffed::Development(Some("LLVM bitcode")));
+    }
+    match fatbin::starts_bundle(content)? {
+        true if has_host_code(content)? => Ok(Sniffed::UnlinkedBundle),
+        true => Ok(Sniffed::Bundle),
+        false => Ok(Sniffed::Other),
+    }
+}
+
+fn has_host_code(content: &Content) -> Result<bool> {
+    let is_host_code =
+        |entry: &Entry| entry.id.kind == EntryKind::Host && !entry.content.is_empty();
+    for next in Bundles::new(content) {
+        if next?.bundle.bundle.entries.iter().any(is_host_code) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn sniff_elf(content: &Content) -> Result<Sniffed> {
+    // ELF32 and big-endian files are for the examination of host binaries to judge.
+    let Some(header) = elf_sections::file_header(content)? else {
+        return Ok(Sniffed::HostElf);
+    };
+    if header.file_type == RELOCATABLE {
+        return Ok(Sniffed::Development(object_device_code(content, &header)?));
+    }
+    if header.machine == code_object::MACHINE {
+        return Ok(Sniffed::CodeObject);
+    }
+    match elf_sections::sections(content, &header)?.is_empty() {
+        true => Ok(Sniffed::Stripped),
+        false => Ok(Sniffed::HostElf),
+    }
+}
+
+/// Sections of an unlinked object that hold device code: bundled by either driver, or unbundled.
+const DEVICE_SECTIONS: [&[u8]; 3] = [
+    b".hip_fatbin",
+    b"__CLANG_OFFLOAD_BUNDLE__",
+    b".llvm.offloading",
+];
+
+/// What of an unlinked object carries device code.
+fn object_device_code(content: &Content, header: &FileHeader) -> Result<Option<&'static str>> {
+    if header.machine == code_object::MACHINE {
+        return Ok(Some("an unlinked AMDGPU object"));
+    }
+    let sections = elf_sections::sections(content, header)?;
+    for name in DEVICE_SECTIONS {
+        if elf_sections::find(content, header, &sections, name)?.is_some() {
+            return Ok(Some("an unlinked object"));
+        }
+    }
+    Ok(None)
+}
+
+/// Length of a member header: name 16, date 12, owner 6, group 6, mode 8, size 10, end 2.
+const MEMBER_HEADER: u64 = 60;
+
+/// Whether a member of a static archive carries device code; members are ELF objects, bundles or
+/// bitcode.
+fn archive_has_device_code(content: &Content) -> Result<bool> {
+    let mut position = 8;
+    while position < content.len() {
+        let header: [u8; 60] = content.read_array(position)?;
+        let bad = || {
+            Error::malformed("the size of a member is no number")
+                .structure("static archive")
+                .at(&content.place(position))
+        };
+        let size = std::str::from_utf8(&header[48..58]).map_err(|_| bad())?;
+        let size: u64 = size.trim_end().parse().map_err(|_| bad())?;
+        let start = position + MEMBER_HEADER;
+        let end = start.checked_add(size).ok_or_else(bad)?;
+        if carries_device_code(&content.slice(start..end)?)? {
+            return Ok(true);
+        }
+        // Members are padded to even lengths.
+        position = end.saturating_add(end % 2);
+    }
+    Ok(false)
+}
+
+fn carries_device_code(member: &Content) -> Result<bool> {
+    if fatbin::starts_bundle(member)? {
+        return Ok(true);
+    }
+    match elf_sections::file_header(member)? {
+        Some(header) => Ok(object_device_code(member, &header)?.is_some()),
+        None => Ok(member.len() >= 4 && member.read_array(0)? == *b"BC\xc0\xde"),
+    }
+}

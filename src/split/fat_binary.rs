@@ -1,0 +1,109 @@
+//! Host binaries: each wrapper with the code objects of its own bundle.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::code;
+use super::notes::{Notes, sha256};
+use super::{CodeObject, FatBinary, HostKind, WrapperCode};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::fatbin::{Bundles, FatbinBundle};
+use crate::host_binary::{self, Analysis, Examined, WrapperRef};
+use crate::report::Code;
+use crate::tree::TreePath;
+
+/// What the ELF file at `path` is for the host side.
+pub(super) fn host_kind(path: &TreePath, content: Content, notes: &mut Notes) -> Result<HostKind> {
+    match host_binary::examine(&content)? {
+        Examined::NoDeviceCode | Examined::SeparateDebug => Ok(HostKind::Plain(content)),
+        Examined::Transformed(_) => {
+            let message = "was transformed already and is passed on as it is";
+            notes.add(Code::AlreadyTransformed, path, message);
+            Ok(HostKind::Plain(content))
+        }
+        Examined::Fat(analysis) => {
+            let wrappers = wrapper_code(&analysis, path, notes)?;
+            Ok(HostKind::Fat(Arc::new(FatBinary {
+                analysis: *analysis,
+                wrappers,
+            })))
+        }
+    }
+}
+
+fn wrapper_code(
+    analysis: &Analysis,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<Vec<WrapperCode>> {
+    let section = analysis.fatbin();
+    let wrappers = analysis.wrappers();
+    let wanted: BTreeSet<u64> = wrappers
+        .iter()
+        .map(|wrapper| wrapper.bundle_offset)
+        .collect();
+    let mut bundles = BTreeMap::new();
+    for next in Bundles::new(&section) {
+        let next = next?;
+        let code_objects = code::code_objects(&next.bundle.bundle, path, notes)?;
+        if !wanted.contains(&next.bundle.offset) {
+            note_unreferenced(&next.bundle, &code_objects, path, notes)?;
+        }
+        bundles.insert(next.bundle.offset, code_objects);
+    }
+    tie(wrappers, &bundles, &section)
+}
+
+/// Gives each wrapper the bundle it points to; several may share one.
+fn tie(
+    wrappers: &[WrapperRef],
+    bundles: &BTreeMap<u64, Vec<CodeObject>>,
+    section: &Content,
+) -> Result<Vec<WrapperCode>> {
+    let mut tied = Vec::new();
+    let mut faults = Vec::new();
+    for (index, wrapper) in (0..).zip(wrappers) {
+        if wrapper.index != index {
+            let message = format!("wrapper {} is in place {index}", wrapper.index);
+            return Err(Error::bug(message));
+        }
+        match bundles.get(&wrapper.bundle_offset) {
+            Some(code_objects) => tied.push(WrapperCode {
+                symbol: wrapper.symbol.clone(),
+                code_objects: code_objects.clone(),
+            }),
+            None => faults.push(points_nowhere(wrapper, section)),
+        }
+    }
+    Error::gather(faults).map_or(Ok(tied), Err)
+}
+
+fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
+    let message = format!(
+        "wrapper {} points {:#x} bytes into the section, where no bundle starts",
+        wrapper.index, wrapper.bundle_offset
+    );
+    Error::malformed(message)
+        .structure(".hip_fatbin")
+        .at(&section.place(wrapper.bundle_offset))
+}
+
+fn note_unreferenced(
+    bundle: &FatbinBundle,
+    code_objects: &[CodeObject],
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<()> {
+    let mut digests = Vec::new();
+    for code in code_objects {
+        digests.push(sha256(&code.content)?);
+    }
+    let message = format!(
+        "no wrapper points to the bundle {:#x} bytes into .hip_fatbin; its {} code objects are left out",
+        bundle.offset,
+        code_objects.len()
+    );
+    notes.account(Code::BundleUnreferenced, path, message, digests);
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! All prefixes of an artifact laid over one another.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::notes::{Notes, same_bytes};
+use crate::artifact::{Artifact, Prefix};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::report::Code;
+use crate::tree::{Node, Tree, TreePath};
+
+/// A file and the module whose prefix holds it.
+#[derive(Debug, Clone)]
+pub(super) struct Located {
+    pub content: Content,
+    pub module: Option<String>,
+}
+
+/// What stands at a path, and whose it is.
+struct Owned<'a> {
+    prefix: &'a Prefix,
+    node: Node<Located>,
+}
+
+/// One tree out of all prefixes. What several prefixes hold alike belongs to the first of them;
+/// what they hold differently is an error that names both.
+pub(super) fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
+    let mut owned = BTreeMap::new();
+    let mut faults = Vec::new();
+    for prefix in &artifact.prefixes {
+        for (path, node) in &prefix.tree {
+            if let Err(fault) = lay(&mut owned, prefix, path, node, notes) {
+                faults.push(fault);
+            }
+        }
+    }
+    faults.extend(
+        owned
+            .iter()
+            .filter_map(|(path, own)| shadowed(&owned, path, own)),
+    );
+    if let Some(error) = Error::gather(faults) {
+        return Err(error);
+    }
+    let mut tree = Tree::new();
+    for (path, own) in owned {
+        tree.insert(path, own.node)?;
+    }
+    Ok(tree)
+}
+
+fn lay<'a>(
+    owned: &mut BTreeMap<TreePath, Owned<'a>>,
+    prefix: &'a Prefix,
+    path: &TreePath,
+    node: &Node<Content>,
+    notes: &mut Notes,
+) -> Result<()> {
+    let node = node.clone().try_map(|content| {
+        Ok(Located {
+            content,
+            module: prefix.module.clone(),
+        })
+    })?;
+    let mut there = match owned.entry(path.clone()) {
+        Entry::Vacant(slot) => {
+            slot.insert(Owned { prefix, node });
+            return Ok(());
+        }
+        Entry::Occupied(slot) => slot,
+    };
+    let there = there.get_mut();
+    let alike = match (&mut there.node, &node) {
+        (Node::Directory { mode }, Node::Directory { mode: other }) => {
+            *mode |= other;
+            return Ok(());
+        }
+        (Node::Link { target }, Node::Link { target: other }) => target == other,
+        (
+            Node::File { data, mode },
+            Node::File {
+                data: other,
+                mode: other_mode,
+            },
+        ) => mode == other_mode && same_bytes(&data.content, &other.content)?,
+        _ => false,
+    };
+    if !alike {
+        return Err(conflict(path, there, prefix, &node));
+    }
+    let message = format!("is in {} and {} alike", there.prefix.path, prefix.path);
+    notes.add(Code::FileMerged, path, message);
+    Ok(())
+}
+
+fn conflict(path: &TreePath, there: &Owned, prefix: &Prefix, node: &Node<Located>) -> Error {
+    let (first, second) = (&there.prefix.path, &prefix.path);
+    let message = match (there.node.kind(), node.kind()) {
+        (one, other) if one == other => {
+            format!("{path} differs between the prefixes {first} and {second}")
+        }
+        (one, other) => {
+            format!("{path} is a {one} in the prefix {first} and a {other} in {second}")
+        }
+    };
+    Error::new(Kind::Conflict, message)
+        .hint("all prefixes of an artifact are installed into one; a path can have one content")
+}
+
+/// An error if something stands where `path` needs a directory.
+fn shadowed(owned: &BTreeMap<TreePath, Owned>, path: &TreePath, own: &Owned) -> Option<Error> {
+    let mut above = path.parent();
+    while let Some(parent) = above {
+        if let Some(there) = owned.get(&parent)
+            && !matches!(there.node, Node::Directory { .. })
+        {
+            let message = format!(
+                "{parent} is a {} in the prefix {}, and {} holds {path} below it",
+                there.node.kind(),
+                there.prefix.path,
+                own.prefix.path
+            );
+            return Some(Error::new(Kind::Conflict, message));
+        }
+        above = parent.parent();
+    }
+    None
+}

@@ -8,12 +8,14 @@
 //! `gfx_arches` holds for the whole archive.
 //!
 //! **Invariant.** For every device and every wrapper, either kind of loader finds the most
-//! specific code object of the wrapper that the device can run, if there is one. It holds because
-//! as soon as any target of the archive fixes a feature, every fully specified target ID of the
-//! arch is listed. A device reports one of these, so it is the first that a loader looks for;
-//! and each wrapper has a row for each listed target that some of its code objects can run on,
-//! naming the most specific of them. A wrapper without a row for the device's own target ID thus
-//! has no code object for it at all, under any name.
+//! specific code object of the wrapper that the device can run, if there is one; and no target is
+//! listed for which there is no row at all. It holds because as soon as any target of the archive
+//! fixes a feature, every fully specified target ID that some code object can run on is listed.
+//! Devices report fully specified target IDs. If a device's own is listed, it is the first that a
+//! loader looks for, and each wrapper has a row for it that names the most specific of the code
+//! objects that can run on it; a wrapper without that row has none. If it is not listed, no code
+//! object of the archive can run on the device, so none of the shorter target IDs is listed
+//! either, and the loader passes over the archive.
 //!
 //! A wrapper that has no code object of an arch is not in that arch's archive. Loaders then go
 //! on to the next arch they were asked for (a generic one, SPIR-V), which has an archive of its own.
@@ -35,7 +37,8 @@ pub(super) fn listed(arch: &BaseArch, targets: &BTreeSet<&Target>) -> Vec<Target
     if !features.is_empty() {
         // Features that occur count as supported, even where the table does not know the arch.
         features.extend(arch.supported_features());
-        listed.extend(arch.fully_specified(features));
+        let devices = arch.fully_specified(features).into_iter();
+        listed.extend(devices.filter(|device| targets.iter().any(|t| t.runs_on(device))));
     }
     let mut listed: Vec<Target> = listed.into_iter().collect();
     listed.sort_by_key(|target| Reverse(target.features().len()));

@@ -132,20 +132,44 @@ fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack::error::Error> {
     Ok(objects)
 }
 
+/// A frame as the pack stage writes them: with content size and checksum.
+fn checked_frame(object: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+    encoder
+        .set_pledged_src_size(Some(object.len() as u64))
+        .unwrap();
+    encoder.include_checksum(true).unwrap();
+    std::io::Write::write_all(&mut encoder, object).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Frames of one block and of many, where the checksum lies in another read than the content.
+#[test]
+fn the_end_of_a_frame_is_checked() {
+    for len in [40, 127 << 10, 128 << 10, 300 << 10, 3 << 20] {
+        let object = code(3, len);
+        let toc = toc(Scheme::ZstdPerKernel, &[("a", 0, 0, len as u64)]);
+        let stored = |frame: Vec<u8>| write(&toc, &[Content::of_bytes(frame)]).unwrap();
+        let frame = checked_frame(&object);
+        assert_eq!(read_all(stored(frame.clone())).unwrap(), [object]);
+        let mut wrong = frame.clone();
+        *wrong.last_mut().unwrap() ^= 1;
+        assert!(read_all(stored(wrong)).is_err(), "checksum, {len}");
+        let longer = [frame.clone(), vec![0]].concat();
+        assert!(read_all(stored(longer)).is_err(), "a byte behind, {len}");
+        let twice = [frame.clone(), frame.clone()].concat();
+        assert!(read_all(stored(twice)).is_err(), "a frame behind, {len}");
+        let shorter = frame[..frame.len() - 1].to_vec();
+        assert!(read_all(stored(shorter)).is_err(), "cut, {len}");
+    }
+}
+
 #[test]
 fn a_changed_byte_changes_nothing_silently() {
     let objects = [code(1, 300), code(2, 40)];
     let stored: Vec<_> = objects
         .iter()
-        .map(|object| {
-            let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
-            encoder
-                .set_pledged_src_size(Some(object.len() as u64))
-                .unwrap();
-            encoder.include_checksum(true).unwrap();
-            std::io::Write::write_all(&mut encoder, object).unwrap();
-            Content::of_bytes(encoder.finish().unwrap())
-        })
+        .map(|object| Content::of_bytes(checked_frame(object)))
         .collect();
     let toc = toc(Scheme::ZstdPerKernel, &[("a", 0, 0, 300), ("a", 1, 1, 40)]);
     let content = write(&toc, &stored).unwrap();

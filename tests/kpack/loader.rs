@@ -11,7 +11,7 @@ use proptest::sample::subsequence;
 use rockpack::formats::kpack::Reader;
 use rockpack::recombine::Kernel;
 
-use crate::support::{bytes, kernel, pack};
+use crate::support::{bytes, judged, kernel, pack, python_is_there};
 
 /// Loaders of both kinds that are in use.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,6 +80,14 @@ fn check(wrappers: &[Vec<&str>], devices: &[&str]) {
     let Some(archive) = packed(wrappers) else {
         return;
     };
+    for target in &archive.toc().gfx_arches {
+        let answered = archive
+            .toc()
+            .rows
+            .values()
+            .any(|row| row.contains_key(target));
+        assert!(answered, "{target} is listed without a row: {wrappers:?}");
+    }
     for device in devices {
         for (co_index, targets) in wrappers.iter().enumerate() {
             let wanted = wanted(targets, device).map(|target| format!("{co_index} {target}"));
@@ -135,6 +143,34 @@ fn targets_are_listed_most_specific_first_and_only_where_needed() {
         .collect();
     assert_eq!(rows, [("lib/x.so#0", 6), ("lib/x.so#1", 3)].into());
     assert_eq!(mixed.len(), 2, "aliases store nothing");
+}
+
+#[test]
+fn a_device_that_nothing_can_run_on_is_not_promised_anything() {
+    let archive = packed(&[vec!["gfx90a:xnack+"]]).unwrap();
+    let listed = &archive.toc().gfx_arches;
+    assert_eq!(listed.len(), 3, "{listed:?}");
+    assert!(listed.iter().all(|target| target.contains("xnack+")));
+}
+
+#[test]
+fn the_independent_reader_accepts_aliases() {
+    if !python_is_there() {
+        return;
+    }
+    let kernels = [
+        kernel("lib/x.so", 0, "gfx90a", "any"),
+        kernel("lib/x.so", 1, "gfx90a:xnack+", "on"),
+    ];
+    let json = judged(&pack(&kernels, u64::MAX)[0].content);
+    let rows = &json["rows"];
+    let on = &rows["lib/x.so#1"]["gfx90a:xnack+"];
+    assert_eq!(&rows["lib/x.so#1"]["gfx90a:sramecc-:xnack+"], on);
+    assert_eq!(
+        rows["lib/x.so#0"]["gfx90a:sramecc-:xnack+"],
+        rows["lib/x.so#0"]["gfx90a"]
+    );
+    assert!(rows["lib/x.so#1"]["gfx90a:sramecc-:xnack-"].is_null());
 }
 
 #[test]

@@ -82,6 +82,8 @@ def main(path):
             digest = hashlib.sha256(content).hexdigest()
             rows.setdefault(key, {})[target] = {
                 "ordinal": row["ordinal"], "size": len(content), "sha256": digest}
+    answered = {target for targets in rows.values() for target in targets}
+    check(answered == set(toc["gfx_arches"]), "a listed target has no row")
     check(named == set(range(len(objects))), "a code object is in no row")
     head = {name: toc[name] for name in
             ("group_name", "gfx_arch_family", "gfx_arches", "compression_scheme")}

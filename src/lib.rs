@@ -9,6 +9,7 @@
 
 pub mod artifact;
 pub mod content;
+pub mod emit;
 pub mod error;
 pub mod formats;
 pub mod gfx;

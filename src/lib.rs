@@ -11,6 +11,7 @@ pub mod artifact;
 pub mod config;
 pub mod content;
 pub mod database;
+pub mod emit;
 pub mod error;
 pub mod formats;
 pub mod gfx;

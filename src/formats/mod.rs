@@ -10,3 +10,8 @@ pub mod kpm;
 pub mod marker;
 mod message_pack;
 pub mod offload_bundle;
+pub mod ar;
+pub mod compression;
+pub mod deb;
+pub mod payload;
+pub mod rpm;

@@ -215,3 +215,10 @@ pub struct Package<F> {
     /// Paths in path order; every parent directory of a path comes before it.
     pub entries: Vec<PackageEntry<F>>,
 }
+
+impl<F> Package<F> {
+    /// The number of formats it is wanted in.
+    pub fn formats(&self) -> usize {
+        usize::from(self.deb.is_some()) + usize::from(self.rpm.is_some())
+    }
+}

@@ -1,0 +1,141 @@
+//! From the plan's package to a `.deb`: fields, their order, and the file name.
+
+use super::{
+    Begun, EmitOptions, Staging, check_file_name, compressor, payload_entries, text, time,
+};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::formats::deb::{Control, Field, Specification, Writer};
+use crate::formats::payload::{Entry, EntryKind};
+use crate::plan::package::{Comparison, DebControl, Format, Package, Relation, RelationKind};
+
+/// Fields of relations in the order of Debian's own tools.
+const RELATIONS: [(RelationKind, &str); 8] = [
+    (RelationKind::Depends, "Depends"),
+    (RelationKind::Recommends, "Recommends"),
+    (RelationKind::Suggests, "Suggests"),
+    (RelationKind::Enhances, "Enhances"),
+    (RelationKind::Breaks, "Breaks"),
+    (RelationKind::Conflicts, "Conflicts"),
+    (RelationKind::Replaces, "Replaces"),
+    (RelationKind::Provides, "Provides"),
+];
+
+/// Opens the file and writes everything in front of the data archive.
+pub(super) fn begin(
+    package: &Package<Content>,
+    control: &DebControl,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Begun> {
+    let entries = payload_entries(package, Format::Deb)?;
+    let kib = installed_kib(&entries);
+    let specification = Specification {
+        control: Control {
+            fields: fields(package, control, kib)?,
+            triggers: control.triggers.clone(),
+            scripts: control.scripts.clone(),
+        },
+        entries,
+        mtime: time("content date", options.content_date)?.into(),
+        stamp: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?.into(),
+        compression: options.compression,
+        workers: compressor::workers(options.jobs, package.formats(), options.compression),
+    };
+    let file_name = file_name(control)?;
+    let file = staging.create(&file_name)?;
+    let writer = Box::new(Writer::create(file, specification)?);
+    Ok(Begun {
+        format: Format::Deb,
+        file_name,
+        installed_size: kib * 1024,
+        writer,
+    })
+}
+
+/// dpkg-deb's convention: the epoch is left out.
+fn file_name(control: &DebControl) -> Result<String> {
+    let version = control
+        .version
+        .split_once(':')
+        .map_or(&*control.version, |(_, rest)| rest);
+    check_file_name(format!(
+        "{}_{version}_{}.deb",
+        control.name, control.architecture
+    ))
+}
+
+/// dpkg-gencontrol's estimate: files and links rounded up to a KiB each, a KiB per directory, and
+/// one for the root directory.
+fn installed_kib(entries: &[Entry]) -> u64 {
+    let kib = |entry: &Entry| match entry.kind {
+        EntryKind::Directory => 1,
+        EntryKind::File | EntryKind::Link { .. } => entry.stored_size().div_ceil(1024),
+    };
+    entries.iter().map(kib).sum::<u64>() + 1
+}
+
+fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<Vec<Field>> {
+    let mut fields = vec![
+        Field::new("Package", &control.name),
+        Field::new("Version", &control.version),
+        Field::new("Architecture", &control.architecture),
+        Field::new("Maintainer", &control.maintainer),
+        Field::new("Installed-Size", kib.to_string()),
+    ];
+    for (kind, name) in RELATIONS {
+        let all = control.relations.iter();
+        let same: Vec<String> = all.filter(|r| r.kind == kind).map(relation).collect();
+        if !same.is_empty() {
+            fields.push(Field::new(name, same.join(", ")));
+        }
+    }
+    refuse_foreign(&control.relations)?;
+    fields.push(Field::new("Section", &control.section));
+    fields.push(Field::new("Priority", &control.priority));
+    fields.extend(
+        package
+            .homepage
+            .as_ref()
+            .map(|url| Field::new("Homepage", url)),
+    );
+    fields.extend(
+        control
+            .fields
+            .iter()
+            .map(|(name, value)| Field::new(name, value)),
+    );
+    let mut lines = vec![package.summary.clone()];
+    lines.extend(text::wrapped(&package.description));
+    fields.push(Field {
+        name: "Description".to_owned(),
+        lines,
+    });
+    Ok(fields)
+}
+
+fn refuse_foreign(relations: &[Relation]) -> Result<()> {
+    let known = |relation: &&Relation| !RELATIONS.iter().any(|(kind, _)| *kind == relation.kind);
+    let faults = relations.iter().filter(known).map(|relation| {
+        let message = format!(
+            "{:?} {} has no field in a .deb",
+            relation.kind, relation.name
+        );
+        Error::new(Kind::Bug, message)
+    });
+    Error::gather(faults.collect()).map_or(Ok(()), Err)
+}
+
+fn relation(relation: &Relation) -> String {
+    let Some((comparison, version)) = &relation.version else {
+        return relation.name.clone();
+    };
+    let sign = match comparison {
+        Comparison::Less => "<<",
+        Comparison::LessEqual => "<=",
+        Comparison::Equal => "=",
+        Comparison::GreaterEqual => ">=",
+        Comparison::Greater => ">>",
+    };
+    format!("{} ({sign} {version})", relation.name)
+}

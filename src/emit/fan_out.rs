@@ -1,0 +1,153 @@
+//! One read of every file feeds all writers.
+//!
+//! The reading thread digests each window and hands it, shared, to a bounded channel per writer:
+//! a slow writer holds the reader back, and with it the other writer, so that no more than
+//! [`DEPTH`] windows per writer wait in memory. When a writer fails, its channel closes and the
+//! reader stops; when the reader fails, the channels close without the final message and the
+//! writers stop without finishing.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::content::{Content, WINDOW};
+use crate::error::{Error, Result, ResultExt};
+use crate::formats::payload::PayloadWriter;
+use crate::plan::package::{Format, PackageEntry};
+use crate::report::{Progress, Stage};
+use crate::tree::Node;
+
+/// Messages that may wait for a writer; most are a window.
+const DEPTH: usize = 8;
+
+/// A writer of one format.
+pub(super) struct Sink {
+    pub format: Format,
+    pub file_name: String,
+    pub writer: Box<dyn PayloadWriter + Send>,
+}
+
+#[derive(Clone)]
+enum Message {
+    Begin,
+    Data(Arc<Vec<u8>>),
+    End(Option<[u8; 32]>),
+    Finish,
+}
+
+/// Goes once through `entries` and returns the SHA-256 of each file's content.
+pub(super) fn fan_out(
+    entries: &[PackageEntry<Content>],
+    sinks: Vec<Sink>,
+    progress: &dyn Progress,
+) -> Result<Vec<Option<[u8; 32]>>> {
+    thread::scope(|scope| {
+        let mut channels = Vec::new();
+        let mut writers = Vec::new();
+        for sink in sinks {
+            let (sender, receiver) = sync_channel(DEPTH);
+            channels.push((sink.format, sender));
+            let drain = move || {
+                let Sink {
+                    file_name, writer, ..
+                } = sink;
+                drain(writer, &receiver).map_err(|e| e.file(file_name))
+            };
+            let thread = thread::Builder::new().spawn_scoped(scope, drain);
+            writers.push(thread.map_err(|e| Error::io("", "start a thread", e))?);
+        }
+        let read = Source { channels, progress }.read_all(entries);
+        let mut faults = Vec::new();
+        for writer in writers {
+            let result = writer
+                .join()
+                .unwrap_or_else(|_| Err(Error::bug("a writer panicked")));
+            faults.extend(result.err());
+        }
+        // A reader that found a closed channel failed because of a writer, whose error says why.
+        match (read, Error::gather(faults)) {
+            (_, Some(fault)) => Err(fault),
+            (read, None) => read,
+        }
+    })
+}
+
+/// Writes what arrives; `Ok` too where the reader gave up, whose own error counts.
+fn drain(mut writer: Box<dyn PayloadWriter + Send>, receiver: &Receiver<Message>) -> Result<()> {
+    for message in receiver {
+        match message {
+            Message::Begin => writer.begin()?,
+            Message::Data(bytes) => writer.data(&bytes)?,
+            Message::End(digest) => writer.end(digest)?,
+            Message::Finish => return writer.finish(),
+        }
+    }
+    Ok(())
+}
+
+struct Source<'a> {
+    channels: Vec<(Format, SyncSender<Message>)>,
+    progress: &'a dyn Progress,
+}
+
+impl Source<'_> {
+    fn read_all(self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<[u8; 32]>>> {
+        let digests: Result<Vec<_>> = entries
+            .iter()
+            .map(|entry| {
+                self.read(entry)
+                    .context(|| format!("packing /{}", entry.path))
+            })
+            .collect();
+        let digests = digests?;
+        for (_, channel) in &self.channels {
+            channel.send(Message::Finish).map_err(|_| closed())?;
+        }
+        Ok(digests)
+    }
+
+    fn read(&self, entry: &PackageEntry<Content>) -> Result<Option<[u8; 32]>> {
+        self.send(entry, Message::Begin)?;
+        let digest = match &entry.node {
+            Node::File { data, .. } => Some(self.content(entry, data)?),
+            Node::Directory { .. } | Node::Link { .. } => None,
+        };
+        self.send(entry, Message::End(digest))?;
+        Ok(digest)
+    }
+
+    fn content(&self, entry: &PackageEntry<Content>, content: &Content) -> Result<[u8; 32]> {
+        let mut reader = content.reader();
+        let mut digest = Sha256::new();
+        let mut left = content.len();
+        while left > 0 {
+            let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
+            let mut window = vec![0; len];
+            let read = reader.read_window(&mut window)?;
+            if read != len {
+                return Err(Error::bug("content ends before its length"));
+            }
+            digest.update(&window);
+            self.send(entry, Message::Data(Arc::new(window)))?;
+            self.progress.advance(Stage::Emit, len as u64);
+            left -= len as u64;
+        }
+        Ok(digest.finalize().into())
+    }
+
+    fn send(&self, entry: &PackageEntry<Content>, message: Message) -> Result<()> {
+        for (format, channel) in &self.channels {
+            if entry.formats.has(*format) {
+                channel.send(message.clone()).map_err(|_| closed())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Never shown: the writer that closed the channel has the error that counts.
+fn closed() -> Error {
+    Error::bug("a package writer stopped without an error")
+}

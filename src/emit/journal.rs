@@ -1,0 +1,158 @@
+//! The steps of a commit, and how they are undone.
+//!
+//! Every step is a rename, so a commit can be taken back step by step: by the run itself when a
+//! step fails, and by the next run when this one was killed. The order of the steps keeps one
+//! promise at every moment: if `packages.json` is there, it describes the packages beside it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::staging::sync_directory;
+use crate::error::{Error, Kind, Result};
+
+/// The receipt's file name.
+pub(super) const RECEIPT: &str = "packages.json";
+
+/// Inside a staging directory: what a commit moved out of the way.
+const REPLACED: &str = "replaced";
+
+/// Names of the package files that a receipt lists.
+pub(super) fn packages_of(receipt: &[u8]) -> Result<BTreeSet<String>> {
+    let fault = || {
+        Error::new(Kind::Conflict, "is no receipt of rockpack")
+            .hint("write into an empty folder, or move that file away")
+    };
+    let value: Value = serde_json::from_slice(receipt).map_err(|e| fault().cause(e))?;
+    let packages = value
+        .get("packages")
+        .and_then(Value::as_array)
+        .ok_or_else(fault)?;
+    let names = packages
+        .iter()
+        .map(|package| package.get("file_name")?.as_str());
+    names
+        .map(|name| name.filter(|name| is_package_name(name)).map(str::to_owned))
+        .collect::<Option<_>>()
+        .ok_or_else(fault)
+}
+
+/// A receipt can name nothing but package files beside it.
+fn is_package_name(name: &str) -> bool {
+    let packaged = name.ends_with(".deb") || name.ends_with(".rpm");
+    packaged && !name.starts_with('.') && !name.contains(['/', '\0'])
+}
+
+/// Names of the package files that the receipt in `directory` lists; none where there is none.
+pub(super) fn earlier_packages(directory: &Path) -> Result<BTreeSet<String>> {
+    let path = directory.join(RECEIPT);
+    match fs::read(&path) {
+        Ok(receipt) => packages_of(&receipt).map_err(|e| e.file(&path)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
+        Err(error) => Err(Error::io(&path, "read", error)),
+    }
+}
+
+/// The renames of a commit so far.
+pub(super) struct Journal<'a> {
+    out: &'a Path,
+    staging: &'a Path,
+    done: Vec<(PathBuf, PathBuf)>,
+}
+
+impl<'a> Journal<'a> {
+    /// A commit from `staging` into `out` that has not begun.
+    pub fn new(out: &'a Path, staging: &'a Path) -> Self {
+        Self {
+            out,
+            staging,
+            done: Vec::new(),
+        }
+    }
+
+    /// Replaces the earlier set by the staged packages `names` and the staged receipt.
+    pub fn replace_set(&mut self, names: &BTreeSet<String>) -> Result<()> {
+        let earlier = earlier_packages(self.out)?;
+        let replaced = self.staging.join(REPLACED);
+        fs::create_dir(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
+        self.set_aside(RECEIPT)?;
+        sync_directory(self.out)?;
+        for name in earlier.union(names) {
+            self.set_aside(name)?;
+        }
+        for name in names {
+            self.rename(self.staging.join(name), self.out.join(name))?;
+        }
+        sync_directory(self.out)?;
+        self.rename(self.staging.join(RECEIPT), self.out.join(RECEIPT))?;
+        sync_directory(self.out)
+    }
+
+    fn set_aside(&mut self, name: &str) -> Result<()> {
+        let path = self.out.join(name);
+        let kind = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            found => found
+                .map_err(|e| Error::io(&path, "inspect", e))?
+                .file_type(),
+        };
+        if kind.is_dir() {
+            let message = "is a directory where a package file belongs";
+            return Err(Error::new(Kind::Conflict, message).file(&path));
+        }
+        self.rename(path, self.staging.join(REPLACED).join(name))
+    }
+
+    fn rename(&mut self, from: PathBuf, to: PathBuf) -> Result<()> {
+        fs::rename(&from, &to).map_err(|e| Error::io(&to, "rename into place", e))?;
+        self.done.push((from, to));
+        Ok(())
+    }
+
+    /// Takes every step back, the last first, and says whether that succeeded. What cannot be
+    /// taken back now, because the disk fails, is left to the next run.
+    pub fn undo(&mut self) -> bool {
+        while let Some((from, to)) = self.done.pop() {
+            if fs::rename(to, from).is_err() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Undoes the commit of a run that was killed during it; nothing to do for any other run.
+///
+/// The steps are known from their order: a package that is no longer in the staging directory is
+/// in `out`, and everything in `replaced` came from there, the receipt included.
+pub(super) fn undo_dead(out: &Path, staging: &Path) -> Result<()> {
+    let receipt = staging.join(RECEIPT);
+    let replaced = staging.join(REPLACED);
+    // The receipt is synced before the first step, and the last step moves it away.
+    if !receipt.exists() || !replaced.exists() {
+        return Ok(());
+    }
+    for name in earlier_packages(staging)? {
+        let (staged, visible) = (staging.join(&name), out.join(&name));
+        if !staged.exists() && visible.exists() {
+            fs::rename(&visible, &staged).map_err(|e| Error::io(&visible, "take back", e))?;
+        }
+    }
+    let mut names: Vec<_> = list(&replaced)?;
+    // The receipt comes last, when the set that it describes is complete.
+    names.sort_by_key(|name| name == RECEIPT);
+    for name in names {
+        let to = out.join(&name);
+        fs::rename(replaced.join(&name), &to).map_err(|e| Error::io(&to, "put back", e))?;
+    }
+    sync_directory(out)
+}
+
+fn list(directory: &Path) -> Result<Vec<std::ffi::OsString>> {
+    fs::read_dir(directory)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect())
+        .map_err(|e| Error::io(directory, "list", e))
+}

@@ -1,0 +1,284 @@
+//! The only writer of packages.
+//!
+//! A package is written in both formats from one read of every file: the content goes in windows
+//! through bounded channels to one writer per format, each on its own thread with its own
+//! compressor threads. Nothing is held but windows, digests and headers, so packages above 4 GiB
+//! work in the memory of small ones. Files are staged in a hidden directory of the output folder,
+//! flushed and synced; the whole set appears when [`Staging::commit`] renames it into place.
+//!
+//! Refuses: entries that a format cannot hold, times before 1970, names that are no file names.
+
+mod compressor;
+mod deb;
+mod fan_out;
+mod journal;
+mod rpm;
+mod staging;
+mod text;
+
+use serde::{Serialize, Serializer};
+
+pub use compressor::Compression;
+pub use staging::Staging;
+
+use crate::content::Content;
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter, hex};
+use crate::plan::package::{Format, Package, PackageEntry, Treatment};
+use crate::report::Progress;
+use crate::tree::Node;
+use fan_out::Sink;
+
+/// How packages are written.
+#[derive(Clone, Copy)]
+pub struct EmitOptions<'a> {
+    /// Threads to spread over the compressors; the bytes do not depend on their number.
+    pub jobs: usize,
+    /// How payloads are compressed.
+    pub compression: Compression,
+    /// Modification time of every payload entry, seconds since 1970.
+    pub content_date: i64,
+    /// BUILDTIME in rpm headers and the time in a deb's ar and control members, seconds since
+    /// 1970.
+    pub source_date_epoch: i64,
+    /// Told of every window read (`advance`) and every whole package; the caller begins and ends
+    /// the stage.
+    pub progress: &'a dyn Progress,
+}
+
+/// A package file that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Emitted {
+    /// [`Package::id`].
+    pub package: String,
+    /// Its format.
+    pub format: Format,
+    /// Its name in the output folder.
+    pub file_name: String,
+    /// Bytes of the package file.
+    pub size: u64,
+    /// Bytes that the package says it takes: a deb's Installed-Size × 1024, an rpm's SIZE.
+    pub installed_size: u64,
+    /// SHA-256 of the package file.
+    #[serde(serialize_with = "hexadecimal")]
+    pub sha256: [u8; 32],
+    /// What it holds, in path order.
+    pub members: Vec<Member>,
+}
+
+/// One path of an emitted package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Member {
+    /// The absolute install path.
+    pub path: String,
+    /// Directory, file or link.
+    pub kind: MemberKind,
+    /// Permission bits.
+    pub mode: u32,
+    /// Bytes of content; 0 unless it is a file.
+    pub size: u64,
+    /// SHA-256 of a file's content.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "hexadecimal_option"
+    )]
+    pub sha256: Option<[u8; 32]>,
+    /// The text of a link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+/// What a [`Member`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+}
+
+fn hexadecimal<S: Serializer>(digest: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&hex(digest))
+}
+
+fn hexadecimal_option<S: Serializer>(
+    digest: &Option<[u8; 32]>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match digest {
+        Some(digest) => hexadecimal(digest, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// A package file that is being written.
+struct Begun {
+    format: Format,
+    file_name: String,
+    installed_size: u64,
+    writer: Box<dyn PayloadWriter + Send>,
+}
+
+/// Writes `package` into `staging`, in every format it has, from one read of every file.
+pub fn emit_package(
+    package: &Package<Content>,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Vec<Emitted>> {
+    emit(package, staging, options).context(|| format!("writing package {}", package.id))
+}
+
+fn emit(
+    package: &Package<Content>,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Vec<Emitted>> {
+    let mut begun = Vec::new();
+    if let Some(control) = &package.deb {
+        begun.push(deb::begin(package, control, staging, options)?);
+    }
+    if let Some(control) = &package.rpm {
+        begun.push(rpm::begin(package, control, staging, options)?);
+    }
+    let mut sinks = Vec::new();
+    let mut files = Vec::new();
+    for Begun {
+        format,
+        file_name,
+        installed_size,
+        writer,
+    } in begun
+    {
+        sinks.push(Sink {
+            format,
+            file_name: file_name.clone(),
+            writer,
+        });
+        files.push((format, file_name, installed_size));
+    }
+    let digests = fan_out::fan_out(&package.entries, sinks, options.progress)?;
+    let seal = |(format, file_name, installed_size): (Format, String, u64)| {
+        let (size, sha256) = staging.seal(&file_name)?;
+        options.progress.package(&file_name, size);
+        let members = members(&package.entries, &digests, format);
+        let package = package.id.clone();
+        Ok(Emitted {
+            package,
+            format,
+            file_name,
+            size,
+            installed_size,
+            sha256,
+            members,
+        })
+    };
+    files.into_iter().map(seal).collect()
+}
+
+fn members(
+    entries: &[PackageEntry<Content>],
+    digests: &[Option<[u8; 32]>],
+    format: Format,
+) -> Vec<Member> {
+    let entries = entries.iter().zip(digests);
+    let inside = entries.filter(|(entry, _)| entry.formats.has(format));
+    inside
+        .map(|(entry, digest)| member(entry, *digest))
+        .collect()
+}
+
+fn member(entry: &PackageEntry<Content>, sha256: Option<[u8; 32]>) -> Member {
+    let (kind, mode, size, target) = match &entry.node {
+        Node::Directory { mode } => (MemberKind::Directory, *mode, 0, None),
+        Node::File { data, mode } => (MemberKind::File, *mode, data.len(), None),
+        Node::Link { target } => (MemberKind::Link, LINK_MODE, 0, Some(target.clone())),
+    };
+    let path = format!("/{}", entry.path);
+    Member {
+        path,
+        kind,
+        mode,
+        size,
+        sha256,
+        target,
+    }
+}
+
+/// Permission bits of every symbolic link; Linux has no others.
+const LINK_MODE: u32 = 0o777;
+
+/// What `format` has of the package, in the words of the formats.
+fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<Entry>> {
+    let inside = package
+        .entries
+        .iter()
+        .filter(|entry| entry.formats.has(format));
+    let mut faults = Vec::new();
+    let mut entries = Vec::new();
+    for entry in inside {
+        match payload_entry(entry) {
+            Ok(entry) => entries.push(entry),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    Error::gather(faults).map_or(Ok(entries), Err)
+}
+
+fn payload_entry(entry: &PackageEntry<Content>) -> Result<Entry> {
+    let (kind, mode, size) = match &entry.node {
+        Node::Directory { mode } => (EntryKind::Directory, *mode, 0),
+        Node::File { data, mode } => (EntryKind::File, *mode, data.len()),
+        Node::Link { target } => (
+            EntryKind::Link {
+                target: target.clone(),
+            },
+            LINK_MODE,
+            0,
+        ),
+    };
+    let path = entry.path.as_str().to_owned();
+    if mode > 0o7777 {
+        let message = format!("mode {mode:o} of /{path} has more than permission bits");
+        return Err(Error::bug(message));
+    }
+    if entry.treatment != Treatment::Plain && kind == EntryKind::Directory {
+        return Err(Error::bug(format!(
+            "directory /{path} is treated as a file"
+        )));
+    }
+    let marking = match entry.treatment {
+        Treatment::Plain => Marking::Plain,
+        Treatment::Config => Marking::Config,
+        Treatment::Doc => Marking::Doc,
+        Treatment::License => Marking::License,
+    };
+    Ok(Entry {
+        path,
+        kind,
+        mode,
+        size,
+        marking,
+    })
+}
+
+/// A time that both formats can hold: 32 bits from 1970 on, the least of them (rpm's).
+fn time(what: &str, seconds: i64) -> Result<u32> {
+    u32::try_from(seconds).map_err(|_| {
+        let message = format!("{what} {seconds} is not from 0 to {}", u32::MAX);
+        Error::new(Kind::Limit, message).hint("times are seconds since 1970; rpm has 32 bits")
+    })
+}
+
+/// Refuses a package file name that is not a plain one.
+fn check_file_name(name: String) -> Result<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+-._~^".contains(c);
+    if name.starts_with('.') || !name.chars().all(plain) || name.len() > 255 {
+        let message = format!("`{}` is no name of a package file", name.escape_debug());
+        return Err(Error::new(Kind::Config, message)
+            .hint("names and versions consist of letters, digits and + - . ~ ^"));
+    }
+    Ok(name)
+}

@@ -1,0 +1,125 @@
+//! From the plan's package to an `.rpm`: dependencies, scriptlets, and the file name.
+
+use ::rpm::DependencyFlags;
+
+use super::{
+    Begun, EmitOptions, Staging, check_file_name, compressor, payload_entries, text, time,
+};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::formats::payload::Entry;
+use crate::formats::rpm::{
+    Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer,
+};
+use crate::plan::package::{Comparison, Format, Package, Relation, RelationKind, RpmControl};
+
+/// Opens the file and makes room for the header.
+pub(super) fn begin(
+    package: &Package<Content>,
+    control: &RpmControl,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Begun> {
+    let entries = payload_entries(package, Format::Rpm)?;
+    let installed_size = entries.iter().map(Entry::stored_size).sum();
+    let specification = Specification {
+        name: control.name.clone(),
+        epoch: control.epoch,
+        version: control.version.clone(),
+        release: control.release.clone(),
+        arch: control.arch.clone(),
+        summary: package.summary.clone(),
+        description: text::wrapped(&package.description).join("\n"),
+        group: control.group.clone(),
+        license: control.license.clone(),
+        url: package.homepage.clone(),
+        vendor: control.vendor.clone(),
+        packager: control.packager.clone(),
+        prefixes: control.prefixes.clone(),
+        dependencies: dependencies(&control.relations)?,
+        scriptlets: scriptlets(control)?,
+        entries,
+        mtime: time("content date", options.content_date)?,
+        build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
+        compression: options.compression,
+        workers: compressor::workers(options.jobs, package.formats(), options.compression),
+    };
+    let RpmControl {
+        name,
+        version,
+        release,
+        arch,
+        ..
+    } = control;
+    let file_name = check_file_name(format!("{name}-{version}-{release}.{arch}.rpm"))?;
+    let file = staging.create(&file_name)?;
+    let writer = Box::new(Writer::create(file, specification)?);
+    Ok(Begun {
+        format: Format::Rpm,
+        file_name,
+        installed_size,
+        writer,
+    })
+}
+
+fn dependencies(relations: &[Relation]) -> Result<Vec<Dependency>> {
+    let mut faults = Vec::new();
+    let mut dependencies = Vec::new();
+    for relation in relations {
+        match kind(relation.kind) {
+            Some(kind) => dependencies.push(Dependency {
+                kind,
+                name: relation.name.clone(),
+                version: relation
+                    .version
+                    .as_ref()
+                    .map(|(c, text)| (flags(*c), text.clone())),
+            }),
+            None => {
+                let message = format!(
+                    "{:?} {} has no tag in an .rpm",
+                    relation.kind, relation.name
+                );
+                faults.push(Error::new(Kind::Bug, message));
+            }
+        }
+    }
+    Error::gather(faults).map_or(Ok(dependencies), Err)
+}
+
+fn kind(kind: RelationKind) -> Option<DependencyKind> {
+    Some(match kind {
+        RelationKind::Depends => DependencyKind::Requires,
+        RelationKind::Recommends => DependencyKind::Recommends,
+        RelationKind::Suggests => DependencyKind::Suggests,
+        RelationKind::Enhances => DependencyKind::Enhances,
+        RelationKind::Supplements => DependencyKind::Supplements,
+        RelationKind::Provides => DependencyKind::Provides,
+        RelationKind::Conflicts => DependencyKind::Conflicts,
+        RelationKind::Obsoletes => DependencyKind::Obsoletes,
+        RelationKind::Breaks | RelationKind::Replaces => return None,
+    })
+}
+
+fn flags(comparison: Comparison) -> DependencyFlags {
+    match comparison {
+        Comparison::Less => DependencyFlags::LESS,
+        Comparison::LessEqual => DependencyFlags::LE,
+        Comparison::Equal => DependencyFlags::EQUAL,
+        Comparison::GreaterEqual => DependencyFlags::GE,
+        Comparison::Greater => DependencyFlags::GREATER,
+    }
+}
+
+fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
+    let scriptlet = |(name, (interpreter, text)): &(String, (String, String))| {
+        let phase = ScriptletPhase::of_name(name)
+            .ok_or_else(|| Error::bug(format!("rpm knows no scriptlet {name}")))?;
+        Ok(Scriptlet {
+            phase,
+            interpreter: interpreter.clone(),
+            text: text.clone(),
+        })
+    };
+    control.scripts.iter().map(scriptlet).collect()
+}

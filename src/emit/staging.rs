@@ -1,0 +1,229 @@
+//! The hidden directory where packages grow until the whole set is whole.
+//!
+//! ```text
+//! OUT/.rockpack-staging-N/            one per run, locked (flock) while the run lives
+//!     <packages>                      until they are renamed into OUT
+//!     packages.json                   the new receipt, from the beginning of the commit to its end
+//!     replaced/                       what the commit moved out of the way
+//! OUT/packages.json                   the receipt of the set in OUT, last to appear
+//! ```
+//!
+//! Beginning, committing and cleaning up happen under a lock on OUT itself, so that runs into the
+//! same folder take turns; between, they do not disturb each other. A directory whose lock can be
+//! taken belongs to a dead run: if that run was committing (its receipt is still there), what it
+//! had done is undone, so that OUT has its earlier set again; then the directory is removed.
+//! A commit replaces the set: packages that the earlier receipt lists and the new one does not
+//! are removed, and nothing else is. A packages.json that is no receipt is refused.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use sha2::{Digest as _, Sha256};
+
+use super::journal::{self, Journal, RECEIPT};
+use crate::error::{Error, Kind, Result};
+
+const PREFIX: &str = ".rockpack-staging-";
+
+/// Runs into one folder at the same time; more dead or live directories than this are a mistake.
+const STAGINGS_MAX: u32 = 1000;
+
+/// A place for a package set that is not whole yet; removed with everything in it unless
+/// committed.
+#[derive(Debug)]
+pub struct Staging {
+    out: PathBuf,
+    directory: PathBuf,
+    /// Locked as long as this run lives.
+    _lock: File,
+    /// Whether this run made `out`.
+    made_out: bool,
+    /// Whether the directory holds packages of the earlier set that could not be put back.
+    kept: bool,
+    names: Mutex<BTreeSet<String>>,
+}
+
+impl Staging {
+    /// Makes a staging directory inside `out` (which is made too if it does not exist) and clears
+    /// away what dead runs left there.
+    pub fn begin(out: &Path) -> Result<Self> {
+        let made_out = !out.exists();
+        fs::create_dir_all(out).map_err(|e| Error::io(out, "create", e))?;
+        let guard = lock(out)?;
+        clear_dead(out)?;
+        journal::earlier_packages(out)?;
+        let (directory, own) = make_directory(out)?;
+        drop(guard);
+        Ok(Self {
+            out: out.to_path_buf(),
+            directory,
+            _lock: own,
+            made_out,
+            kept: false,
+            names: Mutex::default(),
+        })
+    }
+
+    /// An empty file for a package; a name is given out once.
+    pub fn create(&self, name: &str) -> Result<File> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if !names.insert(name.to_owned()) {
+            let message = format!("two packages would both be written to {name}");
+            return Err(Error::new(Kind::Conflict, message));
+        }
+        let path = self.directory.join(name);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        options
+            .open(&path)
+            .map_err(|e| Error::io(&path, "create", e))
+    }
+
+    /// Syncs a finished file to disk and returns its size and SHA-256.
+    pub fn seal(&self, name: &str) -> Result<(u64, [u8; 32])> {
+        let path = self.directory.join(name);
+        let mut file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
+        file.sync_all().map_err(|e| Error::io(&path, "sync", e))?;
+        let mut digest = Sha256::new();
+        let mut buffer = vec![0; 1 << 20];
+        let mut size = 0;
+        loop {
+            let len = file
+                .read(&mut buffer)
+                .map_err(|e| Error::io(&path, "read", e))?;
+            if len == 0 {
+                return Ok((size, digest.finalize().into()));
+            }
+            digest.update(&buffer[..len]);
+            size += len as u64;
+        }
+    }
+
+    /// Where a staged file is, to be read back before the set is committed.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Makes the set visible: all packages by rename, then `receipt` as `packages.json`.
+    ///
+    /// The caller has checked that the inputs did not change. The receipt is a JSON object whose
+    /// `packages` is an array of objects with a `file_name`; it must name exactly the staged
+    /// files. On an error, `out` has its earlier set.
+    pub fn commit(mut self, receipt: &[u8]) -> Result<()> {
+        let names = self
+            .names
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let listed = journal::packages_of(receipt)?;
+        if listed != names {
+            let odd: Vec<_> = listed.symmetric_difference(&names).cloned().collect();
+            let message = format!("receipt and staged packages differ: {}", odd.join(", "));
+            return Err(Error::bug(message));
+        }
+        let guard = lock(&self.out)?;
+        clear_dead(&self.out)?;
+        write_synced(&self.directory.join(RECEIPT), receipt)?;
+        sync_directory(&self.directory)?;
+        let mut journal = Journal::new(&self.out, &self.directory);
+        let result = journal.replace_set(&names);
+        if result.is_err() {
+            self.kept = !journal.undo();
+        }
+        drop(guard);
+        result
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        // Whatever cannot be removed now is removed by the next run.
+        let _ = fs::remove_dir_all(&self.directory);
+        if self.made_out {
+            // Fails where the folder is not empty, as it should.
+            let _ = fs::remove_dir(&self.out);
+        }
+    }
+}
+
+/// Waits until no other run begins or commits in `out`.
+fn lock(out: &Path) -> Result<File> {
+    let directory = File::open(out).map_err(|e| Error::io(out, "open", e))?;
+    directory.lock().map_err(|e| Error::io(out, "lock", e))?;
+    Ok(directory)
+}
+
+/// The first free name; the directory is locked before `out` is unlocked.
+fn make_directory(out: &Path) -> Result<(PathBuf, File)> {
+    for number in 1..=STAGINGS_MAX {
+        let path = out.join(format!("{PREFIX}{number}"));
+        match fs::create_dir(&path) {
+            Ok(()) => {
+                let own = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
+                own.try_lock()
+                    .map_err(|e| Error::io(&path, "lock", e.into()))?;
+                return Ok((path, own));
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io(&path, "create", error)),
+        }
+    }
+    let message = format!("{STAGINGS_MAX} staging directories are in use");
+    Err(Error::new(Kind::Limit, message).file(out))
+}
+
+/// Undoes and removes what runs left that live no more. Call under the lock of `out`.
+fn clear_dead(out: &Path) -> Result<()> {
+    let entries = fs::read_dir(out).map_err(|e| Error::io(out, "list", e))?;
+    for entry in entries {
+        let entry = entry.map_err(|e| Error::io(out, "list", e))?;
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let kind = entry
+            .file_type()
+            .map_err(|e| Error::io(entry.path(), "inspect", e))?;
+        if ours && kind.is_dir() {
+            clear_if_dead(out, &entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn clear_if_dead(out: &Path, directory: &Path) -> Result<()> {
+    let handle = match File::open(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(|e| Error::io(directory, "open", e))?,
+    };
+    match handle.try_lock() {
+        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::Error(error)) => return Err(Error::io(directory, "lock", error)),
+        Ok(()) => {}
+    }
+    journal::undo_dead(out, directory)?;
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io(directory, "remove", error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(|e| Error::io(path, "write", e))
+}
+
+/// Makes renames inside `path` durable.
+pub(super) fn sync_directory(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|e| Error::io(path, "sync", e))
+}

@@ -1,0 +1,389 @@
+//! The compressed streams inside packages: zstd, xz and gzip.
+//!
+//! Written are single zstd frames (dpkg stops after the first) with a window of at most 128 MiB
+//! (window log 28 is refused by rpm 4.18 and dpkg 1.21) and multi-block xz streams. Both are made
+//! by the multi-threaded encoders, whose output does not depend on the number of workers as long
+//! as there is one; zstd without workers gives other bytes and is never used. gzip is written by
+//! `formats::deb` alone, uncompressed. Bytes after the end of a stream are refused when reading.
+
+use std::io::{self, BufRead, Read, Write};
+
+use liblzma::stream::{Check, MtStreamBuilder, Stream};
+use zstd::zstd_safe::CParameter;
+
+use crate::error::{Error, Kind, Result};
+
+/// The largest zstd window that package managers in use accept (2^27 bytes).
+pub const WINDOW_LOG_MAX: u32 = 27;
+
+/// Memory an xz decoder may use: that of preset 9, with room.
+const XZ_DECODER_MEMORY: u64 = 128 << 20;
+
+/// How a payload is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// One zstd frame.
+    Zstd {
+        /// 1 to 19; beyond, the memory of both package managers' users is at stake.
+        level: i32,
+        /// Logarithm of the window size, at most [`WINDOW_LOG_MAX`].
+        window_log: u32,
+        /// Long-distance matching.
+        long: bool,
+    },
+    /// An xz stream of blocks.
+    Xz {
+        /// 0 to 9.
+        preset: u32,
+    },
+}
+
+impl Default for Compression {
+    fn default() -> Self {
+        Self::Zstd {
+            level: 9,
+            window_log: WINDOW_LOG_MAX,
+            long: true,
+        }
+    }
+}
+
+impl Compression {
+    /// The name in a deb's member (`data.tar.<name>`).
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Zstd { .. } => "zst",
+            Self::Xz { .. } => "xz",
+        }
+    }
+
+    /// The method that reads it back.
+    pub fn method(self) -> Method {
+        match self {
+            Self::Zstd { .. } => Method::Zstd,
+            Self::Xz { .. } => Method::Xz,
+        }
+    }
+
+    /// The level or preset, as rpm's PAYLOADFLAGS has it.
+    pub fn level(self) -> String {
+        match self {
+            Self::Zstd { level, .. } => level.to_string(),
+            Self::Xz { preset } => preset.to_string(),
+        }
+    }
+
+    /// Refuses what package managers could not read back.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Self::Zstd {
+                level, window_log, ..
+            } => {
+                if !(1..=19).contains(&level) {
+                    return Err(limit(format!("zstd level {level} is not from 1 to 19")));
+                }
+                if !(10..=WINDOW_LOG_MAX).contains(&window_log) {
+                    let message = format!("zstd window log {window_log} is not from 10 to 27");
+                    return Err(limit(message).hint("rpm 4.18 and dpkg 1.21 refuse larger windows"));
+                }
+            }
+            Self::Xz { preset } if preset > 9 => {
+                return Err(limit(format!("xz preset {preset} is not from 0 to 9")));
+            }
+            Self::Xz { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+fn limit(message: String) -> Error {
+    Error::new(Kind::Limit, message)
+}
+
+/// Dictionary size of an xz preset, in bytes (liblzma's table).
+fn xz_dictionary(preset: u32) -> u64 {
+    match preset {
+        0 => 1 << 18,
+        1 => 1 << 20,
+        2 => 1 << 21,
+        3 | 4 => 1 << 22,
+        5 | 6 => 1 << 23,
+        7 => 1 << 24,
+        8 => 1 << 25,
+        _ => 1 << 26,
+    }
+}
+
+/// Compresses into a sink.
+pub struct Encoder<W: Write> {
+    inner: Inner<W>,
+}
+
+enum Inner<W: Write> {
+    Zstd(zstd::stream::write::Encoder<'static, W>),
+    Xz(liblzma::write::XzEncoder<W>),
+}
+
+impl<W: Write> Encoder<W> {
+    /// A compressor on `workers` threads of its own, at least one.
+    pub fn new(sink: W, compression: Compression, workers: u32) -> Result<Self> {
+        compression.check()?;
+        let workers = workers.max(1);
+        let inner = match compression {
+            Compression::Zstd {
+                level,
+                window_log,
+                long,
+            } => zstd_encoder(sink, level, window_log, long, workers).map(Inner::Zstd),
+            Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
+        };
+        let inner = inner.map_err(|e| Error::io("", "start the compressor", e))?;
+        Ok(Self { inner })
+    }
+
+    /// Ends the stream and gives the sink back.
+    pub fn finish(self) -> io::Result<W> {
+        match self.inner {
+            Inner::Zstd(encoder) => encoder.finish(),
+            Inner::Xz(encoder) => encoder.finish(),
+        }
+    }
+}
+
+fn zstd_encoder<W: Write>(
+    sink: W,
+    level: i32,
+    window_log: u32,
+    long: bool,
+    workers: u32,
+) -> io::Result<zstd::stream::write::Encoder<'static, W>> {
+    let mut encoder = zstd::stream::write::Encoder::new(sink, level)?;
+    encoder.set_parameter(CParameter::NbWorkers(workers))?;
+    encoder.window_log(window_log)?;
+    encoder.long_distance_matching(long)?;
+    encoder.include_checksum(true)?;
+    Ok(encoder)
+}
+
+/// Blocks of three dictionaries, liblzma's own choice, set explicitly so that it stays.
+fn xz_encoder<W: Write>(
+    sink: W,
+    preset: u32,
+    workers: u32,
+) -> io::Result<liblzma::write::XzEncoder<W>> {
+    let stream = MtStreamBuilder::new()
+        .preset(preset)
+        .check(Check::Crc64)
+        .block_size((xz_dictionary(preset) * 3).max(1 << 20))
+        .threads(workers)
+        .encoder()
+        .map_err(io::Error::from)?;
+    Ok(liblzma::write::XzEncoder::new_stream(sink, stream))
+}
+
+impl<W: Write> Write for Encoder<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match &mut self.inner {
+            Inner::Zstd(encoder) => encoder.write(buffer),
+            Inner::Xz(encoder) => encoder.write(buffer),
+        }
+    }
+
+    /// Does nothing: a flush of the compressor would end its block and change the bytes.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A method of compression, as packages name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Not compressed.
+    Stored,
+    /// gzip.
+    Gzip,
+    /// xz.
+    Xz,
+    /// zstd.
+    Zstd,
+}
+
+impl Method {
+    /// By the extension of a deb's member; the empty extension is [`Method::Stored`].
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        Some(match extension {
+            "" => Self::Stored,
+            "gz" => Self::Gzip,
+            "xz" => Self::Xz,
+            "zst" => Self::Zstd,
+            _ => return None,
+        })
+    }
+
+    /// The name in rpm's PAYLOADCOMPRESSOR.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stored => "identity",
+            Self::Gzip => "gzip",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// By the value of rpm's PAYLOADCOMPRESSOR.
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::Stored, Self::Gzip, Self::Xz, Self::Zstd]
+            .into_iter()
+            .find(|method| method.name() == name)
+    }
+}
+
+/// Decompresses from a source that holds one stream and nothing else.
+pub enum Decoder<R: BufRead> {
+    /// Copies.
+    Stored(R),
+    /// Decodes gzip.
+    Gzip(flate2::bufread::GzDecoder<R>),
+    /// Decodes xz.
+    Xz(liblzma::bufread::XzDecoder<R>),
+    /// Decodes zstd.
+    Zstd(zstd::stream::read::Decoder<'static, R>),
+}
+
+impl<R: BufRead> Decoder<R> {
+    /// A decoder for `method`.
+    pub fn new(source: R, method: Method) -> Result<Self> {
+        Ok(match method {
+            Method::Stored => Self::Stored(source),
+            Method::Gzip => Self::Gzip(flate2::bufread::GzDecoder::new(source)),
+            Method::Xz => {
+                let stream = Stream::new_stream_decoder(XZ_DECODER_MEMORY, 0)
+                    .map_err(|e| decoder_fault(e.into()))?;
+                Self::Xz(liblzma::bufread::XzDecoder::new_stream(source, stream))
+            }
+            Method::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(source)
+                    .map_err(decoder_fault)?
+                    .single_frame();
+                decoder
+                    .window_log_max(WINDOW_LOG_MAX)
+                    .map_err(decoder_fault)?;
+                Self::Zstd(decoder)
+            }
+        })
+    }
+
+    /// Checks that the stream ended and that the source holds nothing behind it, and gives the
+    /// source back.
+    pub fn finish(mut self) -> Result<R> {
+        if self.read(&mut [0]).map_err(decoder_fault)? != 0 {
+            return Err(Error::malformed("bytes follow the end of the archive"));
+        }
+        let mut source = match self {
+            Self::Stored(source) => source,
+            Self::Gzip(decoder) => decoder.into_inner(),
+            Self::Xz(decoder) => decoder.into_inner(),
+            Self::Zstd(decoder) => decoder.finish(),
+        };
+        if !source.fill_buf().map_err(decoder_fault)?.is_empty() {
+            return Err(Error::malformed(
+                "bytes follow the end of the compressed stream",
+            ));
+        }
+        Ok(source)
+    }
+}
+
+impl<R: BufRead> Read for Decoder<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Stored(source) => source.read(buffer),
+            Self::Gzip(decoder) => decoder.read(buffer),
+            Self::Xz(decoder) => decoder.read(buffer),
+            Self::Zstd(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
+/// The error of a read that went through a decoder.
+pub fn decoder_fault(source: io::Error) -> Error {
+    Error::from_io(source).unwrap_or_else(|source| {
+        let message = "cannot decode the compressed stream";
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof => Error::truncated(message),
+            _ => Error::malformed(message),
+        }
+        .cause(source)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compressed(compression: Compression, workers: u32, chunk: usize, input: &[u8]) -> Vec<u8> {
+        let mut encoder = Encoder::new(Vec::new(), compression, workers).unwrap();
+        for part in input.chunks(chunk) {
+            encoder.write_all(part).unwrap();
+            encoder.flush().unwrap();
+        }
+        encoder.finish().unwrap()
+    }
+
+    fn sample() -> Vec<u8> {
+        let mut state = 7u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 60).to_le_bytes()[0]
+        };
+        (0..6 << 20).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn bytes_do_not_depend_on_workers_or_on_how_the_input_is_cut() {
+        let input = sample();
+        let quick = Compression::Zstd {
+            level: 1,
+            window_log: 23,
+            long: true,
+        };
+        for compression in [quick, Compression::Xz { preset: 0 }] {
+            let expected = compressed(compression, 1, 1 << 20, &input);
+            for (workers, chunk) in [(2, 1 << 20), (3, 77_777)] {
+                let got = compressed(compression, workers, chunk, &input);
+                assert!(got == expected, "{compression:?} with {workers} workers");
+            }
+            let mut decoder = Decoder::new(&expected[..], compression.method()).unwrap();
+            let mut back = Vec::new();
+            decoder.read_to_end(&mut back).unwrap();
+            assert!(back == input);
+            decoder.finish().unwrap();
+        }
+    }
+
+    #[test]
+    fn bytes_behind_a_stream_are_refused() {
+        for compression in [Compression::default(), Compression::Xz { preset: 0 }] {
+            let mut bytes = compressed(compression, 1, 9, b"hello");
+            bytes.extend(bytes.clone());
+            let mut decoder = Decoder::new(&bytes[..], compression.method()).unwrap();
+            let mut back = Vec::new();
+            decoder.read_to_end(&mut back).unwrap();
+            assert_eq!(back, b"hello", "one stream is read");
+            assert!(decoder.finish().is_err());
+        }
+    }
+
+    #[test]
+    fn windows_that_package_managers_refuse_are_refused() {
+        let wide = Compression::Zstd {
+            level: 9,
+            window_log: 28,
+            long: true,
+        };
+        assert_eq!(wide.check().unwrap_err().kind(), Kind::Limit);
+        assert!(Compression::Xz { preset: 10 }.check().is_err());
+    }
+}

@@ -1,0 +1,280 @@
+//! The control archive: fields, sums, conffiles, triggers, maintainer scripts.
+//!
+//! A control file is one paragraph of `Name: value` lines; a line that begins with a blank
+//! continues the field above it, and ` .` stands for an empty line. Refused when writing: values
+//! with line breaks (a description brings its lines separately), names with blanks or colons.
+//! Refused when reading: a second paragraph, comments, a field twice, text that is not UTF-8.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use flate2::{Compression, GzBuilder};
+
+use super::tar::Archive;
+use crate::error::{Error, Kind, Result};
+use crate::formats::payload::{Entry, EntryKind, Marking, hex};
+
+/// A field of the control file: its name and its lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// The name, e.g. `Depends`.
+    pub name: String,
+    /// The first line and the continuation lines; an empty one is written as ` .`.
+    pub lines: Vec<String>,
+}
+
+impl Field {
+    /// A field of one line.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            lines: vec![value.into()],
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let plain = |c: char| c.is_ascii_graphic() && c != ':';
+        let named = !self.name.is_empty() && !self.name.starts_with(['#', '-']);
+        if !named || !self.name.chars().all(plain) {
+            return Err(fault(format!(
+                "`{}` is no field name",
+                self.name.escape_debug()
+            )));
+        }
+        let first = self.lines.first().map_or("", String::as_str);
+        if first.trim().is_empty()
+            || self
+                .lines
+                .iter()
+                .any(|line| line.contains(char::is_control))
+        {
+            return Err(fault(format!(
+                "field {} is empty or has control characters",
+                self.name
+            )));
+        }
+        Ok(())
+    }
+
+    fn render(&self, text: &mut String) {
+        for (index, line) in self.lines.iter().enumerate() {
+            match (index, line.is_empty()) {
+                (0, _) => text.push_str(&format!("{}: {line}\n", self.name)),
+                (_, true) => text.push_str(" .\n"),
+                (_, false) => text.push_str(&format!(" {line}\n")),
+            }
+        }
+    }
+}
+
+/// What the control archive holds beside what follows from the entries.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Control {
+    /// The fields in their order.
+    pub fields: Vec<Field>,
+    /// Lines of the `triggers` file.
+    pub triggers: Vec<String>,
+    /// Maintainer scripts by name (`postinst`, …).
+    pub scripts: Vec<(String, String)>,
+}
+
+/// The maintainer scripts that dpkg runs.
+const SCRIPTS: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
+
+impl Control {
+    /// Refuses what dpkg would refuse or misread.
+    pub fn check(&self) -> Result<()> {
+        let mut faults: Vec<Error> = self.fields.iter().filter_map(|f| f.check().err()).collect();
+        for (name, text) in &self.scripts {
+            if !SCRIPTS.contains(&name.as_str()) {
+                faults.push(fault(format!("dpkg knows no maintainer script {name}")));
+            } else if !text.starts_with("#!") {
+                faults.push(fault(format!(
+                    "maintainer script {name} does not begin with #!"
+                )));
+            }
+        }
+        if self.triggers.iter().any(|line| line.contains('\n')) {
+            faults.push(fault("a line of triggers has a line break".to_owned()));
+        }
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+
+    fn fields_text(&self) -> String {
+        let mut text = String::new();
+        for field in &self.fields {
+            field.render(&mut text);
+        }
+        text
+    }
+
+    /// The gzip member: stored blocks only, so that its length does not depend on the sums.
+    pub(super) fn archive(
+        &self,
+        entries: &[Entry],
+        sums: &[[u8; 16]],
+        stamp: u64,
+    ) -> Result<Vec<u8>> {
+        let gzip = GzBuilder::new()
+            .mtime(0)
+            .write(Vec::new(), Compression::none());
+        let mut archive = Archive::new(gzip, stamp);
+        archive.begin(&root())?;
+        for (name, mode, text) in self.files(entries, sums) {
+            let entry = Entry {
+                path: name,
+                kind: EntryKind::File,
+                mode,
+                size: text.len() as u64,
+                marking: Marking::Plain,
+            };
+            archive.begin(&entry)?;
+            archive.data(text.as_bytes())?;
+            archive.end()?;
+        }
+        let gzip = archive.finish()?;
+        gzip.finish()
+            .map_err(|e| Error::io("", "write control.tar.gz", e))
+    }
+
+    /// Name, mode and text of the files; absent ones are left out.
+    fn files(&self, entries: &[Entry], sums: &[[u8; 16]]) -> Vec<(String, u32, String)> {
+        let plain = [
+            ("control", self.fields_text()),
+            ("conffiles", conffiles(entries)),
+            ("md5sums", md5sums(entries, sums)),
+            ("triggers", lines(&self.triggers)),
+        ];
+        let scripts = self.scripts.iter();
+        plain
+            .into_iter()
+            .map(|(name, text)| (name.to_owned(), 0o644, text))
+            .chain(scripts.map(|(name, text)| (name.clone(), 0o755, text.clone())))
+            .filter(|(_, _, text)| !text.is_empty())
+            .collect()
+    }
+}
+
+/// The root directory of an archive, `./`.
+pub(super) fn root() -> Entry {
+    Entry {
+        path: String::new(),
+        kind: EntryKind::Directory,
+        mode: 0o755,
+        size: 0,
+        marking: Marking::Plain,
+    }
+}
+
+fn lines(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn conffiles(entries: &[Entry]) -> String {
+    let conffiles = entries.iter().filter(|e| e.marking == Marking::Config);
+    conffiles.map(|e| format!("/{}\n", e.path)).collect()
+}
+
+/// One line per regular file that is no conffile, as `dh_md5sums` does; `sums` has one per
+/// regular file.
+fn md5sums(entries: &[Entry], sums: &[[u8; 16]]) -> String {
+    let files = entries.iter().filter(|entry| entry.is_file()).zip(sums);
+    files
+        .filter(|(entry, _)| entry.marking != Marking::Config)
+        .map(|(entry, sum)| format!("{}  {}\n", hex(sum), entry.path))
+        .collect()
+}
+
+/// Fields that were read back: name → value, continuation lines joined by line feeds.
+pub type Fields = BTreeMap<String, String>;
+
+/// Parses a control file.
+pub(super) fn parse(text: &str) -> Result<Fields> {
+    let mut fields = Fields::new();
+    let mut current: Option<String> = None;
+    for line in text.trim_end_matches('\n').split('\n') {
+        if let Some(continuation) = line.strip_prefix([' ', '\t']) {
+            let name = current
+                .as_ref()
+                .ok_or_else(|| fault("begins with a blank".to_owned()))?;
+            let value = fields.entry(name.clone()).or_default();
+            value.push('\n');
+            value.push_str(if continuation == "." {
+                ""
+            } else {
+                continuation
+            });
+            continue;
+        }
+        let (name, value) = line
+            .split_once(':')
+            .filter(|(name, _)| !name.is_empty() && !name.contains(char::is_whitespace))
+            .ok_or_else(|| fault(format!("`{}` is no field", line.escape_debug())))?;
+        if fields
+            .insert(name.to_owned(), value.trim().to_owned())
+            .is_some()
+        {
+            return Err(fault(format!("field {name} appears twice")));
+        }
+        current = Some(name.to_owned());
+    }
+    Ok(fields)
+}
+
+fn fault(message: String) -> Error {
+    Error::new(Kind::Malformed, message).structure("control file")
+}
+
+/// Writes `bytes` and checks that they are as many as were reserved.
+pub(super) fn refill(sink: &mut impl Write, bytes: &[u8], reserved: u64) -> Result<()> {
+    if bytes.len() as u64 != reserved {
+        let message = format!(
+            "control archive has {} bytes, {reserved} reserved",
+            bytes.len()
+        );
+        return Err(Error::bug(message));
+    }
+    sink.write_all(bytes)
+        .map_err(|e| Error::io("", "write control.tar.gz", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_go_out_and_come_back() {
+        let description = Field {
+            name: "Description".to_owned(),
+            lines: ["short", "long", "", "more"].map(str::to_owned).to_vec(),
+        };
+        let control = Control {
+            fields: vec![Field::new("Package", "x"), description],
+            ..Control::default()
+        };
+        control.check().unwrap();
+        let text = control.fields_text();
+        assert_eq!(text, "Package: x\nDescription: short\n long\n .\n more\n");
+        let fields = parse(&text).unwrap();
+        assert_eq!(fields["Description"], "short\nlong\n\nmore");
+    }
+
+    #[test]
+    fn what_would_forge_a_field_is_refused() {
+        for (name, value) in [
+            ("A", "x\nB: y"),
+            ("A B", "x"),
+            ("", "x"),
+            ("A", " "),
+            ("A:", "x"),
+        ] {
+            assert!(
+                Field::new(name, value).check().is_err(),
+                "{name:?} {value:?}"
+            );
+        }
+        for text in ["", " x", "A: 1\nA: 2", "A: 1\n\nB: 2", "# c", "A 1"] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+}

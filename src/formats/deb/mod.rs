@@ -1,0 +1,24 @@
+//! Debian's binary package format 2.0.
+//!
+//! ```text
+//! ar archive of exactly three members, in this order:
+//!   debian-binary       "2.0\n"
+//!   control.tar.gz      ./control ./md5sums ./conffiles ./triggers and maintainer scripts
+//!   data.tar.<zst|xz>   the files, as GNU tar
+//! ```
+//!
+//! Source: deb(5), deb-control(5), deb-triggers(5), deb-conffiles(5), and dpkg 1.21's refusals.
+//! Written in one pass: the control archive is gzip without compression, so that its length is
+//! known before the MD5 sums in it are; it is filled in when the data archive is complete.
+
+mod control;
+mod reader;
+mod tar;
+mod writer;
+
+pub use control::{Control, Field, Fields};
+pub use reader::Reader;
+pub use writer::{Specification, Writer};
+
+/// Content of the member `debian-binary`.
+const FORMAT_VERSION: &[u8; 4] = b"2.0\n";

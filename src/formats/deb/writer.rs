@@ -1,0 +1,176 @@
+//! Writes a `.deb` in one pass, front to back, and fills in afterwards what the content decides.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+
+use md5::{Digest as _, Md5};
+
+use super::control::{self, Control};
+use super::tar::Archive;
+use crate::error::{Error, Result};
+use crate::formats::ar;
+use crate::formats::compression::{Compression, Encoder};
+use crate::formats::payload::{Entry, PayloadWriter};
+
+/// Everything about a `.deb` but the content of its files.
+#[derive(Debug, Clone)]
+pub struct Specification {
+    /// Fields, scripts, triggers.
+    pub control: Control,
+    /// The entries in path order; every parent directory comes before what it holds.
+    pub entries: Vec<Entry>,
+    /// Modification time of every entry, seconds since 1970.
+    pub mtime: u64,
+    /// Time in the ar headers and in the control archive, seconds since 1970.
+    pub stamp: u64,
+    /// How the data archive is compressed.
+    pub compression: Compression,
+    /// Compressor threads, at least one; the bytes do not depend on their number.
+    pub workers: u32,
+}
+
+/// A `.deb` that is being written.
+pub struct Writer {
+    specification: Specification,
+    archive: Archive<Encoder<BufWriter<File>>>,
+    /// Index of the entry that begins next.
+    next: usize,
+    digest: Option<Md5>,
+    sums: Vec<[u8; 16]>,
+    /// Offset and length of the bytes of control.tar.gz.
+    control: (u64, u64),
+    /// Offset of the bytes of the data archive.
+    data: u64,
+}
+
+impl Writer {
+    /// Writes everything in front of the data archive into `file`, which is empty.
+    pub fn create(file: File, specification: Specification) -> Result<Self> {
+        specification.control.check()?;
+        check_parents(&specification.entries)?;
+        let files = specification.entries.iter().filter(|e| e.is_file()).count();
+        let Specification {
+            control,
+            entries,
+            stamp,
+            ..
+        } = &specification;
+        let blank = control.archive(entries, &vec![[0; 16]; files], *stamp)?;
+        let mut front = ar::MAGIC.to_vec();
+        let version = super::FORMAT_VERSION;
+        front.extend(ar::header("debian-binary", *stamp, version.len() as u64)?);
+        front.extend(version);
+        front.extend(ar::header("control.tar.gz", *stamp, blank.len() as u64)?);
+        let control = (front.len() as u64, blank.len() as u64);
+        front.extend(blank);
+        front.extend(pad(control.1));
+        front.extend(data_header(&specification, 0)?);
+        let data = front.len() as u64;
+        let mut sink = BufWriter::with_capacity(1 << 18, file);
+        sink.write_all(&front).map_err(fault)?;
+        let encoder = Encoder::new(sink, specification.compression, specification.workers)?;
+        let mut archive = Archive::new(encoder, specification.mtime);
+        archive.begin(&control::root())?;
+        Ok(Self {
+            specification,
+            archive,
+            next: 0,
+            digest: None,
+            sums: Vec::new(),
+            control,
+            data,
+        })
+    }
+}
+
+impl PayloadWriter for Writer {
+    fn begin(&mut self) -> Result<()> {
+        let entry = self.specification.entries.get(self.next);
+        let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
+        self.next += 1;
+        self.digest = entry.is_file().then(Md5::new);
+        self.archive.begin(entry)
+    }
+
+    fn data(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(digest) = &mut self.digest {
+            digest.update(bytes);
+        }
+        self.archive.data(bytes)
+    }
+
+    fn end(&mut self, _: Option<[u8; 32]>) -> Result<()> {
+        if let Some(digest) = self.digest.take() {
+            self.sums.push(digest.finalize().into());
+        }
+        self.archive.end()
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        if self.next != self.specification.entries.len() {
+            return Err(Error::bug("fewer entries than announced"));
+        }
+        let Self {
+            specification,
+            archive,
+            sums,
+            control,
+            data,
+            ..
+        } = *self;
+        let mut sink = archive.finish()?.finish().map_err(fault)?;
+        let len = sink.stream_position().map_err(fault)? - data;
+        sink.write_all(pad(len)).map_err(fault)?;
+        let Specification {
+            control: fields,
+            entries,
+            stamp,
+            ..
+        } = &specification;
+        let filled = fields.archive(entries, &sums, *stamp)?;
+        sink.seek(SeekFrom::Start(control.0)).map_err(fault)?;
+        control::refill(&mut sink, &filled, control.1)?;
+        let header = data_header(&specification, len)?;
+        sink.seek(SeekFrom::Start(data - ar::HEADER_SIZE as u64))
+            .map_err(fault)?;
+        sink.write_all(&header).map_err(fault)?;
+        sink.flush().map_err(fault)
+    }
+}
+
+fn data_header(specification: &Specification, len: u64) -> Result<[u8; ar::HEADER_SIZE]> {
+    let name = format!("data.tar.{}", specification.compression.extension());
+    ar::header(&name, specification.stamp, len)
+}
+
+/// What follows a member of `len` bytes.
+fn pad(len: u64) -> &'static [u8] {
+    if len.is_multiple_of(2) { b"" } else { b"\n" }
+}
+
+/// dpkg needs every directory before what it holds, and each path once.
+fn check_parents(entries: &[Entry]) -> Result<()> {
+    let mut directories = std::collections::HashSet::from([""]);
+    let mut paths = std::collections::HashSet::new();
+    let mut faults = Vec::new();
+    for entry in entries {
+        let parent = entry.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        if !directories.contains(parent) {
+            faults.push(Error::bug(format!(
+                "/{} comes before its directory",
+                entry.path
+            )));
+        }
+        if entry.path.is_empty() || !paths.insert(&entry.path) {
+            faults.push(Error::bug(format!("/{} is listed twice", entry.path)));
+        }
+        if entry.kind == crate::formats::payload::EntryKind::Directory {
+            directories.insert(&entry.path);
+        }
+    }
+    Error::gather(faults).map_or(Ok(()), Err)
+}
+
+fn fault(source: std::io::Error) -> Error {
+    Error::io("", "write the package", source)
+}

@@ -1,0 +1,186 @@
+//! What the payloads of `.deb` and `.rpm` have in common: entries, and the way they are written
+//! and read one after the other.
+//!
+//! Both formats carry an archive of directories, symbolic links and regular files, owned by root.
+//! Everything else (devices, pipes, hard links, sparse files, capabilities) is refused.
+
+use std::io::Read;
+
+use super::{deb, rpm};
+use crate::content::Content;
+use crate::error::{Error, Result};
+
+/// What stands at a path of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link {
+        /// Its text, as stored.
+        target: String,
+    },
+}
+
+/// How a package manager treats a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marking {
+    /// Replaced on upgrade.
+    Plain,
+    /// Kept if the administrator changed it: deb conffile, rpm `%config(noreplace)`.
+    Config,
+    /// rpm `%doc`; nothing in deb.
+    Doc,
+    /// rpm `%license`; nothing in deb.
+    License,
+}
+
+/// One path of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The absolute install path without its leading slash; empty for the root directory.
+    pub path: String,
+    /// What stands there.
+    pub kind: EntryKind,
+    /// Permission bits, `0o777` at most with the three special bits above.
+    pub mode: u32,
+    /// Bytes of content; 0 unless it is a regular file.
+    pub size: u64,
+    /// How the package manager treats it.
+    pub marking: Marking,
+}
+
+impl Entry {
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.kind == EntryKind::File
+    }
+
+    /// The text of a link.
+    pub fn target(&self) -> Option<&str> {
+        match &self.kind {
+            EntryKind::Link { target } => Some(target),
+            EntryKind::Directory | EntryKind::File => None,
+        }
+    }
+
+    /// Bytes that a payload stores for it in rpm's archive: a link's text is its content.
+    pub fn stored_size(&self) -> u64 {
+        self.target()
+            .map_or(self.size, |target| target.len() as u64)
+    }
+}
+
+/// A digest that a package states about one of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Digest {
+    /// Of a deb's `md5sums`.
+    Md5([u8; 16]),
+    /// Of an rpm's header.
+    Sha256([u8; 32]),
+}
+
+/// An entry as it was read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadEntry {
+    /// Path, kind, mode, size, marking.
+    pub entry: Entry,
+    /// Name of the owner.
+    pub user: String,
+    /// Name of the owning group.
+    pub group: String,
+    /// Modification time, seconds since 1970.
+    pub mtime: u64,
+    /// The digest that the package states; whoever reads the content compares it.
+    pub declared: Option<Digest>,
+}
+
+/// Called with every entry and, where it is a regular file, a reader of its content.
+pub type Visitor<'a> = dyn FnMut(&ReadEntry, &mut dyn Read) -> Result<()> + 'a;
+
+/// Takes the entries of a payload in the order in which they were announced.
+pub trait PayloadWriter {
+    /// The next entry begins.
+    fn begin(&mut self) -> Result<()>;
+    /// More content of the entry that began last.
+    fn data(&mut self, bytes: &[u8]) -> Result<()>;
+    /// The entry is whole; `sha256` is the digest of its content if it is a regular file.
+    fn end(&mut self, sha256: Option<[u8; 32]>) -> Result<()>;
+    /// All entries are whole: writes what is left and what only now is known.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// A finished package of either format.
+#[derive(Debug)]
+pub enum Reader {
+    /// A `.deb`.
+    Deb(Box<deb::Reader>),
+    /// An `.rpm`.
+    Rpm(Box<rpm::Reader>),
+}
+
+impl Reader {
+    /// Opens a package by its magic bytes.
+    pub fn open(content: Content) -> Result<Self> {
+        let mut magic = [0; 8];
+        let known = usize::try_from(content.len()).map_or(8, |len| len.min(8));
+        content.read_at(0, &mut magic[..known])?;
+        if &magic == super::ar::MAGIC {
+            return Ok(Self::Deb(Box::new(deb::Reader::open(content)?)));
+        }
+        if magic.starts_with(&rpm::LEAD_MAGIC) {
+            return Ok(Self::Rpm(Box::new(rpm::Reader::open(content)?)));
+        }
+        Err(Error::unsupported("is neither a .deb nor an .rpm").at(&content.place(0)))
+    }
+
+    /// Goes once through the payload, in its order.
+    pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
+        match self {
+            Self::Deb(reader) => reader.visit(visitor),
+            Self::Rpm(reader) => reader.visit(visitor),
+        }
+    }
+}
+
+/// The lower-case hexadecimal form of `bytes`.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(nibble), 16).unwrap_or_default());
+        }
+    }
+    text
+}
+
+/// The `N` bytes whose hexadecimal form is `text`.
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != N * 2 {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let high = char::from(pair[0]).to_digit(16)?;
+        let low = char::from(pair[1]).to_digit(16)?;
+        *byte = u8::try_from(high << 4 | low).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_goes_both_ways_and_refuses_the_rest() {
+        assert_eq!(hex(&[0, 0xaf, 0x10]), "00af10");
+        assert_eq!(unhex::<3>("00af10"), Some([0, 0xaf, 0x10]));
+        for bad in ["00af1", "00af1g", "00af1000", "é0af1"] {
+            assert_eq!(unhex::<3>(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! The cpio archive inside an `.rpm`: newc and rpm's stripped form.
+//!
+//! ```text
+//! newc      "070701", 13 fields of 8 hex digits (inode, mode, uid, gid, links, mtime, size,
+//!           device major/minor, node major/minor, bytes of the name with its NUL, checksum 0),
+//!           the name and a NUL, padding to 4; the content, padding to 4
+//! stripped  "07070X", 8 hex digits: index of the file in the header; padding to 4; the content,
+//!           padding to 4
+//! end       a newc member "TRAILER!!!" of size 0, in both forms
+//! ```
+//!
+//! Offsets for padding count from the start of the archive. A size of 4 GiB does not fit newc, so
+//! packages with such a file use the stripped form throughout, as rpmbuild does; there the name,
+//! mode and size stand in the package's header only. Written by hand: the `rpm` crate's cpio is
+//! private, and no other crate knows the stripped form. Hard links are refused.
+
+use std::io::{Read, Write};
+
+use crate::error::{Error, Result};
+use crate::formats::compression::decoder_fault;
+
+const NEWC_MAGIC: &[u8; 6] = b"070701";
+const STRIPPED_MAGIC: &[u8; 6] = b"07070X";
+const NEWC_SIZE: usize = 110;
+const STRIPPED_SIZE: usize = 14;
+const TRAILER: &str = "TRAILER!!!";
+
+/// Linux's PATH_MAX with `./`; a bound for hostile input.
+const NAME_MAX: usize = 4096 + 2;
+
+/// What a member's header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemberHeader<'a> {
+    /// Index of the file in the package's header.
+    pub index: u32,
+    /// Path with its leading `./`.
+    pub name: &'a str,
+    /// Type and permission bits.
+    pub mode: u32,
+    /// Seconds since 1970.
+    pub mtime: u32,
+    /// Bytes of content.
+    pub size: u64,
+}
+
+/// Which of the two forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Self-contained members.
+    Newc,
+    /// Members that refer to the package's header.
+    Stripped,
+}
+
+/// Bytes that bring `size` to a multiple of four.
+fn padding(size: u64) -> u64 {
+    (4 - size % 4) % 4
+}
+
+/// Bytes of a whole archive of `members` (lengths of name and content).
+pub(super) fn archive_size(form: Form, members: impl Iterator<Item = (u64, u64)>) -> u64 {
+    let trailer = newc_size(TRAILER.len() as u64, 0);
+    members
+        .map(|(name, content)| match form {
+            Form::Newc => newc_size(name, content),
+            Form::Stripped => STRIPPED_SIZE as u64 + 2 + content + padding(content),
+        })
+        .sum::<u64>()
+        + trailer
+}
+
+fn newc_size(name: u64, content: u64) -> u64 {
+    let head = NEWC_SIZE as u64 + name + 1;
+    head + padding(head) + content + padding(content)
+}
+
+fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
+    let size = u32::try_from(member.size)
+        .map_err(|_| Error::bug(format!("{} does not fit a newc member", member.name)))?;
+    let name_size = u32::try_from(member.name.len() + 1)
+        .map_err(|_| Error::bug("a name does not fit a newc member"))?;
+    // rpmbuild numbers inodes from 1 and writes no devices.
+    let inode = if links == 0 { 0 } else { member.index + 1 };
+    let (mode, mtime) = (member.mode, member.mtime);
+    let fields = [
+        inode,
+        mode,
+        0,
+        0,
+        links.max(1),
+        mtime,
+        size,
+        0,
+        0,
+        0,
+        0,
+        name_size,
+        0,
+    ];
+    let mut bytes = NEWC_MAGIC.to_vec();
+    for field in fields {
+        bytes.extend(format!("{field:08x}").into_bytes());
+    }
+    bytes.extend(member.name.bytes());
+    bytes.push(0);
+    Ok(bytes)
+}
+
+/// Writes an archive into a sink.
+pub(super) struct Archive<W: Write> {
+    sink: W,
+    form: Form,
+    written: u64,
+    left: u64,
+}
+
+impl<W: Write> Archive<W> {
+    /// An archive in one form.
+    pub fn new(sink: W, form: Form) -> Self {
+        Self {
+            sink,
+            form,
+            written: 0,
+            left: 0,
+        }
+    }
+
+    /// Begins a member; its content follows, as much as it announces.
+    pub fn begin(&mut self, member: MemberHeader<'_>) -> Result<()> {
+        let bytes = match self.form {
+            Form::Newc => newc_header(member, 1)?,
+            Form::Stripped => {
+                let index = format!("{:08x}", member.index);
+                [STRIPPED_MAGIC, index.as_bytes()].concat()
+            }
+        };
+        self.put(&bytes)?;
+        self.pad()?;
+        self.left = member.size;
+        Ok(())
+    }
+
+    /// More content of the current member.
+    pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
+        let left = self.left.checked_sub(bytes.len() as u64);
+        self.left = left.ok_or_else(|| Error::bug("a member has more content than announced"))?;
+        self.put(bytes)
+    }
+
+    /// Ends the current member.
+    pub fn end(&mut self) -> Result<()> {
+        if self.left > 0 {
+            let message = format!("a member has {} bytes less than announced", self.left);
+            return Err(Error::bug(message));
+        }
+        self.pad()
+    }
+
+    /// Writes the trailer and gives the sink back, with the size of the archive.
+    pub fn finish(mut self) -> Result<(W, u64)> {
+        let trailer = MemberHeader {
+            index: 0,
+            name: TRAILER,
+            mode: 0,
+            mtime: 0,
+            size: 0,
+        };
+        self.put(&newc_header(trailer, 0)?)?;
+        self.pad()?;
+        Ok((self.sink, self.written))
+    }
+
+    fn pad(&mut self) -> Result<()> {
+        let len = usize::try_from(padding(self.written)).unwrap_or_default();
+        self.put(&[0; 4][..len])
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.written += bytes.len() as u64;
+        self.sink
+            .write_all(bytes)
+            .map_err(|e| Error::io("", "write the cpio archive", e))
+    }
+}
+
+/// A member that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Member {
+    /// A newc member.
+    Newc {
+        /// Path as stored, with `./`.
+        name: String,
+        /// Type and permission bits.
+        mode: u32,
+        /// Seconds since 1970.
+        mtime: u32,
+        /// Bytes of content.
+        size: u64,
+    },
+    /// A stripped member.
+    Stripped {
+        /// Index of the file in the package's header.
+        index: u32,
+    },
+}
+
+/// Reads an archive member by member.
+pub(super) struct Members<R: Read> {
+    source: R,
+    at: u64,
+    left: u64,
+}
+
+impl<R: Read> Members<R> {
+    /// Reads from the first member on.
+    pub fn new(source: R) -> Self {
+        Self {
+            source,
+            at: 0,
+            left: 0,
+        }
+    }
+
+    /// The next member, or none after the trailer. Before its content is read, the size of a
+    /// stripped member is to be given by [`Members::expect`].
+    pub fn next(&mut self) -> Result<Option<Member>> {
+        self.skip()?;
+        let start = self.at;
+        let mut magic = [0; 6];
+        self.fill(&mut magic)?;
+        match &magic {
+            NEWC_MAGIC => self.newc(start),
+            STRIPPED_MAGIC => {
+                let index = self.number()?;
+                self.pad()?;
+                Ok(Some(Member::Stripped { index }))
+            }
+            _ => Err(fault(start, "is neither newc nor stripped cpio")),
+        }
+    }
+
+    fn newc(&mut self, start: u64) -> Result<Option<Member>> {
+        let mut fields = [0; 13];
+        for field in &mut fields {
+            *field = self.number()?;
+        }
+        let [_, mode, uid, gid, links, mtime, size, .., name_size, _] = fields;
+        let len = usize::try_from(name_size)
+            .ok()
+            .filter(|len| (1..=NAME_MAX).contains(len));
+        let mut name = vec![0; len.ok_or_else(|| fault(start, "has a name beyond PATH_MAX"))?];
+        self.fill(&mut name)?;
+        if name.pop() != Some(0) || name.contains(&0) {
+            return Err(fault(start, "has a name that does not end with a NUL"));
+        }
+        self.pad()?;
+        let name =
+            String::from_utf8(name).map_err(|_| fault(start, "has a name that is no UTF-8"))?;
+        let size = u64::from(size);
+        if name == TRAILER {
+            return match size {
+                0 => Ok(None),
+                _ => Err(fault(start, "has a trailer with content")),
+            };
+        }
+        if (uid, gid, links) != (0, 0, 1) {
+            return Err(
+                Error::unsupported(format!("{name} is a hard link or not root's"))
+                    .structure(structure(start)),
+            );
+        }
+        self.left = size;
+        Ok(Some(Member::Newc {
+            name,
+            mode,
+            mtime,
+            size,
+        }))
+    }
+
+    /// Sets the size of the stripped member that was read last.
+    pub fn expect(&mut self, size: u64) {
+        self.left = size;
+    }
+
+    /// The whole content of the current member, which is at most `limit` bytes.
+    pub fn content(&mut self, limit: u64) -> Result<Vec<u8>> {
+        if self.left > limit {
+            return Err(fault(self.at, "has a link text beyond PATH_MAX"));
+        }
+        let mut bytes = Vec::new();
+        self.read_to_end(&mut bytes).map_err(decoder_fault)?;
+        Ok(bytes)
+    }
+
+    fn skip(&mut self) -> Result<()> {
+        let mut buffer = [0; 8192];
+        while self.left > 0 {
+            if self.read(&mut buffer).map_err(decoder_fault)? == 0 {
+                return Err(fault(self.at, "ends inside a member"));
+            }
+        }
+        self.pad()
+    }
+
+    fn pad(&mut self) -> Result<()> {
+        let mut buffer = [0; 4];
+        let len = usize::try_from(padding(self.at)).unwrap_or_default();
+        self.fill(&mut buffer[..len])?;
+        match buffer == [0; 4] {
+            true => Ok(()),
+            false => Err(fault(self.at, "has padding that is not zero")),
+        }
+    }
+
+    fn number(&mut self) -> Result<u32> {
+        let at = self.at;
+        let mut digits = [0; 8];
+        self.fill(&mut digits)?;
+        let text = std::str::from_utf8(&digits).ok();
+        text.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .and_then(|text| u32::from_str_radix(text, 16).ok())
+            .ok_or_else(|| fault(at, "has a field that is not hexadecimal"))
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
+        let at = self.at;
+        self.source
+            .read_exact(buffer)
+            .map_err(|e| decoder_fault(e).structure(structure(at)))?;
+        self.at += buffer.len() as u64;
+        Ok(())
+    }
+
+    /// The source and the bytes read from it, after the trailer.
+    pub fn into_inner(self) -> (R, u64) {
+        (self.source, self.at)
+    }
+}
+
+impl<R: Read> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = usize::try_from(self.left)
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
+        let len = self.source.read(&mut buffer[..len])?;
+        if len == 0 && self.left > 0 && !buffer.is_empty() {
+            return Err(fault(self.at, "ends inside a member").into());
+        }
+        self.left -= len as u64;
+        self.at += len as u64;
+        Ok(len)
+    }
+}
+
+fn structure(at: u64) -> String {
+    format!("cpio archive at its byte {at:#x}")
+}
+
+fn fault(at: u64, message: &str) -> Error {
+    Error::malformed(message.to_owned()).structure(structure(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(form: Form) -> Vec<u8> {
+        let mut archive = Archive::new(Vec::new(), form);
+        for (index, (name, content)) in [("./a", "x"), ("./some/dir", ""), ("./b", "12345")]
+            .into_iter()
+            .enumerate()
+        {
+            let member = MemberHeader {
+                index: u32::try_from(index).unwrap(),
+                name,
+                mode: 0o100_644,
+                mtime: 7,
+                size: content.len() as u64,
+            };
+            archive.begin(member).unwrap();
+            archive.data(content.as_bytes()).unwrap();
+            archive.end().unwrap();
+        }
+        let (bytes, size) = archive.finish().unwrap();
+        let lengths = [(3, 1), (10, 0), (3, 5)].into_iter();
+        assert_eq!(
+            (size, archive_size(form, lengths)),
+            (bytes.len() as u64, size)
+        );
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<(Member, Vec<u8>)>> {
+        let mut members = Members::new(bytes);
+        let mut found = Vec::new();
+        while let Some(member) = members.next()? {
+            if let Member::Stripped { index } = member {
+                members.expect([1, 0, 5][index as usize]);
+            }
+            let content = members.content(u64::MAX)?;
+            found.push((member, content));
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn both_forms_come_back() {
+        let newc = read(&archive(Form::Newc)).unwrap();
+        let first = Member::Newc {
+            name: "./a".into(),
+            mode: 0o100_644,
+            mtime: 7,
+            size: 1,
+        };
+        assert_eq!(newc[0], (first, b"x".to_vec()));
+        assert_eq!(newc[2].1, b"12345");
+        let stripped = read(&archive(Form::Stripped)).unwrap();
+        assert_eq!(
+            stripped[2],
+            (Member::Stripped { index: 2 }, b"12345".to_vec())
+        );
+    }
+
+    #[test]
+    fn every_cut_is_an_error() {
+        for form in [Form::Newc, Form::Stripped] {
+            let bytes = archive(form);
+            for len in 0..bytes.len() {
+                assert!(read(&bytes[..len]).is_err(), "{form:?} cut to {len}");
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Dependencies: what the plan asks for, and what follows from the package itself.
+//!
+//! rpmbuild adds by itself: the package's own name with its version, and with the architecture in
+//! parentheses; `config(name)` where it has configuration files; the interpreter of each
+//! scriptlet; and an `rpmlib(…)` requirement for each feature of rpm that reading it back takes.
+//! All lists are sorted by name, version and flags, each line once.
+
+use std::collections::BTreeSet;
+
+use rpm::{DependencyFlags as Flags, HeaderEntry, IndexData, IndexTag};
+
+use super::header::{ScriptletPhase, Specification};
+use crate::formats::compression::Method;
+use crate::formats::payload::{Entry, Marking};
+
+/// Which list a dependency is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DependencyKind {
+    /// `Provides`.
+    Provides,
+    /// `Requires`.
+    Requires,
+    /// `Conflicts`.
+    Conflicts,
+    /// `Obsoletes`.
+    Obsoletes,
+    /// `Recommends`.
+    Recommends,
+    /// `Suggests`.
+    Suggests,
+    /// `Supplements`.
+    Supplements,
+    /// `Enhances`.
+    Enhances,
+}
+
+/// Every list with its tags for names, versions and flags.
+const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = [
+    (
+        DependencyKind::Provides,
+        IndexTag::RPMTAG_PROVIDENAME,
+        IndexTag::RPMTAG_PROVIDEVERSION,
+        IndexTag::RPMTAG_PROVIDEFLAGS,
+    ),
+    (
+        DependencyKind::Requires,
+        IndexTag::RPMTAG_REQUIRENAME,
+        IndexTag::RPMTAG_REQUIREVERSION,
+        IndexTag::RPMTAG_REQUIREFLAGS,
+    ),
+    (
+        DependencyKind::Conflicts,
+        IndexTag::RPMTAG_CONFLICTNAME,
+        IndexTag::RPMTAG_CONFLICTVERSION,
+        IndexTag::RPMTAG_CONFLICTFLAGS,
+    ),
+    (
+        DependencyKind::Obsoletes,
+        IndexTag::RPMTAG_OBSOLETENAME,
+        IndexTag::RPMTAG_OBSOLETEVERSION,
+        IndexTag::RPMTAG_OBSOLETEFLAGS,
+    ),
+    (
+        DependencyKind::Recommends,
+        IndexTag::RPMTAG_RECOMMENDNAME,
+        IndexTag::RPMTAG_RECOMMENDVERSION,
+        IndexTag::RPMTAG_RECOMMENDFLAGS,
+    ),
+    (
+        DependencyKind::Suggests,
+        IndexTag::RPMTAG_SUGGESTNAME,
+        IndexTag::RPMTAG_SUGGESTVERSION,
+        IndexTag::RPMTAG_SUGGESTFLAGS,
+    ),
+    (
+        DependencyKind::Supplements,
+        IndexTag::RPMTAG_SUPPLEMENTNAME,
+        IndexTag::RPMTAG_SUPPLEMENTVERSION,
+        IndexTag::RPMTAG_SUPPLEMENTFLAGS,
+    ),
+    (
+        DependencyKind::Enhances,
+        IndexTag::RPMTAG_ENHANCENAME,
+        IndexTag::RPMTAG_ENHANCEVERSION,
+        IndexTag::RPMTAG_ENHANCEFLAGS,
+    ),
+];
+
+/// One dependency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// Which list it is in.
+    pub kind: DependencyKind,
+    /// Package, capability, path, or a rich dependency in parentheses.
+    pub name: String,
+    /// Comparison and `[epoch:]version[-release]`.
+    pub version: Option<(Flags, String)>,
+}
+
+/// A line of a list in the order of the lists.
+type Line = (String, String, u32);
+
+/// The tags of all lists that are not empty; Provides never is.
+pub(super) fn entries(specification: &Specification, entries: &[Entry]) -> Vec<HeaderEntry> {
+    let mut tags = Vec::new();
+    for (kind, names, versions, flags) in LISTS {
+        let mut lines: BTreeSet<Line> = stated(specification, kind).collect();
+        match kind {
+            DependencyKind::Provides => lines.extend(own_provides(specification, entries)),
+            DependencyKind::Requires => lines.extend(own_requires(specification, entries)),
+            _ => {}
+        }
+        if lines.is_empty() {
+            continue;
+        }
+        let texts = |pick: fn(&Line) -> &String| lines.iter().map(|l| pick(l).clone()).collect();
+        let bits = lines.iter().map(|line| line.2).collect();
+        tags.push((names, IndexData::StringArray(texts(|line| &line.0))));
+        tags.push((versions, IndexData::StringArray(texts(|line| &line.1))));
+        tags.push((flags, IndexData::Int32(bits)));
+    }
+    tags.into_iter()
+        .map(|(tag, data)| HeaderEntry::new(tag.into(), data))
+        .collect()
+}
+
+fn stated(specification: &Specification, kind: DependencyKind) -> impl Iterator<Item = Line> {
+    let all = specification.dependencies.iter();
+    all.filter(move |dependency| dependency.kind == kind)
+        .map(|dependency| {
+            let version = dependency.version.clone();
+            let (flags, version) = version.unwrap_or((Flags::ANY, String::new()));
+            (dependency.name.clone(), version, flags.bits())
+        })
+}
+
+fn own_provides(specification: &Specification, entries: &[Entry]) -> Vec<Line> {
+    let evr = specification.evr();
+    let equal = Flags::EQUAL.bits();
+    let name = &specification.name;
+    let mut lines = vec![(name.clone(), evr.clone(), equal)];
+    if let Some(isa) = isa(&specification.arch) {
+        lines.push((format!("{name}({isa})"), evr.clone(), equal));
+    }
+    lines.extend(config(specification, entries));
+    lines
+}
+
+/// What rpm's macro `%_isa` says of an architecture.
+fn isa(arch: &str) -> Option<&'static str> {
+    match arch {
+        "x86_64" => Some("x86-64"),
+        "aarch64" => Some("aarch-64"),
+        _ => None,
+    }
+}
+
+fn config(specification: &Specification, entries: &[Entry]) -> Option<Line> {
+    let any = entries.iter().any(|entry| entry.marking == Marking::Config);
+    let flags = (Flags::EQUAL | Flags::CONFIG).bits();
+    let name = format!("config({})", specification.name);
+    any.then(|| (name, specification.evr(), flags))
+}
+
+fn own_requires(specification: &Specification, entries: &[Entry]) -> Vec<Line> {
+    let features = features(specification, entries).into_iter();
+    let flags = (Flags::RPMLIB | Flags::LE).bits();
+    let mut lines: Vec<Line> = features
+        .map(|(name, version)| (format!("rpmlib({name})"), version.to_owned(), flags))
+        .collect();
+    lines.extend(config(specification, entries));
+    lines.extend(interpreters(specification));
+    lines
+}
+
+/// One line per interpreter, with the phases it is needed in. `<lua>` is inside rpm.
+fn interpreters(specification: &Specification) -> Vec<Line> {
+    let mut found: Vec<(&str, Flags)> = Vec::new();
+    for scriptlet in &specification.scriptlets {
+        let program = scriptlet.interpreter.split(' ').next().unwrap_or_default();
+        let phase = phase_flag(scriptlet.phase);
+        match found.iter_mut().find(|(known, _)| *known == program) {
+            Some((_, flags)) => *flags |= phase,
+            None if program == "<lua>" => {}
+            None => found.push((program, Flags::INTERP | phase)),
+        }
+    }
+    found
+        .into_iter()
+        .map(|(program, flags)| (program.to_owned(), String::new(), flags.bits()))
+        .collect()
+}
+
+fn phase_flag(phase: ScriptletPhase) -> Flags {
+    match phase {
+        ScriptletPhase::PreTransaction => Flags::PRETRANS,
+        ScriptletPhase::Pre => Flags::SCRIPT_PRE,
+        ScriptletPhase::Post => Flags::SCRIPT_POST,
+        ScriptletPhase::PreUninstall => Flags::SCRIPT_PREUN,
+        ScriptletPhase::PostUninstall => Flags::SCRIPT_POSTUN,
+        ScriptletPhase::PostTransaction => Flags::POSTTRANS,
+    }
+}
+
+/// The features of rpm that the package uses, with the version that brought each.
+fn features(specification: &Specification, entries: &[Entry]) -> Vec<(&'static str, &'static str)> {
+    let mut found = vec![
+        ("CompressedFileNames", "3.0.4-1"),
+        ("FileDigests", "4.6.0-1"),
+        ("PayloadFilesHavePrefix", "4.0-1"),
+    ];
+    match specification.compression.method() {
+        Method::Zstd => found.push(("PayloadIsZstd", "5.4.18-1")),
+        Method::Xz => found.push(("PayloadIsXz", "5.2-1")),
+        Method::Gzip | Method::Stored => {}
+    }
+    if super::header::has_large_files(entries) {
+        found.push(("LargeFiles", "4.12.0-1"));
+    }
+    let lua = |scriptlet: &super::Scriptlet| scriptlet.interpreter == "<lua>";
+    if specification.scriptlets.iter().any(lua) {
+        found.push(("BuiltinLuaScripts", "4.2.2-1"));
+    }
+    let dependencies = &specification.dependencies;
+    if dependencies
+        .iter()
+        .any(|dependency| dependency.name.starts_with('('))
+    {
+        found.push(("RichDependencies", "4.12.0-1"));
+    }
+    let versions = dependencies.iter().filter_map(|d| d.version.as_ref());
+    let evr = specification.evr();
+    let versions: Vec<&str> = versions
+        .map(|(_, text)| text.as_str())
+        .chain([evr.as_str()])
+        .collect();
+    if versions.iter().any(|version| version.contains('~')) {
+        found.push(("TildeInVersions", "4.10.0-1"));
+    }
+    if versions.iter().any(|version| version.contains('^')) {
+        found.push(("CaretInVersions", "4.15.0-1"));
+    }
+    found
+}

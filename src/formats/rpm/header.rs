@@ -1,0 +1,492 @@
+//! The tags of the main header, as rpmbuild writes them.
+//!
+//! Left out on purpose: COOKIE (names the build host and time), OPTFLAGS (nothing is compiled
+//! here), FILECLASS, CLASSDICT (libmagic's wording, which differs between its versions; nothing
+//! installs by it), FILEDEPENDSX, FILEDEPENDSN, DEPENDSDICT (which file caused which dependency:
+//! the plan finds dependencies for the package, not per file). RPMVERSION names rockpack.
+//! Refused: names, versions and texts that would change the structure; headers beyond rpm's limit.
+
+use std::collections::HashMap;
+
+use rpm::{FileFlags, HeaderEntry, IndexData, IndexTag};
+
+use super::dependencies::{self, Dependency};
+use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
+use crate::error::{Error, Kind, Result};
+use crate::formats::compression::Compression;
+use crate::formats::payload::{Entry, EntryKind, Marking, hex};
+
+/// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
+const BUILD_HOST: &str = "rockpack";
+
+/// When a scriptlet runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptletPhase {
+    /// `%pretrans`.
+    PreTransaction,
+    /// `%pre`.
+    Pre,
+    /// `%post`.
+    Post,
+    /// `%preun`.
+    PreUninstall,
+    /// `%postun`.
+    PostUninstall,
+    /// `%posttrans`.
+    PostTransaction,
+}
+
+impl ScriptletPhase {
+    /// By its name in a specification file.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "%pretrans" => Self::PreTransaction,
+            "%pre" => Self::Pre,
+            "%post" => Self::Post,
+            "%preun" => Self::PreUninstall,
+            "%postun" => Self::PostUninstall,
+            "%posttrans" => Self::PostTransaction,
+            _ => return None,
+        })
+    }
+
+    /// The tags of text and interpreter.
+    fn tags(self) -> (IndexTag, IndexTag) {
+        match self {
+            Self::PreTransaction => (IndexTag::RPMTAG_PRETRANS, IndexTag::RPMTAG_PRETRANSPROG),
+            Self::Pre => (IndexTag::RPMTAG_PREIN, IndexTag::RPMTAG_PREINPROG),
+            Self::Post => (IndexTag::RPMTAG_POSTIN, IndexTag::RPMTAG_POSTINPROG),
+            Self::PreUninstall => (IndexTag::RPMTAG_PREUN, IndexTag::RPMTAG_PREUNPROG),
+            Self::PostUninstall => (IndexTag::RPMTAG_POSTUN, IndexTag::RPMTAG_POSTUNPROG),
+            Self::PostTransaction => (IndexTag::RPMTAG_POSTTRANS, IndexTag::RPMTAG_POSTTRANSPROG),
+        }
+    }
+}
+
+/// A script that rpm runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scriptlet {
+    /// When it runs.
+    pub phase: ScriptletPhase,
+    /// `/bin/sh`, `<lua>`, or a program with arguments, separated by blanks.
+    pub interpreter: String,
+    /// Its text; empty where the interpreter alone is to run (`/sbin/ldconfig`).
+    pub text: String,
+}
+
+/// Everything about an `.rpm` but the content of its files.
+#[derive(Debug, Clone)]
+pub struct Specification {
+    /// Package name.
+    pub name: String,
+    /// Epoch, if any.
+    pub epoch: Option<u32>,
+    /// Version.
+    pub version: String,
+    /// Release.
+    pub release: String,
+    /// `x86_64` or `noarch`.
+    pub arch: String,
+    /// One line.
+    pub summary: String,
+    /// Lines, joined by line feeds.
+    pub description: String,
+    /// Group, e.g. `System Environment/Libraries`.
+    pub group: String,
+    /// Licence expression.
+    pub license: String,
+    /// Home page, if any.
+    pub url: Option<String>,
+    /// Vendor, if any.
+    pub vendor: Option<String>,
+    /// Packager, if any.
+    pub packager: Option<String>,
+    /// Relocatable prefixes.
+    pub prefixes: Vec<String>,
+    /// Dependencies without those that follow from the package itself.
+    pub dependencies: Vec<Dependency>,
+    /// Scriptlets, one per phase at most.
+    pub scriptlets: Vec<Scriptlet>,
+    /// The entries in path order.
+    pub entries: Vec<Entry>,
+    /// Modification time of every entry, seconds since 1970.
+    pub mtime: u32,
+    /// BUILDTIME, seconds since 1970.
+    pub build_time: u32,
+    /// How the payload is compressed.
+    pub compression: Compression,
+    /// Compressor threads, at least one; the bytes do not depend on their number.
+    pub workers: u32,
+}
+
+impl Specification {
+    /// `[epoch:]version-release`.
+    pub fn evr(&self) -> String {
+        let epoch = self
+            .epoch
+            .map(|epoch| format!("{epoch}:"))
+            .unwrap_or_default();
+        format!("{epoch}{}-{}", self.version, self.release)
+    }
+
+    /// Refuses what would change the structure or what rpm refuses.
+    pub(super) fn check(&self) -> Result<()> {
+        let mut faults = Vec::new();
+        let word = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && c != '/');
+        for (what, text) in [("name", &self.name), ("arch", &self.arch)] {
+            if text.is_empty() || !word(text) {
+                faults.push(fault(format!(
+                    "{what} `{}` is not one word",
+                    text.escape_debug()
+                )));
+            }
+        }
+        for (what, text) in [("version", &self.version), ("release", &self.release)] {
+            if text.is_empty() || !word(text) || text.contains(['-', ':']) {
+                faults.push(fault(format!(
+                    "{what} `{}` is not valid",
+                    text.escape_debug()
+                )));
+            }
+        }
+        if self.texts().any(|text| text.contains('\0')) {
+            faults.push(fault("a text contains a NUL".to_owned()));
+        }
+        for (index, scriptlet) in self.scriptlets.iter().enumerate() {
+            if self.scriptlets[..index]
+                .iter()
+                .any(|other| other.phase == scriptlet.phase)
+            {
+                faults.push(fault(format!("{:?} has two scriptlets", scriptlet.phase)));
+            }
+        }
+        faults.extend(order_faults(&self.entries));
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let plain = [&self.summary, &self.description, &self.group, &self.license];
+        let optional = [&self.url, &self.vendor, &self.packager];
+        let dependencies = self.dependencies.iter();
+        let scripts = self.scriptlets.iter();
+        plain
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .chain(&self.prefixes)
+            .chain(dependencies.map(|dependency| &dependency.name))
+            .chain(scripts.flat_map(|script| [&script.interpreter, &script.text]))
+    }
+}
+
+/// rpm looks files up by path and needs them in order, each once.
+fn order_faults(entries: &[Entry]) -> impl Iterator<Item = Error> {
+    let pairs = entries
+        .windows(2)
+        .filter(|pair| pair[0].path >= pair[1].path);
+    pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path)))
+}
+
+/// What is known only when the content was read.
+#[derive(Debug, Clone)]
+pub(super) struct Digests {
+    /// Per entry: SHA-256 of a regular file.
+    pub files: Vec<Option<[u8; 32]>>,
+    /// Per entry: rpm's colour, 1 for 32-bit and 2 for 64-bit ELF.
+    pub colors: Vec<u32>,
+    /// SHA-256 of the payload as it lies in the package.
+    pub payload: [u8; 32],
+    /// SHA-256 of the payload before compression.
+    pub archive: [u8; 32],
+}
+
+impl Digests {
+    /// Zeros of the right length for `entries`.
+    pub fn blank(entries: &[Entry]) -> Self {
+        let file = |entry: &Entry| entry.is_file().then_some([0; 32]);
+        Self {
+            files: entries.iter().map(file).collect(),
+            colors: vec![0; entries.len()],
+            payload: [0; 32],
+            archive: [0; 32],
+        }
+    }
+}
+
+/// Whether a file does not fit a newc member.
+pub(super) fn has_large_files(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| entry.size > u64::from(u32::MAX))
+}
+
+/// Type and permission bits.
+pub(super) fn mode(entry: &Entry) -> u32 {
+    let kind = match entry.kind {
+        EntryKind::Directory => MODE_DIRECTORY,
+        EntryKind::File => MODE_FILE,
+        EntryKind::Link { .. } => MODE_LINK,
+    };
+    kind | (entry.mode & 0o7777)
+}
+
+/// All tags of the header.
+pub(super) fn entries(
+    specification: &Specification,
+    digests: &Digests,
+) -> Result<Vec<HeaderEntry>> {
+    let mut tags = identity(specification);
+    tags.extend(build(specification));
+    tags.extend(scriptlets(specification));
+    tags.extend(payload(specification, digests));
+    let mut all: Vec<HeaderEntry> = tags
+        .into_iter()
+        .map(|(tag, data)| HeaderEntry::new(tag.into(), data))
+        .collect();
+    all.extend(dependencies::entries(specification, &specification.entries));
+    if !specification.entries.is_empty() {
+        all.extend(files(specification, digests)?);
+    }
+    Ok(all)
+}
+
+type Tag = (IndexTag, IndexData);
+
+fn text(text: impl Into<String>) -> IndexData {
+    IndexData::StringTag(text.into())
+}
+
+fn identity(specification: &Specification) -> Vec<Tag> {
+    let localized = |text: &String| IndexData::I18NString(vec![text.clone()]);
+    let mut tags = vec![
+        (
+            IndexTag::RPMTAG_HEADERI18NTABLE,
+            IndexData::StringArray(vec!["C".to_owned()]),
+        ),
+        (IndexTag::RPMTAG_NAME, text(&specification.name)),
+        (IndexTag::RPMTAG_VERSION, text(&specification.version)),
+        (IndexTag::RPMTAG_RELEASE, text(&specification.release)),
+        (IndexTag::RPMTAG_SUMMARY, localized(&specification.summary)),
+        (
+            IndexTag::RPMTAG_DESCRIPTION,
+            localized(&specification.description),
+        ),
+        (IndexTag::RPMTAG_LICENSE, text(&specification.license)),
+        (IndexTag::RPMTAG_GROUP, localized(&specification.group)),
+        (IndexTag::RPMTAG_OS, text("linux")),
+        (IndexTag::RPMTAG_ARCH, text(&specification.arch)),
+    ];
+    if let Some(epoch) = specification.epoch {
+        tags.push((IndexTag::RPMTAG_EPOCH, IndexData::Int32(vec![epoch])));
+    }
+    let optional = [
+        (IndexTag::RPMTAG_URL, &specification.url),
+        (IndexTag::RPMTAG_VENDOR, &specification.vendor),
+        (IndexTag::RPMTAG_PACKAGER, &specification.packager),
+    ];
+    tags.extend(
+        optional
+            .into_iter()
+            .filter_map(|(tag, value)| Some((tag, text(value.as_ref()?)))),
+    );
+    if !specification.prefixes.is_empty() {
+        let prefixes = IndexData::StringArray(specification.prefixes.clone());
+        tags.push((IndexTag::RPMTAG_PREFIXES, prefixes));
+    }
+    tags
+}
+
+/// SOURCERPM makes it a binary package for rpm; no such source package exists.
+fn build(specification: &Specification) -> Vec<Tag> {
+    let Specification {
+        name,
+        version,
+        release,
+        arch,
+        ..
+    } = specification;
+    let number = |number: u32| IndexData::Int32(vec![number]);
+    vec![
+        (IndexTag::RPMTAG_BUILDTIME, number(specification.build_time)),
+        (IndexTag::RPMTAG_BUILDHOST, text(BUILD_HOST)),
+        (
+            IndexTag::RPMTAG_SOURCERPM,
+            text(format!("{name}-{version}-{release}.src.rpm")),
+        ),
+        (
+            IndexTag::RPMTAG_RPMVERSION,
+            text(concat!("rockpack ", env!("CARGO_PKG_VERSION"))),
+        ),
+        (
+            IndexTag::RPMTAG_PLATFORM,
+            text(format!("{arch}-unknown-linux")),
+        ),
+        (IndexTag::RPMTAG_ENCODING, text("utf-8")),
+    ]
+}
+
+fn scriptlets(specification: &Specification) -> Vec<Tag> {
+    let mut tags = Vec::new();
+    for scriptlet in &specification.scriptlets {
+        let (body, program) = scriptlet.phase.tags();
+        if !scriptlet.text.is_empty() {
+            tags.push((body, text(scriptlet.text.trim_end_matches('\n'))));
+        }
+        let words: Vec<String> = scriptlet
+            .interpreter
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        let data = match words.len() {
+            1 => text(&scriptlet.interpreter),
+            _ => IndexData::StringArray(words),
+        };
+        tags.push((program, data));
+    }
+    tags
+}
+
+fn payload(specification: &Specification, digests: &Digests) -> Vec<Tag> {
+    let digest = |digest: &[u8]| IndexData::StringArray(vec![hex(digest)]);
+    let algorithm = || IndexData::Int32(vec![SHA256_ALGORITHM]);
+    let total: u64 = specification
+        .entries
+        .iter()
+        .map(|entry| entry.stored_size())
+        .sum();
+    let size = match u32::try_from(total) {
+        Ok(total) => (IndexTag::RPMTAG_SIZE, IndexData::Int32(vec![total])),
+        Err(_) => (IndexTag::RPMTAG_LONGSIZE, IndexData::Int64(vec![total])),
+    };
+    vec![
+        size,
+        (IndexTag::RPMTAG_PAYLOADFORMAT, text("cpio")),
+        (
+            IndexTag::RPMTAG_PAYLOADCOMPRESSOR,
+            text(specification.compression.method().name()),
+        ),
+        (
+            IndexTag::RPMTAG_PAYLOADFLAGS,
+            text(specification.compression.level()),
+        ),
+        (IndexTag::RPMTAG_PAYLOADSHA256, digest(&digests.payload)),
+        (IndexTag::RPMTAG_PAYLOADSHA256ALGO, algorithm()),
+        (IndexTag::RPMTAG_PAYLOADSHA256ALT, digest(&digests.archive)),
+        (IndexTag::RPMTAG_FILEDIGESTALGO, algorithm()),
+    ]
+}
+
+fn files(specification: &Specification, digests: &Digests) -> Result<Vec<HeaderEntry>> {
+    let entries = &specification.entries;
+    let count = u32::try_from(entries.len())
+        .map_err(|_| Error::new(Kind::Limit, "more files than a header can number"))?;
+    let texts = |pick: &dyn Fn(&Entry) -> String| {
+        IndexData::StringArray(entries.iter().map(pick).collect())
+    };
+    let numbers =
+        |pick: &dyn Fn(&Entry) -> u32| IndexData::Int32(entries.iter().map(pick).collect());
+    let sums = digests
+        .files
+        .iter()
+        .map(|sum| sum.map(|sum| hex(&sum)).unwrap_or_default());
+    let modes: Result<Vec<u16>, _> = entries
+        .iter()
+        .map(|entry| u16::try_from(mode(entry)))
+        .collect();
+    let modes = modes.map_err(|_| Error::bug("a mode has more than 16 bits"))?;
+    let mut tags = vec![
+        (IndexTag::RPMTAG_FILEMODES, IndexData::Int16(modes)),
+        (
+            IndexTag::RPMTAG_FILERDEVS,
+            IndexData::Int16(vec![0; entries.len()]),
+        ),
+        (
+            IndexTag::RPMTAG_FILEMTIMES,
+            numbers(&|_| specification.mtime),
+        ),
+        (
+            IndexTag::RPMTAG_FILEDIGESTS,
+            IndexData::StringArray(sums.collect()),
+        ),
+        (
+            IndexTag::RPMTAG_FILELINKTOS,
+            texts(&|e| e.target().unwrap_or_default().to_owned()),
+        ),
+        (
+            IndexTag::RPMTAG_FILEFLAGS,
+            numbers(&|entry| flags(entry).bits()),
+        ),
+        (IndexTag::RPMTAG_FILEUSERNAME, texts(&|_| "root".to_owned())),
+        (
+            IndexTag::RPMTAG_FILEGROUPNAME,
+            texts(&|_| "root".to_owned()),
+        ),
+        (IndexTag::RPMTAG_FILEVERIFYFLAGS, numbers(&|_| u32::MAX)),
+        (IndexTag::RPMTAG_FILEDEVICES, numbers(&|_| 1)),
+        (
+            IndexTag::RPMTAG_FILEINODES,
+            IndexData::Int32((1..=count).collect()),
+        ),
+        (IndexTag::RPMTAG_FILELANGS, texts(&|_| String::new())),
+        (
+            IndexTag::RPMTAG_FILECOLORS,
+            IndexData::Int32(digests.colors.clone()),
+        ),
+        sizes(entries),
+    ];
+    tags.extend(paths(entries)?);
+    Ok(tags
+        .into_iter()
+        .map(|(tag, data)| HeaderEntry::new(tag.into(), data))
+        .collect())
+}
+
+/// rpm splits paths into directories, each stored once, and base names.
+fn paths(entries: &[Entry]) -> Result<[Tag; 3]> {
+    let mut known: HashMap<&str, u32> = HashMap::new();
+    let (mut directories, mut indexes, mut bases) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in entries {
+        let (parent, base) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
+        let next = u32::try_from(directories.len())
+            .map_err(|_| Error::new(Kind::Limit, "more directories than a header can number"))?;
+        let index = *known.entry(parent).or_insert_with(|| {
+            let slash = if parent.is_empty() { "" } else { "/" };
+            directories.push(format!("/{parent}{slash}"));
+            next
+        });
+        indexes.push(index);
+        bases.push(base.to_owned());
+    }
+    Ok([
+        (
+            IndexTag::RPMTAG_DIRNAMES,
+            IndexData::StringArray(directories),
+        ),
+        (IndexTag::RPMTAG_DIRINDEXES, IndexData::Int32(indexes)),
+        (IndexTag::RPMTAG_BASENAMES, IndexData::StringArray(bases)),
+    ])
+}
+
+fn sizes(entries: &[Entry]) -> Tag {
+    let small: Result<Vec<u32>, _> = entries
+        .iter()
+        .map(|entry| u32::try_from(entry.stored_size()))
+        .collect();
+    match small {
+        Ok(sizes) => (IndexTag::RPMTAG_FILESIZES, IndexData::Int32(sizes)),
+        Err(_) => {
+            let sizes = entries.iter().map(Entry::stored_size).collect();
+            (IndexTag::RPMTAG_LONGFILESIZES, IndexData::Int64(sizes))
+        }
+    }
+}
+
+fn flags(entry: &Entry) -> FileFlags {
+    match entry.marking {
+        Marking::Plain => FileFlags::empty(),
+        Marking::Config => FileFlags::CONFIG | FileFlags::NOREPLACE,
+        Marking::Doc => FileFlags::DOC,
+        Marking::License => FileFlags::LICENSE,
+    }
+}
+
+fn fault(message: String) -> Error {
+    Error::malformed(message).structure("rpm header")
+}

@@ -1,0 +1,152 @@
+//! Lead, signature and header as one block of bytes in front of the payload.
+//!
+//! ```text
+//! signature  269 SHA1, 273 SHA256 of the header   1000 SIZE (header and payload)
+//!            270 LONGSIZE, 271 LONGARCHIVESIZE    1007 PAYLOADSIZE (archive before compression)
+//!            from 4 GiB on                        1008 RESERVEDSPACE, zeros for a later signature
+//! ```
+//!
+//! rpmbuild also writes 1004 MD5 over header and payload, which one pass cannot know; rpm has
+//! verified packages by the other digests since 4.14. The reserved space shrinks by what the long
+//! sizes take, so that the block has one size for both.
+
+use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, PackageMetadata};
+use rpm::{RpmFormat, SignatureHeaderBuilder};
+
+use super::header::{self, Digests, Specification};
+use crate::error::{Error, Kind, Result};
+
+const LONG_SIZE: u32 = 270;
+const LONG_ARCHIVE_SIZE: u32 = 271;
+
+/// Bytes of RESERVEDSPACE that rpmbuild writes: 4096 and a header entry with its region.
+const RESERVED: usize = 4128;
+
+/// Bytes of data in front of it where both sizes are short: the fewest there can be.
+const SHORT_SIZES: usize = 116;
+
+/// rpm refuses headers with more data than this (HEADER_DATA_MAX).
+const HEADER_DATA_MAX: usize = 256 << 20;
+
+/// Sizes that only the finished payload tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// Bytes of the payload as it lies in the package.
+    pub payload: u64,
+    /// Bytes of the archive before compression.
+    pub archive: u64,
+}
+
+/// The bytes in front of the payload.
+pub(super) fn front(
+    specification: &Specification,
+    digests: &Digests,
+    sizes: Sizes,
+) -> Result<Vec<u8>> {
+    let tags = header::entries(specification, digests)?;
+    let header = Header::from_entries(tags, IndexTag::RPMTAG_HEADERIMMUTABLE);
+    let mut metadata = PackageMetadata {
+        lead: Lead::new(&format!("{}-{}", specification.name, specification.evr())),
+        signature: Header::<IndexSignatureTag>::new_empty(),
+        header,
+    };
+    let bytes = metadata.header_bytes().map_err(fault)?;
+    if bytes.len() > HEADER_DATA_MAX {
+        let message = format!("header of {} bytes exceeds rpm's limit", bytes.len());
+        return Err(Error::new(Kind::Limit, message).structure("rpm header"));
+    }
+    metadata.signature = signature(&bytes, sizes)?;
+    let mut front = Vec::new();
+    metadata.write(&mut front).map_err(fault)?;
+    Ok(front)
+}
+
+/// The crate's own builder makes the digests; it knows no PAYLOADSIZE and no LONGARCHIVESIZE.
+fn signature(header: &[u8], sizes: Sizes) -> Result<Header<IndexSignatureTag>> {
+    let digests = SignatureHeaderBuilder::new()
+        .format(RpmFormat::V4)
+        .reserved_space(None)
+        .calculate_digests(header)
+        .build()
+        .map_err(fault)?;
+    let mut entries = Vec::new();
+    for tag in [
+        IndexSignatureTag::RPMSIGTAG_SHA1,
+        IndexSignatureTag::RPMSIGTAG_SHA256,
+    ] {
+        let digest = digests.get_entry_data_as_string(tag).map_err(fault)?;
+        let data = IndexData::StringTag(digest.to_owned());
+        entries.push(HeaderEntry::new(tag.into(), data));
+    }
+    let total = header.len() as u64 + sizes.payload;
+    let sizes = [
+        size_entry(total, IndexSignatureTag::RPMSIGTAG_SIZE.into(), LONG_SIZE),
+        size_entry(
+            sizes.archive,
+            IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE.into(),
+            LONG_ARCHIVE_SIZE,
+        ),
+    ];
+    let reserved = IndexData::Bin(vec![0; RESERVED + SHORT_SIZES - before_reserved(&sizes)]);
+    entries.extend(sizes);
+    let tag = IndexSignatureTag::RPMSIGTAG_RESERVEDSPACE.into();
+    entries.push(HeaderEntry::new(tag, reserved));
+    Ok(Header::from_entries(
+        entries,
+        IndexSignatureTag::HEADER_SIGNATURES,
+    ))
+}
+
+/// Bytes of data in front of RESERVEDSPACE. Data follows the order of the tags: SHA1 (41 bytes),
+/// long sizes (aligned to 8), SHA256 (65 bytes), short sizes (aligned to 4).
+fn before_reserved(sizes: &[HeaderEntry]) -> usize {
+    let long = sizes
+        .iter()
+        .filter(|entry| matches!(entry.data, IndexData::Int64(_)))
+        .count();
+    let mut at: usize = 41;
+    for _ in 0..long {
+        at = at.next_multiple_of(8) + 8;
+    }
+    at += 65;
+    for _ in long..sizes.len() {
+        at = at.next_multiple_of(4) + 4;
+    }
+    at
+}
+
+fn size_entry(size: u64, short: u32, long: u32) -> HeaderEntry {
+    match u32::try_from(size) {
+        Ok(size) => HeaderEntry::new(short, IndexData::Int32(vec![size])),
+        Err(_) => HeaderEntry::new(long, IndexData::Int64(vec![size])),
+    }
+}
+
+fn fault(source: rpm::Error) -> Error {
+    Error::bug("cannot assemble the rpm header").cause(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_sizes_do_not_move_what_follows() {
+        let len = |total: u64, archive: u64| {
+            let sizes = Sizes {
+                payload: total,
+                archive,
+            };
+            let signature = signature(b"header", sizes).unwrap();
+            let metadata = PackageMetadata {
+                lead: Lead::new("x"),
+                signature,
+                header: Header::from_entries([], IndexTag::RPMTAG_HEADERIMMUTABLE),
+            };
+            metadata.get_package_segment_offsets().header
+        };
+        let long = 1 << 33;
+        let short = len(1, 1);
+        assert_eq!([len(long, 1), len(1, long), len(long, long)], [short; 3]);
+    }
+}

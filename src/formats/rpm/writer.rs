@@ -1,0 +1,199 @@
+//! Writes an `.rpm` in one pass: room for the header, the payload, then the header over the room.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+
+use sha2::{Digest as _, Sha256};
+
+use super::cpio::{Archive, Form, MemberHeader, archive_size};
+use super::header::{self, Digests, Specification};
+use super::signature::{Sizes, front};
+use crate::error::{Error, Result};
+use crate::formats::compression::Encoder;
+use crate::formats::payload::{Entry, PayloadWriter};
+
+/// Counts and digests what passes through.
+struct Digesting<W> {
+    sink: W,
+    digest: Sha256,
+    len: u64,
+}
+
+impl<W> Digesting<W> {
+    fn new(sink: W) -> Self {
+        Self {
+            sink,
+            digest: Sha256::new(),
+            len: 0,
+        }
+    }
+
+    fn finish(self) -> (W, [u8; 32], u64) {
+        (self.sink, self.digest.finalize().into(), self.len)
+    }
+}
+
+impl<W: Write> Write for Digesting<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let len = self.sink.write(buffer)?;
+        self.digest.update(&buffer[..len]);
+        self.len += len as u64;
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// The payload's digest, over the compressor, over the archive's digest.
+type Stream = Digesting<Encoder<Digesting<BufWriter<File>>>>;
+
+/// An `.rpm` that is being written.
+pub struct Writer {
+    specification: Specification,
+    archive: Archive<Stream>,
+    archive_size: u64,
+    digests: Digests,
+    /// Index of the entry that begins next.
+    next: usize,
+    /// Whether content of the current entry was seen.
+    started: bool,
+    /// Bytes in front of the payload.
+    front: usize,
+}
+
+impl Writer {
+    /// Makes room for everything in front of the payload in `file`, which is empty.
+    pub fn create(file: File, specification: Specification) -> Result<Self> {
+        specification.check()?;
+        let entries = &specification.entries;
+        let form = match header::has_large_files(entries) {
+            true => Form::Stripped,
+            false => Form::Newc,
+        };
+        let lengths = entries
+            .iter()
+            .map(|e| (e.path.len() as u64 + 2, e.stored_size()));
+        let archive_size = archive_size(form, lengths);
+        let digests = Digests::blank(entries);
+        let room = front(
+            &specification,
+            &digests,
+            Sizes {
+                payload: 0,
+                archive: archive_size,
+            },
+        )?;
+        let mut sink = BufWriter::with_capacity(1 << 18, file);
+        sink.write_all(&room).map_err(fault)?;
+        let compression = specification.compression;
+        let encoder = Encoder::new(Digesting::new(sink), compression, specification.workers)?;
+        let archive = Archive::new(Digesting::new(encoder), form);
+        let front = room.len();
+        Ok(Self {
+            specification,
+            archive,
+            archive_size,
+            digests,
+            next: 0,
+            started: false,
+            front,
+        })
+    }
+}
+
+impl PayloadWriter for Writer {
+    fn begin(&mut self) -> Result<()> {
+        let entry = self.specification.entries.get(self.next);
+        let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
+        let index = u32::try_from(self.next).map_err(|_| Error::bug("entry index"))?;
+        (self.next, self.started) = (self.next + 1, false);
+        let name = format!("./{}", entry.path);
+        self.archive.begin(MemberHeader {
+            index,
+            name: &name,
+            mode: header::mode(entry),
+            mtime: self.specification.mtime,
+            size: entry.stored_size(),
+        })?;
+        match entry.target() {
+            Some(target) => self.archive.data(target.as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    fn data(&mut self, bytes: &[u8]) -> Result<()> {
+        if !self.started && !bytes.is_empty() {
+            self.started = true;
+            let color = self.digests.colors.get_mut(self.next.wrapping_sub(1));
+            *color.ok_or_else(|| Error::bug("content before the first entry"))? = color_of(bytes);
+        }
+        self.archive.data(bytes)
+    }
+
+    fn end(&mut self, sha256: Option<[u8; 32]>) -> Result<()> {
+        let index = self.next.wrapping_sub(1);
+        let is_file = self
+            .specification
+            .entries
+            .get(index)
+            .is_some_and(Entry::is_file);
+        match self.digests.files.get_mut(index) {
+            Some(slot) if is_file == sha256.is_some() => *slot = sha256,
+            _ => {
+                return Err(Error::bug(
+                    "a digest for something that is no file, or none",
+                ));
+            }
+        }
+        self.archive.end()
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        if self.next != self.specification.entries.len() {
+            return Err(Error::bug("fewer entries than announced"));
+        }
+        let Self {
+            specification,
+            archive,
+            archive_size,
+            mut digests,
+            front: room,
+            ..
+        } = *self;
+        let (stream, written) = archive.finish()?;
+        if written != archive_size {
+            let message = format!("archive of {written} bytes, {archive_size} announced");
+            return Err(Error::bug(message));
+        }
+        let (encoder, archive_digest, _) = stream.finish();
+        let (mut sink, payload_digest, payload) = encoder.finish().map_err(fault)?.finish();
+        (digests.archive, digests.payload) = (archive_digest, payload_digest);
+        let sizes = Sizes {
+            payload,
+            archive: archive_size,
+        };
+        let bytes = front(&specification, &digests, sizes)?;
+        if bytes.len() != room {
+            let message = format!("header of {} bytes, {room} reserved", bytes.len());
+            return Err(Error::bug(message));
+        }
+        sink.seek(SeekFrom::Start(0)).map_err(fault)?;
+        sink.write_all(&bytes).map_err(fault)?;
+        sink.flush().map_err(fault)
+    }
+}
+
+/// rpm's colour of a file by its first bytes: 1 for 32-bit ELF, 2 for 64-bit ELF.
+fn color_of(bytes: &[u8]) -> u32 {
+    match bytes {
+        [0x7f, b'E', b'L', b'F', 1, ..] => 1,
+        [0x7f, b'E', b'L', b'F', 2, ..] => 2,
+        _ => 0,
+    }
+}
+
+fn fault(source: io::Error) -> Error {
+    Error::io("", "write the package", source)
+}

@@ -1,0 +1,207 @@
+//! Packages to emit, and the tools that judge them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rockpack::content::Content;
+use rockpack::emit::{Compression, EmitOptions, Emitted, Staging, emit_package};
+use rockpack::plan::package::{
+    Comparison, DebControl, Format, Formats, Package, PackageEntry, Relation, RelationKind, Role,
+    RpmControl, Treatment,
+};
+use rockpack::report::Silent;
+use rockpack::tree::{Node, TreePath};
+
+/// 2024-01-01, the date of all payload entries of these tests.
+pub const CONTENT_DATE: i64 = 1_704_067_200;
+/// 2023-11-14, when these packages say they were built.
+pub const EPOCH: i64 = 1_700_000_000;
+
+/// Whether `tool` can be run; where interoperability is demanded, it must be.
+pub fn has_tool(tool: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(tool).is_file()));
+    if !found {
+        let demanded = std::env::var("ROCKPACK_INTEROP").is_ok_and(|value| value == "1");
+        assert!(!demanded, "{tool} is not installed and ROCKPACK_INTEROP=1");
+        eprintln!("skipped: {tool} is not installed");
+    }
+    found
+}
+
+/// Standard output of a command that must succeed.
+pub fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{text}\n{errors}"
+    );
+    text
+}
+
+/// A relation without or with `= version`.
+pub fn relation(kind: RelationKind, name: &str, version: Option<&str>) -> Relation {
+    Relation {
+        kind,
+        name: name.to_owned(),
+        version: version.map(|version| (Comparison::Equal, version.to_owned())),
+    }
+}
+
+/// Entries under construction.
+#[derive(Default)]
+pub struct Tree(Vec<PackageEntry<Content>>);
+
+impl Tree {
+    fn add(
+        mut self,
+        path: &str,
+        node: Node<Content>,
+        treatment: Treatment,
+        formats: Formats,
+    ) -> Self {
+        let path = TreePath::new(path).unwrap();
+        self.0.push(PackageEntry {
+            path,
+            node,
+            treatment,
+            formats,
+        });
+        self
+    }
+
+    /// A directory of both formats.
+    pub fn directory(self, path: &str) -> Self {
+        self.add(
+            path,
+            Node::Directory { mode: 0o755 },
+            Treatment::Plain,
+            Formats::All,
+        )
+    }
+
+    /// A directory that only the .deb lists.
+    pub fn deb_directory(self, path: &str) -> Self {
+        let formats = Formats::Only(Format::Deb);
+        self.add(
+            path,
+            Node::Directory { mode: 0o755 },
+            Treatment::Plain,
+            formats,
+        )
+    }
+
+    /// A file.
+    pub fn file(self, path: &str, data: Content, mode: u32, treatment: Treatment) -> Self {
+        self.add(path, Node::File { data, mode }, treatment, Formats::All)
+    }
+
+    /// A plain file with text in it.
+    pub fn text(self, path: &str, text: &str) -> Self {
+        self.file(
+            path,
+            Content::of_bytes(text.as_bytes()),
+            0o644,
+            Treatment::Plain,
+        )
+    }
+
+    /// A link.
+    pub fn link(self, path: &str, target: &str) -> Self {
+        let node = Node::Link {
+            target: target.to_owned(),
+        };
+        self.add(path, node, Treatment::Plain, Formats::All)
+    }
+
+    /// The entries in path order.
+    pub fn entries(mut self) -> Vec<PackageEntry<Content>> {
+        self.0.sort_by(|a, b| a.path.cmp(&b.path));
+        self.0
+    }
+}
+
+/// A package `name` 7.1.0-1 of both formats.
+pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Content> {
+    Package {
+        id: name.to_owned(),
+        role: Role::Host,
+        summary: "Basic linear algebra for GPUs".to_owned(),
+        description: vec![
+            "First paragraph.".to_owned(),
+            "Second paragraph.".to_owned(),
+        ],
+        homepage: Some("https://example.org/".to_owned()),
+        deb: Some(DebControl {
+            name: name.to_owned(),
+            version: "7.1.0-1".to_owned(),
+            architecture: "amd64".to_owned(),
+            section: "libs".to_owned(),
+            priority: "optional".to_owned(),
+            maintainer: "Packager <packager@example.org>".to_owned(),
+            relations: Vec::new(),
+            fields: vec![("X-ROCm-GPU-Architecture".to_owned(), "gfx1100".to_owned())],
+            triggers: Vec::new(),
+            scripts: Vec::new(),
+        }),
+        rpm: Some(RpmControl {
+            name: name.to_owned(),
+            epoch: None,
+            version: "7.1.0".to_owned(),
+            release: "1".to_owned(),
+            arch: "x86_64".to_owned(),
+            group: "System Environment/Libraries".to_owned(),
+            license: "MIT".to_owned(),
+            vendor: Some("Vendor".to_owned()),
+            packager: Some("Packager <packager@example.org>".to_owned()),
+            relations: Vec::new(),
+            prefixes: vec!["/opt/rocm-7.1".to_owned()],
+            scripts: Vec::new(),
+        }),
+        entries,
+    }
+}
+
+/// Options with everything fixed but the number of jobs and the compression.
+pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
+    EmitOptions {
+        jobs,
+        compression,
+        content_date: CONTENT_DATE,
+        source_date_epoch: EPOCH,
+        progress: &Silent,
+    }
+}
+
+/// A receipt as far as the commit reads it.
+pub fn receipt(emitted: &[Emitted]) -> Vec<u8> {
+    serde_json::to_vec(&serde_json::json!({ "packages": emitted })).unwrap()
+}
+
+/// Emits and commits a set, and returns what was written.
+pub fn emit_set(
+    out: &Path,
+    packages: &[Package<Content>],
+    options: &EmitOptions<'_>,
+) -> Vec<Emitted> {
+    let staging = Staging::begin(out).unwrap();
+    let emitted: Vec<Emitted> = packages
+        .iter()
+        .flat_map(|package| emit_package(package, &staging, options).unwrap())
+        .collect();
+    staging.commit(&receipt(&emitted)).unwrap();
+    emitted
+}
+
+/// Emits one package in both formats and returns the paths of `.deb` and `.rpm`.
+pub fn emit_one(out: &Path, package: &Package<Content>) -> (PathBuf, PathBuf) {
+    let options = options(2, Compression::default());
+    let emitted = emit_set(out, std::slice::from_ref(package), &options);
+    let path = |format| {
+        let found = emitted.iter().find(|emitted| emitted.format == format);
+        out.join(&found.unwrap().file_name)
+    };
+    (path(Format::Deb), path(Format::Rpm))
+}

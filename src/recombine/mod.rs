@@ -1,10 +1,105 @@
 //! The recombine stage: split artifacts of all shards become components with grouped device code.
+//!
+//! ```text
+//! sources ─ host: one tree, the primary shard's first
+//!         ├ kernels: wrappers of all shards matched to the primary's, code objects by key
+//!         └ databases: one file per path
+//!                    └ groups: what is in no group is named and left out
+//! ```
+//!
+//! A *source* is one split artifact. Sources of a component are taken in the order of their
+//! shards, the primary first and the others by name, and within a shard by family: the first that
+//! has a host file provides it. Refused, naming both shards: wrappers that match nothing or
+//! several, different code for one key, different database files at one path, and device code
+//! that the chosen host binary could not load.
+//!
+//! What `verify_generic_artifacts_match` compares: plain host files byte for byte, links by their
+//! text, and for both the executable bit. Fat binaries are compared by their wrappers alone (which
+//! always have to match): their addresses, hence their bytes, follow from the size of the device
+//! code, so two shards never give the same file.
 
+mod bytes;
+mod databases;
+mod groups;
+mod host;
+mod kernels;
+mod sources;
+mod wrappers;
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use crate::config::Config;
 use crate::content::Content;
+use crate::error::{Faults, Result};
+use crate::formats::code_object;
 use crate::gfx::{BaseArch, Target};
 use crate::report::Findings;
-use crate::split::{DatabaseFile, HostFile};
+use crate::split::{DatabaseFile, HostFile, SplitArtifact};
 use crate::tree::{Tree, TreePath};
+use groups::Grouping;
+use sources::Sources;
+
+/// Joins the artifacts of all shards.
+pub fn recombine(split: Vec<SplitArtifact>, config: &Config) -> Result<Recombined> {
+    recombine_with(split, config, &code_object::kernel_names)
+}
+
+/// Reads the names of the kernels in a code object.
+pub type KernelNames<'a> = &'a dyn Fn(&Content) -> Result<BTreeSet<String>>;
+
+/// [`recombine`] with another reader of kernel names.
+pub fn recombine_with(
+    split: Vec<SplitArtifact>,
+    config: &Config,
+    names: KernelNames<'_>,
+) -> Result<Recombined> {
+    let sources = Sources::new(split, config)?;
+    let mut grouping = Grouping::new(&sources, config)?;
+    let mut findings = Findings::default();
+    let mut faults = Faults::default();
+    let mut components = Vec::new();
+    for (key, parts) in &sources.components {
+        let mut join = Join {
+            component: key.to_string(),
+            primary: &sources.primary,
+            config,
+            findings: &mut findings,
+            faults: &mut faults,
+        };
+        let host = join.host(parts);
+        let kernels = join.kernels(&host, parts, &mut grouping, names);
+        let databases = join.databases(&host, parts, &mut grouping);
+        components.push(Component {
+            artifact: key.artifact.clone(),
+            kind: key.kind,
+            host,
+            kernels,
+            databases,
+        });
+    }
+    faults.keep(grouping.report(config, &mut findings));
+    faults.finish()?;
+    Ok(Recombined {
+        groups: grouping.groups,
+        components,
+        findings: sources.findings(findings),
+    })
+}
+
+/// What joining one component needs and where it puts what it notices.
+struct Join<'a> {
+    /// E.g. `blas_lib`, for messages.
+    component: String,
+    primary: &'a str,
+    config: &'a Config,
+    findings: &'a mut Findings,
+    faults: &'a mut Faults,
+}
 
 /// All components of a build, in name order, and its groups, in configuration order.
 #[derive(Debug)]
@@ -42,6 +137,13 @@ pub struct Component {
     pub kernels: Vec<Kernel>,
     /// Database files of grouped archs, sorted by path.
     pub databases: Vec<DatabaseFile>,
+}
+
+impl Component {
+    /// `{name}_{component}`, e.g. `blas_lib`.
+    pub fn id(&self) -> String {
+        format!("{}_{}", self.artifact, self.kind)
+    }
 }
 
 /// A code object with the key under which the runtime looks it up.

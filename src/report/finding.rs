@@ -81,6 +81,8 @@ codes! {
     DatabaseShared = "R021" "database-shared" Note;
     /// A kernel database file without the partner it needs.
     DatabaseUnpaired = "R022" "database-unpaired" Warning;
+    /// Different code for one key came from two shards, and the first shard's was taken.
+    DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning;
     /// A static archive, object or bitcode file keeps its device code.
     FatDevelopmentFile = "R030" "fat-development-file" Note;
     /// A binary was transformed already and is passed through.

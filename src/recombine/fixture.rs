@@ -1,0 +1,146 @@
+//! Hand-made split artifacts for the tests of this stage and the next.
+//!
+//! A code object here is a text: the names of its kernels, a `|`, and anything that makes it
+//! differ from others. [`names`] reads it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::config::{Config, Syntax};
+use crate::content::Content;
+use crate::error::Result;
+use crate::host_binary::Analysis;
+use crate::recombine::{Recombined, recombine_with};
+use crate::report::{Finding, Findings};
+use crate::split::{
+    CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
+};
+use crate::tree::{Node, Tree, TreePath};
+
+/// The only place that makes an analysis by hand.
+fn analysis(original: Content) -> Analysis {
+    Analysis { original }
+}
+
+pub(crate) fn path(text: &str) -> TreePath {
+    TreePath::new(text).unwrap()
+}
+
+pub(crate) fn names(content: &Content) -> Result<BTreeSet<String>> {
+    let bytes = content.read_vec(0..content.len(), 1 << 20, "code object")?;
+    let text = String::from_utf8(bytes).unwrap();
+    let kernels = text.split('|').next().unwrap_or_default();
+    Ok(kernels.split_whitespace().map(str::to_owned).collect())
+}
+
+pub(crate) fn wrapper(code_objects: &[(&str, &str)]) -> WrapperCode {
+    let code_object = |(target, text): &(&str, &str)| CodeObject {
+        target: target.parse().unwrap(),
+        content: Content::of_bytes(text.as_bytes()),
+    };
+    WrapperCode {
+        symbol: None,
+        code_objects: code_objects.iter().map(code_object).collect(),
+    }
+}
+
+/// A split artifact under construction.
+pub(crate) struct Part(SplitArtifact);
+
+impl Part {
+    pub fn new(shard: &str, name: &str) -> Self {
+        Self(SplitArtifact {
+            shard: shard.to_owned(),
+            name: name.parse().unwrap(),
+            host: Tree::new(),
+            databases: Vec::new(),
+            findings: Findings::default(),
+        })
+    }
+
+    fn node(mut self, at: &str, node: Node<HostFile>) -> Self {
+        let above = std::iter::successors(path(at).parent(), TreePath::parent);
+        for above in above {
+            if self.0.host.get(&above).is_none() {
+                let folder = Node::Directory { mode: 0o775 };
+                self.0.host.insert(above, folder).unwrap();
+            }
+        }
+        self.0.host.insert(path(at), node).unwrap();
+        self
+    }
+
+    fn file(self, at: &str, module: Option<&str>, mode: u32, kind: HostKind) -> Self {
+        let module = module.map(str::to_owned);
+        let data = HostFile { module, kind };
+        self.node(at, Node::File { data, mode })
+    }
+
+    pub fn plain(self, at: &str, text: &str) -> Self {
+        self.content(at, None, Content::of_bytes(text.as_bytes()))
+    }
+
+    pub fn content(self, at: &str, module: Option<&str>, content: Content) -> Self {
+        self.file(at, module, 0o664, HostKind::Plain(content))
+    }
+
+    pub fn program(self, at: &str, text: &str) -> Self {
+        let kind = HostKind::Plain(Content::of_bytes(text.as_bytes()));
+        self.file(at, None, 0o775, kind)
+    }
+
+    pub fn fat(self, at: &str, wrappers: Vec<WrapperCode>) -> Self {
+        self.fat_of(at, None, Content::of_bytes(*b"host"), wrappers)
+    }
+
+    pub fn fat_of(
+        self,
+        at: &str,
+        module: Option<&str>,
+        original: Content,
+        wrappers: Vec<WrapperCode>,
+    ) -> Self {
+        let analysis = analysis(original);
+        let fat = FatBinary { analysis, wrappers };
+        self.file(at, module, 0o755, HostKind::Fat(Arc::new(fat)))
+    }
+
+    pub fn link(self, at: &str, target: &str) -> Self {
+        let target = target.to_owned();
+        self.node(at, Node::Link { target })
+    }
+
+    pub fn folder(self, at: &str) -> Self {
+        self.node(at, Node::Directory { mode: 0o700 })
+    }
+
+    pub fn database(mut self, at: &str, arch: &str, text: &str) -> Self {
+        self.0.databases.push(DatabaseFile {
+            path: path(at),
+            arch: arch.parse().unwrap(),
+            module: None,
+            rule: "rocblas".to_owned(),
+            content: Content::of_bytes(text.as_bytes()),
+            mode: 0o644,
+        });
+        self
+    }
+
+    pub fn finding(mut self, finding: Finding) -> Self {
+        self.0.findings.add(finding);
+        self
+    }
+
+    pub fn done(self) -> SplitArtifact {
+        self.0
+    }
+}
+
+pub(crate) fn config(toml: &str) -> Config {
+    Config::parse(toml, Syntax::Toml).unwrap()
+}
+
+pub(crate) fn join(parts: Vec<Part>, toml: &str) -> Result<Recombined> {
+    let split = parts.into_iter().map(Part::done).collect();
+    recombine_with(split, &config(toml), &names)
+}

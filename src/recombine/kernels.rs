@@ -1,0 +1,297 @@
+//! The code objects of a component, from all shards, under the primary's wrapper numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::groups::{Grouping, nothing_grouped};
+use super::host::label;
+use super::wrappers::{Identity, Matching, match_wrappers};
+use super::{Join, Kernel, KernelNames, bytes};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::gfx::{BaseArch, Target};
+use crate::report::{Code, Finding};
+use crate::split::{CodeObject, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode};
+use crate::tree::{Node, Tree, TreePath};
+
+/// One build of a binary.
+#[derive(Clone, Copy)]
+struct Build<'a> {
+    part: &'a SplitArtifact,
+    fat: &'a Arc<FatBinary>,
+}
+
+/// The code objects of one binary by key, each with the build it came from.
+type Rows<'a> = BTreeMap<(u32, Target), (&'a SplitArtifact, Content)>;
+
+/// Code objects of one arch that two builds have.
+#[derive(Default)]
+struct Repeated {
+    same: usize,
+    /// Keys with different bytes, and the code object that is not taken.
+    different: Vec<(u32, Target, Content)>,
+}
+
+/// Which code object was met again: its arch, who has it first, and who has it too.
+type Pair = (BaseArch, String, String);
+
+impl Join<'_> {
+    /// All code objects of grouped archs, sorted by (binary, co_index, target).
+    pub(super) fn kernels(
+        &mut self,
+        host: &Tree<HostFile>,
+        parts: &[SplitArtifact],
+        grouping: &mut Grouping,
+        names: KernelNames<'_>,
+    ) -> Vec<Kernel> {
+        let mut kernels = Vec::new();
+        for (path, node) in host {
+            if let Some(first) = fat_of(node) {
+                let rows = self.binary(path, (first, parts), grouping, names);
+                kernels.extend(rows.into_iter().map(|((co_index, target), row)| Kernel {
+                    binary: path.clone(),
+                    co_index,
+                    target,
+                    content: row.1,
+                    shard: row.0.shard.clone(),
+                }));
+            }
+        }
+        kernels
+    }
+
+    fn binary<'a>(
+        &mut self,
+        path: &TreePath,
+        (first, parts): (&Arc<FatBinary>, &'a [SplitArtifact]),
+        grouping: &mut Grouping,
+        names: KernelNames<'_>,
+    ) -> Rows<'a> {
+        let builds = parts.iter().filter_map(|part| {
+            let fat = fat_of(part.host.get(path)?)?;
+            Some(Build { part, fat })
+        });
+        let builds: Vec<Build<'a>> = builds.collect();
+        let Some(primary) = builds.iter().copied().find(|b| Arc::ptr_eq(b.fat, first)) else {
+            self.faults
+                .add(Error::bug(format!("{path} has no first build")));
+            return Rows::new();
+        };
+        let mut rows = Rows::new();
+        let mut repeated = BTreeMap::new();
+        for build in &builds {
+            let order = match Arc::ptr_eq(build.fat, first) {
+                true => Ok((0..first.wrappers.len()).map(Some).collect()),
+                false => self.match_builds(path, primary, *build, names),
+            };
+            if let Some(order) = self.faults.keep(order) {
+                let at = (path, build.part);
+                self.collect(
+                    at,
+                    (&build.fat.wrappers, &order),
+                    grouping,
+                    (&mut rows, &mut repeated),
+                );
+            }
+        }
+        self.report_repeated(path, repeated);
+        self.refuse_nothing_grouped(path, &builds, &rows);
+        rows
+    }
+
+    /// Index there → index in the primary build; `None` for a wrapper without code.
+    fn match_builds(
+        &mut self,
+        path: &TreePath,
+        primary: Build<'_>,
+        other: Build<'_>,
+        names: KernelNames<'_>,
+    ) -> Result<Vec<Option<usize>>> {
+        let ours = identities(primary.fat, names)?;
+        let theirs = identities(other.fat, names)?;
+        let matching = match_wrappers(&ours, &theirs);
+        let (one, another) = (label(primary.part), label(other.part));
+        if !matching.primary_left.is_empty() || !matching.other_left.is_empty() {
+            return Err(unmatched(
+                (path, &one, &another),
+                &matching,
+                (&ours, &theirs),
+            ));
+        }
+        for (there, here) in &matching.overlaps {
+            let message = format!(
+                "wrapper {here} of {one} and wrapper {there} of {another} share some kernels but \
+                 not all; they are taken for the same"
+            );
+            let subject = format!("{} {path}", self.component);
+            self.findings
+                .add(Finding::new(Code::WrapperOverlap, subject, message));
+        }
+        let indices = 0..theirs.len();
+        Ok(indices
+            .map(|there| matching.pairs.get(&there).copied())
+            .collect())
+    }
+
+    fn collect<'a>(
+        &mut self,
+        (path, part): (&TreePath, &'a SplitArtifact),
+        (wrappers, order): (&[WrapperCode], &[Option<usize>]),
+        grouping: &mut Grouping,
+        (rows, repeated): (&mut Rows<'a>, &mut BTreeMap<Pair, Repeated>),
+    ) {
+        for (wrapper, index) in wrappers.iter().zip(order) {
+            for code in &wrapper.code_objects {
+                if !grouping.has(code.target.base()) {
+                    let place = (self.component.as_str(), path);
+                    grouping.leave_out(code.target.base(), place, &code.content);
+                    continue;
+                }
+                let index = index.and_then(|index| u32::try_from(index).ok());
+                let Some(index) = index else {
+                    let message = format!("{path} has code in a wrapper without a number");
+                    self.faults.add(Error::bug(message));
+                    continue;
+                };
+                let added = add(rows, repeated, (index, code), part);
+                self.faults.keep(added);
+            }
+        }
+    }
+
+    fn report_repeated(&mut self, path: &TreePath, repeated: BTreeMap<Pair, Repeated>) {
+        for ((arch, first, again), found) in repeated {
+            let subject = format!("{} {path}", self.component);
+            if found.same > 0 {
+                let message = format!(
+                    "{} code objects of {arch} are the same in {first} and {again}, and are packed once",
+                    found.same
+                );
+                self.findings
+                    .add(Finding::new(Code::DuplicateCode, subject.clone(), message));
+            }
+            let Some((index, target, _)) = found.different.first() else {
+                continue;
+            };
+            let count = found.different.len();
+            let message = format!(
+                "{count} code objects of {arch} differ between {first} and {again} (wrapper {index}, {target} is the first)"
+            );
+            if self.config.validation.error_on_duplicate_device_code {
+                let hint = format!(
+                    "take {arch} out of one shard or out of the groups, or set \
+                     validation.error_on_duplicate_device_code to false to pack the code of {first}"
+                );
+                let error = Error::new(Kind::Conflict, message).structure(subject);
+                self.faults.add(error.hint(hint));
+            } else {
+                let digests = found
+                    .different
+                    .iter()
+                    .map(|(_, _, code)| bytes::sha256(code));
+                let digests = self.faults.keep(digests.collect::<Result<BTreeSet<_>>>());
+                let message = format!("{message}; those of {first} are packed");
+                let mut finding = Finding::new(Code::DuplicateDropped, subject, message);
+                finding.code_objects = digests.into_iter().flatten().collect();
+                self.findings.add(finding);
+            }
+        }
+    }
+
+    fn refuse_nothing_grouped(&mut self, path: &TreePath, builds: &[Build<'_>], rows: &Rows<'_>) {
+        let wrappers = builds.iter().flat_map(|build| &build.fat.wrappers);
+        let code = wrappers.flat_map(|wrapper| &wrapper.code_objects);
+        let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
+        if rows.is_empty() && !archs.is_empty() {
+            self.faults.add(nothing_grouped(path, &archs));
+        }
+    }
+}
+
+fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
+    match node {
+        Node::File { data, .. } => match &data.kind {
+            HostKind::Fat(fat) => Some(fat),
+            HostKind::Plain(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn add<'a>(
+    rows: &mut Rows<'a>,
+    repeated: &mut BTreeMap<Pair, Repeated>,
+    (index, code): (u32, &CodeObject),
+    part: &'a SplitArtifact,
+) -> Result<()> {
+    let key = (index, code.target.clone());
+    let Some((first, content)) = rows.get(&key) else {
+        rows.insert(key, (part, code.content.clone()));
+        return Ok(());
+    };
+    let pair = (code.target.base().clone(), label(first), label(part));
+    let found = repeated.entry(pair).or_default();
+    if bytes::same(content, &code.content)? {
+        found.same += 1;
+    } else {
+        let target = code.target.clone();
+        found.different.push((index, target, code.content.clone()));
+    }
+    Ok(())
+}
+
+fn identities(fat: &FatBinary, names: KernelNames<'_>) -> Result<Vec<Identity>> {
+    let identity = |wrapper: &WrapperCode| {
+        let mut kernels = BTreeSet::new();
+        for code in &wrapper.code_objects {
+            // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
+            if !code.target.base().is_spirv() {
+                kernels.extend(names(&code.content)?);
+            }
+        }
+        Ok(Identity {
+            symbol: wrapper.symbol.clone(),
+            kernels,
+            has_code: !wrapper.code_objects.is_empty(),
+        })
+    };
+    fat.wrappers.iter().map(identity).collect()
+}
+
+fn unmatched(
+    (path, one, another): (&TreePath, &str, &str),
+    matching: &Matching,
+    (ours, theirs): (&[Identity], &[Identity]),
+) -> Error {
+    let message = format!(
+        "the wrappers of {one} and {another} cannot be matched: {} of the first, {} of the second",
+        described(&matching.primary_left, ours),
+        described(&matching.other_left, theirs),
+    );
+    Error::new(Kind::Conflict, message)
+        .structure(path.to_string())
+        .hint(
+            "wrappers are matched by their kernels: each has to have a partner, and only one; \
+             build the shards from one source tree",
+        )
+}
+
+/// How many wrappers an error names.
+const NAMED_WRAPPERS: usize = 4;
+
+fn described(left: &[usize], identities: &[Identity]) -> String {
+    let one = |index: &usize| {
+        let identity = identities.get(*index);
+        let first = identity.and_then(|identity| identity.kernels.first());
+        match first {
+            Some(kernel) => format!("{index} (kernel {kernel}, …)"),
+            None => format!("{index} (no kernels)"),
+        }
+    };
+    let named: Vec<String> = left.iter().take(NAMED_WRAPPERS).map(one).collect();
+    match (left.len(), left.len() > NAMED_WRAPPERS) {
+        (0, _) => "none".to_owned(),
+        (_, false) => format!("wrappers {}", named.join(", ")),
+        (count, true) => format!("{count} wrappers: {}, …", named.join(", ")),
+    }
+}

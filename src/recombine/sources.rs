@@ -1,0 +1,90 @@
+//! Which artifacts make up which component, in which order.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::artifact::ComponentKind;
+use crate::config::Config;
+use crate::error::{Error, Kind, Result};
+use crate::report::Findings;
+use crate::split::SplitArtifact;
+
+/// `{name}_{component}`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ComponentKey {
+    pub artifact: String,
+    pub kind: ComponentKind,
+}
+
+impl fmt::Display for ComponentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.artifact, self.kind)
+    }
+}
+
+/// All split artifacts by component; those of a component in the order in which they are asked.
+#[derive(Debug)]
+pub(super) struct Sources {
+    pub primary: String,
+    pub components: BTreeMap<ComponentKey, Vec<SplitArtifact>>,
+}
+
+/// The family of artifacts that hold host files only; they are asked before others.
+const GENERIC: &str = "generic";
+
+impl Sources {
+    pub fn new(mut split: Vec<SplitArtifact>, config: &Config) -> Result<Self> {
+        let primary = primary(&split, config)?;
+        split.sort_by_key(|artifact| {
+            let is_primary = artifact.shard == primary;
+            let generic = artifact.name.family == GENERIC;
+            let name = (artifact.shard.clone(), Reverse(generic));
+            (Reverse(is_primary), name, artifact.name.clone())
+        });
+        let mut components: BTreeMap<ComponentKey, Vec<SplitArtifact>> = BTreeMap::new();
+        for artifact in split {
+            let key = ComponentKey {
+                artifact: artifact.name.name.clone(),
+                kind: artifact.name.component,
+            };
+            components.entry(key).or_default().push(artifact);
+        }
+        Ok(Self {
+            primary,
+            components,
+        })
+    }
+
+    /// All split artifacts.
+    pub fn all(&self) -> impl Iterator<Item = &SplitArtifact> {
+        self.components.values().flatten()
+    }
+
+    /// `own` and what was noticed while splitting.
+    pub fn findings(self, own: Findings) -> Findings {
+        let mut findings = own;
+        for artifact in self.components.into_values().flatten() {
+            findings.extend(artifact.findings);
+        }
+        findings.sort();
+        findings
+    }
+}
+
+fn primary(split: &[SplitArtifact], config: &Config) -> Result<String> {
+    let shards: BTreeSet<&str> = split.iter().map(|a| a.shard.as_str()).collect();
+    let Some(first) = shards.first() else {
+        return Err(Error::new(Kind::Usage, "there is no artifact to package"));
+    };
+    let Some(wanted) = &config.primary_shard else {
+        return Ok((*first).to_owned());
+    };
+    if shards.contains(wanted.as_str()) {
+        return Ok(wanted.clone());
+    }
+    let known: Vec<&str> = shards.into_iter().collect();
+    let message = format!("there is no shard `{wanted}`");
+    let hint = format!("the shards are {}", known.join(", "));
+    Err(config.fault(&["primary_shard"], message).hint(hint))
+}

@@ -1,0 +1,278 @@
+//! Which wrapper of one build of a binary is which of another.
+//!
+//! The order of wrappers follows the link order of one build and means nothing in another. What
+//! a wrapper *is* shows in the kernels that its code objects define, or in the symbol
+//! `__hip_fatbin_<id>` that some compilers give its bundle. Matching goes from the surest
+//! evidence to the weakest, and never falls back to the position:
+//!
+//! 1. a symbol that occurs once in each build;
+//! 2. the same set of kernels, where it occurs once in each build;
+//! 3. sets that share kernels, where each has no other candidate: matched, and reported.
+//!
+//! A wrapper without code objects is left alone. All others of both builds have to match.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What identifies a wrapper.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// The symbol of its bundle.
+    pub symbol: Option<String>,
+    /// The kernels of all its code objects.
+    pub kernels: BTreeSet<String>,
+    /// Whether it has code objects at all.
+    pub has_code: bool,
+}
+
+/// The outcome of a match.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Matching {
+    /// Index there → index in the primary build.
+    pub pairs: BTreeMap<usize, usize>,
+    /// The pairs that share some kernels but not all.
+    pub overlaps: Vec<(usize, usize)>,
+    /// Wrappers of the primary build that no other matches, or several.
+    pub primary_left: Vec<usize>,
+    /// Wrappers of the other build that none of the primary matches, or several.
+    pub other_left: Vec<usize>,
+}
+
+/// Matches the wrappers of another build of a binary to those of the primary one.
+pub(super) fn match_wrappers(primary: &[Identity], other: &[Identity]) -> Matching {
+    let mut open = Open {
+        primary,
+        other,
+        matching: Matching {
+            primary_left: with_code(primary),
+            other_left: with_code(other),
+            ..Matching::default()
+        },
+    };
+    open.by_key(|identity| identity.symbol.as_deref());
+    open.by_key(|identity| Some(&identity.kernels).filter(|set| !set.is_empty()));
+    open.by_overlap();
+    open.by_being_the_only_one();
+    open.matching
+}
+
+fn with_code(wrappers: &[Identity]) -> Vec<usize> {
+    let indices = 0..wrappers.len();
+    indices.filter(|&index| wrappers[index].has_code).collect()
+}
+
+struct Open<'a> {
+    primary: &'a [Identity],
+    other: &'a [Identity],
+    matching: Matching,
+}
+
+impl<'a> Open<'a> {
+    fn pair(&mut self, other: usize, primary: usize) {
+        self.matching.pairs.insert(other, primary);
+        self.matching.primary_left.retain(|left| *left != primary);
+        self.matching.other_left.retain(|left| *left != other);
+        let (ours, theirs) = (&self.primary[primary].kernels, &self.other[other].kernels);
+        if ours != theirs {
+            self.matching.overlaps.push((other, primary));
+        }
+    }
+
+    /// Pairs what has a key that occurs once on either side.
+    fn by_key<K: Ord>(&mut self, key: impl Fn(&'a Identity) -> Option<K>) {
+        let single = |left: &[usize], wrappers: &'a [Identity]| {
+            let mut found: BTreeMap<K, Vec<usize>> = BTreeMap::new();
+            for &index in left {
+                if let Some(key) = key(&wrappers[index]) {
+                    found.entry(key).or_default().push(index);
+                }
+            }
+            found
+        };
+        let primary = single(&self.matching.primary_left, self.primary);
+        let other = single(&self.matching.other_left, self.other);
+        for (key, others) in &other {
+            if let ([other], Some([primary])) =
+                (others.as_slice(), primary.get(key).map(Vec::as_slice))
+                && agree(&self.primary[*primary], &self.other[*other])
+            {
+                self.pair(*other, *primary);
+            }
+        }
+    }
+
+    fn by_overlap(&mut self) {
+        let shares = |&(other, primary): &(usize, usize)| {
+            let theirs = &self.other[other].kernels;
+            !self.primary[primary].kernels.is_disjoint(theirs)
+        };
+        let all = self.matching.other_left.iter().flat_map(|&other| {
+            let primary = self.matching.primary_left.iter();
+            primary.map(move |&primary| (other, primary))
+        });
+        let candidates: Vec<(usize, usize)> = all.filter(shares).collect();
+        let only = |&&(other, primary): &&(usize, usize)| {
+            let others = candidates.iter().filter(|(o, _)| *o == other).count();
+            let primaries = candidates.iter().filter(|(_, p)| *p == primary).count();
+            others == 1 && primaries == 1
+        };
+        let pairs: Vec<(usize, usize)> = candidates.iter().filter(only).copied().collect();
+        for (other, primary) in pairs {
+            self.pair(other, primary);
+        }
+    }
+
+    /// A translation unit without kernels has no name to go by. Where exactly one such wrapper is
+    /// left on either side, and nothing else, they are the same.
+    fn by_being_the_only_one(&mut self) {
+        let left = (
+            &self.matching.other_left[..],
+            &self.matching.primary_left[..],
+        );
+        if let (&[other], &[primary]) = left
+            && self.other[other].kernels.is_empty()
+            && self.primary[primary].kernels.is_empty()
+        {
+            self.pair(other, primary);
+        }
+    }
+}
+
+/// A symbol alone does not prove anything against kernels that have nothing in common.
+fn agree(primary: &Identity, other: &Identity) -> bool {
+    let either_empty = primary.kernels.is_empty() || other.kernels.is_empty();
+    either_empty || !primary.kernels.is_disjoint(&other.kernels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn unit(kernels: &[&str]) -> Identity {
+        Identity {
+            symbol: None,
+            kernels: kernels.iter().map(|k| (*k).to_owned()).collect(),
+            has_code: true,
+        }
+    }
+
+    fn with_symbol(symbol: &str, identity: Identity) -> Identity {
+        Identity {
+            symbol: Some(symbol.to_owned()),
+            ..identity
+        }
+    }
+
+    fn pairs(matching: &Matching) -> Vec<(usize, usize)> {
+        matching.pairs.iter().map(|(a, b)| (*a, *b)).collect()
+    }
+
+    #[test]
+    fn equal_sets_match_in_any_order() {
+        let primary = [unit(&["a"]), unit(&["b", "c"]), unit(&["d"])];
+        let other = [unit(&["d"]), unit(&["a"]), unit(&["b", "c"])];
+        let matching = match_wrappers(&primary, &other);
+        assert_eq!(pairs(&matching), [(0, 2), (1, 0), (2, 1)]);
+        assert!(matching.overlaps.is_empty() && matching.other_left.is_empty());
+    }
+
+    #[test]
+    fn one_shared_kernel_is_an_overlap() {
+        let primary = [unit(&["a", "b"]), unit(&["x"])];
+        let other = [unit(&["x"]), unit(&["b", "c"])];
+        let matching = match_wrappers(&primary, &other);
+        assert_eq!(pairs(&matching), [(0, 1), (1, 0)]);
+        assert_eq!(matching.overlaps, [(1, 0)]);
+    }
+
+    #[test]
+    fn an_overlap_with_two_candidates_is_left() {
+        let primary = [unit(&["a", "b"]), unit(&["b", "d"])];
+        let other = [unit(&["b"])];
+        let matching = match_wrappers(&primary, &other);
+        assert!(matching.pairs.is_empty());
+        assert_eq!(
+            (matching.primary_left, matching.other_left),
+            (vec![0, 1], vec![0])
+        );
+    }
+
+    #[test]
+    fn equal_sets_that_occur_twice_are_ambiguous() {
+        let both = [unit(&["a"]), unit(&["a"])];
+        let matching = match_wrappers(&both, &both);
+        assert!(matching.pairs.is_empty());
+        assert_eq!(matching.other_left, [0, 1]);
+    }
+
+    #[test]
+    fn symbols_tell_apart_what_kernels_do_not() {
+        let primary = [
+            with_symbol("f_1", unit(&["a"])),
+            with_symbol("f_2", unit(&["a"])),
+        ];
+        let other = [
+            with_symbol("f_2", unit(&["a"])),
+            with_symbol("f_1", unit(&["a"])),
+        ];
+        assert_eq!(pairs(&match_wrappers(&primary, &other)), [(0, 1), (1, 0)]);
+    }
+
+    #[test]
+    fn a_symbol_does_not_join_kernels_that_have_nothing_in_common() {
+        let primary = [with_symbol("f_1", unit(&["a"]))];
+        let other = [with_symbol("f_1", unit(&["z"]))];
+        assert_eq!(match_wrappers(&primary, &other).other_left, [0]);
+    }
+
+    #[test]
+    fn wrappers_without_code_are_left_alone() {
+        let primary = [Identity::default(), unit(&["a"])];
+        let other = [unit(&["a"]), Identity::default()];
+        let matching = match_wrappers(&primary, &other);
+        assert_eq!(pairs(&matching), [(0, 1)]);
+        assert!(matching.primary_left.is_empty());
+    }
+
+    #[test]
+    fn one_unit_without_kernels_matches_the_other() {
+        let primary = [unit(&[]), unit(&["a"])];
+        let other = [unit(&["a"]), unit(&[])];
+        assert_eq!(pairs(&match_wrappers(&primary, &other)), [(0, 1), (1, 0)]);
+        let two = [unit(&[]), unit(&[])];
+        assert_eq!(match_wrappers(&two, &two).other_left, [0, 1]);
+    }
+
+    proptest! {
+        /// Whatever the order of a build, every wrapper finds itself.
+        #[test]
+        fn any_permutation_is_undone(order in Just((0..9_usize).collect::<Vec<_>>()).prop_shuffle()) {
+            let name = |index: usize| format!("kernel_{index}");
+            let primary: Vec<Identity> =
+                (0..9).map(|index| unit(&[&name(index), "shared"])).collect();
+            let other: Vec<Identity> = order.iter().map(|&index| primary[index].clone()).collect();
+            let matching = match_wrappers(&primary, &other);
+            for (there, here) in order.iter().enumerate() {
+                prop_assert_eq!(matching.pairs.get(&there), Some(here));
+            }
+        }
+
+        /// No wrapper is matched twice, and none is lost.
+        #[test]
+        fn every_wrapper_is_paired_or_left(
+            primary in proptest::collection::vec(proptest::collection::btree_set("[a-d]", 0..3), 0..6),
+            other in proptest::collection::vec(proptest::collection::btree_set("[a-d]", 0..3), 0..6),
+        ) {
+            let identities = |sets: Vec<BTreeSet<String>>| -> Vec<Identity> {
+                let identity = |kernels| Identity { symbol: None, kernels, has_code: true };
+                sets.into_iter().map(identity).collect()
+            };
+            let (primary, other) = (identities(primary), identities(other));
+            let matching = match_wrappers(&primary, &other);
+            let taken: BTreeSet<usize> = matching.pairs.values().copied().collect();
+            prop_assert_eq!(taken.len(), matching.pairs.len());
+            prop_assert_eq!(taken.len() + matching.primary_left.len(), primary.len());
+            prop_assert_eq!(matching.pairs.len() + matching.other_left.len(), other.len());
+        }
+    }
+}

@@ -1,8 +1,11 @@
 //! Bytes ↔ types. Each module opens with its byte table and the source of that knowledge; none
 //! decides policy and none touches a path.
 
+pub mod ar;
 pub mod ccob;
 pub mod code_object;
+pub mod compression;
+pub mod deb;
 pub mod elf_sections;
 pub mod fatbin;
 pub mod kpack;
@@ -10,8 +13,5 @@ pub mod kpm;
 pub mod marker;
 mod message_pack;
 pub mod offload_bundle;
-pub mod ar;
-pub mod compression;
-pub mod deb;
 pub mod payload;
 pub mod rpm;

@@ -239,16 +239,21 @@ impl Body<'_> {
         let blob = self.range(start, size)?;
         self.expect_zeros(HEADER_LEN..blob.start)?;
         self.expect_zeros(blob.end..self.end)?;
+        self.frames_of(&blob)
+    }
+
+    /// The places of the frames, which fill `blob` behind their count.
+    fn frames_of(&self, blob: &Range<u64>) -> Result<Vec<Range<u64>>> {
         let mut position = blob.start;
-        let count = self.number(&mut position, &blob)?;
+        let count = self.number(&mut position, blob)?;
         if u64::from(count) > FRAME_LIMIT {
             let message = format!("{count} frames, more than {FRAME_LIMIT}");
-            return Err(Error::new(Kind::Limit, message).at(&self.content.place(start)));
+            return Err(Error::new(Kind::Limit, message).at(&self.content.place(blob.start)));
         }
         let mut frames = Vec::new();
         for ordinal in 0..count {
             let at = position;
-            let size = u64::from(self.number(&mut position, &blob)?);
+            let size = u64::from(self.number(&mut position, blob)?);
             if size > blob.end - position {
                 let message = format!("frame {ordinal} of {size} bytes leaves the blob");
                 return Err(self.fault(message, at));

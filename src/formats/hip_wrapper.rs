@@ -16,9 +16,9 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 
 /// Bytes of a wrapper.
-pub const SIZE: u64 = 24;
+pub const SIZE: usize = 24;
 /// The wrapper's alignment, and the step at which wrappers are looked for.
-const STEP: u64 = 8;
+const STEP: usize = 8;
 /// Offset of the pointer within the wrapper.
 pub const POINTER: u64 = 8;
 /// The only known version.
@@ -72,8 +72,8 @@ impl Wrapper {
     }
 
     /// The 24 bytes.
-    pub fn to_bytes(&self) -> [u8; SIZE as usize] {
-        let mut bytes = [0; SIZE as usize];
+    pub fn to_bytes(&self) -> [u8; SIZE] {
+        let mut bytes = [0; SIZE];
         bytes[0..4].copy_from_slice(&self.magic.value().to_le_bytes());
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.pointer.to_le_bytes());
@@ -89,8 +89,8 @@ pub fn parse(section: &Content) -> Result<Vec<Wrapper>> {
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        if rest.iter().take(STEP as usize).all(|byte| *byte == 0) {
-            at += STEP as usize;
+        if rest.iter().take(STEP).all(|byte| *byte == 0) {
+            at += STEP;
             continue;
         }
         let wrapper = wrapper(rest, at as u64).map_err(|error| {
@@ -98,7 +98,7 @@ pub fn parse(section: &Content) -> Result<Vec<Wrapper>> {
             error.structure(".hipFatBinSegment").at(&place)
         })?;
         wrappers.push(wrapper);
-        at += SIZE as usize;
+        at += SIZE;
     }
     Ok(wrappers)
 }

@@ -244,8 +244,8 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
                 .get(section)
                 .is_none_or(|section| !section.takes_addresses());
             let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);
-            let moved = layout.displaced.is_some_and(|(index, _)| index == section);
-            let emptied = moved || Some(section) == own[0] && symbol.is_section();
+            let displaced = layout.displaced.is_some_and(|(index, _)| index == section);
+            let emptied = displaced || Some(section) == own[0] && symbol.is_section();
             if inside && !template && !emptied {
                 let message = format!("a symbol leads to {:#x}", symbol.st_value);
                 faults.push(file.refuse(Kind::Bug, "symbol", offset, message));

@@ -1,17 +1,18 @@
 //! Where everything goes.
 //!
 //! ```text
-//! segment S before     ... | other sections | .hip_fatbin                    | other sections
-//!                                             fs                          fe
-//! afterwards           ... | other sections | marker, displaced | zero-filled | other sections
-//!                      S from the file ─────────────────────────┘ H         T └─ segment B
+//! segment S before  ... | other sections | .hip_fatbin                            | other sections
+//!                                          fs                                   fe
+//! afterwards        ... | other sections | marker, displaced, zeros |   (hole)   | other sections
+//!                       S ────────────────────────────────────────► H            T ◄── segment B
 //! ```
 //!
 //! H and T are page boundaries; the file loses the bytes from H to T and nothing else moves in
-//! memory. Where no other section follows in S, B is not needed. Where S is executable, the
-//! zero-filled range becomes a read-only segment of its own, because an executable segment must
-//! not have anonymous memory. A section of device code that holds no whole page between the
-//! marker and its end is cleared in place.
+//! memory. The addresses between are in no segment, like those between the text and the data of
+//! a library that is linked for large pages. A zero-filled tail of S instead would need a segment
+//! of its own where S is executable, would count as memory of the process where S is writable,
+//! and makes `eu-elflint` assign a large `.bss` to it. Where no other section follows in S, B is
+//! not needed. Device code without a whole page behind the marker is cleared in place.
 
 use std::ops::Range;
 
@@ -51,21 +52,11 @@ pub struct Layout {
 pub struct Split {
     /// First address of the removed range, page-aligned.
     pub head_end: u64,
-    /// First address behind it: page-aligned, or the end of the segment.
-    pub tail_start: u64,
-    /// What follows.
-    pub shape: Shape,
+    /// First address of what follows it in the same segment, page-aligned; `None` where nothing
+    /// follows.
+    pub tail_start: Option<u64>,
     /// The bytes that the file loses: whole pages.
     pub cut: Range<u64>,
-}
-
-/// What follows the removed range within its segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
-    /// Other sections, which get a load segment of their own.
-    pub second_part: bool,
-    /// Whether the removed range gets a load segment of its own.
-    pub hole: bool,
 }
 
 impl Layout {
@@ -85,8 +76,8 @@ impl Layout {
             displaced: None,
             split: None,
         };
-        let shape = layout.shape(file)?;
-        match layout.split(file, shape, None) {
+        let last = layout.is_last(file)?;
+        match layout.split(last, section.sh_addr + layout.area) {
             None => Ok(layout),
             Some(split) => layout.with_room(file, split),
         }
@@ -94,8 +85,8 @@ impl Layout {
 
     /// Finds the room that `split` needs, and splits again around a section that it displaces.
     fn with_room(self, file: &ElfFile, split: Split) -> Result<Self> {
-        let Shape { second_part, hole } = split.shape;
-        let room = make_room::find(file, usize::from(second_part) + usize::from(hole))?;
+        let last = split.tail_start.is_none();
+        let room = make_room::find(file, usize::from(!last))?;
         let Some(displaced) = room.displaced else {
             let split = Some(split);
             return Ok(Self {
@@ -106,7 +97,7 @@ impl Layout {
         };
         let section = file.sections[displaced];
         let address = align_up(self.start + self.area, section.sh_addralign.max(1));
-        match self.split(file, split.shape, Some(address + section.sh_size)) {
+        match self.split(last, address + section.sh_size) {
             Some(split) => Ok(Self {
                 room,
                 displaced: Some((displaced, address)),
@@ -118,43 +109,42 @@ impl Layout {
         }
     }
 
-    fn shape(&self, file: &ElfFile) -> Result<Shape> {
+    /// Whether nothing follows the device code in its segment.
+    fn is_last(&self, file: &ElfFile) -> Result<bool> {
         let segment = &file.program_headers[self.segment];
         let follows = |section: &SectionHeader| {
             section.takes_addresses() && (self.end..segment.memory_end()).contains(&section.sh_addr)
         };
-        let tail = self.file_start + (self.end - self.start)..segment.file_end();
-        let second_part = file.sections.iter().any(follows)
-            || segment.p_memsz != segment.p_filesz
-            || !is_zero(file, tail)?;
-        let executable = |section: &SectionHeader| {
-            section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0
-                && (segment.p_vaddr..self.start).contains(&section.sh_addr)
-        };
-        let hole = segment.p_flags.0 & elf::PF_X.0 != 0 && file.sections.iter().any(executable);
-        Ok(Shape { second_part, hole })
+        let tail = self.fatbin_in_file().end..segment.file_end();
+        Ok(!file.sections.iter().any(follows)
+            && segment.p_memsz == segment.p_filesz
+            && is_zero(file, tail)?)
     }
 
-    /// The cut behind a head that ends at `head_end`, or behind the marker area; `None` where
-    /// there is no whole page to cut.
-    fn split(&self, file: &ElfFile, shape: Shape, head_end: Option<u64>) -> Option<Split> {
-        let head_end = align_up(head_end.unwrap_or(self.start + self.area), PAGE);
+    /// The cut behind a head that ends at `head_end`; `None` where there is no whole page to cut.
+    fn split(&self, last: bool, head_end: u64) -> Option<Split> {
+        let head_end = align_up(head_end, PAGE);
         let pages = self.end.checked_sub(head_end)? / PAGE;
         if pages == 0 {
             return None;
         }
         let removed = pages * PAGE;
         let cut_start = self.file_start + (head_end - self.start);
-        let tail_start = match shape.second_part {
-            true => head_end + removed,
-            false => file.program_headers[self.segment].memory_end(),
-        };
         Some(Split {
             head_end,
-            tail_start,
-            shape,
+            tail_start: (!last).then_some(head_end + removed),
             cut: cut_start..cut_start + removed,
         })
+    }
+
+    /// The addresses of what is left of `.hip_fatbin`: the zeros behind everything that took
+    /// its place.
+    pub fn remainder(&self, file: &ElfFile) -> Range<u64> {
+        let start = match self.displaced {
+            Some((index, address)) => address + file.sections[index].sh_size,
+            None => self.start + self.area,
+        };
+        start..self.split.as_ref().map_or(self.end, |split| split.head_end)
     }
 
     /// Where `.hip_fatbin` lies in the original file.
@@ -185,10 +175,10 @@ impl Layout {
 
     /// The new address of section `index`, if it moves.
     pub fn moved_to(&self, file: &ElfFile, index: usize) -> Option<u64> {
-        if let Some((displaced, address)) = self.displaced {
-            if displaced == index {
-                return Some(address);
-            }
+        if let Some((displaced, address)) = self.displaced
+            && displaced == index
+        {
+            return Some(address);
         }
         let shifted = self.room.shifted.contains(&index) && self.room.shift > 0;
         shifted.then(|| file.sections[index].sh_addr + self.room.shift)

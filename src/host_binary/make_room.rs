@@ -77,7 +77,7 @@ pub fn find(file: &ElfFile, extra: usize) -> Result<Room> {
 fn is_library(file: &ElfFile) -> bool {
     let dynamic = crate::formats::elf::Dynamic::read(file).ok().flatten();
     let flags = dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1));
-    let pie = flags.unwrap_or_default() & u64::from(elf::DF_1_PIE.0) != 0;
+    let pie = flags.unwrap_or_default() & elf::DF_1_PIE.0 != 0;
     file.header.e_type() == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie
 }
 
@@ -151,10 +151,11 @@ impl<'a> Search<'a> {
                 break;
             }
             let smaller = best.is_none_or(|(size, _, _)| section.sh_size < size);
-            if mobility == Mobility::Displaceable && smaller {
-                if let Some(shift) = self.shift_before(position, entries) {
-                    best = Some((section.sh_size, position, shift));
-                }
+            if mobility == Mobility::Displaceable
+                && smaller
+                && let Some(shift) = self.shift_before(position, entries)
+            {
+                best = Some((section.sh_size, position, shift));
             }
         }
         best.map(|(_, position, shift)| (position, shift))

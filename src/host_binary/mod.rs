@@ -4,8 +4,7 @@
 //! reference to kernel archives in its place. The file that results is an ordinary ELF file: its
 //! program headers stay behind the ELF header (`strip`, `objcopy` and `eu-strip` put them there
 //! whatever they find, and kernels before 5.18 compute `AT_PHDR` from it), addresses of code and
-//! data do not change, and the removed range becomes the zero-filled tail of the segment before
-//! it.
+//! data do not change, and the removed range is a hole between two load segments.
 //!
 //! It runs in two phases. [`examine`] reads the small tables, decides the whole layout and makes
 //! every refusal; [`Analysis::apply`] writes, when the install paths that the reference names

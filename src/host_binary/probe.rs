@@ -10,8 +10,8 @@ const COMPRESSED: &[u8] = b"CCOB";
 /// Bundles start at multiples of this: linkers align them to 16 at least.
 const STEP: usize = 8;
 /// Bytes read at once, and how far past its start a bundle is looked at.
-const WINDOW: u64 = 1 << 20;
-const HEAD: u64 = 128;
+const WINDOW: usize = 1 << 20;
+const HEAD: usize = 128;
 /// More entries than any bundle has: one per target.
 const MAX_ENTRIES: u64 = 4096;
 
@@ -41,18 +41,19 @@ fn find(file: &ElfFile, load: &ProgramHeader) -> Result<Option<u64>> {
     let Some(mut at) = load.p_offset.checked_next_multiple_of(STEP as u64) else {
         return Ok(None);
     };
+    let limit = (WINDOW + HEAD) as u64;
     while at < end {
-        let window_end = at.saturating_add(WINDOW + HEAD).min(end);
-        let window = content.read_vec(at..window_end, WINDOW + HEAD, "window")?;
+        let window_end = at.saturating_add(limit).min(end);
+        let window = content.read_vec(at..window_end, limit, "window")?;
         let starts = (0..window.len())
             .step_by(STEP)
-            .take_while(|skip| *skip < WINDOW as usize);
+            .take_while(|skip| *skip < WINDOW);
         for skip in starts {
             if is_bundle(&window[skip..]) {
                 return Ok(Some(at + skip as u64));
             }
         }
-        at += WINDOW;
+        at += WINDOW as u64;
     }
     Ok(None)
 }

@@ -39,51 +39,29 @@ fn keep_congruent(header: &mut ProgramHeader) {
     }
 }
 
-/// The segment that held the device code: what is before the cut with a zero-filled tail, or the
-/// tail as a segment of its own, and what is behind.
+/// The segment that held the device code: what is before the cut, and what is behind.
 fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<ProgramHeader> {
     let first_size = split.head_end - segment.p_vaddr;
-    let mut first = ProgramHeader {
+    let mut parts = vec![ProgramHeader {
         p_filesz: first_size,
-        p_memsz: split.tail_start - segment.p_vaddr,
+        p_memsz: first_size,
         ..*segment
-    };
-    let mut parts = Vec::new();
-    if split.shape.hole {
-        first.p_memsz = first_size;
-        parts.push(first);
-        parts.push(part(
-            segment,
-            split.head_end..split.tail_start,
-            split.cut.start,
-        ));
-        parts[1].p_filesz = 0;
-        parts[1].p_flags = elf::PF_R;
-    } else {
-        parts.push(first);
-    }
-    if split.shape.second_part {
-        let end = segment.memory_end();
-        let mut second = part(segment, split.tail_start..end, split.cut.start);
-        second.p_filesz = segment.p_filesz - (split.tail_start - segment.p_vaddr);
-        parts.push(second);
+    }];
+    if let Some(start) = split.tail_start {
+        let skip = start - segment.p_vaddr;
+        parts.push(ProgramHeader {
+            p_offset: split.cut.start,
+            p_vaddr: start,
+            p_paddr: segment.p_paddr.wrapping_add(skip),
+            p_filesz: segment.p_filesz - skip,
+            p_memsz: segment.p_memsz - skip,
+            ..*segment
+        });
     }
     for part in &mut parts {
         drop_needless_execution(file, part);
     }
     parts
-}
-
-fn part(segment: &ProgramHeader, memory: std::ops::Range<u64>, offset: u64) -> ProgramHeader {
-    let skip = memory.start - segment.p_vaddr;
-    ProgramHeader {
-        p_offset: offset,
-        p_vaddr: memory.start,
-        p_paddr: segment.p_paddr.wrapping_add(skip),
-        p_filesz: memory.end - memory.start,
-        p_memsz: memory.end - memory.start,
-        ..*segment
-    }
 }
 
 /// A part without code need not be executable, whatever the whole was.

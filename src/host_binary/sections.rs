@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use object::elf;
 
+use super::MARKER_SECTION;
 use super::layout::{Layout, align_up, is_zero};
-use super::{MARKER_SECTION, PAGE};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, Record, SECTION_HEADER_SIZE, SectionHeader};
@@ -120,7 +120,7 @@ pub fn rebuild(
         }
         headers.push(header);
     }
-    headers[layout.fatbin] = emptied(&file.sections[layout.fatbin], layout);
+    headers[layout.fatbin] = emptied(file, layout);
     let names = &mut headers[file.names_index()];
     names.sh_offset = tail.names_offset;
     names.sh_size += MARKER_SECTION.len() as u64 + 1;
@@ -144,23 +144,15 @@ fn names_too_long(file: &ElfFile) -> Error {
     file.refuse_section(Kind::Limit, file.names_index(), message)
 }
 
-/// `.hip_fatbin` without its content: the zero-filled range, or what is left behind the marker.
-fn emptied(section: &SectionHeader, layout: &Layout) -> SectionHeader {
-    let mut header = *section;
-    match &layout.split {
-        Some(split) => {
-            header.sh_type = elf::SHT_NOBITS;
-            header.sh_addr = split.head_end;
-            header.sh_offset = split.cut.start;
-            header.sh_size = split.tail_start.min(layout.end) - split.head_end;
-            header.sh_addralign = header.sh_addralign.min(PAGE);
-        }
-        None => {
-            header.sh_addr += layout.area;
-            header.sh_offset += layout.area;
-            header.sh_size -= layout.area;
-            header.sh_addralign = 1;
-        }
+/// `.hip_fatbin` without its content: what is left behind the marker, all zeros. It keeps the
+/// room of the marker loaded when `strip` computes the size of the segment from its sections.
+fn emptied(file: &ElfFile, layout: &Layout) -> SectionHeader {
+    let remainder = layout.remainder(file);
+    SectionHeader {
+        sh_addr: remainder.start,
+        sh_offset: layout.head_offset(remainder.start),
+        sh_size: remainder.end - remainder.start,
+        sh_addralign: 1,
+        ..file.sections[layout.fatbin]
     }
-    header
 }

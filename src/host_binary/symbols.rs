@@ -107,9 +107,7 @@ fn fatbin_symbol(
         symbol.st_shndx = u16::try_from(file.sections.len())
             .map_err(|_| Error::bug("section count was validated"))?;
     } else {
-        let behind_marker = layout.start + layout.area;
-        let split = layout.split.as_ref();
-        symbol.st_value = split.map_or(behind_marker, |split| split.head_end);
+        symbol.st_value = layout.remainder(file).start;
     }
     Ok(SymbolEdit {
         offset,
@@ -129,10 +127,10 @@ impl BundleNames {
     /// The name of a wrapper's bundle: that of the symbol its relocation names, or the only one
     /// at its target.
     pub fn of(&self, wrapper: &BoundWrapper) -> Option<String> {
-        if let Binding::Rela { symbol, .. } = wrapper.binding {
-            if let Some(name) = self.by_dynamic_index.get(&symbol) {
-                return Some(name.clone());
-            }
+        if let Binding::Rela { symbol, .. } = wrapper.binding
+            && let Some(name) = self.by_dynamic_index.get(&symbol)
+        {
+            return Some(name.clone());
         }
         let names = self.by_address.get(&wrapper.target)?;
         let mut names = names.iter();

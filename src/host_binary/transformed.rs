@@ -11,7 +11,7 @@ use crate::formats::marker;
 /// A transformed binary, made by rockpack or by another tool.
 #[derive(Debug)]
 pub struct Transformed {
-    file: ElfFile,
+    file: Box<ElfFile>,
     section: (usize, SectionHeader),
     marker: Vec<u8>,
     capacity: u64,
@@ -98,7 +98,7 @@ pub fn read(file: ElfFile) -> Result<Transformed> {
     let marker = file.content().read_vec(range, limit, MARKER_SECTION)?;
     let capacity = section.sh_size + slack(&file, &section)?;
     Ok(Transformed {
-        file,
+        file: Box::new(file),
         section: (index, section),
         marker,
         capacity,

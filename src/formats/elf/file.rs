@@ -290,10 +290,10 @@ impl ElfFile {
     }
 
     fn section_fault(&self, index: usize, section: &SectionHeader) -> Option<Error> {
-        if section.is_in_file() {
-            if let Err(error) = self.file_range(index, section) {
-                return Some(error);
-            }
+        if section.is_in_file()
+            && let Err(error) = self.file_range(index, section)
+        {
+            return Some(error);
         }
         let memory_end = section.sh_addr.checked_add(section.sh_size);
         if section.is_allocated() && memory_end.is_none_or(|end| end > ADDRESS_LIMIT) {
@@ -315,7 +315,7 @@ fn identify(content: &Content) -> Result<Option<FileHeader>> {
         return Ok(None);
     }
     let start: [u8; IDENTIFICATION] = content.read_array(0)?;
-    let mut bytes = [0; FILE_HEADER_SIZE as usize];
+    let mut bytes = [0; size_of::<<FileHeader as Record>::Raw>()];
     bytes[..IDENTIFICATION].copy_from_slice(&start);
     if !parse_header(&bytes)?.is_supported() {
         return Ok(None);

@@ -33,7 +33,7 @@ impl<T: Record> Table<T> {
             let place = file.place(start.min(file.len()));
             return Err(Error::truncated(message).structure(T::NAME).at(&place));
         };
-        if size % T::SIZE != 0 {
+        if !size.is_multiple_of(T::SIZE) {
             let message = format!("{size:#x} bytes are no multiple of {} bytes", T::SIZE);
             let place = file.place(start);
             return Err(Error::malformed(message).structure(T::NAME).at(&place));

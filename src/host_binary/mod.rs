@@ -1,122 +1,138 @@
 //! Fat host binaries: what is in them, and how they become host-only.
+//!
+//! The transform takes the device code out of a shared library or executable and leaves a short
+//! reference to kernel archives in its place. The file that results is an ordinary ELF file: its
+//! program headers stay behind the ELF header (`strip`, `objcopy` and `eu-strip` put them there
+//! whatever they find, and kernels before 5.18 compute `AT_PHDR` from it), addresses of code and
+//! data do not change, and the removed range is a hole between two load segments.
+//!
+//! It runs in two phases. [`examine`] reads the small tables, decides the whole layout and makes
+//! every refusal; [`Analysis::apply`] writes, when the install paths that the reference names
+//! are known. The reference's length never changes the layout.
+//!
+//! Refused, among others: static executables with device code, device code without wrappers,
+//! wrappers that point outside of the device code, anything else that points into it, and files
+//! without room for the program headers that the split segment needs.
 
-use std::collections::BTreeMap;
-use std::io::{BufReader, Read};
+mod analyze;
+mod apply;
+mod check;
+mod layout;
+mod make_room;
+mod probe;
+mod program_headers;
+mod sections;
+mod splices;
+mod symbols;
+mod transformed;
+mod wrappers;
+
+use object::elf;
 
 use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::elf_sections::{self, Section};
+use crate::error::Result;
+use crate::formats::elf::{Dynamic, ElfFile};
+use layout::Layout;
+use symbols::SymbolEdit;
+use wrappers::BoundWrapper;
 
-/// What a host file turns out to be.
+pub use transformed::Transformed;
+
+/// Bytes set aside for the reference to kernel archives in every transformed binary, so that a
+/// later rewrite moves nothing. Two hundred bytes are usual.
+pub const MARKER_AREA: u64 = 1024;
+
+/// Page size of the machine: what loads are mapped by.
+pub(crate) const PAGE: u64 = 0x1000;
+
+/// Name of the section with the offload bundles.
+pub const FATBIN_SECTION: &str = ".hip_fatbin";
+/// Name of the section with the wrappers.
+pub const WRAPPER_SECTION: &str = ".hipFatBinSegment";
+/// Name of the section with the reference to kernel archives.
+pub const MARKER_SECTION: &str = ".rocm_kpack_ref";
+
+/// What a file turned out to be.
 #[derive(Debug)]
 pub enum Examined {
-    /// No device code.
+    /// No linked x86-64 ELF file, or one without device code.
     NoDeviceCode,
-    /// A fat binary.
+    /// A fat binary that can be transformed.
     Fat(Box<Analysis>),
-    /// A binary that was transformed already.
+    /// A binary whose device code is in kernel archives already.
     Transformed(Transformed),
-    /// A file of debug information for a fat binary.
+    /// The separate debug information of a binary: it has section headers for device code, but
+    /// no bytes.
     SeparateDebug,
 }
 
-/// A binary that was transformed already.
-#[derive(Debug)]
-pub struct Transformed;
+/// Finds out what `content` is. All refusals of the transform happen here.
+pub fn examine(content: &Content) -> Result<Examined> {
+    let _open = content.pin()?;
+    match ElfFile::read(content)? {
+        Some(file) => analyze::examine(file),
+        None => Ok(Examined::NoDeviceCode),
+    }
+}
 
-/// A fat binary that can be transformed; made by `examine`, which makes every refusal.
+/// A fat binary that can be transformed; made by [`examine`].
 #[derive(Debug)]
 pub struct Analysis {
-    /// The original.
-    pub original: Content,
-    fatbin: Content,
+    file: ElfFile,
+    dynamic: Dynamic,
+    layout: Layout,
+    bound: Vec<BoundWrapper>,
+    symbol_edits: Vec<SymbolEdit>,
     wrappers: Vec<WrapperRef>,
 }
 
-/// A wrapper and the bundle it points to.
-#[derive(Debug, Clone)]
+/// A wrapper and the bundle that it points to.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrapperRef {
-    /// Index in `.hipFatBinSegment`.
+    /// Position among the wrappers of the binary.
     pub index: u32,
-    /// Where its bundle starts, from the start of `.hip_fatbin`.
+    /// Offset of its bundle from the start of `.hip_fatbin`.
     pub bundle_offset: u64,
-    /// The symbol of the bundle.
+    /// Name of the bundle's symbol, `__hip_fatbin_<id>`, where exactly one is known.
     pub symbol: Option<String>,
 }
 
 impl Analysis {
-    /// The content of `.hip_fatbin`.
-    pub fn fatbin(&self) -> Content {
-        self.fatbin.clone()
+    /// The fat binary.
+    pub fn original(&self) -> &Content {
+        self.file.content()
     }
 
-    /// The wrappers by index.
+    /// The bytes of `.hip_fatbin`.
+    pub fn fatbin(&self) -> Result<Content> {
+        self.original().slice(self.layout.fatbin_in_file())
+    }
+
+    /// The wrappers, in the order of their indexes.
     pub fn wrappers(&self) -> &[WrapperRef] {
         &self.wrappers
     }
-}
 
-/// Finds out what `content`, an ELF file, is. Reads RELATIVE relocations in `.rela.dyn` and
-/// static pointers.
-pub fn examine(content: &Content) -> Result<Examined> {
-    let Some(header) = elf_sections::file_header(content)? else {
-        return Ok(Examined::NoDeviceCode);
-    };
-    let sections = elf_sections::sections(content, &header)?;
-    let find = |name: &[u8]| elf_sections::find(content, &header, &sections, name);
-    let (Some(fatbin), Some(segment)) = (find(b".hip_fatbin")?, find(b".hipFatBinSegment")?) else {
-        return Ok(Examined::NoDeviceCode);
-    };
-    let relocations = match find(b".rela.dyn")? {
-        Some(section) => relative(content, &section)?,
-        None => BTreeMap::new(),
-    };
-    let part = |s: &Section| content.slice(s.offset..s.offset.saturating_add(s.size));
-    let bytes = part(&segment)?.read_vec(0..segment.size, 1 << 20, "wrappers")?;
-    let mut wrappers = Vec::new();
-    let mut at = 0;
-    while let Some(wrapper) = bytes.get(at..at + 24) {
-        if wrapper[..4] != 0x4849_5046_u32.to_le_bytes() {
-            at += 8;
-            continue;
-        }
-        let address = segment.address + at as u64 + 8;
-        let fixed = wrapper[8..16].try_into().map_err(|_| Error::bug("slice"))?;
-        let pointer = relocations.get(&address).copied();
-        let pointer = pointer.unwrap_or(u64::from_le_bytes(fixed));
-        let bundle_offset = pointer
-            .checked_sub(fatbin.address)
-            .ok_or_else(|| Error::malformed("a wrapper points before .hip_fatbin"))?;
-        let index = u32::try_from(wrappers.len()).map_err(|_| Error::bug("count"))?;
-        wrappers.push(WrapperRef {
-            index,
-            bundle_offset,
-            symbol: None,
-        });
-        at += 24;
+    /// The symbol of each wrapper's bundle, in the order of their indexes.
+    pub fn bundle_symbols(&self) -> impl Iterator<Item = Option<&str>> {
+        self.wrappers
+            .iter()
+            .map(|wrapper| wrapper.symbol.as_deref())
     }
-    Ok(Examined::Fat(Box::new(Analysis {
-        original: content.clone(),
-        fatbin: part(&fatbin)?,
-        wrappers,
-    })))
-}
 
-fn relative(content: &Content, section: &Section) -> Result<BTreeMap<u64, u64>> {
-    let part = content.slice(section.offset..section.offset.saturating_add(section.size))?;
-    let mut reader = BufReader::new(part.reader());
-    let mut found = BTreeMap::new();
-    for _ in 0..section.size / 24 {
-        let mut entry = [[0; 8]; 3];
-        for field in &mut entry {
-            reader
-                .read_exact(field)
-                .map_err(|_| Error::truncated("relocations"))?;
-        }
-        let [offset, info, addend] = entry.map(u64::from_le_bytes);
-        if info == 8 {
-            found.insert(offset, addend);
-        }
+    /// The name by which other binaries need this one.
+    pub fn soname(&self) -> Result<Option<String>> {
+        Ok(self.dynamic.strings(&self.file, elf::DT_SONAME)?.pop())
     }
-    Ok(found)
+
+    /// The names of the libraries that it needs.
+    pub fn needed(&self) -> Result<Vec<String>> {
+        self.dynamic.strings(&self.file, elf::DT_NEEDED)
+    }
+
+    /// Bytes that can hold a reference: [`MARKER_AREA`], or fewer where the device code was
+    /// smaller.
+    pub fn marker_capacity(&self) -> u64 {
+        self.layout.area
+    }
 }

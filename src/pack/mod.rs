@@ -141,13 +141,16 @@ pub fn kpm(component: &str, archives: &[PackedArchive], prefix: &str) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::marker::{self, AnyMarker};
 
     #[test]
     fn markers_lead_from_the_binary_to_the_archives() {
         let path = |text: &str| TreePath::new(text).unwrap();
         let leads = |binary: &str, kpack_dir: &str| {
-            let bytes = marker(&path(binary), &path(kpack_dir), "blas_lib").unwrap();
-            let marker = Marker::parse(&bytes).unwrap();
+            let bytes = super::marker(&path(binary), &path(kpack_dir), "blas_lib").unwrap();
+            let AnyMarker::Map(marker) = marker::parse(&bytes).unwrap() else {
+                panic!("no map")
+            };
             assert_eq!(marker.kernel_name, binary);
             marker.kpack_search_paths
         };

@@ -37,7 +37,7 @@ fn wrapper_code(
     path: &TreePath,
     notes: &mut Notes,
 ) -> Result<Vec<WrapperCode>> {
-    let section = analysis.fatbin();
+    let section = analysis.fatbin()?;
     let wrappers = analysis.wrappers();
     let wanted: BTreeSet<u64> = wrappers
         .iter()

@@ -1,3 +1,294 @@
-//! From components to packages: names, files, relations.
+//! The plan stage: from components to packages, with names, files and relations.
+//!
+//! ```text
+//! components ─ selectors: what goes into which family and part ─► bundles
+//!    bundles ─ linkage: which need which others
+//!            ─ drafts: host, support and kernel packages ─ metas ─► packages
+//! ```
+//!
+//! A bundle gives one package for its host files and one per group that it has device code for.
+//! Nothing here knows sizes or the clock; a file of a package says where its bytes come from, and
+//! the pack stage makes them. Refused: paths that two packages claim or none, names, versions and
+//! prefixes that a format cannot express.
+//!
+//! Kernel packages are built for the architecture of their host although they hold data only: as
+//! `all` or `noarch` they would satisfy, and be pulled in by, hosts of other architectures, whose
+//! exact-version dependency no archive could then keep consistent.
+//!
+//! Not discovered yet: libraries from outside of the set. The configuration's `relations` name
+//! them.
 
+mod drafts;
+mod layout;
+mod libraries;
+mod linkage;
+mod links;
+mod metas;
+mod naming;
 pub mod package;
+mod parts;
+mod prefix;
+mod relations;
+mod selectors;
+mod setting;
+mod texts;
+mod version;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use prefix::Prefix;
+pub use version::Version;
+
+use crate::config::Config;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::gfx::BaseArch;
+use crate::recombine::Recombined;
+use crate::report::{Code, Finding, Findings};
+use crate::tree::{Node, TreePath};
+use drafts::Draft;
+use package::{Format, Package};
+use parts::Parts;
+use setting::Setting;
+
+/// What the command line says about the packages; it wins over the configuration.
+#[derive(Debug, Clone)]
+pub struct PlanOptions {
+    /// Upstream version, e.g. `7.1.0`.
+    pub version: Option<String>,
+    /// Package release, e.g. `1`.
+    pub release: Option<String>,
+    /// Install prefix, e.g. `/opt/rocm-7.1`.
+    pub prefix: Option<String>,
+    /// The formats to make packages in.
+    pub formats: Vec<Format>,
+    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`) to which the set is
+    /// limited; all if empty. Metapackages of the whole set are then left out.
+    pub only: Vec<String>,
+    /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
+    /// they carry the time of packed files.
+    pub changelog_date: Option<i64>,
+}
+
+/// A package set, decided but for its bytes.
+#[derive(Debug)]
+pub struct Plan {
+    /// In the order of their names.
+    pub packages: Vec<Package<Source>>,
+    /// The kernel archives that the packages' files refer to, in name order.
+    pub archives: Vec<ArchiveSet>,
+    /// Where everything is installed.
+    pub prefix: Prefix,
+    /// Of all packages.
+    pub version: Version,
+    /// Time of every packed file, in seconds since 1970.
+    pub content_date: u32,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
+/// Where the bytes of a package's file come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A host file as it is: the one at `path` in the host tree of `component` (`blas_lib`).
+    Host {
+        /// Id of the component.
+        component: String,
+        /// Path in its host tree.
+        path: TreePath,
+    },
+    /// A fat binary, transformed, with a marker that leads to the archives named `archives`.
+    Fat {
+        /// Id of the component.
+        component: String,
+        /// Path in its host tree.
+        path: TreePath,
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+    },
+    /// A database file.
+    Database {
+        /// Id of the component.
+        component: String,
+        /// Path of the file in the component.
+        path: TreePath,
+        /// The arch it belongs to.
+        arch: BaseArch,
+    },
+    /// The kernel archive of one arch.
+    Archive {
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+        /// The arch.
+        arch: BaseArch,
+    },
+    /// The manifest of all archives of a set.
+    Manifest {
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+    },
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+/// The kernel archives of one package component: one per arch, over all groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveSet {
+    /// What archives are named after, e.g. `blas_lib`.
+    pub name: String,
+    /// Their folder relative to the prefix, e.g. `lib/.kpack`.
+    pub folder: TreePath,
+    /// What the manifest calls the folder above it, e.g. `lib`.
+    pub manifest_prefix: String,
+    /// The binaries whose device code they hold, as (component id, path in its host tree). A
+    /// kernel belongs to the set if its component and binary are among them.
+    pub binaries: BTreeSet<(String, TreePath)>,
+    /// The archs there is code for, sorted.
+    pub archs: Vec<BaseArch>,
+}
+
+/// Decides the packages of a set.
+pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> Result<Plan> {
+    let mut findings = Findings::default();
+    let setting = Setting::new(config, options, &mut findings)?;
+    let parts = Parts::shipped()?;
+    let bundles = selectors::assign(recombined, config, &parts)?;
+    let linkage = linkage::discover(&bundles, &mut findings)?;
+    links::find_dangling(recombined, &mut findings);
+    let made = drafts::make(&setting, recombined, (&bundles, &linkage))?;
+    note_empty_groups(recombined, &made.drafts, &mut findings);
+    setting.note_runtime(!made.archives.is_empty(), &mut findings);
+    let mut drafts = made.drafts;
+    let metas = metas::make(&setting, recombined, &drafts)?;
+    drafts.extend(metas);
+    refuse_conflicts(&drafts)?;
+    drafts::add_configured(&setting, &mut drafts)?;
+    let only = selected(recombined, &drafts, &options.only)?;
+    let kept = drafts.into_iter().filter(|draft| only.keeps(draft));
+    let packages: Result<Vec<_>> = kept.map(|draft| draft.finish(&setting)).collect();
+    let mut packages = packages?;
+    packages.sort_by(|a, b| a.id.cmp(&b.id));
+    findings.sort();
+    Ok(Plan {
+        archives: used(made.archives, &packages),
+        packages,
+        prefix: setting.prefix,
+        version: setting.version,
+        content_date: config.content_date,
+        findings,
+    })
+}
+
+fn note_empty_groups(recombined: &Recombined, drafts: &[Draft], findings: &mut Findings) {
+    for group in &recombined.groups {
+        let has = |draft: &Draft| draft.group_name() == Some(group.name.as_str());
+        if !drafts.iter().any(has) {
+            let message = "has no device code, so there is no package for it";
+            findings.add(Finding::new(Code::GroupEmpty, group.name.as_str(), message));
+        }
+    }
+}
+
+/// No name and no path may belong to two packages: all of a set can be installed together.
+fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
+    let mut faults = Faults::default();
+    let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
+    let mut paths: BTreeMap<&TreePath, (&Draft, bool)> = BTreeMap::new();
+    for draft in drafts {
+        for format in [Format::Deb, Format::Rpm] {
+            if names
+                .insert((format, draft.names.of(format)), draft)
+                .is_some()
+            {
+                let message = format!("two packages would be named {}", draft.names.of(format));
+                let hint = "rename the group, or the package with a selector";
+                faults.add(Error::new(Kind::Conflict, message).hint(hint));
+            }
+        }
+        for (path, node) in &draft.files {
+            let is_folder = matches!(node, Node::Directory { .. });
+            match paths.insert(path, (draft, is_folder)) {
+                Some((other, folder)) if !(folder && is_folder) => {
+                    let (one, another) = (&other.names.deb, &draft.names.deb);
+                    let message = format!("{path} would be in both {one} and {another}");
+                    let hint = "packages that can be installed together cannot own one path";
+                    faults.add(Error::new(Kind::Conflict, message).hint(hint));
+                }
+                _ => {}
+            }
+        }
+    }
+    refuse_below_files(&paths, &mut faults);
+    faults.finish()
+}
+
+fn refuse_below_files(paths: &BTreeMap<&TreePath, (&Draft, bool)>, faults: &mut Faults) {
+    for (path, (draft, _)) in paths {
+        for above in std::iter::successors(path.parent(), TreePath::parent) {
+            if let Some((owner, false)) = paths.get(&above) {
+                let (one, another) = (&draft.names.deb, &owner.names.deb);
+                let message =
+                    format!("{path} of {one} lies below {above}, which is no folder in {another}");
+                faults.add(Error::new(Kind::Conflict, message));
+            }
+        }
+    }
+}
+
+/// What `--only` keeps.
+struct Only(Option<BTreeSet<String>>);
+
+impl Only {
+    fn keeps(&self, draft: &Draft) -> bool {
+        match &self.0 {
+            None => true,
+            Some(components) => draft.components.iter().any(|id| components.contains(id)),
+        }
+    }
+}
+
+fn selected(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Result<Only> {
+    if only.is_empty() {
+        return Ok(Only(None));
+    }
+    let mut faults = Faults::default();
+    let mut kept = BTreeSet::new();
+    for wanted in only {
+        let named = recombined.components.iter();
+        let named = named.filter(|c| c.artifact == *wanted || c.id() == *wanted);
+        let mut found: BTreeSet<String> = named.map(|component| component.id()).collect();
+        let packages = drafts
+            .iter()
+            .filter(|d| d.names.deb == *wanted || d.names.rpm == *wanted);
+        found.extend(packages.flat_map(|draft| draft.components.iter().cloned()));
+        if found.is_empty() {
+            let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();
+            let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
+            faults.add(error.hint(format!("the components are {}", known.join(", "))));
+        }
+        kept.extend(found);
+    }
+    faults.finish()?;
+    Ok(Only(Some(kept)))
+}
+
+/// The archive sets that some package refers to.
+fn used(mut archives: Vec<ArchiveSet>, packages: &[Package<Source>]) -> Vec<ArchiveSet> {
+    let entries = packages.iter().flat_map(|package| &package.entries);
+    let names = entries.filter_map(|entry| match &entry.node {
+        Node::File { data, .. } => match data {
+            Source::Fat { archives, .. }
+            | Source::Archive { archives, .. }
+            | Source::Manifest { archives } => Some(archives.as_str()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let names: BTreeSet<&str> = names.collect();
+    archives.retain(|set| names.contains(set.name.as_str()));
+    archives
+}

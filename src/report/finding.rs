@@ -55,6 +55,8 @@ codes! {
     NotAnArtifact = "R004" "not-an-artifact" Note;
     /// A file of an artifact lies outside all listed prefixes.
     OutsidePrefixes = "R005" "outside-prefixes" Warning;
+    /// A link that leads to no file of the whole set.
+    LinkDangling = "R006" "link-dangling" Warning;
     /// The target of a bundle entry disagrees with the ELF header of its code object.
     TargetMismatch = "R010" "target-mismatch" Warning;
     /// Device code that is not for one GPU arch, such as SPIR-V.
@@ -95,6 +97,10 @@ codes! {
     RuntimeUnset = "R050" "runtime-relation-unset" Note;
     /// A group without any content gives no package.
     GroupEmpty = "R051" "group-empty" Note;
+    /// Several packages of the set provide the same library.
+    LibraryAmbiguous = "R052" "library-ambiguous" Warning;
+    /// The dynamic section of a host file cannot be read.
+    LibrariesUnreadable = "R053" "libraries-unreadable" Warning;
 }
 
 impl fmt::Display for Code {

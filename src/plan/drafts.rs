@@ -1,0 +1,528 @@
+//! Packages before they are written in the words of a format.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minijinja::context;
+
+use super::layout::{Files, KERNEL_FOLDER, KERNEL_PREFIX, file_mode};
+use super::linkage::Linkage;
+use super::naming::{Names, package_name, short_name};
+use super::package::{DebControl, Format, Package, Relation, RelationKind, Role, RpmControl};
+use super::parts::PartRole;
+use super::relations::{self, Link};
+use super::selectors::{Bundle, Owned};
+use super::setting::Setting;
+use super::texts::Description;
+use super::{ArchiveSet, Source};
+use crate::error::{Faults, Result};
+use crate::gfx::BaseArch;
+use crate::recombine::{Group, Recombined};
+use crate::split::{HostFile, HostKind};
+use crate::tree::{Node, TreePath};
+
+/// The field of kernel packages that names their archs.
+const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
+
+/// Where Debian's documents of a package go.
+const DOCUMENTS: &str = "usr/share/doc";
+
+/// A package of the set.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub names: Names,
+    pub role: Role,
+    /// The family, e.g. `rocm-blas`.
+    pub family: String,
+    /// Whether users install it, rather than developers or testers.
+    pub is_main: bool,
+    /// The ids of the components it is made of; none for metapackages of the whole set.
+    pub components: BTreeSet<String>,
+    pub section: String,
+    pub rpm_group: String,
+    /// Whether it is for one processor.
+    pub native: bool,
+    pub description: Description,
+    pub links: BTreeSet<Link>,
+    /// Relations in the words of one format.
+    pub relations: Vec<(Format, Relation)>,
+    /// Install-relative.
+    pub files: BTreeMap<TreePath, Node<Source>>,
+    /// The package whose documents are its own.
+    pub documents_of: Option<Names>,
+}
+
+/// The drafts of a set without metapackages, and their archives.
+pub(super) struct Made {
+    pub drafts: Vec<Draft>,
+    pub archives: Vec<ArchiveSet>,
+}
+
+/// Makes the packages of all bundles.
+pub(super) fn make(
+    setting: &Setting<'_>,
+    recombined: &Recombined,
+    (bundles, linkage): (&[Bundle<'_>], &Linkage),
+) -> Result<Made> {
+    let groups = &recombined.groups;
+    let contents: Vec<_> = bundles
+        .iter()
+        .map(|b| contents(b, groups))
+        .collect::<Result<_>>()?;
+    let maker = Maker {
+        setting,
+        groups,
+        bundles,
+        linkage,
+        contents: &contents,
+    };
+    let mut drafts = Vec::new();
+    for index in 0..bundles.len() {
+        drafts.push(maker.host(index)?);
+        for group in contents[index].groups.keys() {
+            drafts.push(maker.kernels(index, *group)?);
+        }
+    }
+    let archives = contents
+        .into_iter()
+        .filter_map(|contents| contents.archives);
+    Ok(Made {
+        drafts,
+        archives: archives.collect(),
+    })
+}
+
+/// The device side of a bundle.
+struct Contents {
+    archives: Option<ArchiveSet>,
+    /// Group → install-relative files.
+    groups: BTreeMap<usize, BTreeMap<TreePath, Node<Source>>>,
+    /// Group → archs with content.
+    archs: BTreeMap<usize, BTreeSet<BaseArch>>,
+}
+
+fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents> {
+    let archives = archive_set(bundle)?;
+    let mut contents = Contents {
+        archives: None,
+        groups: BTreeMap::new(),
+        archs: BTreeMap::new(),
+    };
+    for arch in archives.iter().flat_map(|set| &set.archs) {
+        let set = archives
+            .as_ref()
+            .map(|set| set.name.clone())
+            .unwrap_or_default();
+        let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
+        let data = Source::Archive {
+            archives: set,
+            arch: arch.clone(),
+        };
+        contents.add(
+            groups,
+            arch,
+            (
+                path,
+                Node::File {
+                    data,
+                    mode: file_mode(0),
+                },
+            ),
+        );
+    }
+    for (component, file) in &bundle.databases {
+        let data = Source::Database {
+            component: component.id(),
+            path: file.path.clone(),
+            arch: file.arch.clone(),
+        };
+        let node = Node::File {
+            data,
+            mode: file_mode(file.mode),
+        };
+        contents.add(groups, &file.arch, (file.path.clone(), node));
+    }
+    contents.archives = archives;
+    Ok(contents)
+}
+
+impl Contents {
+    fn add(&mut self, groups: &[Group], arch: &BaseArch, (path, node): (TreePath, Node<Source>)) {
+        let group = groups.iter().position(|group| group.archs.contains(arch));
+        // Recombination passes on nothing else.
+        if let Some(group) = group {
+            self.groups.entry(group).or_default().insert(path, node);
+            self.archs.entry(group).or_default().insert(arch.clone());
+        }
+    }
+}
+
+/// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
+fn archive_set(bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
+    let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
+    let binaries: BTreeSet<(String, TreePath)> = fat
+        .map(|(path, owned)| (owned.component.id(), (*path).clone()))
+        .collect();
+    if binaries.is_empty() {
+        return Ok(None);
+    }
+    let archs: BTreeSet<&BaseArch> = bundle
+        .kernels
+        .iter()
+        .map(|kernel| kernel.target.base())
+        .collect();
+    Ok(Some(ArchiveSet {
+        name: format!("{}_{}", short_name(&bundle.family), bundle.part.archives),
+        folder: TreePath::new(KERNEL_FOLDER)?,
+        manifest_prefix: KERNEL_PREFIX.to_owned(),
+        binaries,
+        archs: archs.into_iter().cloned().collect(),
+    }))
+}
+
+fn is_fat(owned: &Owned<'_>) -> bool {
+    let is_fat = |file: &HostFile| matches!(file.kind, HostKind::Fat(_));
+    matches!(owned.node, Node::File { data, .. } if is_fat(data))
+}
+
+struct Maker<'a> {
+    setting: &'a Setting<'a>,
+    groups: &'a [Group],
+    bundles: &'a [Bundle<'a>],
+    linkage: &'a Linkage,
+    contents: &'a [Contents],
+}
+
+impl Maker<'_> {
+    fn names(&self, index: usize) -> Names {
+        let bundle = &self.bundles[index];
+        bundle.part.names(&bundle.family)
+    }
+
+    fn kernel_names(&self, index: usize, group: usize) -> Result<Names> {
+        let group = package_name(&self.groups[group].name)?;
+        Ok(self.names(index).with(&format!("-{group}")))
+    }
+
+    /// The host or support package of a bundle.
+    fn host(&self, index: usize) -> Result<Draft> {
+        let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
+        let names = self.names(index);
+        let groups = contents
+            .groups
+            .keys()
+            .map(|group| self.groups[*group].display_name.as_str());
+        let groups = groups.collect::<Vec<_>>().join(", ");
+        let values = context! { name => short_name(&bundle.family), groups };
+        let texts = &self.setting.texts;
+        let description = texts.description(&bundle.part.template, &names.deb, values)?;
+        let is_host = bundle.part.role == PartRole::Host;
+        Ok(Draft {
+            role: if is_host { Role::Host } else { Role::Support },
+            family: bundle.family.clone(),
+            is_main: is_host,
+            components: bundle.components.clone(),
+            section: bundle.part.section.clone(),
+            rpm_group: bundle.part.group.clone(),
+            native: self.linkage.native.contains(&index) || !contents.groups.is_empty(),
+            description,
+            links: self.host_links(index)?,
+            relations: self.runtime(contents),
+            files: self.host_files(index)?,
+            documents_of: None,
+            names,
+        })
+    }
+
+    fn host_links(&self, index: usize) -> Result<BTreeSet<Link>> {
+        let bundle = &self.bundles[index];
+        let mut links = BTreeSet::new();
+        for needed in self.linkage.needs.get(&index).into_iter().flatten() {
+            links.insert(Link::exact(RelationKind::Depends, &self.names(*needed)));
+        }
+        let is_its_host = |other: &&Bundle<'_>| {
+            other.family == bundle.family && other.part.role == PartRole::Host
+        };
+        if let Some(host) = self.bundles.iter().find(is_its_host)
+            && bundle.part.needs_host
+        {
+            let names = host.part.names(&host.family);
+            links.insert(Link::exact(RelationKind::Depends, &names));
+        }
+        for group in self.contents[index].groups.keys() {
+            let kernels = self.kernel_names(index, *group)?;
+            links.insert(Link::any(RelationKind::Suggests, &kernels));
+        }
+        Ok(links)
+    }
+
+    /// What transformed binaries need to find their kernels.
+    fn runtime(&self, contents: &Contents) -> Vec<(Format, Relation)> {
+        let formats = self
+            .setting
+            .formats
+            .iter()
+            .filter(|_| contents.archives.is_some());
+        let relation = |format: &Format| Some((*format, self.setting.runtime(*format)?.clone()));
+        formats.filter_map(relation).collect()
+    }
+
+    fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<Source>>> {
+        let archives = self.contents[index]
+            .archives
+            .as_ref()
+            .map(|set| set.name.clone());
+        let mut files = BTreeMap::new();
+        for (path, owned) in &self.bundles[index].files {
+            files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
+        }
+        if let Some(archives) = archives {
+            let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
+            let data = Source::Manifest { archives };
+            files.insert(
+                path,
+                Node::File {
+                    data,
+                    mode: file_mode(0),
+                },
+            );
+        }
+        Ok(files)
+    }
+
+    /// The package of a bundle's device code for one group.
+    fn kernels(&self, index: usize, group: usize) -> Result<Draft> {
+        let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
+        let (names, host) = (self.kernel_names(index, group)?, self.names(index));
+        let archs = self.archs(index, group);
+        let values = context! {
+            name => short_name(&bundle.family),
+            host => &host.deb,
+            group => &self.groups[group].name,
+            display_name => &self.groups[group].display_name,
+            archs => archs.join(", "),
+        };
+        let description = self
+            .setting
+            .texts
+            .description("kernels", &names.deb, values)?;
+        Ok(Draft {
+            role: Role::Kernels {
+                group: self.groups[group].name.clone(),
+                archs,
+            },
+            family: bundle.family.clone(),
+            is_main: bundle.part.role == PartRole::Host,
+            components: bundle.components.clone(),
+            section: bundle.part.section.clone(),
+            rpm_group: bundle.part.group.clone(),
+            native: true,
+            description,
+            links: self.kernel_links(index, group)?,
+            relations: Vec::new(),
+            files: contents.groups.get(&group).cloned().unwrap_or_default(),
+            documents_of: Some(host),
+            names,
+        })
+    }
+
+    /// The archs with content, in the order of the group.
+    fn archs(&self, index: usize, group: usize) -> Vec<String> {
+        let with_content = self.contents[index].archs.get(&group);
+        let has = |arch: &&BaseArch| with_content.is_some_and(|archs| archs.contains(arch));
+        let archs = self.groups[group].archs.iter().filter(has);
+        archs.map(ToString::to_string).collect()
+    }
+
+    fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
+        let host = self.names(index);
+        let mut links = BTreeSet::from([
+            Link::exact(RelationKind::Depends, &host),
+            Link::any(RelationKind::Enhances, &host),
+            Link::exact(RelationKind::Provides, &host.with("-kernels")),
+        ]);
+        let has_group = |other: usize| self.contents[other].groups.contains_key(&group);
+        for other in self.linkage.nearest(index, has_group) {
+            let names = self.kernel_names(other, group)?;
+            links.insert(Link::exact(RelationKind::Depends, &names));
+        }
+        Ok(links)
+    }
+}
+
+fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<Source> {
+    match owned.node {
+        Node::Directory { .. } => Node::Directory {
+            mode: file_mode(0o111),
+        },
+        Node::Link { target } => Node::Link {
+            target: target.clone(),
+        },
+        Node::File { data, mode } => {
+            let (component, path) = (owned.component.id(), path.clone());
+            let data = match (&data.kind, archives) {
+                (HostKind::Fat(_), Some(archives)) => {
+                    let archives = archives.to_owned();
+                    Source::Fat {
+                        component,
+                        path,
+                        archives,
+                    }
+                }
+                _ => Source::Host { component, path },
+            };
+            Node::File {
+                data,
+                mode: file_mode(*mode),
+            }
+        }
+    }
+}
+
+/// Adds the relations of the configuration; a package that does not exist is a typo.
+pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
+    let mut faults = Faults::default();
+    for (package, added) in &setting.config.relations {
+        let is_meant = |d: &&mut Draft| d.names.deb == *package || d.names.rpm == *package;
+        let Some(draft) = drafts.iter_mut().find(is_meant) else {
+            let message = "there is no such package in the set";
+            faults.add(setting.config.fault(&["relations", package], message));
+            continue;
+        };
+        for format in &setting.formats {
+            let relations = relations::added(setting.config, (package, added), *format);
+            let relations = faults.keep(relations).into_iter().flatten();
+            draft
+                .relations
+                .extend(relations.map(|relation| (*format, relation)));
+        }
+    }
+    faults.finish()
+}
+
+impl Draft {
+    /// The group whose device code it holds.
+    pub fn group_name(&self) -> Option<&str> {
+        match &self.role {
+            Role::Kernels { group, .. } => Some(group),
+            _ => None,
+        }
+    }
+
+    /// The package in the words of the wanted formats.
+    pub fn finish(self, setting: &Setting<'_>) -> Result<Package<Source>> {
+        let has = |format| setting.formats.contains(&format);
+        let deb = has(Format::Deb).then(|| self.deb(setting)).transpose()?;
+        let rpm = has(Format::Rpm).then(|| self.rpm(setting)).transpose()?;
+        let documents = if deb.is_some() {
+            self.documents(setting)?
+        } else {
+            BTreeMap::new()
+        };
+        let files = Files {
+            installed: self.files,
+            documents,
+        };
+        Ok(Package {
+            id: self.names.deb,
+            role: self.role,
+            summary: self.description.summary,
+            description: self.description.paragraphs,
+            homepage: setting.config.homepage.clone(),
+            deb,
+            rpm,
+            entries: files.entries(&setting.prefix)?,
+        })
+    }
+
+    fn relations_in(&self, format: Format, setting: &Setting<'_>) -> Vec<Relation> {
+        let own = self
+            .links
+            .iter()
+            .map(|link| link.relation(format, &setting.version));
+        let added = self.relations.iter().filter(|(known, _)| *known == format);
+        let all: BTreeSet<Relation> = own.chain(added.map(|(_, r)| r.clone())).collect();
+        all.into_iter().collect()
+    }
+
+    fn deb(&self, setting: &Setting<'_>) -> Result<DebControl> {
+        let guard = setting
+            .texts
+            .guard(&self.names.deb, &setting.prefix, Format::Deb)?;
+        let fields = match &self.role {
+            Role::Kernels { archs, .. } => vec![(ARCH_FIELD.to_owned(), archs.join(" "))],
+            _ => Vec::new(),
+        };
+        Ok(DebControl {
+            name: self.names.deb.clone(),
+            version: setting.version.full(Format::Deb),
+            architecture: if self.native { "amd64" } else { "all" }.to_owned(),
+            section: self.section.clone(),
+            priority: "optional".to_owned(),
+            maintainer: setting.config.maintainer.clone(),
+            relations: self.relations_in(Format::Deb, setting),
+            fields,
+            triggers: Vec::new(),
+            scripts: self.guarded(("preinst".to_owned(), guard)),
+        })
+    }
+
+    fn rpm(&self, setting: &Setting<'_>) -> Result<RpmControl> {
+        let guard = setting
+            .texts
+            .guard(&self.names.rpm, &setting.prefix, Format::Rpm)?;
+        let movable = setting.prefix.is_add_on() && !self.files.is_empty();
+        Ok(RpmControl {
+            name: self.names.rpm.clone(),
+            epoch: None,
+            version: setting.version.upstream().to_owned(),
+            release: setting.version.release().to_owned(),
+            arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
+            group: self.rpm_group.clone(),
+            license: setting.config.license.clone(),
+            vendor: setting.config.vendor.clone(),
+            packager: Some(setting.config.maintainer.clone()),
+            relations: self.relations_in(Format::Rpm, setting),
+            prefixes: movable
+                .then(|| setting.prefix.absolute())
+                .into_iter()
+                .collect(),
+            // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
+            // yet, and the dependency on `<lua>` that it brings is one that nothing satisfies.
+            scripts: self.guarded(("%pre".to_owned(), ("/bin/sh".to_owned(), guard))),
+        })
+    }
+
+    /// Only packages with files can write through a link.
+    fn guarded<T>(&self, script: T) -> Vec<T> {
+        match self.files.is_empty() {
+            true => Vec::new(),
+            false => vec![script],
+        }
+    }
+
+    fn documents(&self, setting: &Setting<'_>) -> Result<BTreeMap<TreePath, Node<Source>>> {
+        let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;
+        if let Some(host) = &self.documents_of {
+            let target = host.deb.clone();
+            return Ok(BTreeMap::from([(folder, Node::Link { target })]));
+        }
+        let (config, mode) = (setting.config, file_mode(0));
+        let homepage = config.homepage.as_deref();
+        let copyright = setting
+            .texts
+            .copyright(&self.family, &config.license, homepage)?;
+        let version = setting.version.full(Format::Deb);
+        let package = (self.names.deb.as_str(), version.as_str());
+        let changelog = setting
+            .texts
+            .changelog(package, &config.maintainer, &setting.date)?;
+        let file = |data| Node::File { data, mode };
+        Ok(BTreeMap::from([
+            (folder.join("copyright")?, file(Source::Text(copyright))),
+            (
+                folder.join("changelog.Debian.gz")?,
+                file(Source::Bytes(changelog)),
+            ),
+        ]))
+    }
+}

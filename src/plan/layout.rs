@@ -1,0 +1,157 @@
+//! Where files go: install-relative paths become absolute ones, with every folder above them.
+//!
+//! Folders from the prefix down belong to every package that has something in them; those above
+//! the prefix are listed in `.deb` only, where archives name every folder, and never owned in
+//! `.rpm`. Modes are normal: folders 0755, files 0755 if anyone may run them and 0644 otherwise.
+
+use std::collections::BTreeMap;
+
+use super::Source;
+use super::package::{Format, Formats, PackageEntry, Treatment};
+use super::prefix::Prefix;
+use crate::error::Result;
+use crate::tree::{Node, TreePath};
+
+/// Mode of folders and of files that somebody may run.
+const EXECUTABLE: u32 = 0o755;
+
+/// Mode of other files.
+const PLAIN: u32 = 0o644;
+
+/// The folder of kernel archives and their manifest, relative to the prefix. Loaders look for it
+/// beside the libraries.
+pub(super) const KERNEL_FOLDER: &str = "lib/.kpack";
+
+/// What the manifest calls the folder above [`KERNEL_FOLDER`]'s last component.
+pub(super) const KERNEL_PREFIX: &str = "lib";
+
+/// The mode of a packed file.
+pub(super) fn file_mode(mode: u32) -> u32 {
+    match mode & 0o111 {
+        0 => PLAIN,
+        _ => EXECUTABLE,
+    }
+}
+
+/// The files below the prefix, and those in `/usr/share/doc` of a `.deb`.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub installed: BTreeMap<TreePath, Node<Source>>,
+    pub documents: BTreeMap<TreePath, Node<Source>>,
+}
+
+impl Files {
+    /// All entries in path order, each after the folders above it.
+    pub fn entries(self, prefix: &Prefix) -> Result<Vec<PackageEntry<Source>>> {
+        let mut entries = BTreeMap::new();
+        for (path, node) in self.installed {
+            let path = prefix.path().join(path.as_str())?;
+            add_folders(&mut entries, &path, |folder| {
+                match is_within(folder, prefix.path()) {
+                    true => Formats::All,
+                    false => Formats::Only(Format::Deb),
+                }
+            });
+            add(&mut entries, path, (node, Treatment::Plain), Formats::All);
+        }
+        for (path, node) in self.documents {
+            add_folders(&mut entries, &path, |_| Formats::Only(Format::Deb));
+            let document = (node, Treatment::Doc);
+            add(&mut entries, path, document, Formats::Only(Format::Deb));
+        }
+        Ok(entries.into_values().collect())
+    }
+}
+
+type Entries = BTreeMap<TreePath, PackageEntry<Source>>;
+
+fn add(
+    entries: &mut Entries,
+    path: TreePath,
+    (node, treatment): (Node<Source>, Treatment),
+    formats: Formats,
+) {
+    let entry = PackageEntry {
+        path: path.clone(),
+        node,
+        treatment,
+        formats,
+    };
+    entries.insert(path, entry);
+}
+
+fn add_folders(entries: &mut Entries, path: &TreePath, formats: impl Fn(&TreePath) -> Formats) {
+    for folder in std::iter::successors(path.parent(), TreePath::parent) {
+        if !entries.contains_key(&folder) {
+            let formats = formats(&folder);
+            let node = Node::Directory { mode: EXECUTABLE };
+            add(entries, folder, (node, Treatment::Plain), formats);
+        }
+    }
+}
+
+/// Whether `path` is `prefix` or below it.
+fn is_within(path: &TreePath, prefix: &TreePath) -> bool {
+    let rest = path.as_str().strip_prefix(prefix.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_folder_comes_before_what_is_in_it() {
+        let mut files = Files::default();
+        let text = |text: &str| Node::File {
+            data: Source::Text(text.to_owned()),
+            mode: PLAIN,
+        };
+        let path = |text: &str| TreePath::new(text).unwrap();
+        files.installed.insert(path("lib/a-b/x"), text("1"));
+        files.installed.insert(path("lib/a/x"), text("2"));
+        files
+            .documents
+            .insert(path("usr/share/doc/p/copyright"), text("3"));
+        let entries = files
+            .entries(&Prefix::new("/opt/rocm-7.1").unwrap())
+            .unwrap();
+        let shown: Vec<String> = entries
+            .iter()
+            .map(|e| {
+                format!(
+                    "{}{}",
+                    e.path,
+                    if e.formats == Formats::All {
+                        ""
+                    } else {
+                        " deb"
+                    }
+                )
+            })
+            .collect();
+        let expected = [
+            "opt deb",
+            "opt/rocm-7.1",
+            "opt/rocm-7.1/lib",
+            "opt/rocm-7.1/lib/a",
+            "opt/rocm-7.1/lib/a-b",
+            "opt/rocm-7.1/lib/a-b/x",
+            "opt/rocm-7.1/lib/a/x",
+            "usr deb",
+            "usr/share deb",
+            "usr/share/doc deb",
+            "usr/share/doc/p deb",
+            "usr/share/doc/p/copyright deb",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn modes_are_one_of_two() {
+        assert_eq!(
+            [0o600, 0o664, 0o4755, 0o710, 0o001].map(file_mode),
+            [0o644, 0o644, 0o755, 0o755, 0o755]
+        );
+    }
+}

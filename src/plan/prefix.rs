@@ -1,0 +1,153 @@
+//! The install prefix.
+//!
+//! A real directory of its own. Refused: what is shared with others (`/usr`, `/opt`), plain
+//! `/opt/rocm` (often a link or a tree of alternatives, through which a package manager would
+//! write over another vendor's files), and whatever a shell or a control file would read as more
+//! than a path. That no component is a link can only be seen where packages are installed:
+//! their scripts check it.
+
+use super::version::Version;
+use crate::error::{Error, Kind, Result};
+use crate::tree::TreePath;
+
+/// Directories that belong to the distribution, and `/opt/rocm`.
+const SHARED: [&str; 21] = [
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib64",
+    "media",
+    "mnt",
+    "opt",
+    "opt/rocm",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "srv",
+    "sys",
+    "tmp",
+    "usr",
+    "usr/local",
+    "var",
+];
+
+/// Directories that do not outlive a boot, or are no places for files.
+const TRANSIENT: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
+
+/// An absolute, normal path below which all files of a set are installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prefix(TreePath);
+
+impl Prefix {
+    /// Checks `text`, e.g. `/opt/rocm-7.1`.
+    pub fn new(text: &str) -> Result<Self> {
+        let refuse = |why: &str| {
+            let message = format!("`{text}` cannot be the prefix: {why}");
+            Error::new(Kind::Config, message)
+                .hint("the prefix is a directory of its own, such as /opt/rocm-7.1")
+        };
+        let Some(relative) = text.strip_prefix('/') else {
+            return Err(refuse("it is not absolute"));
+        };
+        if relative.is_empty() {
+            return Err(refuse("it is the root of the file system"));
+        }
+        let path = TreePath::new(relative)
+            .map_err(|_| refuse("it has empty, `.` or `..` parts, or a trailing slash"))?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
+        if !relative.chars().all(plain) {
+            return Err(refuse(
+                "only letters, digits and `._+~-` are the same to every tool",
+            ));
+        }
+        if relative == "opt/rocm" {
+            return Err(refuse(
+                "it is often a symbolic link, through which packages would write over others' files",
+            ));
+        }
+        if SHARED.contains(&relative) {
+            return Err(refuse("it belongs to the distribution"));
+        }
+        let first = path.components().next().unwrap_or_default();
+        if TRANSIENT.contains(&first) {
+            return Err(refuse("files there do not last"));
+        }
+        Ok(Self(path))
+    }
+
+    /// `/opt/rocm-<major>.<minor>`: patch releases update in place, minor ones stand side by side.
+    pub fn of_version(version: &Version) -> Result<Self> {
+        let Some(series) = version.series() else {
+            let message = format!("the version {} has no minor number", version.upstream());
+            let hint = "give a prefix: the default one is made of the major and minor version";
+            return Err(Error::new(Kind::Config, message).hint(hint));
+        };
+        Self::new(&format!("/opt/rocm-{series}"))
+    }
+
+    /// Without the leading slash.
+    pub fn path(&self) -> &TreePath {
+        &self.0
+    }
+
+    /// With the leading slash.
+    pub fn absolute(&self) -> String {
+        format!("/{}", self.0)
+    }
+
+    /// Whether it lies below `/opt`, where administrators may want to move it.
+    pub fn is_add_on(&self) -> bool {
+        self.0.components().next() == Some("opt")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_of_ones_own_are_taken() {
+        for text in [
+            "/opt/rocm-7.1",
+            "/opt/rocm/core-8.2",
+            "/usr/lib/rocm-7",
+            "/nfs/tools/rocm",
+        ] {
+            assert_eq!(Prefix::new(text).unwrap().absolute(), text);
+        }
+        let version = Version::new("7.1.3", "1").unwrap();
+        assert_eq!(
+            Prefix::of_version(&version).unwrap().absolute(),
+            "/opt/rocm-7.1"
+        );
+        let version = Version::new("7", "1").unwrap();
+        assert!(Prefix::of_version(&version).is_err());
+    }
+
+    #[test]
+    fn shared_and_strange_prefixes_are_refused() {
+        for text in [
+            "",
+            "/",
+            "opt/rocm-7.1",
+            "/opt/rocm",
+            "/usr",
+            "/opt",
+            "/opt/rocm-7.1/",
+            "/opt//rocm-7",
+            "/opt/../rocm",
+            "/opt/./rocm",
+            "/opt/a b",
+            "/opt/$x",
+            "/opt/a\nb",
+            "/tmp/rocm",
+        ] {
+            let error = Prefix::new(text).unwrap_err();
+            assert!(error.message().contains("cannot be the prefix"), "{text}");
+        }
+    }
+}

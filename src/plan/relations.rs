@@ -1,0 +1,265 @@
+//! Relations: how packages of the set refer to each other, and what the configuration adds.
+
+use super::naming::Names;
+use super::package::{Comparison, Format, Relation, RelationKind};
+use super::version::Version;
+use crate::config::{AddedRelations, Config, DebRelations, RpmRelations};
+use crate::error::{Error, Kind, Result};
+
+/// A relation to a package or capability of the set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    pub kind: RelationKind,
+    pub to: Names,
+    /// Whether it has to be of the same version and release.
+    pub exact: bool,
+}
+
+impl Link {
+    pub fn exact(kind: RelationKind, to: &Names) -> Self {
+        let to = to.clone();
+        Self {
+            kind,
+            to,
+            exact: true,
+        }
+    }
+
+    pub fn any(kind: RelationKind, to: &Names) -> Self {
+        let to = to.clone();
+        Self {
+            kind,
+            to,
+            exact: false,
+        }
+    }
+
+    /// In the words of `format`.
+    pub fn relation(&self, format: Format, version: &Version) -> Relation {
+        let full = || (Comparison::Equal, version.full(format));
+        Relation {
+            kind: self.kind,
+            name: self.to.of(format).to_owned(),
+            version: self.exact.then(full),
+        }
+    }
+}
+
+/// Debian's comparisons, the longer before those they start with.
+const DEB_COMPARISONS: [(&str, Comparison); 5] = [
+    ("<<", Comparison::Less),
+    ("<=", Comparison::LessEqual),
+    (">>", Comparison::Greater),
+    (">=", Comparison::GreaterEqual),
+    ("=", Comparison::Equal),
+];
+
+/// RPM's comparisons, the longer before those they start with.
+const RPM_COMPARISONS: [(&str, Comparison); 5] = [
+    ("<=", Comparison::LessEqual),
+    (">=", Comparison::GreaterEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+    ("=", Comparison::Equal),
+];
+
+/// Reads `name`, `name (>= 1.2)` or `a | b` as a relation of `kind`.
+pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
+    let refuse = || refused(text, "libamdhip64-7 (>= 7.1)");
+    if text.contains(|c: char| c.is_control() || c == ',') {
+        return Err(refuse());
+    }
+    if text.contains('|') {
+        for alternative in text.split('|') {
+            parse_deb(kind, alternative.trim())?;
+        }
+        return Ok(plain(kind, text));
+    }
+    let Some((name, bound)) = text.split_once('(') else {
+        check_name(text.trim()).ok_or_else(refuse)?;
+        return Ok(plain(kind, text.trim()));
+    };
+    let name = check_name(name.trim()).ok_or_else(refuse)?;
+    let bound = bound.trim_end().strip_suffix(')').ok_or_else(refuse)?;
+    let version = bound_of(bound, &DEB_COMPARISONS).ok_or_else(refuse)?;
+    Ok(Relation {
+        version: Some(version),
+        ..plain(kind, name)
+    })
+}
+
+/// Reads `name`, `name >= 1.2` or a boolean `(a or b)` as a relation of `kind`.
+pub(super) fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
+    let refuse = || refused(text, "hip-runtime-amd >= 7.1");
+    let text = text.trim();
+    if text.contains(char::is_control) {
+        return Err(refuse());
+    }
+    if text.starts_with('(') {
+        return match text.ends_with(')') {
+            true => Ok(plain(kind, text)),
+            false => Err(refuse()),
+        };
+    }
+    let Some((name, bound)) = text.split_once(char::is_whitespace) else {
+        check_name(text).ok_or_else(refuse)?;
+        return Ok(plain(kind, text));
+    };
+    let name = check_name(name).ok_or_else(refuse)?;
+    let version = bound_of(bound, &RPM_COMPARISONS).ok_or_else(refuse)?;
+    Ok(Relation {
+        version: Some(version),
+        ..plain(kind, name)
+    })
+}
+
+fn plain(kind: RelationKind, name: &str) -> Relation {
+    Relation {
+        kind,
+        name: name.to_owned(),
+        version: None,
+    }
+}
+
+/// Package names and capabilities such as `librocblas.so.5()(64bit)`.
+fn check_name(name: &str) -> Option<&str> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "+-._:/()~".contains(c);
+    let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
+    (starts && name.chars().all(good)).then_some(name)
+}
+
+fn bound_of(text: &str, known: &[(&str, Comparison)]) -> Option<(Comparison, String)> {
+    let text = text.trim();
+    let found = known.iter().find(|(sign, _)| text.starts_with(sign));
+    let (sign, comparison) = found?;
+    let version = text[sign.len()..].trim();
+    let good = |c: char| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c);
+    let legal = version.chars().all(good) && !version.is_empty();
+    legal.then(|| (*comparison, version.to_owned()))
+}
+
+fn refused(text: &str, example: &str) -> Error {
+    let message = format!("`{}` is no relation", text.escape_debug());
+    Error::new(Kind::Config, message).hint(format!("relations are written as in `{example}`"))
+}
+
+/// The configured relation to the HIP runtime, if `format` has one.
+pub(super) fn runtime(config: &Config, format: Format) -> Result<Option<Relation>> {
+    let (key, text) = match format {
+        Format::Deb => ("deb", &config.runtime_relation.deb),
+        Format::Rpm => ("rpm", &config.runtime_relation.rpm),
+    };
+    let Some(text) = text else { return Ok(None) };
+    let relation = match format {
+        Format::Deb => parse_deb(RelationKind::Depends, text),
+        Format::Rpm => parse_rpm(RelationKind::Depends, text),
+    };
+    let placed = |e: Error| located(config, &["runtime_relation", key], &e);
+    relation.map(Some).map_err(placed)
+}
+
+/// The relations that the configuration adds to `package`.
+pub(super) fn added(
+    config: &Config,
+    (package, added): (&str, &AddedRelations),
+    format: Format,
+) -> Result<Vec<Relation>> {
+    let (key, lists) = match format {
+        Format::Deb => ("deb", of_deb(&added.deb)),
+        Format::Rpm => ("rpm", of_rpm(&added.rpm)),
+    };
+    let mut relations = Vec::new();
+    for (field, kind, texts) in lists {
+        for (index, text) in texts.iter().enumerate() {
+            let relation = match format {
+                Format::Deb => parse_deb(kind, text),
+                Format::Rpm => parse_rpm(kind, text),
+            };
+            let index = index.to_string();
+            let keys = ["relations", package, key, field, &index];
+            relations.push(relation.map_err(|e| located(config, &keys, &e))?);
+        }
+    }
+    Ok(relations)
+}
+
+fn located(config: &Config, keys: &[&str], error: &Error) -> Error {
+    let hint = error.hint_text().unwrap_or_default();
+    config.fault(keys, error.message()).hint(hint)
+}
+
+type Field<'a> = (&'static str, RelationKind, &'a [String]);
+
+fn of_deb(added: &DebRelations) -> Vec<Field<'_>> {
+    vec![
+        ("depends", RelationKind::Depends, &added.depends),
+        ("recommends", RelationKind::Recommends, &added.recommends),
+        ("suggests", RelationKind::Suggests, &added.suggests),
+        ("enhances", RelationKind::Enhances, &added.enhances),
+        ("provides", RelationKind::Provides, &added.provides),
+        ("conflicts", RelationKind::Conflicts, &added.conflicts),
+        ("breaks", RelationKind::Breaks, &added.breaks),
+        ("replaces", RelationKind::Replaces, &added.replaces),
+    ]
+}
+
+fn of_rpm(added: &RpmRelations) -> Vec<Field<'_>> {
+    vec![
+        ("requires", RelationKind::Depends, &added.requires),
+        ("recommends", RelationKind::Recommends, &added.recommends),
+        ("suggests", RelationKind::Suggests, &added.suggests),
+        ("enhances", RelationKind::Enhances, &added.enhances),
+        ("supplements", RelationKind::Supplements, &added.supplements),
+        ("provides", RelationKind::Provides, &added.provides),
+        ("conflicts", RelationKind::Conflicts, &added.conflicts),
+        ("obsoletes", RelationKind::Obsoletes, &added.obsoletes),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(relation: Result<Relation>) -> Option<(String, Option<(Comparison, String)>)> {
+        relation.ok().map(|r| (r.name, r.version))
+    }
+
+    #[test]
+    fn relations_are_read_in_each_formats_syntax() {
+        let deb = |text| shown(parse_deb(RelationKind::Depends, text));
+        let rpm = |text| shown(parse_rpm(RelationKind::Depends, text));
+        let bound = |sign, version: &str| Some((sign, version.to_owned()));
+        assert_eq!(deb("hip"), Some(("hip".to_owned(), None)));
+        let greater = bound(Comparison::GreaterEqual, "7.1");
+        assert_eq!(
+            deb("hip (>= 7.1)"),
+            Some(("hip".to_owned(), greater.clone()))
+        );
+        assert_eq!(deb("a (<< 2) | b"), Some(("a (<< 2) | b".to_owned(), None)));
+        assert_eq!(rpm("hip >= 7.1"), Some(("hip".to_owned(), greater)));
+        assert_eq!(
+            rpm("x < 2"),
+            Some(("x".to_owned(), bound(Comparison::Less, "2")))
+        );
+        assert_eq!(
+            rpm("libx.so.5()(64bit)"),
+            Some(("libx.so.5()(64bit)".to_owned(), None))
+        );
+        assert_eq!(rpm("(a or b)"), Some(("(a or b)".to_owned(), None)));
+        for text in [
+            "",
+            "a b",
+            "a (7)",
+            "a (>= 7",
+            "a, b",
+            "a\nDepends: b",
+            "a | ",
+            "A|b,c",
+        ] {
+            assert_eq!(deb(text), None, "{text}");
+        }
+        for text in ["", "a b", "a >=", "(a or b", "a\nb"] {
+            assert_eq!(rpm(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Versions in the syntax of each format.
+//!
+//! | upstream | deb | rpm |
+//! |---|---|---|
+//! | `7.1.0`, release `1` | `7.1.0-1` | `7.1.0`, `1` |
+//! | `7.1.0-rc1`, `7.1.0rc1`, `7.1.0~rc1` | `7.1.0~rc1-1` | `7.1.0~rc1`, `1` |
+//! | `7.1.0-20251104` | `7.1.0~20251104-1` | `7.1.0~20251104`, `1` |
+//! | `7.1.0.dev0` | `7.1.0~dev0-1` | `7.1.0~dev0`, `1` |
+//!
+//! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
+//! digits, `.`, `+` and `~` mean the same in both; everything else is refused.
+
+use super::package::Format;
+use crate::error::{Error, Kind, Result};
+
+/// Words that mark a pre-release.
+const PRE_RELEASES: [&str; 7] = ["alpha", "beta", "pre", "rc", "dev", "a", "b"];
+
+/// Digits of a date, `YYYYMMDD`.
+const DATE_DIGITS: usize = 8;
+
+/// The version and release of all packages of a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    upstream: String,
+    release: String,
+}
+
+impl Version {
+    /// Maps an upstream version and a package release.
+    pub fn new(version: &str, release: &str) -> Result<Self> {
+        let upstream = with_tilde(version);
+        let legal = |text: &str| {
+            let good = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
+            !text.is_empty() && text.chars().all(good)
+        };
+        if !legal(&upstream) || !upstream.starts_with(|c: char| c.is_ascii_digit()) {
+            let message = format!("`{version}` is no version that deb and rpm both can express");
+            return Err(Error::new(Kind::Config, message).hint(
+                "a version starts with a digit and has letters, digits, `.`, `+` and `~`; \
+                 pre-releases are written as in 7.1.0-rc1 or 7.1.0-20251104",
+            ));
+        }
+        if !legal(release) {
+            let message = format!("`{release}` is no release that deb and rpm both can express");
+            return Err(Error::new(Kind::Config, message)
+                .hint("a release has letters, digits, `.`, `+` and `~`, as in 1 or 1.el9"));
+        }
+        let release = release.to_owned();
+        Ok(Self { upstream, release })
+    }
+
+    /// The version alone, which both formats write alike, e.g. `7.1.0~rc1`.
+    pub fn upstream(&self) -> &str {
+        &self.upstream
+    }
+
+    /// The release, e.g. `1`.
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// Version and release as relations write them: `7.1.0-1` in both formats.
+    pub fn full(&self, format: Format) -> String {
+        match format {
+            Format::Deb | Format::Rpm => format!("{}-{}", self.upstream, self.release),
+        }
+    }
+
+    /// `<major>.<minor>`, if the version has both.
+    pub fn series(&self) -> Option<String> {
+        let mut parts = self.upstream.split(['.', '~', '+']);
+        let number = |part: Option<&str>| {
+            let part = part.filter(|p| !p.is_empty() && p.bytes().all(|c| c.is_ascii_digit()));
+            part.map(str::to_owned)
+        };
+        let (major, minor) = (number(parts.next())?, number(parts.next())?);
+        Some(format!("{major}.{minor}"))
+    }
+}
+
+/// Puts `~` before what marks a pre-release.
+fn with_tilde(version: &str) -> String {
+    let numeric = |c: char| c.is_ascii_digit() || c == '.';
+    let end = version.find(|c| !numeric(c)).unwrap_or(version.len());
+    let (head, rest) = version.split_at(end);
+    let head = match rest.is_empty() {
+        true => head,
+        false => head.trim_end_matches('.'),
+    };
+    let bare = rest.trim_start_matches(['-', '~']);
+    match is_pre_release(bare) || (rest.starts_with(['-', '~']) && is_date(bare)) {
+        true => format!("{head}~{bare}"),
+        false => version.to_owned(),
+    }
+}
+
+fn is_pre_release(text: &str) -> bool {
+    let end = text.find(|c: char| !c.is_ascii_alphabetic());
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    let rest_fits = rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    PRE_RELEASES.contains(&word) && rest_fits
+}
+
+fn is_date(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    digits == DATE_DIGITS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pre_releases_sort_before_the_release() {
+        for (text, expected) in [
+            ("7.1.0", "7.1.0"),
+            ("7.1.0-rc1", "7.1.0~rc1"),
+            ("7.1.0rc1", "7.1.0~rc1"),
+            ("7.1.0~rc1", "7.1.0~rc1"),
+            ("7.1.0-pre2", "7.1.0~pre2"),
+            ("7.10.0a20251008", "7.10.0~a20251008"),
+            ("7.1.0.dev0", "7.1.0~dev0"),
+            ("7.1.0-20251104", "7.1.0~20251104"),
+            ("7.1.0-rc1+git5", "7.1.0~rc1+git5"),
+            ("7.1.0+git5", "7.1.0+git5"),
+            ("7.1.0.post1", "7.1.0.post1"),
+        ] {
+            let version = Version::new(text, "1").unwrap();
+            assert_eq!(version.full(Format::Deb), format!("{expected}-1"), "{text}");
+            assert_eq!(version.upstream(), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_format_cannot_write_is_refused() {
+        for text in [
+            "",
+            "v7",
+            "7.1.0-1",
+            "7.1_0",
+            "1:7.1",
+            "7.1 0",
+            "7.1.0-rcx",
+            "7.1^1",
+            "7/1",
+        ] {
+            assert!(Version::new(text, "1").is_err(), "{text}");
+        }
+        for release in ["", "1-2", "1_2", "1:2"] {
+            assert!(Version::new("7.1.0", release).is_err(), "{release}");
+        }
+    }
+
+    #[test]
+    fn the_series_is_major_and_minor() {
+        let series = |text| Version::new(text, "1").unwrap().series();
+        assert_eq!(series("7.1.0").as_deref(), Some("7.1"));
+        assert_eq!(series("7.1~rc1").as_deref(), Some("7.1"));
+        assert_eq!(series("7"), None);
+    }
+}

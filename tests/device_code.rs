@@ -13,9 +13,10 @@ use md5::{Digest, Md5};
 use rockpack::artifact::{Artifact, Prefix};
 use rockpack::content::Content;
 use rockpack::database::Rules;
+use rockpack::error::{Kind, Result};
 use rockpack::formats::{code_object, fatbin};
-use rockpack::report::Findings;
-use rockpack::split::{FatBinary, HostKind, SplitArtifact, split};
+use rockpack::report::{Code, Findings};
+use rockpack::split::{FatBinary, HostKind, SplitArtifact, WrapperCode, split};
 use rockpack::tree::{Node, Tree, TreePath};
 use support::device::{compile, have, run};
 
@@ -122,7 +123,7 @@ fn a_compressed_bundle_made_by_hand_is_read_alike_by_the_bundler() {
 }
 
 /// Splits an artifact of the files of `dir` that `names` names.
-fn split_of(dir: &Path, names: &[&str]) -> SplitArtifact {
+fn split_of(dir: &Path, names: &[&str]) -> Result<SplitArtifact> {
     let mut tree = Tree::new();
     for name in names {
         let data = Content::open(dir.join(name)).unwrap();
@@ -140,7 +141,7 @@ fn split_of(dir: &Path, names: &[&str]) -> SplitArtifact {
         }],
         findings: Findings::default(),
     };
-    split(&artifact, &Rules::builtin().unwrap()).unwrap()
+    split(&artifact, &Rules::builtin().unwrap())
 }
 
 fn fat<'a>(split: &'a SplitArtifact, path: &str) -> &'a FatBinary {
@@ -177,7 +178,7 @@ fn each_wrapper_has_the_kernels_of_its_own_translation_unit() {
             "x.so",
         ],
     );
-    let split = split_of(dir, &["x.so"]);
+    let split = split_of(dir, &["x.so"]).unwrap();
     assert!(split.findings.is_empty(), "{:?}", split.findings);
     let fat = fat(&split, "lib/x.so");
     assert_eq!(fat.wrappers.len(), 3);
@@ -237,7 +238,7 @@ fn unlinked_objects_and_archives_keep_their_device_code() {
         "host.o",
         "host.a",
     ];
-    let split = split_of(dir, &names);
+    let split = split_of(dir, &names).unwrap();
     let named: Vec<_> = split
         .findings
         .iter()
@@ -340,4 +341,99 @@ fn real_libraries_are_accounted_for() {
         assert_eq!(findings, expected);
     }
     assert_eq!(code_objects, 660);
+}
+
+/// Links a library whose wrappers point to `bundles` as `pointers` say: (bundle, offset in it).
+fn assemble(dir: &Path, bundles: &[&str], pointers: &[(usize, u64)]) {
+    let mut source = String::from(".section .hip_fatbin,\"a\",@progbits\n");
+    for (index, bundle) in bundles.iter().enumerate() {
+        source.push_str(&format!(
+            ".p2align 12\nbundle{index}: .incbin \"{bundle}\"\n"
+        ));
+    }
+    source.push_str(".section .hipFatBinSegment,\"aw\",@progbits\n.p2align 3\n");
+    for (bundle, offset) in pointers {
+        source.push_str(&format!(
+            ".long 0x48495046, 1\n.quad bundle{bundle} + {offset}, 0\n"
+        ));
+    }
+    std::fs::write(dir.join("x.s"), source).unwrap();
+    run(
+        dir,
+        &[
+            "clang-19",
+            "-shared",
+            "-nostdlib",
+            "-fuse-ld=lld",
+            "x.s",
+            "-o",
+            "x.so",
+        ],
+    );
+}
+
+/// Bundles `one`, `two` and `three` below `dir`, each of one translation unit.
+fn three_bundles(dir: &Path) {
+    for (name, flags) in [
+        ("one", &[][..]),
+        ("two", &["--offload-compress"]),
+        ("three", &[]),
+    ] {
+        compile(dir, name, &ARCHS, flags);
+        let section = format!("--dump-section=.hip_fatbin={name}");
+        run(dir, &["llvm-objcopy-19", &section, &format!("{name}.o")]);
+    }
+}
+
+fn kernel_of(wrapper: &WrapperCode) -> String {
+    let names = code_object::kernel_names(&wrapper.code_objects[0].content).unwrap();
+    names.into_iter().collect()
+}
+
+#[test]
+fn the_pointer_and_not_the_order_says_which_bundle_is_a_wrappers_own() {
+    if !have(&["clang++-19", "ld.lld-19", "llvm-objcopy-19"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    three_bundles(dir);
+    assemble(dir, &["one", "two", "three"], &[(1, 0), (0, 0), (1, 0)]);
+    let split = split_of(dir, &["x.so"]).unwrap();
+    let kernels = fat(&split, "lib/x.so").wrappers.iter().map(kernel_of);
+    assert_eq!(kernels.collect::<Vec<_>>(), ["two", "one", "two"]);
+    let findings: Vec<_> = split.findings.iter().collect();
+    assert_eq!(
+        (findings.len(), findings[0].code),
+        (1, Code::BundleUnreferenced)
+    );
+    let unreferenced = entries(&dir.join("three")).into_iter();
+    let digests = unreferenced.map(|(_, bytes)| {
+        let digest = sha2::Sha256::digest(bytes);
+        digest
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    });
+    assert_eq!(findings[0].code_objects, digests.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_wrapper_that_points_into_a_bundle_is_an_error_with_the_place() {
+    if !have(&["clang++-19", "ld.lld-19", "llvm-objcopy-19"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    three_bundles(dir);
+    assemble(dir, &["one", "two"], &[(0, 0), (1, 16)]);
+    let error = split_of(dir, &["x.so"]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Malformed);
+    assert!(error.message().starts_with("wrapper 1 points"), "{error}");
+    let file = std::fs::read(dir.join("x.so")).unwrap();
+    let magic = file
+        .windows(4)
+        .position(|window| window == b"CCOB")
+        .unwrap();
+    assert_eq!(error.place().offset, Some(magic as u64 + 16));
 }

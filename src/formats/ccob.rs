@@ -29,9 +29,9 @@ use crate::error::{Error, Kind, Place, Result};
 /// What every compressed bundle starts with.
 pub const MAGIC: &[u8; 4] = b"CCOB";
 
-/// Longest decoded bundle. Larger than any library whose code a 32-bit relocation can reach; an
-/// end to the work that a stream of a few kilobytes can cause.
-pub const DECODED_LIMIT: u64 = 64 << 30;
+/// Longest decoded bundle: four times what version 2 can say. An end to the work that a stream of
+/// a few kilobytes can cause.
+pub const DECODED_LIMIT: u64 = 16 << 30;
 
 /// How the stream is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -133,3 +133,16 @@ fn unknown_versions_methods_and_hashes_are_refused() {
     assert_eq!(with(0, b'D'), Kind::Malformed);
     assert_eq!(with(16, !good[16]), Kind::Malformed);
 }
+
+#[test]
+fn a_stream_too_long_to_hold_is_read_all_the_same() {
+    let mut bytes = vec![0; usize::try_from(HOLD_LIMIT).unwrap()];
+    bytes.extend(b"the end");
+    let opened = open_bytes(ccob(3, Method::Zstd, &bytes)).unwrap();
+    let len = bytes.len() as u64;
+    assert_eq!(opened.content.len(), len);
+    assert_eq!(
+        opened.content.read_vec(len - 7..len, 7, "x").unwrap(),
+        b"the end"
+    );
+}

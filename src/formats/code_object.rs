@@ -145,8 +145,13 @@ pub fn kernel_names(content: &Content) -> Result<BTreeSet<String>> {
     let header = file_header(content)?;
     let sections = elf_sections::sections(content, &header)?;
     let mut found = BTreeSet::new();
-    let is_table = |section: &&Section| [SHT_SYMTAB, SHT_DYNSYM].contains(&section.section_type);
-    for table in sections.iter().filter(is_table) {
+    // A file has at most one table of each type.
+    let tables = [SHT_DYNSYM, SHT_SYMTAB].map(|wanted| {
+        sections
+            .iter()
+            .find(|section| section.section_type == wanted)
+    });
+    for table in tables.into_iter().flatten() {
         let link = usize::try_from(table.link).unwrap_or(usize::MAX);
         let names = sections.get(link).ok_or_else(|| {
             let message = format!("a symbol table names section {link} for its names");

@@ -122,3 +122,15 @@ fn a_section_cut_anywhere_gives_fewer_bundles_or_an_error() {
         }
     }
 }
+
+#[test]
+fn an_entry_that_reaches_over_the_next_bundle_takes_it_in() {
+    let parts = [bundle(b"one"), bundle(b"two")];
+    let mut bytes = section(&parts, 256);
+    let (size_at, reach) = (40, bytes.len() as u64 - 128);
+    bytes[size_at..size_at + 8].copy_from_slice(&reach.to_le_bytes());
+    let found = parse(&Content::of_bytes(bytes)).unwrap();
+    // The second start is gone, and the wrapper that points to it finds no bundle there.
+    let starts: Vec<_> = found.iter().map(|bundle| bundle.offset).collect();
+    assert_eq!(starts, [0]);
+}

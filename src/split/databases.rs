@@ -71,7 +71,6 @@ struct Declared {
 pub(super) fn claim(
     path: &TreePath,
     file: &Located,
-    mode: u32,
     sniffed: Sniffed,
     rules: &Rules,
     notes: &mut Notes,
@@ -94,7 +93,8 @@ pub(super) fn claim(
                 .collect(),
         ),
     };
-    let arch = decide(path, &declared, evidence, notes)?;
+    let arch = decide(path, &declared, evidence, notes)
+        .map_err(|error| error.at(&file.content.place(0)))?;
     let mut code_objects = Vec::new();
     for code in device.iter().filter(|_| arch.is_none()) {
         code_objects.push(sha256(&code.content)?);
@@ -102,7 +102,7 @@ pub(super) fn claim(
     Ok(Some(Candidate {
         path: path.clone(),
         module: file.module.clone(),
-        mode,
+        mode: file.mode,
         content: file.content.clone(),
         rule: declared.rule,
         role: declared.role,

@@ -15,6 +15,7 @@ use crate::tree::{Node, Tree, TreePath};
 pub(super) struct Located {
     pub content: Content,
     pub module: Option<String>,
+    pub mode: u32,
 }
 
 /// What stands at a path, and whose it is.
@@ -57,10 +58,15 @@ fn lay<'a>(
     node: &Node<Content>,
     notes: &mut Notes,
 ) -> Result<()> {
+    let file_mode = match node {
+        Node::File { mode, .. } => *mode,
+        Node::Directory { .. } | Node::Link { .. } => 0,
+    };
     let node = node.clone().try_map(|content| {
         Ok(Located {
             content,
             module: prefix.module.clone(),
+            mode: file_mode,
         })
     })?;
     let mut there = match owned.entry(path.clone()) {
@@ -96,6 +102,13 @@ fn lay<'a>(
 
 fn conflict(path: &TreePath, there: &Owned, prefix: &Prefix, node: &Node<Located>) -> Error {
     let (first, second) = (&there.prefix.path, &prefix.path);
+    if let (Node::File { mode, .. }, Node::File { mode: other, .. }) = (&there.node, node)
+        && mode != other
+    {
+        let message =
+            format!("{path} has mode {mode:o} in the prefix {first}, {other:o} in {second}");
+        return Error::new(Kind::Conflict, message);
+    }
     let message = match (there.node.kind(), node.kind()) {
         (one, other) if one == other => {
             format!("{path} differs between the prefixes {first} and {second}")

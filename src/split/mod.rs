@@ -120,7 +120,7 @@ fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
         let sorted = match node {
             Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
             Node::Link { target } => host.insert(path, Node::Link { target }),
-            Node::File { data, mode } => classify(&path, data, mode, rules, &mut notes)
+            Node::File { data, mode } => classify(&path, data, rules, &mut notes)
                 .map_err(|error| error.context(format!("reading {path}")))
                 .and_then(|sorted| match sorted {
                     Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
@@ -152,38 +152,34 @@ enum Sorted {
     Database(Box<Candidate>),
 }
 
-fn classify(
-    path: &TreePath,
-    file: Located,
-    mode: u32,
-    rules: &Rules,
-    notes: &mut Notes,
-) -> Result<Sorted> {
+fn classify(path: &TreePath, file: Located, rules: &Rules, notes: &mut Notes) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
-    if let Some(candidate) = databases::claim(path, &file, mode, sniffed, rules, notes)? {
+    if let Some(candidate) = databases::claim(path, &file, sniffed, rules, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
     }
-    let Located { content, module } = file;
-    let kind = match sniffed {
-        Sniffed::HostElf => fat_binary::host_kind(path, content, notes)?,
+    let Located {
+        content, module, ..
+    } = file;
+    let mut fat_development = |what: &str| {
+        let message = format!("is {what} and keeps its device code");
+        notes.add(Code::FatDevelopmentFile, path, message);
+    };
+    match sniffed {
+        Sniffed::HostElf => {
+            let kind = fat_binary::host_kind(path, content, notes)?;
+            return Ok(Sorted::Host(HostFile { module, kind }));
+        }
         Sniffed::Stripped => {
             let message = "has no section table and cannot be searched for device code";
             notes.add(Code::NoSectionTable, path, message);
-            HostKind::Plain(content)
         }
-        Sniffed::Development(Some(_)) | Sniffed::UnlinkedBundle => {
-            let what = match sniffed {
-                Sniffed::Development(Some(what)) => what,
-                _ => "an unlinked bundle",
-            };
-            let message = format!("is {what} and keeps its device code");
-            notes.add(Code::FatDevelopmentFile, path, message);
-            HostKind::Plain(content)
-        }
+        Sniffed::Development(Some(what)) => fat_development(what),
+        Sniffed::UnlinkedBundle => fat_development("an unlinked bundle"),
         Sniffed::CodeObject | Sniffed::Bundle => {
             return Err(Error::bug("device code was claimed by no rule"));
         }
-        Sniffed::Development(None) | Sniffed::Other => HostKind::Plain(content),
-    };
+        Sniffed::Development(None) | Sniffed::Other => {}
+    }
+    let kind = HostKind::Plain(content);
     Ok(Sorted::Host(HostFile { module, kind }))
 }

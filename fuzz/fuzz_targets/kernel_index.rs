@@ -1,0 +1,10 @@
+//! The archs that a kernel index names.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rockpack::content::Content;
+use rockpack::database;
+
+fuzz_target!(|data: &[u8]| {
+    let _ = database::archs_of_index(&Content::of_bytes(data));
+});

@@ -225,6 +225,34 @@ fn a_failing_input_is_named_and_leaves_nothing() {
 }
 
 #[test]
+fn a_full_disk_is_an_error_that_says_so() {
+    use rockpack::formats::deb::{Control, Field, Specification, Writer};
+    use rockpack::formats::payload::PayloadWriter;
+    let specification = Specification {
+        control: Control {
+            fields: vec![Field::new("Package", "a")],
+            ..Control::default()
+        },
+        entries: Vec::new(),
+        mtime: 0,
+        stamp: 0,
+        compression: Compression::default(),
+        workers: 1,
+    };
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let written = Writer::create(full, specification).and_then(|writer| Box::new(writer).finish());
+    let error = written.unwrap_err();
+    assert_eq!(error.kind(), Kind::Io);
+    assert!(
+        error.cause_text().unwrap().contains("No space left"),
+        "{error}"
+    );
+}
+
+#[test]
 fn bytes_do_not_depend_on_jobs() {
     let mut tree = Tree::default().deb_directory("opt").directory("opt/x");
     for index in 0..40u32 {

@@ -12,6 +12,7 @@ use liblzma::stream::{Check, MtStreamBuilder, Stream};
 use zstd::zstd_safe::CParameter;
 
 use crate::error::{Error, Kind, Result};
+use crate::formats::payload::io_fault;
 
 /// The largest zstd window that package managers in use accept (2^27 bytes).
 pub const WINDOW_LOG_MAX: u32 = 27;
@@ -153,7 +154,7 @@ impl<W: Write> Encoder<W> {
             } => zstd_encoder(sink, level, window_log, long, workers).map(Inner::Zstd),
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
         };
-        let inner = inner.map_err(|e| Error::io("", "start the compressor", e))?;
+        let inner = inner.map_err(|e| io_fault("start the compressor", e))?;
         Ok(Self { inner })
     }
 

@@ -343,7 +343,7 @@ fn ten_thousand_files_go_in_and_come_out() {
     }
 }
 
-/// Takes half a minute, so only on demand: ROCKPACK_LARGE=1.
+/// Takes one to two minutes, so only on demand: ROCKPACK_LARGE=1.
 #[test]
 fn files_and_packages_above_4_gib() {
     if std::env::var("ROCKPACK_LARGE").is_err() {

@@ -427,3 +427,42 @@ fn our_readers_see_what_was_written() {
         assert_same(&found, &tree_of(&host, is_deb));
     }
 }
+
+/// Our reader before a package that dpkg-deb made: it must not know our own writer only.
+#[test]
+fn our_reader_reads_what_dpkg_deb_builds() {
+    if !has_tool("dpkg-deb") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let (deb, _) = emit_one(out.path(), &host());
+    let tree = out.path().join("tree");
+    run(Command::new("dpkg-deb").arg("-R").arg(&deb).arg(&tree));
+    for method in ["zstd", "xz", "gzip", "none"] {
+        let built = out.path().join(format!("{method}.deb"));
+        let mut build = Command::new("dpkg-deb");
+        build
+            .arg(format!("-Z{method}"))
+            .args(["--root-owner-group", "-b"]);
+        run(build.arg(&tree).arg(&built));
+        let Reader::Deb(reader) = Reader::open(Content::open(&built).unwrap()).unwrap() else {
+            panic!("{method}: not a .deb");
+        };
+        assert_eq!(
+            reader.control()["Depends"],
+            "libc6, rocm-common (= 7.1.0-1)"
+        );
+        let mut found = Vec::new();
+        let visited = reader.visit(&mut |read, _| {
+            found.push(read.entry.path.clone());
+            Ok(())
+        });
+        visited.unwrap();
+        found.sort();
+        assert_eq!(
+            found,
+            tree_of(&host(), true).into_keys().collect::<Vec<_>>(),
+            "{method}"
+        );
+    }
+}

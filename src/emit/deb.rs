@@ -4,7 +4,7 @@ use super::{
     Begun, EmitOptions, Staging, check_file_name, compressor, payload_entries, text, time,
 };
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::deb::{Control, Field, Specification, Writer};
 use crate::formats::payload::{Entry, EntryKind};
 use crate::plan::package::{Comparison, DebControl, Format, Package, Relation, RelationKind};
@@ -44,7 +44,7 @@ pub(super) fn begin(
     };
     let file_name = file_name(control)?;
     let file = staging.create(&file_name)?;
-    let writer = Box::new(Writer::create(file, specification)?);
+    let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
     Ok(Begun {
         format: Format::Deb,
         file_name,

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::content::{Content, WINDOW};
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::payload::PayloadWriter;
+use crate::formats::payload::{PayloadWriter, io_fault};
 use crate::plan::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 use crate::tree::Node;
@@ -56,7 +56,7 @@ pub(super) fn fan_out(
                 drain(writer, &receiver).map_err(|e| e.file(file_name))
             };
             let thread = thread::Builder::new().spawn_scoped(scope, drain);
-            writers.push(thread.map_err(|e| Error::io("", "start a thread", e))?);
+            writers.push(thread.map_err(|e| io_fault("start a thread", e))?);
         }
         let read = Source { channels, progress }.read_all(entries);
         let mut faults = Vec::new();

@@ -6,7 +6,7 @@ use super::{
     Begun, EmitOptions, Staging, check_file_name, compressor, payload_entries, text, time,
 };
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::payload::Entry;
 use crate::formats::rpm::{
     Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer,
@@ -53,7 +53,7 @@ pub(super) fn begin(
     } = control;
     let file_name = check_file_name(format!("{name}-{version}-{release}.{arch}.rpm"))?;
     let file = staging.create(&file_name)?;
-    let writer = Box::new(Writer::create(file, specification)?);
+    let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
     Ok(Begun {
         format: Format::Rpm,
         file_name,

@@ -12,12 +12,16 @@ use liblzma::stream::{Check, MtStreamBuilder, Stream};
 use zstd::zstd_safe::CParameter;
 
 use crate::error::{Error, Kind, Result};
+use crate::formats::payload::io_fault;
 
 /// The largest zstd window that package managers in use accept (2^27 bytes).
 pub const WINDOW_LOG_MAX: u32 = 27;
 
 /// Memory an xz decoder may use: that of preset 9, with room.
 const XZ_DECODER_MEMORY: u64 = 128 << 20;
+
+/// Memory of a zstd job at level 9 with long-distance matching: input, output and tables.
+const ZSTD_JOB_MEMORY: u64 = 96 << 20;
 
 /// How a payload is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +74,19 @@ impl Compression {
         match self {
             Self::Zstd { level, .. } => level.to_string(),
             Self::Xz { preset } => preset.to_string(),
+        }
+    }
+
+    /// An upper estimate of the memory that an encoder with `workers` threads takes, in bytes.
+    pub fn memory(self, workers: u32) -> u64 {
+        let workers = workers.max(1);
+        match self {
+            Self::Zstd { window_log, .. } => {
+                // The window, and per thread its job's input and output (32 MiB each at level 9)
+                // and tables; one job more is being filled.
+                (1 << window_log.min(63)) + (u64::from(workers) + 1) * ZSTD_JOB_MEMORY
+            }
+            Self::Xz { preset } => xz_builder(preset, workers).memusage(),
         }
     }
 
@@ -137,7 +154,7 @@ impl<W: Write> Encoder<W> {
             } => zstd_encoder(sink, level, window_log, long, workers).map(Inner::Zstd),
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
         };
-        let inner = inner.map_err(|e| Error::io("", "start the compressor", e))?;
+        let inner = inner.map_err(|e| io_fault("start the compressor", e))?;
         Ok(Self { inner })
     }
 
@@ -171,14 +188,20 @@ fn xz_encoder<W: Write>(
     preset: u32,
     workers: u32,
 ) -> io::Result<liblzma::write::XzEncoder<W>> {
-    let stream = MtStreamBuilder::new()
-        .preset(preset)
-        .check(Check::Crc64)
-        .block_size((xz_dictionary(preset) * 3).max(1 << 20))
-        .threads(workers)
+    let stream = xz_builder(preset, workers)
         .encoder()
         .map_err(io::Error::from)?;
     Ok(liblzma::write::XzEncoder::new_stream(sink, stream))
+}
+
+fn xz_builder(preset: u32, workers: u32) -> MtStreamBuilder {
+    let mut builder = MtStreamBuilder::new();
+    builder
+        .preset(preset)
+        .check(Check::Crc64)
+        .block_size((xz_dictionary(preset) * 3).max(1 << 20))
+        .threads(workers);
+    builder
 }
 
 impl<W: Write> Write for Encoder<W> {

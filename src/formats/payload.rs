@@ -8,7 +8,7 @@ use std::io::Read;
 
 use super::{deb, rpm};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// What stands at a path of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +143,12 @@ impl Reader {
             Self::Rpm(reader) => reader.visit(visitor),
         }
     }
+}
+
+/// A failed write into a package; whoever knows the package's file names it.
+pub fn io_fault(action: &str, source: std::io::Error) -> Error {
+    Error::from_io(source)
+        .unwrap_or_else(|source| Error::new(Kind::Io, format!("cannot {action}")).cause(source))
 }
 
 /// The lower-case hexadecimal form of `bytes`.

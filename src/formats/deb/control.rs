@@ -12,7 +12,7 @@ use flate2::{Compression, GzBuilder};
 
 use super::tar::Archive;
 use crate::error::{Error, Kind, Result};
-use crate::formats::payload::{Entry, EntryKind, Marking, hex};
+use crate::formats::payload::{Entry, EntryKind, Marking, hex, io_fault};
 
 /// A field of the control file: its name and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Control {
         }
         let gzip = archive.finish()?;
         gzip.finish()
-            .map_err(|e| Error::io("", "write control.tar.gz", e))
+            .map_err(|e| io_fault("write control.tar.gz", e))
     }
 
     /// Name, mode and text of the files; absent ones are left out.
@@ -235,7 +235,7 @@ pub(super) fn refill(sink: &mut impl Write, bytes: &[u8], reserved: u64) -> Resu
         return Err(Error::bug(message));
     }
     sink.write_all(bytes)
-        .map_err(|e| Error::io("", "write control.tar.gz", e))
+        .map_err(|e| io_fault("write control.tar.gz", e))
 }
 
 #[cfg(test)]

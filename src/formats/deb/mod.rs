@@ -14,6 +14,7 @@
 mod control;
 mod reader;
 mod tar;
+mod tar_reader;
 mod writer;
 
 pub use control::{Control, Field, Fields};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 
 use super::control::{self, Fields};
-use super::tar::Members;
+use super::tar_reader::Members;
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
 use crate::formats::ar;

@@ -10,7 +10,7 @@ use super::tar::Archive;
 use crate::error::{Error, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Compression, Encoder};
-use crate::formats::payload::{Entry, PayloadWriter};
+use crate::formats::payload::{Entry, PayloadWriter, io_fault};
 
 /// Everything about a `.deb` but the content of its files.
 #[derive(Debug, Clone)]
@@ -172,5 +172,5 @@ fn check_parents(entries: &[Entry]) -> Result<()> {
 }
 
 fn fault(source: std::io::Error) -> Error {
-    Error::io("", "write the package", source)
+    io_fault("write the package", source)
 }

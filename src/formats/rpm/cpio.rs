@@ -18,6 +18,7 @@ use std::io::{Read, Write};
 
 use crate::error::{Error, Result};
 use crate::formats::compression::decoder_fault;
+use crate::formats::payload::io_fault;
 
 const NEWC_MAGIC: &[u8; 6] = b"070701";
 const STRIPPED_MAGIC: &[u8; 6] = b"07070X";
@@ -179,7 +180,7 @@ impl<W: Write> Archive<W> {
         self.written += bytes.len() as u64;
         self.sink
             .write_all(bytes)
-            .map_err(|e| Error::io("", "write the cpio archive", e))
+            .map_err(|e| io_fault("write the cpio archive", e))
     }
 }
 

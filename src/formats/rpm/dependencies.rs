@@ -173,22 +173,15 @@ fn own_requires(specification: &Specification, entries: &[Entry]) -> Vec<Line> {
     lines
 }
 
-/// One line per interpreter, with the phases it is needed in. `<lua>` is inside rpm.
-fn interpreters(specification: &Specification) -> Vec<Line> {
-    let mut found: Vec<(&str, Flags)> = Vec::new();
-    for scriptlet in &specification.scriptlets {
-        let program = scriptlet.interpreter.split(' ').next().unwrap_or_default();
-        let phase = phase_flag(scriptlet.phase);
-        match found.iter_mut().find(|(known, _)| *known == program) {
-            Some((_, flags)) => *flags |= phase,
-            None if program == "<lua>" => {}
-            None => found.push((program, Flags::INTERP | phase)),
-        }
-    }
-    found
-        .into_iter()
-        .map(|(program, flags)| (program.to_owned(), String::new(), flags.bits()))
-        .collect()
+/// One line per interpreter and phase. `<lua>` is inside rpm.
+fn interpreters(specification: &Specification) -> impl Iterator<Item = Line> {
+    let scriptlets = specification.scriptlets.iter();
+    let line = |scriptlet: &super::Scriptlet| {
+        let program = scriptlet.interpreter.split(' ').next()?;
+        let flags = Flags::INTERP | phase_flag(scriptlet.phase);
+        (program != "<lua>").then(|| (program.to_owned(), String::new(), flags.bits()))
+    };
+    scriptlets.filter_map(line)
 }
 
 fn phase_flag(phase: ScriptletPhase) -> Flags {

@@ -375,31 +375,35 @@ fn payload(specification: &Specification, digests: &Digests) -> Vec<Tag> {
 
 fn files(specification: &Specification, digests: &Digests) -> Result<Vec<HeaderEntry>> {
     let entries = &specification.entries;
-    let count = u32::try_from(entries.len())
-        .map_err(|_| Error::new(Kind::Limit, "more files than a header can number"))?;
-    let texts = |pick: &dyn Fn(&Entry) -> String| {
-        IndexData::StringArray(entries.iter().map(pick).collect())
-    };
-    let numbers =
-        |pick: &dyn Fn(&Entry) -> u32| IndexData::Int32(entries.iter().map(pick).collect());
-    let sums = digests
-        .files
+    let mut tags = content(specification, digests)?;
+    tags.extend(constants(entries)?);
+    tags.push(sizes(entries));
+    tags.extend(paths(entries)?);
+    let tags = tags.into_iter();
+    Ok(tags
+        .map(|(tag, data)| HeaderEntry::new(tag.into(), data))
+        .collect())
+}
+
+/// What differs from file to file.
+fn content(specification: &Specification, digests: &Digests) -> Result<Vec<Tag>> {
+    let entries = &specification.entries;
+    let modes = entries.iter().map(|entry| u16::try_from(mode(entry)));
+    let modes: Vec<u16> = modes
+        .collect::<Result<_, _>>()
+        .map_err(|_| Error::bug("a mode has more than 16 bits"))?;
+    let sums = digests.files.iter();
+    let sums = sums.map(|sum| sum.map(|sum| hex(&sum)).unwrap_or_default());
+    let links = entries
         .iter()
-        .map(|sum| sum.map(|sum| hex(&sum)).unwrap_or_default());
-    let modes: Result<Vec<u16>, _> = entries
-        .iter()
-        .map(|entry| u16::try_from(mode(entry)))
-        .collect();
-    let modes = modes.map_err(|_| Error::bug("a mode has more than 16 bits"))?;
-    let mut tags = vec![
+        .map(|entry| entry.target().unwrap_or_default().to_owned());
+    let flags = entries.iter().map(|entry| flags(entry).bits());
+    let colors = IndexData::Int32(digests.colors.clone());
+    Ok(vec![
         (IndexTag::RPMTAG_FILEMODES, IndexData::Int16(modes)),
         (
-            IndexTag::RPMTAG_FILERDEVS,
-            IndexData::Int16(vec![0; entries.len()]),
-        ),
-        (
             IndexTag::RPMTAG_FILEMTIMES,
-            numbers(&|_| specification.mtime),
+            IndexData::Int32(vec![specification.mtime; entries.len()]),
         ),
         (
             IndexTag::RPMTAG_FILEDIGESTS,
@@ -407,35 +411,35 @@ fn files(specification: &Specification, digests: &Digests) -> Result<Vec<HeaderE
         ),
         (
             IndexTag::RPMTAG_FILELINKTOS,
-            texts(&|e| e.target().unwrap_or_default().to_owned()),
+            IndexData::StringArray(links.collect()),
         ),
         (
             IndexTag::RPMTAG_FILEFLAGS,
-            numbers(&|entry| flags(entry).bits()),
+            IndexData::Int32(flags.collect()),
         ),
-        (IndexTag::RPMTAG_FILEUSERNAME, texts(&|_| "root".to_owned())),
-        (
-            IndexTag::RPMTAG_FILEGROUPNAME,
-            texts(&|_| "root".to_owned()),
-        ),
-        (IndexTag::RPMTAG_FILEVERIFYFLAGS, numbers(&|_| u32::MAX)),
-        (IndexTag::RPMTAG_FILEDEVICES, numbers(&|_| 1)),
+        (IndexTag::RPMTAG_FILECOLORS, colors),
+    ])
+}
+
+/// What is the same for all files, and their numbers.
+fn constants(entries: &[Entry]) -> Result<Vec<Tag>> {
+    let len = entries.len();
+    let count = u32::try_from(len)
+        .map_err(|_| Error::new(Kind::Limit, "more files than a header can number"))?;
+    let texts = |text: &str| IndexData::StringArray(vec![text.to_owned(); len]);
+    let numbers = |number: u32| IndexData::Int32(vec![number; len]);
+    Ok(vec![
+        (IndexTag::RPMTAG_FILERDEVS, IndexData::Int16(vec![0; len])),
+        (IndexTag::RPMTAG_FILEUSERNAME, texts("root")),
+        (IndexTag::RPMTAG_FILEGROUPNAME, texts("root")),
+        (IndexTag::RPMTAG_FILEVERIFYFLAGS, numbers(u32::MAX)),
+        (IndexTag::RPMTAG_FILEDEVICES, numbers(1)),
         (
             IndexTag::RPMTAG_FILEINODES,
             IndexData::Int32((1..=count).collect()),
         ),
-        (IndexTag::RPMTAG_FILELANGS, texts(&|_| String::new())),
-        (
-            IndexTag::RPMTAG_FILECOLORS,
-            IndexData::Int32(digests.colors.clone()),
-        ),
-        sizes(entries),
-    ];
-    tags.extend(paths(entries)?);
-    Ok(tags
-        .into_iter()
-        .map(|(tag, data)| HeaderEntry::new(tag.into(), data))
-        .collect())
+        (IndexTag::RPMTAG_FILELANGS, texts("")),
+    ])
 }
 
 /// rpm splits paths into directories, each stored once, and base names.

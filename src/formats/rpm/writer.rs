@@ -10,7 +10,7 @@ use super::header::{self, Digests, Specification};
 use super::signature::{Sizes, front};
 use crate::error::{Error, Result};
 use crate::formats::compression::Encoder;
-use crate::formats::payload::{Entry, PayloadWriter};
+use crate::formats::payload::{Entry, PayloadWriter, io_fault};
 
 /// Counts and digests what passes through.
 struct Digesting<W> {
@@ -195,5 +195,5 @@ fn color_of(bytes: &[u8]) -> u32 {
 }
 
 fn fault(source: io::Error) -> Error {
-    Error::io("", "write the package", source)
+    io_fault("write the package", source)
 }

@@ -1,0 +1,21 @@
+//! Reads arbitrary bytes as a `.deb`: errors are fine, panics and runaway memory are not.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rockpack::content::Content;
+use rockpack::formats::deb::Reader;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(reader) = Reader::open(Content::of_bytes(bytes)) {
+        // A few kilobytes can decompress to gigabytes; a thousand entries are enough to look at.
+        let mut left = 1000;
+        let _ = reader.visit(&mut |_, _| {
+            left -= 1;
+            match left {
+                0 => Err(rockpack::error::Error::unsupported("enough")),
+                _ => Ok(()),
+            }
+        });
+    }
+});

@@ -4,7 +4,8 @@
 //! differ from others. [`names`] reads it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
 
 use crate::config::{Config, Syntax};
 use crate::content::Content;
@@ -17,9 +18,48 @@ use crate::split::{
 };
 use crate::tree::{Node, Tree, TreePath};
 
-/// The only place that makes an analysis by hand.
-fn analysis(original: Content) -> Analysis {
-    Analysis { original }
+/// A library with one wrapper and a bundle without code objects: those of a [`Part`] are given
+/// apart from it.
+const FAT_LIBRARY: &str = r#"
+    .section .hip_fatbin, "a", @progbits
+    .p2align 12
+bundle:
+    .ascii "__CLANG_OFFLOAD_BUNDLE__"
+    .quad 1, bundle_end - bundle, 0, name_end - name
+name:
+    .ascii "host-x86_64-unknown-linux-gnu-"
+name_end:
+    .p2align 12
+bundle_end:
+    .section .hipFatBinSegment, "aw", @progbits
+    .p2align 3
+    .long 0x48495046, 1
+    .quad bundle, 0
+    .section .note.GNU-stack, "", @progbits
+"#;
+
+/// The library, made by the C compiler that cargo links with.
+fn fat_library() -> Content {
+    static LIBRARY: OnceLock<Content> = OnceLock::new();
+    let made = LIBRARY.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, file) = (folder.path().join("fat.s"), folder.path().join("libfat.so"));
+        std::fs::write(&source, FAT_LIBRARY).unwrap();
+        let mut compiler = Command::new("cc");
+        let compiler = compiler
+            .args(["-shared", "-nostdlib", "-o"])
+            .args([&file, &source]);
+        assert!(compiler.status().unwrap().success());
+        Content::of_bytes(std::fs::read(&file).unwrap())
+    });
+    made.clone()
+}
+
+/// The only place that makes an analysis.
+fn analysis() -> Analysis {
+    Analysis {
+        original: fat_library(),
+    }
 }
 
 pub(crate) fn path(text: &str) -> TreePath {
@@ -90,17 +130,11 @@ impl Part {
     }
 
     pub fn fat(self, at: &str, wrappers: Vec<WrapperCode>) -> Self {
-        self.fat_of(at, None, Content::of_bytes(*b"host"), wrappers)
+        self.fat_of(at, None, wrappers)
     }
 
-    pub fn fat_of(
-        self,
-        at: &str,
-        module: Option<&str>,
-        original: Content,
-        wrappers: Vec<WrapperCode>,
-    ) -> Self {
-        let analysis = analysis(original);
+    pub fn fat_of(self, at: &str, module: Option<&str>, wrappers: Vec<WrapperCode>) -> Self {
+        let analysis = analysis();
         let fat = FatBinary { analysis, wrappers };
         self.file(at, module, 0o755, HostKind::Fat(Arc::new(fat)))
     }
@@ -124,6 +158,11 @@ impl Part {
             mode: 0o644,
         });
         self
+    }
+
+    /// As findings of the split name it.
+    pub fn label(&self) -> String {
+        format!("{}/{}", self.0.shard, self.0.name)
     }
 
     pub fn finding(mut self, finding: Finding) -> Self {

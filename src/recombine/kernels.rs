@@ -123,7 +123,7 @@ impl Join<'_> {
                 "wrapper {here} of {one} and wrapper {there} of {another} share some kernels but \
                  not all; they are taken for the same"
             );
-            let subject = format!("{} {path}", self.component);
+            let subject = format!("{}/{path}", self.component);
             self.findings
                 .add(Finding::new(Code::WrapperOverlap, subject, message));
         }
@@ -161,7 +161,7 @@ impl Join<'_> {
 
     fn report_repeated(&mut self, path: &TreePath, repeated: BTreeMap<Pair, Repeated>) {
         for ((arch, first, again), found) in repeated {
-            let subject = format!("{} {path}", self.component);
+            let subject = format!("{}/{path}", self.component);
             if found.same > 0 {
                 let message = format!(
                     "{} code objects of {arch} are the same in {first} and {again}, and are packed once",

@@ -111,7 +111,7 @@ fn code_of_an_arch_in_no_group_is_counted_and_named() {
         left.message
     );
     assert!(
-        left.message.contains("x_lib lib/libx.so.1: 2"),
+        left.message.contains("x_lib/lib/libx.so.1: 2"),
         "{}",
         left.message
     );
@@ -275,7 +275,7 @@ fn host_files_come_from_the_primary_and_then_from_the_next() {
         .iter()
         .map(|f| f.subject.as_str())
         .collect();
-    assert_eq!(found, ["x_lib lib/b", "y_doc"]);
+    assert_eq!(found, ["x_lib/lib/b", "y_doc"]);
     assert!(
         recombined
             .findings
@@ -421,8 +421,10 @@ fn shared_database_files_are_the_same_everywhere() {
         &[fallback, "one/x_lib_all", "two/x_lib_all"],
     );
     // What the split reports as shared counts too, wherever it lies.
-    let shared =
-        |part: Part| part.finding(Finding::new(Code::DatabaseShared, "share/db", "serves all"));
+    let shared = |part: Part| {
+        let subject = format!("{}/share/db", part.label());
+        part.finding(Finding::new(Code::DatabaseShared, subject, "serves all"))
+    };
     let one = shared(shard("one").plain("share/db", "1"));
     let two = shared(shard("two").plain("share/db", "2"));
     assert_refused(databases(one, two), &["share/db", "serves all archs"]);

@@ -198,10 +198,13 @@ fn library(soname: &str, needed: &[&str]) -> Content {
 
 #[test]
 fn libraries_of_the_set_become_dependencies_within_a_group() {
+    // The binary with device code links to nothing here; the library beside it does.
     let fat = |artifact: &str, needed: &[&str]| {
-        let file = format!("lib/lib{artifact}.so.1");
-        let elf = library(&format!("lib{artifact}.so.1"), needed);
-        Part::new("one", &format!("{artifact}_lib_all")).fat_of(&file, None, elf, units())
+        let soname = format!("lib{artifact}.so.1");
+        let elf = library(&soname, needed);
+        Part::new("one", &format!("{artifact}_lib_all"))
+            .content(&format!("lib/{soname}"), None, elf)
+            .fat(&format!("bin/{artifact}"), units())
     };
     let wrap = library("libwrap.so.1", &["libblas.so.1", "libc.so.6"]);
     let parts = vec![

@@ -10,13 +10,8 @@ fn modules() -> Vec<Part> {
     let code = |name: &str| vec![wrapper(&[("gfx1100", name)])];
     let host = || Content::of_bytes(*b"host");
     let library = Part::new("one", "blas_lib_all")
-        .fat_of("lib/librocblas.so.5", Some("rocBLAS"), host(), code("a"))
-        .fat_of(
-            "lib/librocsparse.so.1",
-            Some("rocSPARSE"),
-            host(),
-            code("b"),
-        )
+        .fat_of("lib/librocblas.so.5", Some("rocBLAS"), code("a"))
+        .fat_of("lib/librocsparse.so.1", Some("rocSPARSE"), code("b"))
         .link("lib/librocsparse.so", "librocsparse.so.1")
         .link("lib/sparse", "sparse-1")
         .content("lib/sparse-1/x", Some("rocSPARSE"), host())
@@ -254,7 +249,7 @@ fn empty_groups_and_dangling_links_are_findings() {
         .map(|f| (f.code, f.subject.as_str()))
         .collect();
     let expected = [
-        (Code::LinkDangling, "x_lib lib/gone"),
+        (Code::LinkDangling, "x_lib/lib/gone"),
         (Code::GroupEmpty, "gfx110X"),
         (Code::GroupEmpty, "gfx120X"),
     ];

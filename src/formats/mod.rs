@@ -5,4 +5,5 @@ pub mod ccob;
 pub mod code_object;
 pub mod elf_sections;
 pub mod fatbin;
+pub mod loaded_code;
 pub mod offload_bundle;

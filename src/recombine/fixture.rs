@@ -10,8 +10,9 @@ use std::sync::{Arc, OnceLock};
 use crate::config::{Config, Syntax};
 use crate::content::Content;
 use crate::error::Result;
+use crate::formats::loaded_code;
 use crate::host_binary::Analysis;
-use crate::recombine::{Recombined, recombine_with};
+use crate::recombine::{Readers, Recombined, recombine_with};
 use crate::report::{Finding, Findings};
 use crate::split::{
     CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
@@ -66,7 +67,7 @@ pub(crate) fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()
 }
 
-pub(crate) fn names(content: &Content) -> Result<BTreeSet<String>> {
+fn names(content: &Content) -> Result<BTreeSet<String>> {
     let bytes = content.read_vec(0..content.len(), 1 << 20, "code object")?;
     let text = String::from_utf8(bytes).unwrap();
     let kernels = text.split('|').next().unwrap_or_default();
@@ -181,5 +182,9 @@ pub(crate) fn config(toml: &str) -> Config {
 
 pub(crate) fn join(parts: Vec<Part>, toml: &str) -> Result<Recombined> {
     let split = parts.into_iter().map(Part::done).collect();
-    recombine_with(split, &config(toml), &names)
+    let readers = Readers {
+        kernel_names: &names,
+        loaded_code: &loaded_code::digest,
+    };
+    recombine_with(split, &config(toml), readers)
 }

@@ -188,6 +188,24 @@ fn overlapping_wrappers_are_joined_with_a_finding() {
     );
 }
 
+#[test]
+fn units_with_the_same_kernels_are_joined_only_if_their_code_is_the_same() {
+    let build =
+        |arch: &str, second: &str| vec![wrapper(&[(arch, "a|1")]), wrapper(&[(arch, second)])];
+    let join = |first: &str, second: &str| {
+        let one = Part::new("one", "x_lib_all").fat(LIBRARY, build("gfx1100", first));
+        let two = Part::new("two", "x_lib_all").fat(LIBRARY, build("gfx1200", second));
+        join(vec![one, two], GROUPS)
+    };
+    assert_eq!(join("a|1", "a|1").unwrap().components[0].kernels.len(), 4);
+    for (first, second) in [("a|2", "a|1"), ("a|1", "a|2"), ("a|2", "a|2")] {
+        assert_refused(
+            join(first, second),
+            &[LIBRARY, "wrappers 0 (kernel a", "one/", "two/"],
+        );
+    }
+}
+
 fn repeated(second: &str, validation: &str) -> Result<Recombined> {
     let build = |text: &str| vec![wrapper(&[("gfx1100", text)])];
     let parts = vec![

@@ -14,6 +14,7 @@ pub mod kpack;
 pub mod kpm;
 pub mod marker;
 mod message_pack;
+pub mod loaded_code;
 pub mod offload_bundle;
 pub mod payload;
 pub mod rpm;

@@ -1,13 +1,14 @@
-//! Packages before they are written in the words of a format.
+//! Packages before they are written in the words of a format: files, links, texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
 
-use super::layout::{Files, KERNEL_FOLDER, KERNEL_PREFIX, file_mode};
+use super::device::{Contents, contents};
+use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
 use super::naming::{Names, package_name, short_name};
-use super::package::{DebControl, Format, Package, Relation, RelationKind, Role, RpmControl};
+use super::package::{Format, Relation, RelationKind, Role};
 use super::parts::PartRole;
 use super::relations::{self, Link};
 use super::selectors::{Bundle, Owned};
@@ -17,14 +18,8 @@ use super::{ArchiveSet, Source};
 use crate::error::{Faults, Result};
 use crate::gfx::BaseArch;
 use crate::recombine::{Group, Recombined};
-use crate::split::{HostFile, HostKind};
+use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
-
-/// The field of kernel packages that names their archs.
-const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
-
-/// Where Debian's documents of a package go.
-const DOCUMENTS: &str = "usr/share/doc";
 
 /// A package of the set.
 #[derive(Debug)]
@@ -76,9 +71,9 @@ pub(super) fn make(
         contents: &contents,
     };
     let mut drafts = Vec::new();
-    for index in 0..bundles.len() {
+    for (index, contents) in contents.iter().enumerate() {
         drafts.push(maker.host(index)?);
-        for group in contents[index].groups.keys() {
+        for group in contents.groups.keys() {
             drafts.push(maker.kernels(index, *group)?);
         }
     }
@@ -89,99 +84,6 @@ pub(super) fn make(
         drafts,
         archives: archives.collect(),
     })
-}
-
-/// The device side of a bundle.
-struct Contents {
-    archives: Option<ArchiveSet>,
-    /// Group → install-relative files.
-    groups: BTreeMap<usize, BTreeMap<TreePath, Node<Source>>>,
-    /// Group → archs with content.
-    archs: BTreeMap<usize, BTreeSet<BaseArch>>,
-}
-
-fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents> {
-    let archives = archive_set(bundle)?;
-    let mut contents = Contents {
-        archives: None,
-        groups: BTreeMap::new(),
-        archs: BTreeMap::new(),
-    };
-    for arch in archives.iter().flat_map(|set| &set.archs) {
-        let set = archives
-            .as_ref()
-            .map(|set| set.name.clone())
-            .unwrap_or_default();
-        let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
-        let data = Source::Archive {
-            archives: set,
-            arch: arch.clone(),
-        };
-        contents.add(
-            groups,
-            arch,
-            (
-                path,
-                Node::File {
-                    data,
-                    mode: file_mode(0),
-                },
-            ),
-        );
-    }
-    for (component, file) in &bundle.databases {
-        let data = Source::Database {
-            component: component.id(),
-            path: file.path.clone(),
-            arch: file.arch.clone(),
-        };
-        let node = Node::File {
-            data,
-            mode: file_mode(file.mode),
-        };
-        contents.add(groups, &file.arch, (file.path.clone(), node));
-    }
-    contents.archives = archives;
-    Ok(contents)
-}
-
-impl Contents {
-    fn add(&mut self, groups: &[Group], arch: &BaseArch, (path, node): (TreePath, Node<Source>)) {
-        let group = groups.iter().position(|group| group.archs.contains(arch));
-        // Recombination passes on nothing else.
-        if let Some(group) = group {
-            self.groups.entry(group).or_default().insert(path, node);
-            self.archs.entry(group).or_default().insert(arch.clone());
-        }
-    }
-}
-
-/// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
-fn archive_set(bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
-    let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
-    let binaries: BTreeSet<(String, TreePath)> = fat
-        .map(|(path, owned)| (owned.component.id(), (*path).clone()))
-        .collect();
-    if binaries.is_empty() {
-        return Ok(None);
-    }
-    let archs: BTreeSet<&BaseArch> = bundle
-        .kernels
-        .iter()
-        .map(|kernel| kernel.target.base())
-        .collect();
-    Ok(Some(ArchiveSet {
-        name: format!("{}_{}", short_name(&bundle.family), bundle.part.archives),
-        folder: TreePath::new(KERNEL_FOLDER)?,
-        manifest_prefix: KERNEL_PREFIX.to_owned(),
-        binaries,
-        archs: archs.into_iter().cloned().collect(),
-    }))
-}
-
-fn is_fat(owned: &Owned<'_>) -> bool {
-    let is_fat = |file: &HostFile| matches!(file.kind, HostKind::Fat(_));
-    matches!(owned.node, Node::File { data, .. } if is_fat(data))
 }
 
 struct Maker<'a> {
@@ -397,132 +299,4 @@ pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Res
         }
     }
     faults.finish()
-}
-
-impl Draft {
-    /// The group whose device code it holds.
-    pub fn group_name(&self) -> Option<&str> {
-        match &self.role {
-            Role::Kernels { group, .. } => Some(group),
-            _ => None,
-        }
-    }
-
-    /// The package in the words of the wanted formats.
-    pub fn finish(self, setting: &Setting<'_>) -> Result<Package<Source>> {
-        let has = |format| setting.formats.contains(&format);
-        let deb = has(Format::Deb).then(|| self.deb(setting)).transpose()?;
-        let rpm = has(Format::Rpm).then(|| self.rpm(setting)).transpose()?;
-        let documents = if deb.is_some() {
-            self.documents(setting)?
-        } else {
-            BTreeMap::new()
-        };
-        let files = Files {
-            installed: self.files,
-            documents,
-        };
-        Ok(Package {
-            id: self.names.deb,
-            role: self.role,
-            summary: self.description.summary,
-            description: self.description.paragraphs,
-            homepage: setting.config.homepage.clone(),
-            deb,
-            rpm,
-            entries: files.entries(&setting.prefix)?,
-        })
-    }
-
-    fn relations_in(&self, format: Format, setting: &Setting<'_>) -> Vec<Relation> {
-        let own = self
-            .links
-            .iter()
-            .map(|link| link.relation(format, &setting.version));
-        let added = self.relations.iter().filter(|(known, _)| *known == format);
-        let all: BTreeSet<Relation> = own.chain(added.map(|(_, r)| r.clone())).collect();
-        all.into_iter().collect()
-    }
-
-    fn deb(&self, setting: &Setting<'_>) -> Result<DebControl> {
-        let guard = setting
-            .texts
-            .guard(&self.names.deb, &setting.prefix, Format::Deb)?;
-        let fields = match &self.role {
-            Role::Kernels { archs, .. } => vec![(ARCH_FIELD.to_owned(), archs.join(" "))],
-            _ => Vec::new(),
-        };
-        Ok(DebControl {
-            name: self.names.deb.clone(),
-            version: setting.version.full(Format::Deb),
-            architecture: if self.native { "amd64" } else { "all" }.to_owned(),
-            section: self.section.clone(),
-            priority: "optional".to_owned(),
-            maintainer: setting.config.maintainer.clone(),
-            relations: self.relations_in(Format::Deb, setting),
-            fields,
-            triggers: Vec::new(),
-            scripts: self.guarded(("preinst".to_owned(), guard)),
-        })
-    }
-
-    fn rpm(&self, setting: &Setting<'_>) -> Result<RpmControl> {
-        let guard = setting
-            .texts
-            .guard(&self.names.rpm, &setting.prefix, Format::Rpm)?;
-        let movable = setting.prefix.is_add_on() && !self.files.is_empty();
-        Ok(RpmControl {
-            name: self.names.rpm.clone(),
-            epoch: None,
-            version: setting.version.upstream().to_owned(),
-            release: setting.version.release().to_owned(),
-            arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
-            group: self.rpm_group.clone(),
-            license: setting.config.license.clone(),
-            vendor: setting.config.vendor.clone(),
-            packager: Some(setting.config.maintainer.clone()),
-            relations: self.relations_in(Format::Rpm, setting),
-            prefixes: movable
-                .then(|| setting.prefix.absolute())
-                .into_iter()
-                .collect(),
-            // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
-            // yet, and the dependency on `<lua>` that it brings is one that nothing satisfies.
-            scripts: self.guarded(("%pre".to_owned(), ("/bin/sh".to_owned(), guard))),
-        })
-    }
-
-    /// Only packages with files can write through a link.
-    fn guarded<T>(&self, script: T) -> Vec<T> {
-        match self.files.is_empty() {
-            true => Vec::new(),
-            false => vec![script],
-        }
-    }
-
-    fn documents(&self, setting: &Setting<'_>) -> Result<BTreeMap<TreePath, Node<Source>>> {
-        let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;
-        if let Some(host) = &self.documents_of {
-            let target = host.deb.clone();
-            return Ok(BTreeMap::from([(folder, Node::Link { target })]));
-        }
-        let (config, mode) = (setting.config, file_mode(0));
-        let homepage = config.homepage.as_deref();
-        let copyright = setting
-            .texts
-            .copyright(&self.family, &config.license, homepage)?;
-        let version = setting.version.full(Format::Deb);
-        let package = (self.names.deb.as_str(), version.as_str());
-        let changelog = setting
-            .texts
-            .changelog(package, &config.maintainer, &setting.date)?;
-        let file = |data| Node::File { data, mode };
-        Ok(BTreeMap::from([
-            (folder.join("copyright")?, file(Source::Text(copyright))),
-            (
-                folder.join("changelog.Debian.gz")?,
-                file(Source::Bytes(changelog)),
-            ),
-        ]))
-    }
 }

@@ -102,7 +102,7 @@ fn read(
     match libraries(content) {
         Ok(found) => found,
         Err(error) => {
-            let subject = format!("{} {path}", owned.component.id());
+            let subject = format!("{}/{path}", owned.component.id());
             let message = format!("its needed libraries cannot be read: {}", error.message());
             findings.add(Finding::new(Code::LibrariesUnreadable, subject, message));
             None

@@ -18,7 +18,7 @@ pub(super) fn find_dangling(recombined: &Recombined, findings: &mut Findings) {
             if let Node::Link { target } = node
                 && !set.resolves(path, target, 0)
             {
-                let subject = format!("{} {path}", component.id());
+                let subject = format!("{}/{path}", component.id());
                 let message = format!("leads to {target}, which no component has");
                 findings.add(Finding::new(Code::LinkDangling, subject, message));
             }

@@ -18,7 +18,9 @@
 //! Not discovered yet: libraries from outside of the set. The configuration's `relations` name
 //! them.
 
+mod device;
 mod drafts;
+mod finish;
 mod layout;
 mod libraries;
 mod linkage;
@@ -133,6 +135,18 @@ pub enum Source {
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
+}
+
+impl Source {
+    /// The name of the archive set that it refers to.
+    pub fn archives(&self) -> Option<&str> {
+        match self {
+            Self::Fat { archives, .. }
+            | Self::Archive { archives, .. }
+            | Self::Manifest { archives } => Some(archives),
+            _ => None,
+        }
+    }
 }
 
 /// The kernel archives of one package component: one per arch, over all groups.
@@ -280,12 +294,7 @@ fn selected(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Resul
 fn used(mut archives: Vec<ArchiveSet>, packages: &[Package<Source>]) -> Vec<ArchiveSet> {
     let entries = packages.iter().flat_map(|package| &package.entries);
     let names = entries.filter_map(|entry| match &entry.node {
-        Node::File { data, .. } => match data {
-            Source::Fat { archives, .. }
-            | Source::Archive { archives, .. }
-            | Source::Manifest { archives } => Some(archives.as_str()),
-            _ => None,
-        },
+        Node::File { data, .. } => data.archives(),
         _ => None,
     });
     let names: BTreeSet<&str> = names.collect();

@@ -80,7 +80,7 @@ impl Join<'_> {
             false => format!("differs between {one} and {other} ({})", file.arch),
         };
         let error = Error::new(Kind::Conflict, message)
-            .structure(format!("{} {}", self.component, file.path))
+            .structure(format!("{}/{}", self.component, file.path))
             .hint("the shards were built apart; take this arch's database from one of them only");
         self.faults.add(error);
         false
@@ -93,7 +93,7 @@ impl Join<'_> {
             label(part)
         );
         Error::new(Kind::Conflict, message)
-            .structure(format!("{} {}", self.component, file.path))
+            .structure(format!("{}/{}", self.component, file.path))
             .hint("build the shards with the same version of the library")
     }
 
@@ -133,7 +133,7 @@ impl Join<'_> {
             label(again)
         );
         Error::new(Kind::Conflict, message)
-            .structure(format!("{} {path}", self.component))
+            .structure(format!("{}/{path}", self.component))
             .hint(
                 "neither file knows the other shard's kernels, so neither can be packed for all; \
                  build these archs in one shard, or package the shards apart",
@@ -160,11 +160,16 @@ struct Shared {
 
 impl Shared {
     fn of(parts: &[SplitArtifact]) -> Self {
-        let findings = parts.iter().flat_map(|part| part.findings.iter());
-        let reported = findings.filter(|finding| finding.code == Code::DatabaseShared);
+        let reported = parts.iter().flat_map(|part| {
+            // A finding of the split is about `<shard>/<artifact>/<path>`.
+            let artifact = format!("{}/", label(part));
+            let shared = |finding: &&Finding| finding.code == Code::DatabaseShared;
+            let subjects = part.findings.iter().filter(shared).map(|f| &f.subject);
+            subjects.filter_map(move |subject| subject.strip_prefix(artifact.as_str()))
+        });
         let databases = parts.iter().flat_map(|part| &part.databases);
         Self {
-            reported: reported.map(|finding| finding.subject.clone()).collect(),
+            reported: reported.map(str::to_owned).collect(),
             folders: databases.filter_map(|file| file.path.parent()).collect(),
         }
     }

@@ -4,25 +4,61 @@
 //! differ from others. [`names`] reads it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
 
 use crate::config::{Config, Syntax};
 use crate::content::Content;
 use crate::error::Result;
+use crate::formats::loaded_code;
 use crate::host_binary::{self, Analysis, Examined};
-use crate::recombine::{Recombined, recombine_with};
+use crate::recombine::{Readers, Recombined, recombine_with};
 use crate::report::{Finding, Findings};
 use crate::split::{
     CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
 };
 use crate::tree::{Node, Tree, TreePath};
 
-/// The analysis of a real fat binary; joining shards only passes it on.
+/// A library with one wrapper and a bundle without code objects: those of a [`Part`] are given
+/// apart from it.
+const FAT_LIBRARY: &str = r#"
+    .section .hip_fatbin, "a", @progbits
+    .p2align 12
+bundle:
+    .ascii "__CLANG_OFFLOAD_BUNDLE__"
+    .quad 1, bundle_end - bundle, 0, name_end - name
+name:
+    .ascii "host-x86_64-unknown-linux-gnu-"
+name_end:
+    .p2align 12
+bundle_end:
+    .section .hipFatBinSegment, "aw", @progbits
+    .p2align 3
+    .long 0x48495046, 1
+    .quad bundle, 0
+    .section .note.GNU-stack, "", @progbits
+"#;
+
+/// The library, made by the C compiler that cargo links with.
+fn fat_library() -> Content {
+    static LIBRARY: OnceLock<Content> = OnceLock::new();
+    let made = LIBRARY.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, file) = (folder.path().join("fat.s"), folder.path().join("libfat.so"));
+        std::fs::write(&source, FAT_LIBRARY).unwrap();
+        let mut compiler = Command::new("cc");
+        let compiler = compiler
+            .args(["-shared", "-nostdlib", "-o"])
+            .args([&file, &source]);
+        assert!(compiler.status().unwrap().success());
+        Content::of_bytes(std::fs::read(&file).unwrap())
+    });
+    made.clone()
+}
+
+/// The only place that makes an analysis.
 fn analysis() -> Analysis {
-    let library = "examples/shards/gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(library);
-    match host_binary::examine(&Content::open(path).unwrap()).unwrap() {
+    match host_binary::examine(&fat_library()).unwrap() {
         Examined::Fat(analysis) => *analysis,
         other => panic!("{other:?}"),
     }
@@ -32,7 +68,7 @@ pub(crate) fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()
 }
 
-pub(crate) fn names(content: &Content) -> Result<BTreeSet<String>> {
+fn names(content: &Content) -> Result<BTreeSet<String>> {
     let bytes = content.read_vec(0..content.len(), 1 << 20, "code object")?;
     let text = String::from_utf8(bytes).unwrap();
     let kernels = text.split('|').next().unwrap_or_default();
@@ -96,16 +132,10 @@ impl Part {
     }
 
     pub fn fat(self, at: &str, wrappers: Vec<WrapperCode>) -> Self {
-        self.fat_of(at, None, Content::of_bytes(*b"host"), wrappers)
+        self.fat_of(at, None, wrappers)
     }
 
-    pub fn fat_of(
-        self,
-        at: &str,
-        module: Option<&str>,
-        _original: Content,
-        wrappers: Vec<WrapperCode>,
-    ) -> Self {
+    pub fn fat_of(self, at: &str, module: Option<&str>, wrappers: Vec<WrapperCode>) -> Self {
         let analysis = analysis();
         let fat = FatBinary { analysis, wrappers };
         self.file(at, module, 0o755, HostKind::Fat(Arc::new(fat)))
@@ -132,6 +162,11 @@ impl Part {
         self
     }
 
+    /// As findings of the split name it.
+    pub fn label(&self) -> String {
+        format!("{}/{}", self.0.shard, self.0.name)
+    }
+
     pub fn finding(mut self, finding: Finding) -> Self {
         self.0.findings.add(finding);
         self
@@ -148,5 +183,9 @@ pub(crate) fn config(toml: &str) -> Config {
 
 pub(crate) fn join(parts: Vec<Part>, toml: &str) -> Result<Recombined> {
     let split = parts.into_iter().map(Part::done).collect();
-    recombine_with(split, &config(toml), &names)
+    let readers = Readers {
+        kernel_names: &names,
+        loaded_code: &loaded_code::digest,
+    };
+    recombine_with(split, &config(toml), readers)
 }

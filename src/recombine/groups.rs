@@ -68,7 +68,7 @@ impl Grouping {
         content: &Content,
     ) {
         self.left.entry(arch.clone()).or_default().push(LeftOut {
-            place: format!("{component} {path}"),
+            place: format!("{component}/{path}"),
             content: content.clone(),
         });
     }

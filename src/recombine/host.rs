@@ -66,7 +66,7 @@ impl Join<'_> {
         match verdict {
             Verdict::Agree if same_shard && !matches!(again.node, Node::Directory { .. }) => {
                 let message = format!("is the same in {}, too", label(again.part));
-                let subject = format!("{} {path}", label(first.part));
+                let subject = format!("{}/{path}", label(first.part));
                 self.findings
                     .add(Finding::new(Code::FileMerged, subject, message));
             }
@@ -74,7 +74,7 @@ impl Join<'_> {
             Verdict::Differ(why) if !compare => {
                 let (one, other) = (label(first.part), label(again.part));
                 let message = format!("{why} in {one} and {other}; the first is packed");
-                let subject = format!("{} {path}", self.component);
+                let subject = format!("{}/{path}", self.component);
                 self.findings
                     .add(Finding::new(Code::HostFilesDiffer, subject, message));
             }
@@ -124,7 +124,7 @@ impl Join<'_> {
                 let shard = &claim.part.shard;
                 let message =
                     format!("is not in the primary shard {primary} and comes from {shard}");
-                let subject = format!("{} {path}", self.component);
+                let subject = format!("{}/{path}", self.component);
                 self.findings
                     .add(Finding::new(Code::HostFromOtherShard, subject, message));
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::groups::{Grouping, nothing_grouped};
 use super::host::label;
-use super::wrappers::{Identity, Matching, match_wrappers};
-use super::{Join, Kernel, KernelNames, bytes};
+use super::wrappers::{Identity, Matching, Side, match_wrappers};
+use super::{Join, Kernel, Readers, bytes};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, Target};
@@ -42,12 +42,12 @@ impl Join<'_> {
         host: &Tree<HostFile>,
         parts: &[SplitArtifact],
         grouping: &mut Grouping,
-        names: KernelNames<'_>,
+        readers: Readers<'_>,
     ) -> Vec<Kernel> {
         let mut kernels = Vec::new();
         for (path, node) in host {
             if let Some(first) = fat_of(node) {
-                let rows = self.binary(path, (first, parts), grouping, names);
+                let rows = self.binary(path, (first, parts), grouping, readers);
                 kernels.extend(rows.into_iter().map(|((co_index, target), row)| Kernel {
                     binary: path.clone(),
                     co_index,
@@ -65,7 +65,7 @@ impl Join<'_> {
         path: &TreePath,
         (first, parts): (&Arc<FatBinary>, &'a [SplitArtifact]),
         grouping: &mut Grouping,
-        names: KernelNames<'_>,
+        readers: Readers<'_>,
     ) -> Rows<'a> {
         let builds = parts.iter().filter_map(|part| {
             let fat = fat_of(part.host.get(path)?)?;
@@ -82,7 +82,7 @@ impl Join<'_> {
         for build in &builds {
             let order = match Arc::ptr_eq(build.fat, first) {
                 true => Ok((0..first.wrappers.len()).map(Some).collect()),
-                false => self.match_builds(path, primary, *build, names),
+                false => self.match_builds(path, primary, *build, readers),
             };
             if let Some(order) = self.faults.keep(order) {
                 let at = (path, build.part);
@@ -105,11 +105,18 @@ impl Join<'_> {
         path: &TreePath,
         primary: Build<'_>,
         other: Build<'_>,
-        names: KernelNames<'_>,
+        readers: Readers<'_>,
     ) -> Result<Vec<Option<usize>>> {
-        let ours = identities(primary.fat, names)?;
-        let theirs = identities(other.fat, names)?;
-        let matching = match_wrappers(&ours, &theirs);
+        let ours = identities(primary.fat, readers)?;
+        let theirs = identities(other.fat, readers)?;
+        let interchangeable = |side, indices: &[usize]| {
+            let build = match side {
+                Side::Primary => primary.fat,
+                Side::Other => other.fat,
+            };
+            interchangeable(build, indices, readers)
+        };
+        let matching = match_wrappers(&ours, &theirs, &interchangeable)?;
         let (one, another) = (label(primary.part), label(other.part));
         if !matching.primary_left.is_empty() || !matching.other_left.is_empty() {
             return Err(unmatched(
@@ -123,7 +130,7 @@ impl Join<'_> {
                 "wrapper {here} of {one} and wrapper {there} of {another} share some kernels but \
                  not all; they are taken for the same"
             );
-            let subject = format!("{} {path}", self.component);
+            let subject = format!("{}/{path}", self.component);
             self.findings
                 .add(Finding::new(Code::WrapperOverlap, subject, message));
         }
@@ -161,7 +168,7 @@ impl Join<'_> {
 
     fn report_repeated(&mut self, path: &TreePath, repeated: BTreeMap<Pair, Repeated>) {
         for ((arch, first, again), found) in repeated {
-            let subject = format!("{} {path}", self.component);
+            let subject = format!("{}/{path}", self.component);
             if found.same > 0 {
                 let message = format!(
                     "{} code objects of {arch} are the same in {first} and {again}, and are packed once",
@@ -240,13 +247,13 @@ fn add<'a>(
     Ok(())
 }
 
-fn identities(fat: &FatBinary, names: KernelNames<'_>) -> Result<Vec<Identity>> {
+fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<Identity>> {
     let identity = |wrapper: &WrapperCode| {
         let mut kernels = BTreeSet::new();
         for code in &wrapper.code_objects {
             // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
             if !code.target.base().is_spirv() {
-                kernels.extend(names(&code.content)?);
+                kernels.extend((readers.kernel_names)(&code.content)?);
             }
         }
         Ok(Identity {
@@ -256,6 +263,22 @@ fn identities(fat: &FatBinary, names: KernelNames<'_>) -> Result<Vec<Identity>> 
         })
     };
     fat.wrappers.iter().map(identity).collect()
+}
+
+/// Whether the wrappers at `indices` load the same code for the same targets.
+fn interchangeable(fat: &FatBinary, indices: &[usize], readers: Readers<'_>) -> Result<bool> {
+    let mut first: Option<BTreeMap<&Target, [u8; 32]>> = None;
+    for wrapper in indices.iter().filter_map(|index| fat.wrappers.get(*index)) {
+        let code = wrapper.code_objects.iter();
+        let code = code.map(|code| Ok((&code.target, (readers.loaded_code)(&code.content)?)));
+        let code: BTreeMap<_, _> = code.collect::<Result<_>>()?;
+        match &first {
+            None => first = Some(code),
+            Some(first) if *first != code => return Ok(false),
+            Some(_) => {}
+        }
+    }
+    Ok(true)
 }
 
 fn unmatched(

@@ -36,7 +36,7 @@ use std::collections::BTreeSet;
 use crate::config::Config;
 use crate::content::Content;
 use crate::error::{Faults, Result};
-use crate::formats::code_object;
+use crate::formats::{code_object, loaded_code};
 use crate::gfx::{BaseArch, Target};
 use crate::report::Findings;
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
@@ -46,17 +46,27 @@ use sources::Sources;
 
 /// Joins the artifacts of all shards.
 pub fn recombine(split: Vec<SplitArtifact>, config: &Config) -> Result<Recombined> {
-    recombine_with(split, config, &code_object::kernel_names)
+    let readers = Readers {
+        kernel_names: &code_object::kernel_names,
+        loaded_code: &loaded_code::digest,
+    };
+    recombine_with(split, config, readers)
 }
 
-/// Reads the names of the kernels in a code object.
-pub type KernelNames<'a> = &'a dyn Fn(&Content) -> Result<BTreeSet<String>>;
+/// How code objects are looked into; tests look into texts instead.
+#[derive(Clone, Copy)]
+pub struct Readers<'a> {
+    /// The names of the kernels in a code object.
+    pub kernel_names: &'a dyn Fn(&Content) -> Result<BTreeSet<String>>,
+    /// A digest of what a code object loads: the same for the same code, whatever its names.
+    pub loaded_code: &'a dyn Fn(&Content) -> Result<[u8; 32]>,
+}
 
-/// [`recombine`] with another reader of kernel names.
+/// [`recombine`] with other readers of code objects.
 pub fn recombine_with(
     split: Vec<SplitArtifact>,
     config: &Config,
-    names: KernelNames<'_>,
+    readers: Readers<'_>,
 ) -> Result<Recombined> {
     let sources = Sources::new(split, config)?;
     let mut grouping = Grouping::new(&sources, config)?;
@@ -72,7 +82,7 @@ pub fn recombine_with(
             faults: &mut faults,
         };
         let host = join.host(parts);
-        let kernels = join.kernels(&host, parts, &mut grouping, names);
+        let kernels = join.kernels(&host, parts, &mut grouping, readers);
         let databases = join.databases(&host, parts, &mut grouping);
         components.push(Component {
             artifact: key.artifact.clone(),

@@ -111,7 +111,7 @@ fn code_of_an_arch_in_no_group_is_counted_and_named() {
         left.message
     );
     assert!(
-        left.message.contains("x_lib lib/libx.so.1: 2"),
+        left.message.contains("x_lib/lib/libx.so.1: 2"),
         "{}",
         left.message
     );
@@ -186,6 +186,24 @@ fn overlapping_wrappers_are_joined_with_a_finding() {
         "{}",
         overlap.message
     );
+}
+
+#[test]
+fn units_with_the_same_kernels_are_joined_only_if_their_code_is_the_same() {
+    let build =
+        |arch: &str, second: &str| vec![wrapper(&[(arch, "a|1")]), wrapper(&[(arch, second)])];
+    let join = |first: &str, second: &str| {
+        let one = Part::new("one", "x_lib_all").fat(LIBRARY, build("gfx1100", first));
+        let two = Part::new("two", "x_lib_all").fat(LIBRARY, build("gfx1200", second));
+        join(vec![one, two], GROUPS)
+    };
+    assert_eq!(join("a|1", "a|1").unwrap().components[0].kernels.len(), 4);
+    for (first, second) in [("a|2", "a|1"), ("a|1", "a|2"), ("a|2", "a|2")] {
+        assert_refused(
+            join(first, second),
+            &[LIBRARY, "wrappers 0 (kernel a", "one/", "two/"],
+        );
+    }
 }
 
 fn repeated(second: &str, validation: &str) -> Result<Recombined> {
@@ -275,7 +293,7 @@ fn host_files_come_from_the_primary_and_then_from_the_next() {
         .iter()
         .map(|f| f.subject.as_str())
         .collect();
-    assert_eq!(found, ["x_lib lib/b", "y_doc"]);
+    assert_eq!(found, ["x_lib/lib/b", "y_doc"]);
     assert!(
         recombined
             .findings
@@ -421,8 +439,10 @@ fn shared_database_files_are_the_same_everywhere() {
         &[fallback, "one/x_lib_all", "two/x_lib_all"],
     );
     // What the split reports as shared counts too, wherever it lies.
-    let shared =
-        |part: Part| part.finding(Finding::new(Code::DatabaseShared, "share/db", "serves all"));
+    let shared = |part: Part| {
+        let subject = format!("{}/share/db", part.label());
+        part.finding(Finding::new(Code::DatabaseShared, subject, "serves all"))
+    };
     let one = shared(shard("one").plain("share/db", "1"));
     let two = shared(shard("two").plain("share/db", "2"));
     assert_refused(databases(one, two), &["share/db", "serves all archs"]);

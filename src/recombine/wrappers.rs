@@ -7,11 +7,16 @@
 //!
 //! 1. a symbol that occurs once in each build;
 //! 2. the same set of kernels, where it occurs once in each build;
-//! 3. sets that share kernels, where each has no other candidate: matched, and reported.
+//! 3. the same set of kernels, as often in one build as in the other, where the wrappers of either
+//!    build that have it load the same code for every target: these are interchangeable, so any
+//!    assignment is right (librocblas has 17 such wrappers among 65);
+//! 4. sets that share kernels, where each has no other candidate: matched, and reported.
 //!
 //! A wrapper without code objects is left alone. All others of both builds have to match.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::Result;
 
 /// What identifies a wrapper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,8 +42,23 @@ pub(super) struct Matching {
     pub other_left: Vec<usize>,
 }
 
+/// A build of a binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Primary,
+    Other,
+}
+
+/// Whether all wrappers of a build with these indices load the same code for the same targets.
+/// Asked only where names do not decide, because it reads whole code objects.
+pub(super) type Interchangeable<'a> = &'a dyn Fn(Side, &[usize]) -> Result<bool>;
+
 /// Matches the wrappers of another build of a binary to those of the primary one.
-pub(super) fn match_wrappers(primary: &[Identity], other: &[Identity]) -> Matching {
+pub(super) fn match_wrappers(
+    primary: &[Identity],
+    other: &[Identity],
+    interchangeable: Interchangeable<'_>,
+) -> Result<Matching> {
     let mut open = Open {
         primary,
         other,
@@ -50,9 +70,10 @@ pub(super) fn match_wrappers(primary: &[Identity], other: &[Identity]) -> Matchi
     };
     open.by_key(|identity| identity.symbol.as_deref());
     open.by_key(|identity| Some(&identity.kernels).filter(|set| !set.is_empty()));
+    open.by_same_code(interchangeable)?;
     open.by_overlap();
     open.by_being_the_only_one();
-    open.matching
+    Ok(open.matching)
 }
 
 fn with_code(wrappers: &[Identity]) -> Vec<usize> {
@@ -79,17 +100,8 @@ impl<'a> Open<'a> {
 
     /// Pairs what has a key that occurs once on either side.
     fn by_key<K: Ord>(&mut self, key: impl Fn(&'a Identity) -> Option<K>) {
-        let single = |left: &[usize], wrappers: &'a [Identity]| {
-            let mut found: BTreeMap<K, Vec<usize>> = BTreeMap::new();
-            for &index in left {
-                if let Some(key) = key(&wrappers[index]) {
-                    found.entry(key).or_default().push(index);
-                }
-            }
-            found
-        };
-        let primary = single(&self.matching.primary_left, self.primary);
-        let other = single(&self.matching.other_left, self.other);
+        let primary = by(&self.matching.primary_left, self.primary, &key);
+        let other = by(&self.matching.other_left, self.other, &key);
         for (key, others) in &other {
             if let ([other], Some([primary])) =
                 (others.as_slice(), primary.get(key).map(Vec::as_slice))
@@ -98,6 +110,28 @@ impl<'a> Open<'a> {
                 self.pair(*other, *primary);
             }
         }
+    }
+
+    /// Pairs sets of wrappers within which it does not matter which is which.
+    fn by_same_code(&mut self, interchangeable: Interchangeable<'_>) -> Result<()> {
+        let kernels = |identity: &'a Identity| Some(&identity.kernels);
+        let primary = by(&self.matching.primary_left, self.primary, kernels);
+        let other = by(&self.matching.other_left, self.other, kernels);
+        for (kernels, others) in &other {
+            let Some(primaries) = primary.get(kernels) else {
+                continue;
+            };
+            if others.len() == primaries.len()
+                && others.len() > 1
+                && interchangeable(Side::Primary, primaries)?
+                && interchangeable(Side::Other, others)?
+            {
+                for (other, primary) in others.iter().zip(primaries) {
+                    self.pair(*other, *primary);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn by_overlap(&mut self) {
@@ -137,6 +171,21 @@ impl<'a> Open<'a> {
     }
 }
 
+/// The wrappers among `left` by `key`.
+fn by<'a, K: Ord>(
+    left: &[usize],
+    wrappers: &'a [Identity],
+    key: impl Fn(&'a Identity) -> Option<K>,
+) -> BTreeMap<K, Vec<usize>> {
+    let mut found: BTreeMap<K, Vec<usize>> = BTreeMap::new();
+    for &index in left {
+        if let Some(key) = key(&wrappers[index]) {
+            found.entry(key).or_default().push(index);
+        }
+    }
+    found
+}
+
 /// A symbol alone does not prove anything against kernels that have nothing in common.
 fn agree(primary: &Identity, other: &Identity) -> bool {
     let either_empty = primary.kernels.is_empty() || other.kernels.is_empty();
@@ -147,6 +196,11 @@ fn agree(primary: &Identity, other: &Identity) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// With wrappers that all load different code.
+    fn match_wrappers(primary: &[Identity], other: &[Identity]) -> Matching {
+        super::match_wrappers(primary, other, &|_, _| Ok(false)).unwrap()
+    }
 
     fn unit(kernels: &[&str]) -> Identity {
         Identity {
@@ -203,6 +257,28 @@ mod tests {
         let matching = match_wrappers(&both, &both);
         assert!(matching.pairs.is_empty());
         assert_eq!(matching.other_left, [0, 1]);
+    }
+
+    #[test]
+    fn equal_sets_with_the_same_code_are_interchangeable() {
+        let primary = [unit(&["a"]), unit(&["b"]), unit(&["a"])];
+        let other = [unit(&["a"]), unit(&["a"]), unit(&["b"])];
+        let same = |sides: &'static [Side]| {
+            let found =
+                super::match_wrappers(&primary, &other, &|side, _| Ok(sides.contains(&side)));
+            pairs(&found.unwrap())
+        };
+        assert_eq!(
+            same(&[Side::Primary, Side::Other]),
+            [(0, 0), (1, 2), (2, 1)]
+        );
+        assert_eq!(same(&[Side::Primary]), [(2, 1)]);
+        assert_eq!(same(&[Side::Other]), [(2, 1)]);
+        let fewer = super::match_wrappers(&primary, &other[1..], &|_, _| Ok(true)).unwrap();
+        assert_eq!(
+            (pairs(&fewer), fewer.primary_left),
+            (vec![(1, 1)], vec![0, 2])
+        );
     }
 
     #[test]

@@ -1,0 +1,107 @@
+//! The device side of a bundle: its kernel archives and database files by group.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::layout::{KERNEL_FOLDER, KERNEL_PREFIX, file_mode};
+use super::naming::short_name;
+use super::selectors::{Bundle, Owned};
+use super::{ArchiveSet, Source};
+use crate::error::Result;
+use crate::gfx::BaseArch;
+use crate::recombine::Group;
+use crate::split::{HostFile, HostKind};
+use crate::tree::{Node, TreePath};
+
+/// The device side of a bundle.
+pub(super) struct Contents {
+    pub archives: Option<ArchiveSet>,
+    /// Group → install-relative files.
+    pub groups: BTreeMap<usize, BTreeMap<TreePath, Node<Source>>>,
+    /// Group → archs with content.
+    pub archs: BTreeMap<usize, BTreeSet<BaseArch>>,
+}
+
+/// What a bundle's code objects and databases become.
+pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents> {
+    let archives = archive_set(bundle)?;
+    let mut contents = Contents {
+        archives: None,
+        groups: BTreeMap::new(),
+        archs: BTreeMap::new(),
+    };
+    for arch in archives.iter().flat_map(|set| &set.archs) {
+        let set = archives
+            .as_ref()
+            .map(|set| set.name.clone())
+            .unwrap_or_default();
+        let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
+        let data = Source::Archive {
+            archives: set,
+            arch: arch.clone(),
+        };
+        contents.add(
+            groups,
+            arch,
+            (
+                path,
+                Node::File {
+                    data,
+                    mode: file_mode(0),
+                },
+            ),
+        );
+    }
+    for (component, file) in &bundle.databases {
+        let data = Source::Database {
+            component: component.id(),
+            path: file.path.clone(),
+            arch: file.arch.clone(),
+        };
+        let node = Node::File {
+            data,
+            mode: file_mode(file.mode),
+        };
+        contents.add(groups, &file.arch, (file.path.clone(), node));
+    }
+    contents.archives = archives;
+    Ok(contents)
+}
+
+impl Contents {
+    fn add(&mut self, groups: &[Group], arch: &BaseArch, (path, node): (TreePath, Node<Source>)) {
+        let group = groups.iter().position(|group| group.archs.contains(arch));
+        // Recombination passes on nothing else.
+        if let Some(group) = group {
+            self.groups.entry(group).or_default().insert(path, node);
+            self.archs.entry(group).or_default().insert(arch.clone());
+        }
+    }
+}
+
+/// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
+fn archive_set(bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
+    let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
+    let binaries: BTreeSet<(String, TreePath)> = fat
+        .map(|(path, owned)| (owned.component.id(), (*path).clone()))
+        .collect();
+    if binaries.is_empty() {
+        return Ok(None);
+    }
+    let archs: BTreeSet<&BaseArch> = bundle
+        .kernels
+        .iter()
+        .map(|kernel| kernel.target.base())
+        .collect();
+    Ok(Some(ArchiveSet {
+        name: format!("{}_{}", short_name(&bundle.family), bundle.part.archives),
+        folder: TreePath::new(KERNEL_FOLDER)?,
+        manifest_prefix: KERNEL_PREFIX.to_owned(),
+        binaries,
+        archs: archs.into_iter().cloned().collect(),
+    }))
+}
+
+fn is_fat(owned: &Owned<'_>) -> bool {
+    let is_fat = |file: &HostFile| matches!(file.kind, HostKind::Fat(_));
+    matches!(owned.node, Node::File { data, .. } if is_fat(data))
+}

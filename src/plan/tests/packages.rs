@@ -1,0 +1,291 @@
+//! What packages are made, with which files and relations.
+
+use super::*;
+
+#[test]
+fn a_component_becomes_its_packages() {
+    let plan = planned(blas(), GROUPS);
+    let expected = [
+        "rocm",
+        "rocm-blas",
+        "rocm-blas-all",
+        "rocm-blas-dev",
+        "rocm-blas-doc",
+        "rocm-blas-gfx110x",
+        "rocm-blas-gfx120x",
+        "rocm-blas-tests",
+        "rocm-blas-tests-gfx110x",
+        "rocm-gfx110x",
+        "rocm-gfx120x",
+        "rocm-hosts",
+    ];
+    assert_eq!(ids(&plan), expected);
+    let dev = package(&plan, "rocm-blas-dev");
+    assert_eq!(dev.rpm.as_ref().unwrap().name, "rocm-blas-devel");
+    assert_eq!(dev.deb.as_ref().unwrap().architecture, "all");
+    assert_eq!(dev.rpm.as_ref().unwrap().arch, "noarch");
+    assert_eq!(
+        package(&plan, "rocm-blas")
+            .deb
+            .as_ref()
+            .unwrap()
+            .architecture,
+        "amd64"
+    );
+}
+
+#[test]
+fn a_host_package_has_host_files_and_the_manifest() {
+    let plan = planned(blas(), GROUPS);
+    let host = package(&plan, "rocm-blas");
+    let expected = [
+        "opt/rocm-7.1/",
+        "opt/rocm-7.1/bin/",
+        "opt/rocm-7.1/bin/bench",
+        "opt/rocm-7.1/lib/",
+        "opt/rocm-7.1/lib/.kpack/",
+        "opt/rocm-7.1/lib/.kpack/blas_lib.kpm",
+        "opt/rocm-7.1/lib/librocblas.so -> librocblas.so.5",
+        "opt/rocm-7.1/lib/librocblas.so.5",
+    ];
+    assert_eq!(paths(host, Format::Rpm), expected);
+    let deb = paths(host, Format::Deb);
+    for path in [
+        "opt/",
+        "usr/share/doc/rocm-blas/changelog.Debian.gz",
+        "usr/share/doc/rocm-blas/copyright",
+    ] {
+        assert!(deb.contains(&path.to_owned()), "{deb:?}");
+    }
+    let library = host
+        .entries
+        .iter()
+        .find(|e| e.path.name() == "librocblas.so.5")
+        .unwrap();
+    let expected = Source::Fat {
+        component: "blas_lib".to_owned(),
+        path: path("lib/librocblas.so.5"),
+        archives: "blas_lib".to_owned(),
+    };
+    assert!(matches!(&library.node, Node::File { data, mode: 0o755 } if *data == expected));
+}
+
+#[test]
+fn a_kernel_package_has_its_groups_device_code_only() {
+    let plan = planned(blas(), GROUPS);
+    let kernels = package(&plan, "rocm-blas-gfx110x");
+    let expected = [
+        "opt/rocm-7.1/",
+        "opt/rocm-7.1/lib/",
+        "opt/rocm-7.1/lib/.kpack/",
+        "opt/rocm-7.1/lib/.kpack/blas_lib_gfx1100.kpack",
+        "opt/rocm-7.1/lib/.kpack/blas_lib_gfx1101.kpack",
+        "opt/rocm-7.1/lib/rocblas/",
+        "opt/rocm-7.1/lib/rocblas/library/",
+        "opt/rocm-7.1/lib/rocblas/library/T_gfx1100.dat",
+    ];
+    assert_eq!(paths(kernels, Format::Rpm), expected);
+    let deb = paths(kernels, Format::Deb);
+    assert!(deb.contains(&"usr/share/doc/rocm-blas-gfx110x -> rocm-blas".to_owned()));
+    let control = kernels.deb.as_ref().unwrap();
+    let field = (
+        "X-ROCm-GPU-Architecture".to_owned(),
+        "gfx1100 gfx1101".to_owned(),
+    );
+    assert_eq!(control.fields, [field]);
+    assert_eq!(control.architecture, "amd64");
+    let archs = vec!["gfx1100".to_owned(), "gfx1101".to_owned()];
+    assert_eq!(
+        kernels.role,
+        Role::Kernels {
+            group: "gfx110X".to_owned(),
+            archs
+        }
+    );
+    let sets: Vec<_> = plan.archives.iter().map(|set| set.name.as_str()).collect();
+    assert_eq!(sets, ["blas_lib", "blas_test"]);
+    assert_eq!(plan.archives[0].archs.len(), 3);
+}
+
+#[test]
+fn relations_tie_kernels_to_their_host_and_nothing_to_other_gpus() {
+    let plan = planned(blas(), GROUPS);
+    let kernels = "rocm-blas-gfx110x";
+    assert_eq!(
+        deb_relations(&plan, kernels, RelationKind::Depends),
+        ["rocm-blas = 7.1.0-1"]
+    );
+    assert_eq!(
+        deb_relations(&plan, kernels, RelationKind::Enhances),
+        ["rocm-blas"]
+    );
+    let provides = ["rocm-blas-kernels = 7.1.0-1"];
+    assert_eq!(
+        deb_relations(&plan, kernels, RelationKind::Provides),
+        provides
+    );
+    let suggests = ["rocm-blas-gfx110x", "rocm-blas-gfx120x"];
+    assert_eq!(
+        deb_relations(&plan, "rocm-blas", RelationKind::Suggests),
+        suggests
+    );
+    assert!(deb_relations(&plan, "rocm-blas", RelationKind::Recommends).is_empty());
+    let dev = rpm_relations(&plan, "rocm-blas-dev", RelationKind::Depends);
+    assert_eq!(dev, ["rocm-blas = 7.1.0-1"]);
+}
+
+#[test]
+fn metapackages_name_sets() {
+    let mut parts = blas();
+    parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
+    let plan = planned(parts, GROUPS);
+    let depends = |id| deb_relations(&plan, id, RelationKind::Depends);
+    assert_eq!(depends("rocm-gfx110x"), ["rocm-blas-gfx110x = 7.1.0-1"]);
+    assert_eq!(
+        depends("rocm-hosts"),
+        ["rocm-blas = 7.1.0-1", "rocm-core = 7.1.0-1"]
+    );
+    assert_eq!(
+        depends("rocm"),
+        ["rocm-blas-all = 7.1.0-1", "rocm-core = 7.1.0-1"]
+    );
+    let all = [
+        "rocm-blas = 7.1.0-1",
+        "rocm-blas-gfx110x = 7.1.0-1",
+        "rocm-blas-gfx120x = 7.1.0-1",
+    ];
+    assert_eq!(depends("rocm-blas-all"), all);
+    let meta = package(&plan, "rocm");
+    assert_eq!(meta.role, Role::Meta);
+    assert!(paths(meta, Format::Rpm).is_empty());
+    let deb = meta.deb.as_ref().unwrap();
+    assert_eq!(
+        (deb.section.as_str(), deb.scripts.len()),
+        ("metapackages", 0)
+    );
+}
+
+/// A library with a dynamic section of the given names: header, two segments, entries, strings.
+fn library(soname: &str, needed: &[&str]) -> Content {
+    let mut strings = vec![0];
+    let mut tags: Vec<(u64, u64)> = Vec::new();
+    let names = needed.iter().map(|name| (1, *name)).chain([(14, soname)]);
+    for (tag, name) in names {
+        tags.push((tag, strings.len() as u64));
+        strings.extend(name.bytes().chain([0]));
+    }
+    let start = 64 + 2 * 56;
+    let dynamic_len = (tags.len() as u64 + 3) * 16;
+    tags.extend([(5, start + dynamic_len), (10, strings.len() as u64), (0, 0)]);
+    let len = start + dynamic_len + strings.len() as u64;
+    let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+    for value in [0, 64, 0] {
+        bytes.extend(u64::to_le_bytes(value));
+    }
+    bytes.extend([0, 0, 0, 0, 64, 0, 56, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+    for (kind, offset, size) in [(1_u64, 0, len), (2, start, dynamic_len)] {
+        for value in [kind, offset, offset, offset, size, size, 8] {
+            bytes.extend(u64::to_le_bytes(value));
+        }
+    }
+    for (tag, value) in tags {
+        bytes.extend(u64::to_le_bytes(tag));
+        bytes.extend(u64::to_le_bytes(value));
+    }
+    bytes.extend(strings);
+    Content::of_bytes(bytes)
+}
+
+#[test]
+fn libraries_of_the_set_become_dependencies_within_a_group() {
+    // The binary with device code links to nothing here; the library beside it does.
+    let fat = |artifact: &str, needed: &[&str]| {
+        let soname = format!("lib{artifact}.so.1");
+        let elf = library(&soname, needed);
+        Part::new("one", &format!("{artifact}_lib_all"))
+            .content(&format!("lib/{soname}"), None, elf)
+            .fat(&format!("bin/{artifact}"), units())
+    };
+    let wrap = library("libwrap.so.1", &["libblas.so.1", "libc.so.6"]);
+    let parts = vec![
+        fat("blas", &["libsolver.so.1"]),
+        // A cycle, and a way through a library without device code.
+        fat("solver", &["libwrap.so.1"]),
+        Part::new("one", "wrap_lib_generic").content("lib/libwrap.so.1", None, wrap),
+    ];
+    let plan = planned(parts, GROUPS);
+    for relations in [deb_relations, rpm_relations] {
+        let depends = |id| relations(&plan, id, RelationKind::Depends);
+        assert_eq!(depends("rocm-blas"), ["rocm-solver = 7.1.0-1"]);
+        assert_eq!(depends("rocm-solver"), ["rocm-wrap = 7.1.0-1"]);
+        let expected = ["rocm-blas = 7.1.0-1", "rocm-solver-gfx110x = 7.1.0-1"];
+        assert_eq!(depends("rocm-blas-gfx110x"), expected);
+        let expected = ["rocm-blas-gfx120x = 7.1.0-1", "rocm-solver = 7.1.0-1"];
+        assert_eq!(depends("rocm-solver-gfx120x"), expected);
+    }
+}
+
+#[test]
+fn damaged_and_ambiguous_libraries_are_findings() {
+    let whole = library("libx.so.1", &["liby.so.1"]);
+    let cut = whole.slice(0..whole.len() - 1).unwrap();
+    let with = |name: &str, file: &str, content: &Content| {
+        Part::new("one", name).content(file, None, content.clone())
+    };
+    let plan = planned(vec![with("x_lib_generic", "lib/libx.so.1", &cut)], "");
+    assert!(codes(&plan).contains(&Code::LibrariesUnreadable));
+    let y = library("liby.so.1", &[]);
+    let parts = vec![
+        with("x_lib_generic", "lib/libx.so.1", &whole),
+        with("y_lib_generic", "lib/y/liby.so.1", &y),
+        with("z_lib_generic", "lib/z/liby.so.1", &y),
+    ];
+    let plan = planned(parts, "");
+    assert!(codes(&plan).contains(&Code::LibraryAmbiguous));
+    assert_eq!(
+        deb_relations(&plan, "rocm-x", RelationKind::Depends),
+        ["rocm-y = 7.1.0-1"]
+    );
+}
+
+#[test]
+fn the_runtime_is_needed_by_transformed_binaries_only() {
+    let toml = "[runtime_relation]\ndeb = 'libamdhip64-7 (>= 7.1)'\nrpm = 'hip >= 7.1'\n";
+    let mut parts = blas();
+    parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
+    let plan = planned(parts, &format!("{toml}{GROUPS}"));
+    assert_eq!(
+        deb_relations(&plan, "rocm-blas", RelationKind::Depends),
+        ["libamdhip64-7 ? 7.1"]
+    );
+    assert_eq!(
+        rpm_relations(&plan, "rocm-blas", RelationKind::Depends),
+        ["hip ? 7.1"]
+    );
+    assert!(deb_relations(&plan, "rocm-core", RelationKind::Depends).is_empty());
+    assert!(!codes(&plan).contains(&Code::RuntimeUnset));
+    assert!(codes(&planned(blas(), GROUPS)).contains(&Code::RuntimeUnset));
+    let bad = format!("[runtime_relation]\ndeb = 'hip 7.1'\n{GROUPS}");
+    let result = planned_with(blas(), &bad, &options());
+    assert_refused(result, &["line 2, column 7", "`hip 7.1` is no relation"]);
+}
+
+#[test]
+fn the_configuration_adds_relations() {
+    let toml =
+        "[relations.rocm-blas]\ndeb.conflicts = ['rocblas']\nrpm.obsoletes = ['rocblas < 7.1']\n";
+    let plan = planned(blas(), &format!("{toml}{GROUPS}"));
+    assert_eq!(
+        deb_relations(&plan, "rocm-blas", RelationKind::Conflicts),
+        ["rocblas"]
+    );
+    assert_eq!(
+        rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes),
+        ["rocblas ? 7.1"]
+    );
+    let typo = format!("[relations.rocm-blass]\ndeb.depends = ['x']\n{GROUPS}");
+    assert_refused(
+        planned_with(blas(), &typo, &options()),
+        &["line 1", "no such package"],
+    );
+}

@@ -66,6 +66,7 @@ struct Inner {
     context: Vec<String>,
     cause: Option<String>,
     others: Vec<Error>,
+    broken_pipe: bool,
 }
 
 impl Error {
@@ -79,6 +80,7 @@ impl Error {
             context: Vec::new(),
             cause: None,
             others: Vec::new(),
+            broken_pipe: false,
         };
         Self {
             inner: Box::new(inner),
@@ -111,9 +113,17 @@ impl Error {
         match Self::from_io(source) {
             Ok(carried) => carried,
             Err(source) => {
-                Self::new(Kind::Io, format!("cannot {action}: {source}")).file(file.as_ref())
+                let message = format!("cannot {action}: {source}");
+                let mut error = Self::new(Kind::Io, message).file(file.as_ref());
+                error.inner.broken_pipe = source.kind() == io::ErrorKind::BrokenPipe;
+                error
             }
         }
+    }
+
+    /// Whether the reader of a pipe went away.
+    pub fn is_broken_pipe(&self) -> bool {
+        self.inner.broken_pipe
     }
 
     /// Takes back an error that travelled through [`io::Error`], or returns the I/O error itself.

@@ -6,8 +6,10 @@
 //! ```
 //!
 //! Each stage is a function from the previous stage's value to its own; nothing reaches back.
+//! [`build`] is that line.
 
 pub mod artifact;
+pub mod cli;
 pub mod config;
 pub mod content;
 pub mod database;
@@ -16,6 +18,7 @@ pub mod error;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
+pub mod inspect;
 pub mod pack;
 pub mod plan;
 pub mod receipt;
@@ -23,3 +26,170 @@ pub mod recombine;
 pub mod report;
 pub mod split;
 pub mod tree;
+pub mod verify;
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use artifact::Scan;
+use config::Config;
+use database::Rules;
+use emit::{EmitOptions, Staging, Written};
+use error::{Error, Faults, Result};
+use pack::{PackOptions, Packer, SetPacker};
+use plan::package::Format;
+use plan::{Plan, PlanOptions};
+use receipt::Receipt;
+use report::{Findings, Progress, Stage};
+use split::SplitArtifact;
+
+/// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
+const FRAME_MEMORY: u64 = 256 << 20;
+
+/// What to build.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Shards, or folders of shards.
+    pub artifacts: Vec<PathBuf>,
+    /// The packaging configuration.
+    pub config: Config,
+    /// Where the packages go; created if missing.
+    pub out: PathBuf,
+    /// Upstream version, before the configuration's.
+    pub version: Option<String>,
+    /// Package release, before the configuration's.
+    pub release: Option<String>,
+    /// Install prefix, before the configuration's.
+    pub prefix: Option<String>,
+    /// Package formats to write.
+    pub formats: Vec<Format>,
+    /// Components to build; all if empty.
+    pub only: Vec<String>,
+    /// How payloads are compressed.
+    pub compression: emit::Compression,
+    /// Number of threads.
+    pub jobs: usize,
+    /// Whether warnings are errors.
+    pub strict: bool,
+    /// Stamp of headers and changelogs in seconds since the epoch; the date of the contents if
+    /// unset.
+    pub source_date_epoch: Option<i64>,
+}
+
+/// Builds the packages of the artifacts and returns the receipt, which is also the last file
+/// written. On an error nothing appears in the output folder.
+pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs)
+        .build();
+    let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
+    pool.install(|| run(options, progress))
+}
+
+fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
+    let scan = artifact::scan(&options.artifacts)?;
+    let split = split_all(&scan, progress)?;
+    let mut recombined = recombine::recombine(split, &options.config)?;
+    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
+    let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
+    if options.strict {
+        findings.refuse_warnings()?;
+    }
+    let staging = Staging::begin(&options.out)?;
+    let written = write(options, &recombined, &plan, &staging, progress)?;
+    scan.inputs.recheck()?;
+    let receipt = emit::receipt(&plan, written, &findings);
+    staging.commit(&receipt.to_bytes()?)?;
+    Ok(receipt)
+}
+
+/// Takes all artifacts apart; faults of several are reported together.
+fn split_all(scan: &Scan, progress: &dyn Progress) -> Result<Vec<SplitArtifact>> {
+    let rules = Rules::builtin()?;
+    let artifacts: Vec<_> = scan
+        .shards
+        .iter()
+        .flat_map(|shard| &shard.artifacts)
+        .collect();
+    progress.begin(
+        Stage::Split,
+        artifacts.iter().map(|artifact| artifact.bytes()).sum(),
+    );
+    let split: Vec<_> = artifacts
+        .par_iter()
+        .map(|artifact| {
+            let split = split::split(artifact, &rules);
+            progress.advance(Stage::Split, artifact.bytes());
+            split
+        })
+        .collect();
+    progress.end(Stage::Split);
+    let mut faults = Faults::default();
+    let split = split
+        .into_iter()
+        .filter_map(|result| faults.keep(result))
+        .collect();
+    faults.finish()?;
+    Ok(split)
+}
+
+fn plan_options(options: &BuildOptions) -> PlanOptions {
+    PlanOptions {
+        version: options.version.clone(),
+        release: options.release.clone(),
+        prefix: options.prefix.clone(),
+        formats: options.formats.clone(),
+        only: options.only.clone(),
+        changelog_date: options.source_date_epoch,
+    }
+}
+
+fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Findings {
+    let mut findings = scan.findings.clone();
+    findings.extend(std::mem::take(recombined));
+    findings.extend(std::mem::take(plan));
+    findings.sort();
+    findings
+}
+
+/// Packs and writes one package after the other; each of the two steps uses all cores.
+fn write(
+    options: &BuildOptions,
+    recombined: &recombine::Recombined,
+    plan: &Plan,
+    staging: &Staging,
+    progress: &dyn Progress,
+) -> Result<Vec<Written>> {
+    let pack_options = PackOptions {
+        level: pack::DEFAULT_LEVEL,
+        spool_dir: &options.out,
+        memory: FRAME_MEMORY,
+        progress,
+    };
+    let content_date = i64::from(plan.content_date);
+    let emit_options = EmitOptions {
+        jobs: options.jobs,
+        compression: options.compression,
+        content_date,
+        source_date_epoch: options.source_date_epoch.unwrap_or(content_date),
+        progress,
+    };
+    let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
+    progress.begin(Stage::Pack, packer.device_bytes());
+    progress.begin(Stage::Emit, 0);
+    let mut written = Vec::new();
+    for package in &plan.packages {
+        let packed = packer.pack(package)?;
+        let emitted = emit::emit_package(&packed.package, staging, &emit_options)?;
+        written.push(Written {
+            role: packed.package.role,
+            distinct: packed.distinct,
+            code_objects: packed.code_objects,
+            emitted,
+        });
+    }
+    progress.end(Stage::Pack);
+    progress.end(Stage::Emit);
+    Ok(written)
+}

@@ -1,3 +1,5 @@
 //! The `rockpack` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    rockpack::cli::run()
+}

@@ -14,7 +14,7 @@ use super::prefix::{Walk, locate};
 use crate::content::{Content, Inputs};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::report::{Code, Finding, Findings};
-use crate::tree::{Tree, TreePath};
+use crate::tree::{Node, Tree, TreePath};
 
 /// What lies in the folders that a build was given.
 #[derive(Debug)]
@@ -49,6 +49,18 @@ pub struct Artifact {
     pub prefixes: Vec<Prefix>,
     /// What was noticed.
     pub findings: Findings,
+}
+
+impl Artifact {
+    /// Bytes of all its files.
+    pub fn bytes(&self) -> u64 {
+        let nodes = self.prefixes.iter().flat_map(|prefix| prefix.tree.iter());
+        let sizes = nodes.map(|(_, node)| match node {
+            Node::File { data, .. } => data.len(),
+            Node::Directory { .. } | Node::Link { .. } => 0,
+        });
+        sizes.sum()
+    }
 }
 
 /// One stage prefix.

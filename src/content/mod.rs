@@ -1,13 +1,15 @@
 //! Content handles: what a file holds, without holding it.
 //!
 //! A [`Content`] is a cheap-to-clone rope: ranges of input files, heap buffers, runs of zeros,
-//! ranges of decoded streams and of the run's own spool. A transformed library is its own file with a few patched ranges and
-//! one removed. Content is read by positioned reads in windows; nothing returns a whole file as a
-//! slice, so a file that shrinks under the run is an error with its name, never a crash.
+//! ranges of decoded streams and of the run's own spool. A transformed library is its own file
+//! with a few patched ranges and one removed. Content is read by positioned reads in windows;
+//! nothing returns a whole file as a slice, so a file that shrinks under the run is an error with
+//! its name, never a crash.
 
 mod decoded;
 mod file;
 mod reader;
+mod spool;
 
 use std::fs::File;
 use std::ops::Range;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 pub use decoded::{HOLD_LIMIT, Pinned, StreamSource};
 pub use file::{InputFile, Inputs};
 pub use reader::{ContentReader, WINDOW};
+pub use spool::Spool;
 
 use crate::error::{Error, Place, Result};
 use decoded::Decoded;
@@ -227,6 +230,19 @@ impl Content {
         let mut buffer = vec![0; len];
         part.read_at(0, &mut buffer)?;
         Ok(buffer)
+    }
+
+    /// Whether all bytes are zero.
+    pub fn is_zero(&self) -> Result<bool> {
+        let mut reader = self.reader();
+        let mut window = vec![0; WINDOW];
+        loop {
+            match reader.read_window(&mut window)? {
+                0 => return Ok(true),
+                len if window[..len].iter().any(|byte| *byte != 0) => return Ok(false),
+                _ => {}
+            }
+        }
     }
 
     /// A reader from the first byte to the last, in windows of [`WINDOW`] bytes.

@@ -12,6 +12,7 @@ mod compressor;
 mod deb;
 mod fan_out;
 mod journal;
+mod receipt;
 mod rpm;
 mod staging;
 mod text;
@@ -19,6 +20,7 @@ mod text;
 use serde::{Serialize, Serializer};
 
 pub use compressor::Compression;
+pub use receipt::{Written, receipt};
 pub use staging::Staging;
 
 use crate::content::Content;

@@ -19,6 +19,7 @@
 use std::collections::BTreeMap;
 
 use rmpv::Value;
+use serde::Serialize;
 
 use super::message_pack::{Fields, decode, encode, map};
 use crate::content::Content;
@@ -31,7 +32,7 @@ const MANIFEST_LIMIT: u64 = 1 << 20;
 const STRUCTURE: &str = "kpm manifest";
 
 /// A manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Manifest {
     /// E.g. `blas_lib`.
     pub component_name: String,
@@ -42,7 +43,7 @@ pub struct Manifest {
 }
 
 /// One archive of a manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Archive {
     /// File name, without a directory.
     pub file: String,

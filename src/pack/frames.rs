@@ -12,8 +12,7 @@ use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
 use super::PackOptions;
-use super::spool::Spool;
-use crate::content::{Content, Pinned, WINDOW};
+use crate::content::{Content, Pinned, Spool, WINDOW};
 use crate::error::{Error, Result};
 use crate::recombine::Kernel;
 use crate::report::Stage;

@@ -13,13 +13,14 @@
 
 mod archive;
 mod frames;
-mod spool;
+mod set;
 mod targets;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use archive::{PackedArchive, PackedRow};
+pub use set::{PackedPackage, SetPacker};
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};

@@ -77,7 +77,7 @@ fn host_content<'a>(owned: &Owned<'a>) -> Option<&'a Content> {
             ..
         } => Some(match kind {
             HostKind::Plain(content) => content,
-            HostKind::Fat(fat) => &fat.analysis.original,
+            HostKind::Fat(fat) => fat.analysis.original(),
         }),
         _ => None,
     }

@@ -222,3 +222,19 @@ impl<F> Package<F> {
         usize::from(self.deb.is_some()) + usize::from(self.rpm.is_some())
     }
 }
+
+impl<F> Package<F> {
+    /// The same package with other entries.
+    pub fn with_entries<G>(&self, entries: Vec<PackageEntry<G>>) -> Package<G> {
+        Package {
+            id: self.id.clone(),
+            role: self.role.clone(),
+            summary: self.summary.clone(),
+            description: self.description.clone(),
+            homepage: self.homepage.clone(),
+            deb: self.deb.clone(),
+            rpm: self.rpm.clone(),
+            entries,
+        }
+    }
+}

@@ -44,7 +44,7 @@ pub struct PackageRecord {
     /// `deb` or `rpm`.
     pub format: String,
     /// File name inside the output folder.
-    pub file: String,
+    pub file_name: String,
     /// Size of the file in bytes.
     pub size: u64,
     /// Sum of the sizes of the installed files in bytes.

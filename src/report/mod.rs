@@ -4,9 +4,17 @@
 //! each has a stable code, a subject and a sentence. Rendering for people and for JSON lives
 //! here too, so that every subcommand speaks with one voice.
 
+mod build;
 mod finding;
+mod inspect;
 pub mod kpm;
 mod progress;
+mod table;
+mod units;
+mod verify;
 
+pub use build::build_text;
 pub use finding::{Code, Finding, Findings, Severity};
+pub use inspect::inspect_text;
 pub use progress::{Progress, Silent, Stage};
+pub use verify::verify_text;

@@ -1,4 +1,4 @@
-//! A nameless file beside the output.
+//! A nameless file for bytes that do not fit into memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::content::Content;
+use super::Content;
 use crate::error::{Error, Result};
 
 /// An append-only file that never has a name in its directory, so that a run that is killed
 /// leaves nothing behind.
 #[derive(Debug)]
-pub(super) struct Spool {
+pub struct Spool {
     directory: PathBuf,
     file: Arc<File>,
     end: AtomicU64,
@@ -23,7 +23,7 @@ pub(super) struct Spool {
 
 impl Spool {
     /// A new, empty one on the file system of `directory`.
-    pub(super) fn create(directory: &Path) -> Result<Self> {
+    pub fn create(directory: &Path) -> Result<Self> {
         let file = nameless(directory)
             .map_err(|cause| Error::io(directory, "create a spool file in", cause.into()))?;
         Ok(Self {
@@ -34,7 +34,7 @@ impl Spool {
     }
 
     /// Writes `bytes` behind everything else. Several threads may do so at once.
-    pub(super) fn append(&self, bytes: &[u8]) -> Result<Content> {
+    pub fn append(&self, bytes: &[u8]) -> Result<Content> {
         let len = bytes.len() as u64;
         let offset = self.end.fetch_add(len, Ordering::Relaxed);
         self.file

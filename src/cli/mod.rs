@@ -1,0 +1,69 @@
+//! The command line: arguments, wiring, progress bars, exit codes. One file per subcommand.
+//!
+//! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 done with failed checks,
+//! 2 failed, 64 wrong usage.
+
+mod build;
+mod inspect;
+mod progress;
+mod terminal;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::{Kind, Result};
+
+/// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
+/// per GPU group, as .deb and .rpm.
+#[derive(Debug, Parser)]
+#[command(name = "rockpack", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Build(build::Arguments),
+    Inspect(inspect::Arguments),
+    Verify(verify::Arguments),
+}
+
+/// How a command ended without an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    ChecksFailed,
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors; what cannot be printed there has no reader.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
+        }
+    };
+    match dispatch(arguments.command) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::ChecksFailed) => ExitCode::from(1),
+        // A reader that went away, as `head` does, is not a failure of ours.
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::print_error(&error);
+            ExitCode::from(if error.kind() == Kind::Usage { 64 } else { 2 })
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<Outcome> {
+    match command {
+        Command::Build(arguments) => build::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
+    }
+}

@@ -1,0 +1,87 @@
+//! How errors and text reach the terminal.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+
+use crate::error::{Error, Result};
+
+/// An error as miette shows it: what was being done, where, why, and what to do.
+#[derive(Debug)]
+struct Shown<'a> {
+    error: &'a Error,
+    related: Vec<Shown<'a>>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(error: &'a Error) -> Self {
+        Self {
+            error,
+            related: error.others().iter().map(Shown::new).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for frame in self.error.frames().iter().rev() {
+            write!(f, "{frame}: ")?;
+        }
+        write!(f, "{}", self.error)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl Diagnostic for Shown<'_> {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.error
+            .hint_text()
+            .map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        match self.related.is_empty() {
+            true => None,
+            false => Some(Box::new(self.related.iter().map(|r| r as &dyn Diagnostic))),
+        }
+    }
+}
+
+/// Shows `error` on stderr.
+pub(super) fn print_error(error: &Error) {
+    let styled =
+        io::IsTerminal::is_terminal(&io::stderr()) && std::env::var_os("NO_COLOR").is_none();
+    let theme = if styled {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let mut text = String::new();
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+    if handler
+        .render_report(&mut text, &Shown::new(error))
+        .is_err()
+    {
+        text = format!("{error}\n");
+    }
+    // Without stderr there is nobody to tell; the exit code still says it.
+    let _ = write!(io::stderr(), "{text}");
+}
+
+/// Writes `text` to stdout.
+pub(super) fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    written.map_err(|error| Error::io("<stdout>", "write", error))
+}
+
+/// Writes `value` as indented JSON to stdout.
+pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
+    print(&(text + "\n"))
+}

@@ -1,0 +1,98 @@
+//! The receipt of a written set.
+
+use super::{Emitted, Member, MemberKind};
+use crate::plan::Plan;
+use crate::plan::package::{Format, Role};
+use crate::receipt::{
+    CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, Receipt, SCHEMA, hex,
+};
+use crate::report::{Findings, Severity};
+
+/// A package that was written, without its content.
+#[derive(Debug)]
+pub struct Written {
+    /// What it is for.
+    pub role: Role,
+    /// Number of distinct code objects in its archives.
+    pub distinct: u64,
+    /// Every code object of the input that is in its archives.
+    pub code_objects: Vec<CodeObjectRecord>,
+    /// Its files, one per format.
+    pub emitted: Vec<Emitted>,
+}
+
+/// The receipt of the packages `written` for `plan`.
+pub fn receipt(plan: &Plan, written: Vec<Written>, findings: &Findings) -> Receipt {
+    let mut packages: Vec<PackageRecord> = written.iter().flat_map(package_records).collect();
+    packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
+    let mut code_objects: Vec<_> = written.into_iter().flat_map(|w| w.code_objects).collect();
+    code_objects.sort_by(|a, b| (&a.key, &a.target).cmp(&(&b.key, &b.target)));
+    Receipt {
+        schema: SCHEMA,
+        generator: env!("CARGO_PKG_VERSION").to_owned(),
+        version: plan.version.upstream().to_owned(),
+        release: plan.version.release().to_owned(),
+        prefix: plan.prefix.absolute(),
+        content_date: i64::from(plan.content_date),
+        packages,
+        code_objects,
+        findings: finding_records(findings),
+    }
+}
+
+fn package_records(written: &Written) -> Vec<PackageRecord> {
+    let (role, group, archs) = match &written.role {
+        Role::Host => ("host", None, Vec::new()),
+        Role::Support => ("support", None, Vec::new()),
+        Role::Meta => ("meta", None, Vec::new()),
+        Role::Kernels { group, archs } => ("kernels", Some(group.clone()), archs.clone()),
+    };
+    let record = |emitted: &Emitted| PackageRecord {
+        id: emitted.package.clone(),
+        format: match emitted.format {
+            Format::Deb => "deb".to_owned(),
+            Format::Rpm => "rpm".to_owned(),
+        },
+        file_name: emitted.file_name.clone(),
+        size: emitted.size,
+        installed_size: emitted.installed_size,
+        sha256: hex(&emitted.sha256),
+        role: role.to_owned(),
+        group: group.clone(),
+        archs: archs.clone(),
+        code_objects: written.distinct,
+        members: emitted.members.iter().map(member_record).collect(),
+    };
+    written.emitted.iter().map(record).collect()
+}
+
+fn member_record(member: &Member) -> MemberRecord {
+    let kind = match member.kind {
+        MemberKind::Directory => "directory",
+        MemberKind::File => "file",
+        MemberKind::Link => "link",
+    };
+    MemberRecord {
+        path: member.path.clone(),
+        kind: kind.to_owned(),
+        mode: member.mode,
+        size: (member.kind == MemberKind::File).then_some(member.size),
+        sha256: member.sha256.map(|digest| hex(&digest)),
+        target: member.target.clone(),
+    }
+}
+
+fn finding_records(findings: &Findings) -> Vec<FindingRecord> {
+    let record = |finding: &crate::report::Finding| FindingRecord {
+        code: finding.code.id().to_owned(),
+        name: finding.code.name().to_owned(),
+        severity: match finding.code.severity() {
+            Severity::Note => "note".to_owned(),
+            Severity::Warning => "warning".to_owned(),
+        },
+        subject: finding.subject.clone(),
+        message: finding.message.clone(),
+        code_objects: finding.code_objects.clone(),
+    };
+    findings.iter().map(record).collect()
+}

@@ -1,0 +1,248 @@
+//! Looks into one file: kernel archives, kernel manifests, host binaries.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::fatbin::{self, FatbinBundle};
+use crate::formats::kpack;
+use crate::formats::kpm::Manifest;
+use crate::formats::marker::{self, AnyMarker};
+use crate::host_binary::{self, Analysis, Examined, Transformed};
+
+/// What a file turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Inspected {
+    /// A `.kpack` archive.
+    Archive(Archive),
+    /// A `.kpm` manifest.
+    Manifest(Manifest),
+    /// An x86-64 ELF file.
+    HostBinary(HostBinary),
+}
+
+/// A kernel archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Archive {
+    /// The component, e.g. `blas_lib`.
+    pub group_name: String,
+    /// The base arch.
+    pub gfx_arch_family: String,
+    /// Targets it answers for, in the order loaders try them.
+    pub gfx_arches: Vec<String>,
+    /// `zstd-per-kernel` or `none`.
+    pub compression_scheme: String,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Number of distinct code objects.
+    pub code_objects: usize,
+    /// Bytes of all distinct code objects, uncompressed.
+    pub uncompressed_size: u64,
+    /// Key → target → what stands there.
+    pub rows: BTreeMap<String, BTreeMap<String, ArchiveRow>>,
+}
+
+/// One row of an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArchiveRow {
+    /// Which of the stored code objects.
+    pub ordinal: u32,
+    /// Its size in bytes, uncompressed.
+    pub original_size: u64,
+}
+
+/// A host binary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostBinary {
+    /// Whether and how it holds device code.
+    pub state: State,
+    /// Its wrappers, by index.
+    pub wrappers: Vec<Wrapper>,
+    /// The marker of a transformed binary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marker: Option<Marker>,
+    /// The bundles of a fat binary, by offset.
+    pub bundles: Vec<Bundle>,
+}
+
+/// The reference of a transformed binary to its archives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Marker {
+    /// Its key in the archives; the early prototype's form has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_name: Option<String>,
+    /// Paths relative to the binary's directory.
+    pub kpack_search_paths: Vec<String>,
+}
+
+/// Whether a host binary holds device code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// No device code and no reference to any.
+    HostOnly,
+    /// Holds device code.
+    Fat,
+    /// Refers to kernel archives.
+    Transformed,
+    /// A separate debug file.
+    SeparateDebug,
+}
+
+/// A wrapper of a host binary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Wrapper {
+    /// Its position in `.hipFatBinSegment`; the co_index of a transformed binary.
+    pub index: u32,
+    /// Offset of its bundle from the start of `.hip_fatbin`; `None` once transformed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundle_offset: Option<u64>,
+}
+
+/// A bundle of a fat binary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bundle {
+    /// Offset from the start of `.hip_fatbin`.
+    pub offset: u64,
+    /// Bytes that it takes up there.
+    pub size: u64,
+    /// Version of the compressed bundle format, if it is compressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compressed_version: Option<u16>,
+    /// Its entries in the order of their table.
+    pub entries: Vec<Entry>,
+}
+
+/// An entry of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Entry id, e.g. `hipv4-amdgcn-amd-amdhsa--gfx1100`.
+    pub id: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Looks into `content`.
+pub fn inspect(content: &Content) -> Result<Inspected> {
+    let head_len = usize::try_from(content.len()).map_or(20, |len| len.min(20));
+    let mut head = [0; 20];
+    content.read_at(0, &mut head[..head_len])?;
+    if head.starts_with(&kpack::MAGIC) {
+        return archive(content).map(Inspected::Archive);
+    }
+    if head.starts_with(b"\x7fELF") {
+        return host_binary(content).map(Inspected::HostBinary);
+    }
+    // A manifest has no magic: it is a MessagePack map with few entries.
+    if head[0] & 0xf0 == 0x80 && head_len > 1 {
+        return Manifest::parse(content).map(Inspected::Manifest);
+    }
+    Err(Error::unsupported("is no .kpack archive, .kpm manifest or ELF file").at(&content.place(0)))
+}
+
+fn archive(content: &Content) -> Result<Archive> {
+    let reader = kpack::Reader::open(content.clone())?;
+    let toc = reader.toc();
+    let mut sizes = BTreeMap::new();
+    let mut rows: BTreeMap<String, BTreeMap<String, ArchiveRow>> = BTreeMap::new();
+    for (key, targets) in &toc.rows {
+        for (target, row) in targets {
+            sizes.insert(row.ordinal, row.original_size);
+            let row = ArchiveRow {
+                ordinal: row.ordinal,
+                original_size: row.original_size,
+            };
+            rows.entry(key.clone())
+                .or_default()
+                .insert(target.clone(), row);
+        }
+    }
+    Ok(Archive {
+        group_name: toc.group_name.clone(),
+        gfx_arch_family: toc.gfx_arch_family.clone(),
+        gfx_arches: toc.gfx_arches.clone(),
+        compression_scheme: toc.scheme.as_str().to_owned(),
+        size: content.len(),
+        code_objects: reader.len(),
+        uncompressed_size: sizes.values().sum(),
+        rows,
+    })
+}
+
+fn host_binary(content: &Content) -> Result<HostBinary> {
+    Ok(match host_binary::examine(content)? {
+        Examined::NoDeviceCode => plain(State::HostOnly),
+        Examined::SeparateDebug => plain(State::SeparateDebug),
+        Examined::Fat(analysis) => fat(&analysis)?,
+        Examined::Transformed(transformed) => transformed_binary(&transformed)?,
+    })
+}
+
+fn plain(state: State) -> HostBinary {
+    HostBinary {
+        state,
+        wrappers: Vec::new(),
+        marker: None,
+        bundles: Vec::new(),
+    }
+}
+
+fn fat(analysis: &Analysis) -> Result<HostBinary> {
+    let wrapper = |w: &host_binary::WrapperRef| Wrapper {
+        index: w.index,
+        bundle_offset: Some(w.bundle_offset),
+    };
+    Ok(HostBinary {
+        wrappers: analysis.wrappers().iter().map(wrapper).collect(),
+        bundles: fatbin::parse(&analysis.fatbin()?)?
+            .iter()
+            .map(bundle)
+            .collect(),
+        ..plain(State::Fat)
+    })
+}
+
+fn bundle(found: &FatbinBundle) -> Bundle {
+    let entries = found.bundle.entries.iter();
+    Bundle {
+        offset: found.offset,
+        size: found.extent,
+        compressed_version: found.compression.as_ref().map(|header| header.version),
+        entries: entries
+            .map(|e| Entry {
+                id: e.id.to_string(),
+                size: e.content.len(),
+            })
+            .collect(),
+    }
+}
+
+fn transformed_binary(transformed: &Transformed) -> Result<HostBinary> {
+    let indices = transformed.co_indexes().iter();
+    Ok(HostBinary {
+        wrappers: indices
+            .map(|&index| Wrapper {
+                index,
+                bundle_offset: None,
+            })
+            .collect(),
+        marker: Some(marker(transformed.marker())?),
+        ..plain(State::Transformed)
+    })
+}
+
+fn marker(bytes: &[u8]) -> Result<Marker> {
+    Ok(match marker::parse(bytes)? {
+        AnyMarker::Map(map) => Marker {
+            kernel_name: Some(map.kernel_name),
+            kpack_search_paths: map.kpack_search_paths,
+        },
+        AnyMarker::PathList(paths) => Marker {
+            kernel_name: None,
+            kpack_search_paths: paths,
+        },
+    })
+}

@@ -1,0 +1,70 @@
+//! Plain text tables.
+
+/// On which side of its column a cell stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Left.
+    Left,
+    /// Right, for numbers.
+    Right,
+}
+
+/// Rows under a header, columns as wide as their widest cell.
+#[derive(Debug)]
+pub struct Table<const N: usize> {
+    align: [Align; N],
+    rows: Vec<[String; N]>,
+}
+
+impl<const N: usize> Table<N> {
+    /// A table with these columns.
+    pub fn new(columns: &[(&str, Align); N]) -> Self {
+        let header = columns.map(|(name, _)| name.to_owned());
+        Self {
+            align: columns.map(|(_, align)| align),
+            rows: vec![header],
+        }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: [String; N]) {
+        self.rows.push(cells);
+    }
+
+    /// The table as text, every line ended.
+    pub fn render(&self) -> String {
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+        };
+        let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                let pad = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
+                match self.align[column] {
+                    Align::Left => line.push_str(&format!("{cell}{pad}  ")),
+                    Align::Right => line.push_str(&format!("{pad}{cell}  ")),
+                }
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        table.row(["a".into(), "100".into()]);
+        assert_eq!(table.render(), "name    n\na     100\n");
+    }
+}

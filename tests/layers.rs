@@ -1,0 +1,169 @@
+//! The arrows between modules: who may use whom. A `use crate::…` (or a path `crate::…`) outside
+//! of this table fails.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test helper outside of test functions"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Module → what it may use besides itself, `error` and `report` (findings and progress).
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("artifact", &["content", "tree"]),
+    ("config", &["artifact", "content", "gfx"]),
+    ("content", &[]),
+    ("database", &["content", "formats", "gfx", "tree"]),
+    ("emit", &["content", "formats", "plan", "receipt", "tree"]),
+    ("error", &[]),
+    ("formats", &["content", "gfx", "plan", "tree"]),
+    ("gfx", &[]),
+    ("host_binary", &["content", "formats"]),
+    ("inspect", &["content", "formats", "host_binary"]),
+    (
+        "pack",
+        &[
+            "content",
+            "formats",
+            "gfx",
+            "host_binary",
+            "plan",
+            "recombine",
+            "receipt",
+            "split",
+            "tree",
+        ],
+    ),
+    (
+        "plan",
+        &[
+            "artifact",
+            "config",
+            "content",
+            "formats",
+            "gfx",
+            "recombine",
+            "split",
+            "tree",
+        ],
+    ),
+    ("receipt", &[]),
+    (
+        "recombine",
+        &[
+            "artifact", "config", "content", "formats", "gfx", "split", "tree",
+        ],
+    ),
+    ("report", &["formats", "inspect", "receipt", "verify"]),
+    (
+        "split",
+        &[
+            "artifact",
+            "content",
+            "database",
+            "formats",
+            "gfx",
+            "host_binary",
+            "tree",
+        ],
+    ),
+    ("tree", &[]),
+    (
+        "verify",
+        &[
+            "artifact", "content", "formats", "gfx", "plan", "receipt", "tree",
+        ],
+    ),
+];
+
+/// Modules that everything may use: errors, findings, progress.
+const SHARED: [&str; 2] = ["error", "report"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
+            found.push(path);
+        }
+    }
+}
+
+/// Files that only tests are compiled from.
+fn is_test(path: &Path) -> bool {
+    let name = path
+        .file_stem()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let within = path.components().any(|part| part.as_os_str() == "tests");
+    within || name == "fixture" || name == "tests" || name.ends_with("_tests")
+}
+
+/// Modules named behind `crate::` in `text`, tests and comments left out.
+fn named_modules(text: &str) -> Vec<String> {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    let named = lines.flat_map(|line| line.split("crate::").skip(1));
+    let mut modules = Vec::new();
+    for rest in named {
+        let list = rest.strip_prefix('{').unwrap_or(rest);
+        let until = if rest.starts_with('{') { '}' } else { ':' };
+        for name in list.split(until).next().unwrap_or_default().split(',') {
+            let name = name
+                .trim()
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next();
+            modules.extend(
+                name.filter(|n| n.starts_with(|c: char| c.is_lowercase()))
+                    .map(str::to_owned),
+            );
+        }
+    }
+    modules
+}
+
+#[test]
+fn no_module_uses_what_lies_above_it() {
+    let table: BTreeMap<_, _> = MAY_USE.iter().copied().collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let mut checked = 0;
+    for file in files {
+        let relative = file.strip_prefix(&root).unwrap();
+        let first = relative
+            .components()
+            .next()
+            .unwrap()
+            .as_os_str()
+            .to_str()
+            .unwrap();
+        let module = first.trim_end_matches(".rs");
+        if ["cli", "lib", "main"].contains(&module) {
+            continue;
+        }
+        let allowed = table
+            .get(module)
+            .unwrap_or_else(|| panic!("{module} is not in the table"));
+        for used in named_modules(&fs::read_to_string(&file).unwrap()) {
+            checked += 1;
+            let fine = used == module
+                || SHARED.contains(&used.as_str())
+                || allowed.contains(&used.as_str());
+            assert!(
+                fine,
+                "{} uses {used}, which {module} must not",
+                relative.display()
+            );
+        }
+    }
+    assert!(
+        checked > 50,
+        "only {checked} uses found: is the pattern still right?"
+    );
+}

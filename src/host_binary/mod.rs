@@ -1,10 +1,138 @@
 //! Fat host binaries: what is in them, and how they become host-only.
+//!
+//! The transform takes the device code out of a shared library or executable and leaves a short
+//! reference to kernel archives in its place. The file that results is an ordinary ELF file: its
+//! program headers stay behind the ELF header (`strip`, `objcopy` and `eu-strip` put them there
+//! whatever they find, and kernels before 5.18 compute `AT_PHDR` from it), addresses of code and
+//! data do not change, and the removed range is a hole between two load segments.
+//!
+//! It runs in two phases. [`examine`] reads the small tables, decides the whole layout and makes
+//! every refusal; [`Analysis::apply`] writes, when the install paths that the reference names
+//! are known. The reference's length never changes the layout.
+//!
+//! Refused, among others: static executables with device code, device code without wrappers,
+//! wrappers that point outside of the device code, anything else that points into it, and files
+//! without room for the program headers that the split segment needs.
+
+mod analyze;
+mod apply;
+mod check;
+mod layout;
+mod make_room;
+mod probe;
+mod program_headers;
+mod sections;
+mod splices;
+mod symbols;
+mod transformed;
+mod wrappers;
+
+use object::elf;
 
 use crate::content::Content;
+use crate::error::Result;
+use crate::formats::elf::{Dynamic, ElfFile};
+use layout::Layout;
+use symbols::SymbolEdit;
+use wrappers::BoundWrapper;
 
-/// A fat binary that can be transformed; made by `examine`, which makes every refusal.
+pub use transformed::Transformed;
+
+/// Bytes set aside for the reference to kernel archives in every transformed binary, so that a
+/// later rewrite moves nothing. Two hundred bytes are usual.
+pub const MARKER_AREA: u64 = 1024;
+
+/// Page size of the machine: what loads are mapped by.
+pub(crate) const PAGE: u64 = 0x1000;
+
+/// Name of the section with the offload bundles.
+pub const FATBIN_SECTION: &str = ".hip_fatbin";
+/// Name of the section with the wrappers.
+pub const WRAPPER_SECTION: &str = ".hipFatBinSegment";
+/// Name of the section with the reference to kernel archives.
+pub const MARKER_SECTION: &str = ".rocm_kpack_ref";
+
+/// What a file turned out to be.
+#[derive(Debug)]
+pub enum Examined {
+    /// No linked x86-64 ELF file, or one without device code.
+    NoDeviceCode,
+    /// A fat binary that can be transformed.
+    Fat(Box<Analysis>),
+    /// A binary whose device code is in kernel archives already.
+    Transformed(Transformed),
+    /// The separate debug information of a binary: it has section headers for device code, but
+    /// no bytes.
+    SeparateDebug,
+}
+
+/// Finds out what `content` is. All refusals of the transform happen here.
+pub fn examine(content: &Content) -> Result<Examined> {
+    let _open = content.pin()?;
+    match ElfFile::read(content)? {
+        Some(file) => analyze::examine(file),
+        None => Ok(Examined::NoDeviceCode),
+    }
+}
+
+/// A fat binary that can be transformed; made by [`examine`].
 #[derive(Debug)]
 pub struct Analysis {
-    /// The original.
-    pub original: Content,
+    file: ElfFile,
+    dynamic: Dynamic,
+    layout: Layout,
+    bound: Vec<BoundWrapper>,
+    symbol_edits: Vec<SymbolEdit>,
+    wrappers: Vec<WrapperRef>,
+}
+
+/// A wrapper and the bundle that it points to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrapperRef {
+    /// Position among the wrappers of the binary.
+    pub index: u32,
+    /// Offset of its bundle from the start of `.hip_fatbin`.
+    pub bundle_offset: u64,
+    /// Name of the bundle's symbol, `__hip_fatbin_<id>`, where exactly one is known.
+    pub symbol: Option<String>,
+}
+
+impl Analysis {
+    /// The fat binary.
+    pub fn original(&self) -> &Content {
+        self.file.content()
+    }
+
+    /// The bytes of `.hip_fatbin`.
+    pub fn fatbin(&self) -> Result<Content> {
+        self.original().slice(self.layout.fatbin_in_file())
+    }
+
+    /// The wrappers, in the order of their indexes.
+    pub fn wrappers(&self) -> &[WrapperRef] {
+        &self.wrappers
+    }
+
+    /// The symbol of each wrapper's bundle, in the order of their indexes.
+    pub fn bundle_symbols(&self) -> impl Iterator<Item = Option<&str>> {
+        self.wrappers
+            .iter()
+            .map(|wrapper| wrapper.symbol.as_deref())
+    }
+
+    /// The name by which other binaries need this one.
+    pub fn soname(&self) -> Result<Option<String>> {
+        Ok(self.dynamic.strings(&self.file, elf::DT_SONAME)?.pop())
+    }
+
+    /// The names of the libraries that it needs.
+    pub fn needed(&self) -> Result<Vec<String>> {
+        self.dynamic.strings(&self.file, elf::DT_NEEDED)
+    }
+
+    /// Bytes that can hold a reference: [`MARKER_AREA`], or fewer where the device code was
+    /// smaller.
+    pub fn marker_capacity(&self) -> u64 {
+        self.layout.area
+    }
 }

@@ -1,0 +1,80 @@
+//! The dynamic section, found as the loader finds it: by `PT_DYNAMIC`.
+
+use object::elf;
+
+use super::file::ElfFile;
+use super::record::Dyn;
+use super::table::Table;
+use crate::error::{Kind, Result};
+
+/// Names and search paths above this are refused; the loader's own limit is `PATH_MAX`.
+const MAX_STRING: u64 = 4096;
+
+/// The entries of the dynamic section up to `DT_NULL`.
+#[derive(Debug, Clone)]
+pub struct Dynamic {
+    /// In table order.
+    pub entries: Vec<DynamicEntry>,
+}
+
+/// One entry and its offset in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DynamicEntry {
+    /// Where it stands.
+    pub offset: u64,
+    /// Tag and value.
+    pub entry: Dyn,
+}
+
+impl Dynamic {
+    /// Reads the dynamic section of `file`, if it has one.
+    pub fn read(file: &ElfFile) -> Result<Option<Self>> {
+        let Some(segment) = file.segment(elf::PT_DYNAMIC) else {
+            return Ok(None);
+        };
+        let table = Table::<Dyn>::new(file.content(), segment.p_offset, segment.p_filesz)?;
+        let mut entries = Vec::new();
+        for item in table.iter() {
+            let (offset, entry) = item?;
+            if entry.d_tag == elf::DT_NULL {
+                break;
+            }
+            entries.push(DynamicEntry { offset, entry });
+        }
+        Ok(Some(Self { entries }))
+    }
+
+    /// The value of the first entry with `tag`.
+    pub fn value(&self, tag: elf::DynamicTag) -> Option<u64> {
+        let entry = self.entries.iter().find(|item| item.entry.d_tag == tag)?;
+        Some(entry.entry.d_val)
+    }
+
+    /// The strings that entries with `tag` (`DT_NEEDED`, `DT_SONAME`, `DT_RUNPATH`) name.
+    pub fn strings(&self, file: &ElfFile, tag: elf::DynamicTag) -> Result<Vec<String>> {
+        let all = self.entries.iter().filter(|item| item.entry.d_tag == tag);
+        all.map(|item| self.string(file, item)).collect()
+    }
+
+    fn string(&self, file: &ElfFile, item: &DynamicEntry) -> Result<String> {
+        let table = self.value(elf::DT_STRTAB).unwrap_or_default();
+        let size = self.value(elf::DT_STRSZ).unwrap_or_default();
+        let refuse =
+            |message: String| file.refuse(Kind::Malformed, "dynamic section", item.offset, message);
+        let skip = item.entry.d_val;
+        let Some(start) = file.offset_of(table, size).filter(|_| skip < size) else {
+            return Err(refuse(format!(
+                "string {skip:#x} lies outside of DT_STRTAB"
+            )));
+        };
+        let len = (size - skip).min(MAX_STRING);
+        let start = start.saturating_add(skip);
+        let bytes =
+            file.content()
+                .read_vec(start..start.saturating_add(len), MAX_STRING, "string")?;
+        match bytes.iter().position(|byte| *byte == 0) {
+            Some(end) => Ok(String::from_utf8_lossy(&bytes[..end]).into_owned()),
+            None => Err(refuse(format!("string {skip:#x} does not end"))),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The headers of a file, their names, and what must hold for them.
+
+use std::borrow::Cow;
+
+use object::elf;
+
+use super::record::{FileHeader, ProgramHeader, Record, SectionHeader, Symbol};
+use super::table::Table;
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+
+/// Bytes of the file header.
+pub const FILE_HEADER_SIZE: u64 = FileHeader::SIZE;
+
+/// Bytes up to and including `e_machine`: what is needed to tell what a file is.
+const IDENTIFICATION: usize = 20;
+
+/// Section name tables above this are refused: real ones have some hundred bytes, and one that
+/// doubles as the symbol names of a debug build stays far below.
+const MAX_SECTION_NAMES: u64 = 256 << 20;
+
+/// End of the user half of the x86-64 address space; what lies above it cannot be loaded. It
+/// also keeps sums of addresses and sizes far from overflow.
+const ADDRESS_LIMIT: u64 = 1 << 47;
+
+/// An ELF64 little-endian x86-64 file: its header tables, read completely.
+#[derive(Debug, Clone)]
+pub struct ElfFile {
+    content: Content,
+    /// The file header.
+    pub header: FileHeader,
+    /// The program headers.
+    pub program_headers: Vec<ProgramHeader>,
+    /// The section headers; the first is the null section. Empty without a section table.
+    pub sections: Vec<SectionHeader>,
+    /// Index of the section name table.
+    names_index: usize,
+    names: Vec<u8>,
+}
+
+impl ElfFile {
+    /// Reads the headers of `content`, or answers `None` where it is no ELF64 little-endian
+    /// x86-64 file.
+    pub fn read(content: &Content) -> Result<Option<Self>> {
+        let Some(header) = identify(content)? else {
+            return Ok(None);
+        };
+        let mut file = Self {
+            content: content.clone(),
+            header,
+            program_headers: Vec::new(),
+            sections: Vec::new(),
+            names_index: 0,
+            names: Vec::new(),
+        };
+        file.read_program_headers()?;
+        file.read_sections()?;
+        file.read_names()?;
+        Ok(Some(file))
+    }
+
+    fn read_program_headers(&mut self) -> Result<()> {
+        let count = self.header.e_phnum();
+        if count == 0 {
+            return Ok(());
+        }
+        if count == elf::PN_XNUM {
+            let message = "has 65535 or more program headers";
+            return Err(self.refuse(Kind::Unsupported, "ELF header", 0, message));
+        }
+        self.check_entry_size(
+            "e_phentsize",
+            self.header.e_phentsize(),
+            ProgramHeader::SIZE,
+        )?;
+        let size = u64::from(count) * ProgramHeader::SIZE;
+        self.program_headers = Table::new(&self.content, self.header.e_phoff(), size)?.to_vec()?;
+        Ok(())
+    }
+
+    fn read_sections(&mut self) -> Result<()> {
+        let start = self.header.e_shoff();
+        if start == 0 {
+            return Ok(());
+        }
+        self.check_entry_size(
+            "e_shentsize",
+            self.header.e_shentsize(),
+            SectionHeader::SIZE,
+        )?;
+        let mut count = u64::from(self.header.e_shnum());
+        if count == 0 {
+            // The count did not fit and stands in the null section instead.
+            let first = Table::<SectionHeader>::new(&self.content, start, SectionHeader::SIZE)?;
+            count = first.to_vec()?.first().map_or(0, |null| null.sh_size);
+        }
+        let size = count.saturating_mul(SectionHeader::SIZE);
+        self.sections = Table::new(&self.content, start, size)?.to_vec()?;
+        Ok(())
+    }
+
+    fn read_names(&mut self) -> Result<()> {
+        let Some(null) = self.sections.first() else {
+            return Ok(());
+        };
+        let index = match self.header.e_shstrndx() {
+            index if index == elf::SHN_XINDEX.0 => null.sh_link,
+            index => u32::from(index),
+        };
+        if index == 0 {
+            return Ok(());
+        }
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let Some(section) = self.sections.get(index).copied() else {
+            let message = format!("e_shstrndx names section {index}, which does not exist");
+            return Err(self.refuse(Kind::Malformed, "ELF header", 0, message));
+        };
+        let range = self.file_range(index, &section)?;
+        self.names = self
+            .content
+            .read_vec(range, MAX_SECTION_NAMES, "section name table")?;
+        self.names_index = index;
+        Ok(())
+    }
+
+    fn check_entry_size(&self, field: &str, found: u16, expected: u64) -> Result<()> {
+        if u64::from(found) == expected {
+            return Ok(());
+        }
+        let message = format!("{field} is {found}, not {expected}");
+        Err(self.refuse(Kind::Malformed, "ELF header", 0, message))
+    }
+
+    /// The file.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// The bytes of the section name table.
+    pub fn names(&self) -> &[u8] {
+        &self.names
+    }
+
+    /// Index of the section name table; zero if there is none.
+    pub fn names_index(&self) -> usize {
+        self.names_index
+    }
+
+    /// Whether sections can be told by their names.
+    pub fn has_section_names(&self) -> bool {
+        self.names_index != 0
+    }
+
+    /// The bytes of a section's name; empty where it has none.
+    pub fn name_bytes(&self, section: &SectionHeader) -> &[u8] {
+        let start = usize::try_from(section.sh_name).unwrap_or(usize::MAX);
+        let tail = self.names.get(start..).unwrap_or_default();
+        tail.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+
+    /// A section's name, for messages.
+    pub fn name(&self, section: &SectionHeader) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.name_bytes(section))
+    }
+
+    /// The sections called `name`, with their indexes.
+    pub fn sections_named(&self, name: &str) -> Vec<(usize, SectionHeader)> {
+        let all = self.sections.iter().copied().enumerate().skip(1);
+        all.filter(|(_, section)| self.name_bytes(section) == name.as_bytes())
+            .collect()
+    }
+
+    /// The load segments with their indexes among the program headers, in table order.
+    pub fn loads(&self) -> impl Iterator<Item = (usize, &ProgramHeader)> {
+        let all = self.program_headers.iter().enumerate();
+        all.filter(|(_, header)| header.is_load())
+    }
+
+    /// The program header of type `p_type`, if there is one.
+    pub fn segment(&self, p_type: elf::ProgramType) -> Option<&ProgramHeader> {
+        self.program_headers
+            .iter()
+            .find(|header| header.p_type == p_type)
+    }
+
+    /// Offset in the file of the `len` bytes at address `start`, where they are loaded from it.
+    pub fn offset_of(&self, start: u64, len: u64) -> Option<u64> {
+        let end = start.checked_add(len)?;
+        let holds = |load: &ProgramHeader| {
+            let loaded_end = load.p_vaddr.checked_add(load.p_filesz);
+            load.p_vaddr <= start && loaded_end.is_some_and(|loaded| end <= loaded)
+        };
+        let (_, load) = self.loads().find(|(_, load)| holds(load))?;
+        load.p_offset.checked_add(start - load.p_vaddr)
+    }
+
+    /// Where in the file a section's bytes lie, which must be inside.
+    pub fn file_range(
+        &self,
+        index: usize,
+        section: &SectionHeader,
+    ) -> Result<std::ops::Range<u64>> {
+        let end = section.sh_offset.checked_add(section.sh_size);
+        match end.filter(|end| *end <= self.content.len()) {
+            Some(end) => Ok(section.sh_offset..end),
+            None => {
+                let message = format!(
+                    "section {index} of {:#x} bytes at {:#x} ends outside of the file of {:#x} bytes",
+                    section.sh_size,
+                    section.sh_offset,
+                    self.content.len()
+                );
+                Err(self.refuse_section(Kind::Truncated, index, message))
+            }
+        }
+    }
+
+    /// The symbols of a symbol table section.
+    pub fn symbols(&self, index: usize, section: &SectionHeader) -> Result<Table<Symbol>> {
+        let range = self.file_range(index, section)?;
+        Table::new(&self.content, range.start, range.end - range.start)
+    }
+
+    /// An error about `structure` at `offset` of this file.
+    pub fn refuse(
+        &self,
+        kind: Kind,
+        structure: impl Into<String>,
+        offset: u64,
+        message: impl Into<String>,
+    ) -> Error {
+        let place = self.content.place(offset.min(self.content.len()));
+        Error::new(kind, message).structure(structure).at(&place)
+    }
+
+    /// An error about the header of section `index`.
+    pub fn refuse_section(&self, kind: Kind, index: usize, message: impl Into<String>) -> Error {
+        let name = self.sections.get(index).map(|section| self.name(section));
+        let name = name.filter(|name| !name.is_empty());
+        let structure = name.map_or("section header".to_owned(), Cow::into_owned);
+        let skip = (index as u64).saturating_mul(SectionHeader::SIZE);
+        let offset = self.header.e_shoff().saturating_add(skip);
+        self.refuse(kind, structure, offset, message)
+    }
+
+    /// An error about program header `index`.
+    pub fn refuse_segment(&self, kind: Kind, index: usize, message: impl Into<String>) -> Error {
+        let skip = (index as u64).saturating_mul(ProgramHeader::SIZE);
+        let offset = self.header.e_phoff().saturating_add(skip);
+        self.refuse(kind, "program header", offset, message)
+    }
+
+    /// Checks that all ranges lie inside the file and the address space, so that later
+    /// arithmetic on them cannot overflow.
+    pub fn validate(&self) -> Result<()> {
+        let mut faults = Vec::new();
+        for (index, header) in self.program_headers.iter().enumerate() {
+            faults.extend(self.segment_fault(index, header));
+        }
+        for (index, section) in self.sections.iter().enumerate().skip(1) {
+            faults.extend(self.section_fault(index, section));
+        }
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+
+    fn segment_fault(&self, index: usize, header: &ProgramHeader) -> Option<Error> {
+        let end = header.p_offset.checked_add(header.p_filesz);
+        if header.p_filesz > 0 && end.is_none_or(|end| end > self.content.len()) {
+            let message = format!(
+                "{:#x} bytes at {:#x} end outside of the file of {:#x} bytes",
+                header.p_filesz,
+                header.p_offset,
+                self.content.len()
+            );
+            return Some(self.refuse_segment(Kind::Truncated, index, message));
+        }
+        let memory_end = header.p_vaddr.checked_add(header.p_memsz);
+        if memory_end.is_none_or(|end| end > ADDRESS_LIMIT) {
+            let message = format!("ends above address {ADDRESS_LIMIT:#x}");
+            return Some(self.refuse_segment(Kind::Malformed, index, message));
+        }
+        if header.p_align > ADDRESS_LIMIT || header.p_align & header.p_align.wrapping_sub(1) != 0 {
+            let message = format!(
+                "has the alignment {:#x}, which no load can have",
+                header.p_align
+            );
+            return Some(self.refuse_segment(Kind::Malformed, index, message));
+        }
+        None
+    }
+
+    fn section_fault(&self, index: usize, section: &SectionHeader) -> Option<Error> {
+        if section.is_in_file()
+            && let Err(error) = self.file_range(index, section)
+        {
+            return Some(error);
+        }
+        let memory_end = section.sh_addr.checked_add(section.sh_size);
+        if section.is_allocated() && memory_end.is_none_or(|end| end > ADDRESS_LIMIT) {
+            let message = format!("ends above address {ADDRESS_LIMIT:#x}");
+            return Some(self.refuse_section(Kind::Malformed, index, message));
+        }
+        let align = section.sh_addralign;
+        if align > ADDRESS_LIMIT || align & align.wrapping_sub(1) != 0 {
+            let message = format!("has the alignment {align:#x}");
+            return Some(self.refuse_section(Kind::Malformed, index, message));
+        }
+        None
+    }
+}
+
+/// The file header of a supported file.
+fn identify(content: &Content) -> Result<Option<FileHeader>> {
+    if content.len() < IDENTIFICATION as u64 {
+        return Ok(None);
+    }
+    let start: [u8; IDENTIFICATION] = content.read_array(0)?;
+    let mut bytes = [0; size_of::<<FileHeader as Record>::Raw>()];
+    bytes[..IDENTIFICATION].copy_from_slice(&start);
+    if !parse_header(&bytes)?.is_supported() {
+        return Ok(None);
+    }
+    if content.len() < FILE_HEADER_SIZE {
+        let message = format!("the file ends after {} bytes", content.len());
+        let error = Error::truncated(message).structure("ELF header");
+        return Err(error.at(&content.place(0)));
+    }
+    content.read_at(0, &mut bytes)?;
+    parse_header(&bytes).map(Some)
+}
+
+fn parse_header(bytes: &[u8]) -> Result<FileHeader> {
+    let (raw, _) = object::pod::from_bytes(bytes).map_err(|()| Error::bug("header buffer"))?;
+    Ok(FileHeader::from_raw(raw))
+}

@@ -1,0 +1,34 @@
+//! The small tables of ELF64 little-endian x86-64 files, read by positioned reads.
+//!
+//! ```text
+//! offset  size  what
+//! 0       64    file header: e_type, e_machine, e_phoff, e_shoff, e_phnum, e_shnum, e_shstrndx
+//! e_phoff 56 n  program headers: p_type, p_flags, p_offset, p_vaddr, p_filesz, p_memsz, p_align
+//! e_shoff 64 n  section headers: sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, ...
+//! PT_DYNAMIC    16-byte pairs of d_tag and d_val, up to DT_NULL
+//! DT_SYMTAB     24-byte symbols: st_name, st_info, st_shndx, st_value, st_size
+//! DT_RELA       24-byte relocations: r_offset, r_type, symbol, r_addend; DT_JMPREL likewise
+//! DT_RELR       8-byte words: even = an address, odd = a bitmap of the 63 words after it
+//! ```
+//!
+//! Source: System V ABI, generic edition and AMD64 supplement; RELR as in glibc 2.36. The byte
+//! layouts are those of the `object` crate; field names are the specification's.
+//!
+//! Other classes, byte orders and machines are no error: [`ElfFile::read`] answers `None`.
+//! Reading checks that tables lie inside the file; [`ElfFile::validate`] checks what they say,
+//! because files without device code are passed on however odd they are.
+
+mod dynamic;
+mod file;
+mod record;
+mod relocation;
+mod table;
+
+pub use dynamic::{Dynamic, DynamicEntry};
+pub use file::{ElfFile, FILE_HEADER_SIZE};
+pub use record::{
+    Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
+    SectionHeader, Symbol,
+};
+pub use relocation::{Relocation, Site, for_each_relocation};
+pub use table::{Table, WordReader};

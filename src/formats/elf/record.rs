@@ -1,0 +1,301 @@
+//! The fixed-size structures in host byte order, and their bytes.
+
+use object::LittleEndian as LE;
+use object::elf;
+use object::pod::{self, Pod};
+
+/// A structure of fixed size.
+pub trait Record: Copy {
+    /// Its bytes.
+    type Raw: Pod;
+    /// What it is called in messages.
+    const NAME: &'static str;
+    /// Number of bytes.
+    const SIZE: u64 = size_of::<Self::Raw>() as u64;
+
+    /// Takes it out of its bytes.
+    fn from_raw(raw: &Self::Raw) -> Self;
+    /// Puts it into bytes.
+    fn to_raw(self) -> Self::Raw;
+
+    /// Its bytes as a buffer.
+    fn to_bytes(self) -> Vec<u8> {
+        pod::bytes_of(&self.to_raw()).to_vec()
+    }
+}
+
+macro_rules! record {
+    ($(#[$doc:meta])* $name:ident = $raw:ty, $called:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
+
+        impl Record for $name {
+            type Raw = $raw;
+            const NAME: &'static str = $called;
+            fn from_raw(raw: &Self::Raw) -> Self {
+                Self { $($field: raw.$field.get(LE),)* }
+            }
+            fn to_raw(self) -> Self::Raw {
+                Self::Raw { $($field: self.$field.into(),)* }
+            }
+        }
+    };
+}
+
+record! {
+    /// A program header.
+    ProgramHeader = elf::ProgramHeader64<LE>, "program header" {
+        /// `PT_*`.
+        p_type: elf::ProgramType,
+        /// `PF_*`.
+        p_flags: elf::ProgramFlags,
+        /// Offset in the file.
+        p_offset: u64,
+        /// Address relative to the load address.
+        p_vaddr: u64,
+        /// Physical address, equal to `p_vaddr` on this machine and ignored.
+        p_paddr: u64,
+        /// Bytes in the file.
+        p_filesz: u64,
+        /// Bytes in memory.
+        p_memsz: u64,
+        /// Modulus by which address and offset agree.
+        p_align: u64,
+    }
+}
+
+record! {
+    /// A section header.
+    SectionHeader = elf::SectionHeader64<LE>, "section header" {
+        /// Offset of the name in the section name table.
+        sh_name: u32,
+        /// `SHT_*`.
+        sh_type: elf::SectionType,
+        /// `SHF_*`.
+        sh_flags: elf::SectionFlags,
+        /// Address relative to the load address, zero if it is not loaded.
+        sh_addr: u64,
+        /// Offset in the file.
+        sh_offset: u64,
+        /// Bytes in the file, or in memory where the type is `SHT_NOBITS`.
+        sh_size: u64,
+        /// Index of a related section.
+        sh_link: u32,
+        /// Depends on the type.
+        sh_info: u32,
+        /// Alignment of the address.
+        sh_addralign: u64,
+        /// Bytes per entry of a table.
+        sh_entsize: u64,
+    }
+}
+
+record! {
+    /// An entry of the dynamic section.
+    Dyn = elf::Dyn64<LE>, "dynamic entry" {
+        /// `DT_*`.
+        d_tag: elf::DynamicTag,
+        /// A number or an address.
+        d_val: u64,
+    }
+}
+
+record! {
+    /// A relocation with explicit addend.
+    Rela = elf::Rela64<LE>, "relocation" {
+        /// Address of the relocated word.
+        r_offset: u64,
+        /// Symbol index and type.
+        r_info: u64,
+        /// The addend.
+        r_addend: i64,
+    }
+}
+
+/// Bytes of a program header.
+pub const PROGRAM_HEADER_SIZE: u64 = ProgramHeader::SIZE;
+/// Bytes of a section header.
+pub const SECTION_HEADER_SIZE: u64 = SectionHeader::SIZE;
+
+impl ProgramHeader {
+    /// Whether it loads something.
+    pub fn is_load(&self) -> bool {
+        self.p_type == elf::PT_LOAD
+    }
+
+    /// First offset behind its bytes in the file. Only for validated headers.
+    pub fn file_end(&self) -> u64 {
+        self.p_offset.saturating_add(self.p_filesz)
+    }
+
+    /// First address behind it. Only for validated headers.
+    pub fn memory_end(&self) -> u64 {
+        self.p_vaddr.saturating_add(self.p_memsz)
+    }
+}
+
+impl SectionHeader {
+    /// Whether it is loaded.
+    pub fn is_allocated(&self) -> bool {
+        self.sh_flags.0 & elf::SHF_ALLOC.0 != 0
+    }
+
+    /// Whether it has bytes in the file.
+    pub fn is_in_file(&self) -> bool {
+        self.sh_type != elf::SHT_NOBITS && self.sh_type != elf::SHT_NULL && self.sh_size > 0
+    }
+
+    /// Whether it takes addresses of the process image: `.tbss` has an address and a size, but
+    /// only every thread's copy takes space.
+    pub fn takes_addresses(&self) -> bool {
+        let template = self.sh_type == elf::SHT_NOBITS && self.sh_flags.0 & elf::SHF_TLS.0 != 0;
+        self.is_allocated() && self.sh_size > 0 && !template
+    }
+
+    /// First offset behind its bytes in the file.
+    pub fn file_end(&self) -> u64 {
+        self.sh_offset.saturating_add(self.sh_size)
+    }
+
+    /// First address behind it.
+    pub fn memory_end(&self) -> u64 {
+        self.sh_addr.saturating_add(self.sh_size)
+    }
+}
+
+/// A symbol.
+#[derive(Debug, Clone, Copy)]
+pub struct Symbol {
+    /// Offset of the name in the linked string table.
+    pub st_name: u32,
+    /// Binding and type.
+    pub st_info: elf::SymbolInfo,
+    /// Visibility.
+    pub st_other: elf::SymbolOther,
+    /// Index of the section it is defined in, or a reserved value.
+    pub st_shndx: u16,
+    /// Its address.
+    pub st_value: u64,
+    /// Its size.
+    pub st_size: u64,
+}
+
+impl Record for Symbol {
+    type Raw = elf::Sym64<LE>;
+    const NAME: &'static str = "symbol";
+
+    fn from_raw(raw: &Self::Raw) -> Self {
+        Self {
+            st_name: raw.st_name.get(LE),
+            st_info: raw.st_info,
+            st_other: raw.st_other,
+            st_shndx: raw.st_shndx.get(LE).0,
+            st_value: raw.st_value.get(LE),
+            st_size: raw.st_size.get(LE),
+        }
+    }
+
+    fn to_raw(self) -> Self::Raw {
+        elf::Sym64 {
+            st_name: self.st_name.into(),
+            st_info: self.st_info,
+            st_other: self.st_other,
+            st_shndx: elf::SymbolSection(self.st_shndx).into(),
+            st_value: self.st_value.into(),
+            st_size: self.st_size.into(),
+        }
+    }
+}
+
+impl Symbol {
+    /// Whether it stands for a whole section.
+    pub fn is_section(&self) -> bool {
+        self.st_info.st_type() == elf::STT_SECTION
+    }
+
+    /// The index of the section it is defined in, unless that is a reserved value.
+    pub fn section(&self) -> Option<usize> {
+        let defined = self.st_shndx != 0 && self.st_shndx < elf::SHN_LORESERVE;
+        defined.then_some(usize::from(self.st_shndx))
+    }
+}
+
+/// The file header.
+#[derive(Debug, Clone, Copy)]
+pub struct FileHeader {
+    raw: elf::FileHeader64<LE>,
+}
+
+impl Record for FileHeader {
+    type Raw = elf::FileHeader64<LE>;
+    const NAME: &'static str = "ELF header";
+
+    fn from_raw(raw: &Self::Raw) -> Self {
+        Self { raw: *raw }
+    }
+
+    fn to_raw(self) -> Self::Raw {
+        self.raw
+    }
+}
+
+impl FileHeader {
+    /// Whether the first bytes say ELF64, little-endian, version 1, x86-64.
+    pub fn is_supported(&self) -> bool {
+        let ident = &self.raw.e_ident;
+        ident.magic == elf::ELFMAG
+            && ident.class == elf::ELFCLASS64
+            && ident.data == elf::ELFDATA2LSB
+            && ident.version == elf::EV_CURRENT
+            && self.raw.e_machine.get(LE) == elf::EM_X86_64
+    }
+
+    /// `ET_*`.
+    pub fn e_type(&self) -> elf::FileType {
+        self.raw.e_type.get(LE)
+    }
+
+    /// Offset of the program headers.
+    pub fn e_phoff(&self) -> u64 {
+        self.raw.e_phoff.get(LE)
+    }
+
+    /// Number of program headers.
+    pub fn e_phnum(&self) -> u16 {
+        self.raw.e_phnum.get(LE)
+    }
+
+    /// Bytes per program header.
+    pub fn e_phentsize(&self) -> u16 {
+        self.raw.e_phentsize.get(LE)
+    }
+
+    /// Offset of the section headers, zero if there are none.
+    pub fn e_shoff(&self) -> u64 {
+        self.raw.e_shoff.get(LE)
+    }
+
+    /// Number of section headers, zero if it does not fit.
+    pub fn e_shnum(&self) -> u16 {
+        self.raw.e_shnum.get(LE)
+    }
+
+    /// Bytes per section header.
+    pub fn e_shentsize(&self) -> u16 {
+        self.raw.e_shentsize.get(LE)
+    }
+
+    /// Index of the section with the section names.
+    pub fn e_shstrndx(&self) -> u16 {
+        self.raw.e_shstrndx.get(LE).0
+    }
+
+    /// The header with other tables.
+    pub fn with_tables(mut self, program_headers: u16, section_headers: (u64, u16)) -> Self {
+        self.raw.e_phnum = program_headers.into();
+        self.raw.e_shoff = section_headers.0.into();
+        self.raw.e_shnum = section_headers.1.into();
+        self
+    }
+}

@@ -1,0 +1,165 @@
+//! The relocations that the loader applies, of all three encodings.
+
+use object::elf;
+
+use super::dynamic::Dynamic;
+use super::file::ElfFile;
+use super::record::{Record, Rela};
+use super::table::{Table, WordReader};
+use crate::content::Content;
+use crate::error::{Kind, Result};
+
+/// Bytes of a RELR word, and of what it relocates.
+const WORD: u64 = 8;
+
+/// One relocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relocation {
+    /// Address of the relocated word.
+    pub address: u64,
+    /// `R_X86_64_*`.
+    pub kind: elf::RelocationType,
+    /// Index into the dynamic symbol table; zero for none.
+    pub symbol: u32,
+    /// Addend: explicit, or the word itself for a RELR one.
+    pub addend: i64,
+    /// Where it is written down.
+    pub site: Site,
+}
+
+/// How a relocation is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Site {
+    /// An entry of `DT_RELA` or `DT_JMPREL` at this offset in the file.
+    Rela(u64),
+    /// A bit or word of `DT_RELR`; the addend is the relocated word, at this offset in the file.
+    Relr(u64),
+}
+
+/// Calls `visit` with every relocation that `dynamic` names, in table order.
+pub fn for_each_relocation(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    visit: &mut dyn FnMut(Relocation) -> Result<()>,
+) -> Result<()> {
+    refuse_other_encodings(file, dynamic)?;
+    for (address, size) in [
+        (elf::DT_RELA, elf::DT_RELASZ),
+        (elf::DT_JMPREL, elf::DT_PLTRELSZ),
+    ] {
+        if let Some((start, size)) = table(file, dynamic, address, size)? {
+            for item in Table::<Rela>::new(file.content(), start, size)?.iter() {
+                let (offset, entry) = item?;
+                visit(explicit(offset, &entry))?;
+            }
+        }
+    }
+    match table(file, dynamic, elf::DT_RELR, elf::DT_RELRSZ)? {
+        Some((start, size)) => Relr::new(file).visit(start, size, visit),
+        None => Ok(()),
+    }
+}
+
+/// The x86-64 ABI has no relocations without addend, and Android's packed forms do not occur.
+fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+    let other = [
+        elf::DT_REL,
+        elf::DT_ANDROID_REL,
+        elf::DT_ANDROID_RELA,
+        elf::DT_ANDROID_RELR,
+    ];
+    for item in &dynamic.entries {
+        let tag = item.entry.d_tag;
+        let plain_plt = tag == elf::DT_PLTREL && item.entry.d_val.cast_signed() != elf::DT_RELA.0;
+        if other.contains(&tag) || plain_plt {
+            let message = format!(
+                "relocations of the kind of tag {:#x} are not handled",
+                tag.0
+            );
+            return Err(file.refuse(Kind::Unsupported, "dynamic section", item.offset, message));
+        }
+    }
+    Ok(())
+}
+
+/// Offset and size of a relocation table.
+fn table(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    address_tag: elf::DynamicTag,
+    size_tag: elf::DynamicTag,
+) -> Result<Option<(u64, u64)>> {
+    let size = dynamic.value(size_tag).unwrap_or_default();
+    let Some(address) = dynamic.value(address_tag).filter(|_| size > 0) else {
+        return Ok(None);
+    };
+    match file.offset_of(address, size) {
+        Some(offset) => Ok(Some((offset, size))),
+        None => {
+            let message = format!("{size:#x} bytes of relocations at {address:#x} are not loaded");
+            Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
+        }
+    }
+}
+
+fn explicit(offset: u64, entry: &Rela) -> Relocation {
+    let raw = entry.to_raw();
+    Relocation {
+        address: entry.r_offset,
+        kind: raw.r_type(object::LittleEndian, false),
+        symbol: raw.r_sym(object::LittleEndian, false),
+        addend: entry.r_addend,
+        site: Site::Rela(offset),
+    }
+}
+
+/// The state of decoding RELR.
+struct Relr<'a> {
+    file: &'a ElfFile,
+    words: WordReader,
+}
+
+impl<'a> Relr<'a> {
+    fn new(file: &'a ElfFile) -> Self {
+        let words = WordReader::new(file.content());
+        Self { file, words }
+    }
+
+    fn visit(
+        mut self,
+        start: u64,
+        size: u64,
+        visit: &mut dyn FnMut(Relocation) -> Result<()>,
+    ) -> Result<()> {
+        let content: Content = self.file.content().clone();
+        let mut table = WordReader::new(&content);
+        let mut base: u64 = 0;
+        for skip in (0..size - size % WORD).step_by(8) {
+            let word = table.read(start.saturating_add(skip))?;
+            if word & 1 == 0 {
+                visit(self.relative(word)?)?;
+                base = word.saturating_add(WORD);
+                continue;
+            }
+            for bit in (0..63).filter(|bit| word >> (bit + 1) & 1 == 1) {
+                visit(self.relative(base.saturating_add(bit * WORD))?)?;
+            }
+            base = base.saturating_add(63 * WORD);
+        }
+        Ok(())
+    }
+
+    fn relative(&mut self, address: u64) -> Result<Relocation> {
+        let Some(offset) = self.file.offset_of(address, WORD) else {
+            let message = format!("relocates address {address:#x}, which is not loaded");
+            return Err(self.file.refuse(Kind::Malformed, ".relr.dyn", 0, message));
+        };
+        Ok(Relocation {
+            address,
+            kind: elf::R_X86_64_RELATIVE,
+            symbol: 0,
+            addend: self.words.read(offset)?.cast_signed(),
+            site: Site::Relr(offset),
+        })
+    }
+}

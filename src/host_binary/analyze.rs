@@ -1,0 +1,179 @@
+//! What a file is, and everything about a fat one that is decided before writing.
+
+use object::elf;
+
+use super::check;
+use super::layout::Layout;
+use super::wrappers::{self, BoundWrapper};
+use super::{
+    Analysis, Examined, FATBIN_SECTION, MARKER_SECTION, WRAPPER_SECTION, WrapperRef, probe,
+    symbols, transformed,
+};
+use crate::error::{Kind, Result, ResultExt};
+use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, SectionHeader};
+use crate::formats::hip_wrapper::{self, Magic};
+
+/// Sections of which there is at most one each.
+struct Parts {
+    fatbin: Option<(usize, SectionHeader)>,
+    wrappers: Option<(usize, SectionHeader)>,
+    marker: Option<(usize, SectionHeader)>,
+}
+
+/// Tells what `file` is.
+pub fn examine(file: ElfFile) -> Result<Examined> {
+    if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
+        return Ok(Examined::NoDeviceCode);
+    }
+    if !file.has_section_names() {
+        probe::refuse_bundles(&file)?;
+        return Ok(Examined::NoDeviceCode);
+    }
+    let parts = Parts::find(&file)?;
+    if parts.is_empty() {
+        return Ok(Examined::NoDeviceCode);
+    }
+    if is_separate_debug(&file, &parts) {
+        return Ok(Examined::SeparateDebug);
+    }
+    if parts.are_transformed(&file)? {
+        return transformed::read(file).map(Examined::Transformed);
+    }
+    match (parts.fatbin, parts.wrappers) {
+        (Some(fatbin), Some(wrappers)) => {
+            let analysis = analyze(file, fatbin, wrappers)?;
+            Ok(Examined::Fat(Box::new(analysis)))
+        }
+        (Some((index, _)), None) => {
+            let message = format!("holds device code, but there is no {WRAPPER_SECTION}");
+            let error = file.refuse_section(Kind::Unsupported, index, message);
+            Err(error
+                .hint("its host code finds the device code by means that rockpack does not know"))
+        }
+        (None, _) => {
+            let index = parts.wrappers.map_or(0, |(index, _)| index);
+            let message = format!("holds wrappers, but there is no {FATBIN_SECTION}");
+            Err(file.refuse_section(Kind::Unsupported, index, message))
+        }
+    }
+}
+
+impl Parts {
+    fn find(file: &ElfFile) -> Result<Self> {
+        Ok(Self {
+            fatbin: single(file, FATBIN_SECTION)?,
+            wrappers: single(file, WRAPPER_SECTION)?,
+            marker: single(file, MARKER_SECTION)?,
+        })
+    }
+
+    /// Nothing of device code: neither sections nor anything in them.
+    fn is_empty(&self) -> bool {
+        let holds = |part: &Option<(usize, SectionHeader)>| {
+            part.is_some_and(|(_, section)| section.sh_size > 0)
+        };
+        !holds(&self.fatbin) && !holds(&self.wrappers) && self.marker.is_none()
+    }
+
+    fn are_transformed(&self, file: &ElfFile) -> Result<bool> {
+        let emptied = self
+            .fatbin
+            .is_some_and(|(_, section)| section.sh_type == elf::SHT_NOBITS);
+        if emptied || self.marker.is_some() {
+            return Ok(true);
+        }
+        let Some((index, section)) = self.wrappers else {
+            return Ok(false);
+        };
+        let range = file.file_range(index, &section)?;
+        let wrappers = hip_wrapper::parse(&file.content().slice(range)?)?;
+        Ok(wrappers.iter().any(|wrapper| wrapper.magic == Magic::Kpack))
+    }
+}
+
+fn single(file: &ElfFile, name: &str) -> Result<Option<(usize, SectionHeader)>> {
+    match file.sections_named(name).as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        [_, (second, _), ..] => {
+            let message = format!("there is more than one section {name}");
+            Err(file.refuse_section(Kind::Unsupported, *second, message))
+        }
+    }
+}
+
+/// `objcopy --only-keep-debug` keeps the section headers and drops the bytes.
+fn is_separate_debug(file: &ElfFile, parts: &Parts) -> bool {
+    let dropped = |section: &SectionHeader| section.sh_type == elf::SHT_NOBITS;
+    let dynamic = file.sections_named(".dynamic");
+    dynamic.iter().any(|(_, section)| dropped(section))
+        || parts.wrappers.is_some_and(|(_, section)| dropped(&section))
+}
+
+fn analyze(
+    file: ElfFile,
+    (fatbin_index, fatbin): (usize, SectionHeader),
+    (wrapper_index, wrapper_section): (usize, SectionHeader),
+) -> Result<Analysis> {
+    file.validate()?;
+    validate_kind(&file, fatbin_index, &fatbin)?;
+    check::structure(&file, Kind::Unsupported)?;
+    let Some(dynamic) = Dynamic::read(&file)? else {
+        let message = "is a static executable with device code";
+        let error = file.refuse(Kind::Unsupported, "program headers", 0, message);
+        return Err(error.hint("link it dynamically, or leave it untransformed"));
+    };
+    let layout = Layout::plan(&file, fatbin_index)?;
+    let target = fatbin.sh_addr..fatbin.memory_end();
+    let bound = wrappers::bind(&file, &dynamic, (wrapper_index, &wrapper_section), &target)?;
+    wrappers::refuse_others(&bound, Magic::Fat, &file)?;
+    layout.refuse_references(&file, &dynamic)?;
+    let symbol_edits = symbols::plan(&file, &layout)?;
+    let wrappers = references(&file, &bound, &layout).context(|| "naming the bundles".into())?;
+    Ok(Analysis {
+        file,
+        dynamic,
+        layout,
+        bound,
+        symbol_edits,
+        wrappers,
+    })
+}
+
+/// The preconditions that concern the file as a whole.
+fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result<()> {
+    if file.header.e_phoff() != FILE_HEADER_SIZE {
+        let message = format!(
+            "the program headers are at {:#x}, not behind the ELF header",
+            file.header.e_phoff()
+        );
+        return Err(file.refuse(Kind::Unsupported, "ELF header", 0, message));
+    }
+    if fatbin.sh_type != elf::SHT_PROGBITS || !fatbin.is_allocated() || fatbin.sh_size == 0 {
+        let message = format!(
+            "has type {:#x}, flags {:#x} and {:#x} bytes, not loaded content",
+            fatbin.sh_type.0, fatbin.sh_flags.0, fatbin.sh_size
+        );
+        return Err(file.refuse_section(Kind::Unsupported, index, message));
+    }
+    let room = file.sections.len() + 1 < usize::from(elf::SHN_LORESERVE);
+    if !room || file.header.e_shnum() == 0 {
+        let message = "there is no room for another section header";
+        return Err(file.refuse(Kind::Unsupported, "section headers", 0, message));
+    }
+    if file.names().last() != Some(&0) {
+        let message = "the section name table does not end with a zero";
+        return Err(file.refuse_section(Kind::Malformed, file.names_index(), message));
+    }
+    Ok(())
+}
+
+fn references(file: &ElfFile, bound: &[BoundWrapper], layout: &Layout) -> Result<Vec<WrapperRef>> {
+    let names = symbols::bundle_names(file, layout.fatbin)?;
+    let reference = |(index, wrapper): (u32, &BoundWrapper)| WrapperRef {
+        index,
+        bundle_offset: wrapper.target.saturating_sub(layout.start),
+        symbol: names.of(wrapper),
+    };
+    Ok((0..).zip(bound).map(reference).collect())
+}

@@ -1,0 +1,196 @@
+//! Writing the transformed file: original ranges, patches and one cut.
+
+use std::ops::Range;
+
+use object::elf;
+
+use super::sections::{self, Tail};
+use super::splices::Splices;
+use super::wrappers::Binding;
+use super::{Analysis, check, program_headers};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::formats::elf::{
+    Dyn, DynamicEntry, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela,
+};
+use crate::formats::hip_wrapper::{self, Magic, Wrapper};
+
+impl Analysis {
+    /// Length of the transformed file in bytes, whatever the marker.
+    pub fn output_len(&self) -> Result<u64> {
+        Ok(Tail::plan(&self.file, &self.layout)?.file_end)
+    }
+
+    /// The transformed file with `marker` as the reference to kernel archives. Nothing of the
+    /// original is copied.
+    pub fn apply(&self, marker: &[u8]) -> Result<Content> {
+        let marker_len = marker.len() as u64;
+        if marker_len == 0 || marker_len > self.layout.area {
+            let message = format!(
+                "a marker of {marker_len} bytes does not fit into {} bytes",
+                self.layout.area
+            );
+            let error = self
+                .file
+                .refuse_section(Kind::Limit, self.layout.fatbin, message);
+            return Err(error.hint("a shorter install path makes a shorter marker"));
+        }
+        let _open = self.original().pin()?;
+        let tail = Tail::plan(&self.file, &self.layout)?;
+        let headers = sections::rebuild(&self.file, &self.layout, &tail, marker_len)?;
+        let segments = program_headers::rebuild(&self.file, &self.layout)?;
+        let patched = self.patch_tables(marker_len)?;
+        let mut splices = Splices::default();
+        splices.replace(self.front_range(), self.front(&patched, &segments, &tail)?)?;
+        splices.replace(self.layout.fatbin_in_file(), self.head(&patched, marker)?)?;
+        self.clear_stale(&mut splices, &tail)?;
+        let behind = tail.keep_end..self.original().len();
+        splices.replace(behind, tail.content(&self.file, &headers))?;
+        let result = splices.apply(&patched)?;
+        check::transformed(self, &result, marker)
+            .context(|| "checking the transformed file".into())?;
+        Ok(result)
+    }
+
+    /// Patches that change no offset: wrappers, their relocations, dynamic tags, symbols.
+    fn patch_tables(&self, marker_len: u64) -> Result<Content> {
+        let mut patches = Splices::default();
+        self.patch_wrappers(&mut patches)?;
+        for (item, value) in self.moved_tags() {
+            let entry = Dyn {
+                d_val: value,
+                ..item.entry
+            };
+            patches.overwrite(item.offset, entry.to_bytes())?;
+        }
+        for edit in &self.symbol_edits {
+            let mut symbol = edit.symbol;
+            if edit.is_marker {
+                symbol.st_size = marker_len;
+            }
+            patches.overwrite(edit.offset, symbol.to_bytes())?;
+        }
+        patches.apply(self.original())
+    }
+
+    fn patch_wrappers(&self, patches: &mut Splices) -> Result<()> {
+        let target = self.layout.start;
+        for (index, bound) in (0u64..).zip(&self.bound) {
+            let in_place = bound.binding == Binding::InPlace || bound.wrapper.pointer != 0;
+            let wrapper = Wrapper {
+                magic: Magic::Kpack,
+                pointer: if in_place { target } else { 0 },
+                reserved: bound.wrapper.reserved >> 32 << 32 | index,
+                ..bound.wrapper
+            };
+            patches.overwrite(bound.offset, wrapper.to_bytes().to_vec())?;
+            if let Binding::Rela { entry, .. } = bound.binding {
+                let relocation = Rela {
+                    r_offset: bound.address + hip_wrapper::POINTER,
+                    r_info: u64::from(elf::R_X86_64_RELATIVE.0),
+                    r_addend: target.cast_signed(),
+                };
+                patches.overwrite(entry, relocation.to_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Dynamic tags that hold the address of a section that moves, with their new values.
+    pub(super) fn moved_tags(&self) -> Vec<(DynamicEntry, u64)> {
+        let room = &self.layout.room;
+        let indexes = room.shifted.iter().copied().chain(room.displaced);
+        let moves: Vec<(u64, u64)> = indexes
+            .filter_map(|index| {
+                let address = self.layout.moved_to(&self.file, index)?;
+                Some((self.file.sections[index].sh_addr, address))
+            })
+            .collect();
+        let addresses = [
+            elf::DT_HASH,
+            elf::DT_GNU_HASH,
+            elf::DT_STRTAB,
+            elf::DT_SYMTAB,
+            elf::DT_VERSYM,
+            elf::DT_VERNEED,
+            elf::DT_VERDEF,
+        ];
+        let entries = self.dynamic.entries.iter();
+        let named = entries.filter(|item| addresses.contains(&item.entry.d_tag));
+        named
+            .filter_map(|item| {
+                let moved = moves.iter().find(|(old, _)| *old == item.entry.d_val)?;
+                Some((*item, moved.1))
+            })
+            .collect()
+    }
+
+    /// The bytes that the headers and what makes room for them take, before and after.
+    fn front_range(&self) -> Range<u64> {
+        let room = &self.layout.room;
+        let before = self.file.program_headers.len();
+        let after = before + room.extra - usize::from(room.drop_program_headers_entry);
+        let tables = FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * before.max(after) as u64;
+        let end_of = |index: &usize| self.file.sections[*index].file_end();
+        let shifted = room.shifted.iter().map(|index| end_of(index) + room.shift);
+        let displaced = room.displaced.iter().map(end_of);
+        0..shifted.chain(displaced).fold(tables, u64::max)
+    }
+
+    /// File header, program headers, and the sections that move up.
+    fn front(&self, patched: &Content, segments: &[ProgramHeader], tail: &Tail) -> Result<Content> {
+        let count = u16::try_from(segments.len()).map_err(|_| Error::bug("program headers"))?;
+        let sections = self.file.header.e_shnum().checked_add(1);
+        let sections = sections.ok_or_else(|| Error::bug("section headers"))?;
+        let header = self
+            .file
+            .header
+            .with_tables(count, (tail.table_offset, sections));
+        let mut bytes = header.to_bytes();
+        bytes.extend(segments.iter().flat_map(|segment| segment.to_bytes()));
+        let mut parts = vec![Content::of_bytes(bytes)];
+        let room = &self.layout.room;
+        if let (Some(first), Some(last)) = (room.shifted.first(), room.shifted.last()) {
+            let start = self.file.sections[*first].sh_offset;
+            let end = self.file.sections[*last].file_end();
+            pad_to(&mut parts, start + room.shift)?;
+            parts.push(patched.slice(start..end)?);
+        }
+        pad_to(&mut parts, self.front_range().end)?;
+        Ok(Content::concat(&parts))
+    }
+
+    /// What replaces the device code: marker, displaced section, zeros.
+    fn head(&self, patched: &Content, marker: &[u8]) -> Result<Content> {
+        let layout = &self.layout;
+        let mut parts = vec![Content::of_bytes(marker)];
+        if let Some((index, address)) = layout.displaced {
+            let section = &self.file.sections[index];
+            pad_to(&mut parts, address - layout.start)?;
+            parts.push(patched.slice(section.sh_offset..section.file_end())?);
+        }
+        let device_code = layout.fatbin_in_file();
+        pad_to(
+            &mut parts,
+            device_code.end - device_code.start - layout.removed(),
+        )?;
+        Ok(Content::concat(&parts))
+    }
+
+    fn clear_stale(&self, splices: &mut Splices, tail: &Tail) -> Result<()> {
+        for range in &tail.stale {
+            let end = range.end.min(tail.keep_end);
+            splices.replace(range.start..end, Content::zeros(end - range.start))?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds zeros up to `len` bytes in all; more than that already is a broken invariant.
+fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
+    let present: u64 = parts.iter().map(Content::len).sum();
+    let missing = len.checked_sub(present);
+    let missing = missing.ok_or_else(|| Error::bug("a reserved range is too small"))?;
+    parts.push(Content::zeros(missing));
+    Ok(())
+}

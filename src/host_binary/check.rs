@@ -1,0 +1,285 @@
+//! What must hold for a file before and after the transform.
+
+use std::ops::Range;
+
+use object::elf;
+
+use super::layout::is_zero;
+use super::{
+    Analysis, Examined, FATBIN_SECTION, MARKER_SECTION, WRAPPER_SECTION, symbols, wrappers,
+};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::formats::elf::{
+    Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SECTION_HEADER_SIZE,
+    SectionHeader,
+};
+use crate::formats::hip_wrapper::Magic;
+
+/// Checks what holds for every file that the transform reads or writes. A violation is an error
+/// of `kind`: unsupported input, or a bug where the file was written here.
+pub fn structure(file: &ElfFile, kind: Kind) -> Result<()> {
+    let mut faults = Vec::new();
+    faults.extend(load_faults(file, kind));
+    if faults.is_empty() {
+        faults.extend(section_faults(file, kind));
+        faults.extend(overlap_faults(file, kind));
+        faults.extend(program_header_fault(file, kind));
+    }
+    Error::gather(faults).map_or(Ok(()), Err)
+}
+
+/// Load segments: congruent, inside of themselves, ascending and disjoint.
+fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
+    let mut faults = Vec::new();
+    let mut end = 0;
+    for (index, load) in file.loads() {
+        let align = load.p_align.max(1);
+        if load.p_offset % align != load.p_vaddr % align {
+            let message = format!(
+                "offset {:#x} and address {:#x} differ modulo {align:#x}",
+                load.p_offset, load.p_vaddr
+            );
+            faults.push(file.refuse_segment(kind, index, message));
+        }
+        if load.p_offset % super::PAGE != load.p_vaddr % super::PAGE {
+            let message = format!("offset {:#x} is not congruent by pages", load.p_offset);
+            faults.push(file.refuse_segment(kind, index, message));
+        }
+        if load.p_filesz > load.p_memsz {
+            let message = "is larger in the file than in memory";
+            faults.push(file.refuse_segment(kind, index, message));
+        }
+        if load.p_vaddr < end {
+            let message = format!("address {:#x} lies before the end of another", load.p_vaddr);
+            faults.push(file.refuse_segment(kind, index, message));
+        }
+        end = load.memory_end();
+    }
+    faults
+}
+
+/// Every section that is loaded lies in a load segment, at the offset that belongs to its address.
+fn section_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
+    let loads: Vec<&ProgramHeader> = file.loads().map(|(_, load)| load).collect();
+    let sections = file.sections.iter().enumerate();
+    let loaded = sections.filter(|(_, section)| section.takes_addresses());
+    loaded
+        .filter(|(_, section)| !is_covered(&loads, section))
+        .map(|(index, section)| {
+            let message = format!(
+                "{:#x} bytes at address {:#x} and offset {:#x} agree with no load segment",
+                section.sh_size, section.sh_addr, section.sh_offset
+            );
+            file.refuse_section(kind, index, message)
+        })
+        .collect()
+}
+
+fn is_covered(loads: &[&ProgramHeader], section: &SectionHeader) -> bool {
+    let behind = loads.partition_point(|load| load.p_vaddr <= section.sh_addr);
+    let Some(load) = behind.checked_sub(1).and_then(|index| loads.get(index)) else {
+        return false;
+    };
+    let in_memory = section.memory_end() <= load.memory_end();
+    let skip = section.sh_addr - load.p_vaddr;
+    let in_file = load.p_offset.checked_add(skip) == Some(section.sh_offset)
+        && section.file_end() <= load.file_end();
+    in_memory && (in_file || !section.is_in_file())
+}
+
+/// No two sections, and no section and header table, share bytes of the file.
+fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
+    let tables = [
+        0..FILE_HEADER_SIZE,
+        table(
+            file.header.e_phoff(),
+            file.program_headers.len(),
+            PROGRAM_HEADER_SIZE,
+        ),
+        table(
+            file.header.e_shoff(),
+            file.sections.len(),
+            SECTION_HEADER_SIZE,
+        ),
+    ];
+    let sections = file.sections.iter().enumerate().skip(1);
+    let contents = sections.filter(|(_, section)| section.is_in_file());
+    let mut ranges: Vec<(Range<u64>, usize)> = contents
+        .map(|(index, section)| (section.sh_offset..section.file_end(), index))
+        .chain(tables.into_iter().map(|range| (range, 0)))
+        .collect();
+    ranges.sort_by_key(|(range, index)| (range.start, *index));
+    let pairs = ranges
+        .windows(2)
+        .filter(|pair| pair[1].0.start < pair[0].0.end);
+    pairs
+        .map(|pair| {
+            let index = pair[0].1.max(pair[1].1);
+            let message = format!("shares bytes from offset {:#x} on", pair[1].0.start);
+            file.refuse_section(kind, index, message)
+        })
+        .collect()
+}
+
+fn table(start: u64, count: usize, size: u64) -> Range<u64> {
+    start..start.saturating_add(count as u64 * size)
+}
+
+/// The address at which kernels before 5.18 expect the program headers is where they are.
+fn program_header_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
+    let at = file.header.e_phoff();
+    let size = file.program_headers.len() as u64 * PROGRAM_HEADER_SIZE;
+    let (_, first) = file.loads().next()?;
+    let address = first.p_vaddr.checked_sub(first.p_offset)?.checked_add(at)?;
+    if file.offset_of(address, size) != Some(at) {
+        let message = format!("are not loaded at {address:#x}");
+        return Some(file.refuse(kind, "program headers", at, message));
+    }
+    let entry = file.segment(elf::PT_PHDR)?;
+    let right = entry.p_vaddr == address && entry.p_filesz == size && entry.p_offset == at;
+    (!right).then(|| {
+        let message = format!("PT_PHDR does not name {size:#x} bytes at {address:#x}");
+        file.refuse(kind, "program headers", at, message)
+    })
+}
+
+/// Checks the result of a transform by reading it anew. Only small tables are read.
+pub fn transformed(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
+    let Some(file) = ElfFile::read(content)? else {
+        return Err(Error::bug("the transformed file is no ELF file"));
+    };
+    file.validate()
+        .map_err(|error| Error::bug("invalid headers").cause(error))?;
+    structure(&file, Kind::Bug)?;
+    let mut faults = Vec::new();
+    if file.header.e_phoff() != FILE_HEADER_SIZE || content.len() != analysis.output_len()? {
+        faults.push(Error::bug("the headers or the length are not as planned"));
+    }
+    faults.extend(unchanged_segments(analysis, &file));
+    faults.extend(unchanged_tags(analysis, &file)?);
+    faults.extend(wrapper_faults(analysis, &file)?);
+    faults.extend(symbol_faults(analysis, &file)?);
+    faults.extend(remains(analysis, &file, marker)?);
+    faults.extend(second_run(analysis, content, marker)?);
+    Error::gather(faults).map_or(Ok(()), Err)
+}
+
+/// Relocated data, thread-local templates, unwind tables and the dynamic section stay in place.
+fn unchanged_segments(analysis: &Analysis, file: &ElfFile) -> Vec<Error> {
+    let kinds = [
+        elf::PT_GNU_RELRO,
+        elf::PT_TLS,
+        elf::PT_GNU_EH_FRAME,
+        elf::PT_DYNAMIC,
+    ];
+    let place = |file: &ElfFile, kind| {
+        let segment = file.segment(kind)?;
+        Some((segment.p_vaddr, segment.p_filesz, segment.p_memsz))
+    };
+    let changed = kinds
+        .into_iter()
+        .filter(|kind| place(file, *kind) != place(&analysis.file, *kind));
+    changed
+        .map(|kind| Error::bug(format!("segment of type {:#x} changed", kind.0)))
+        .collect()
+}
+
+/// Only the tags of moved sections change.
+fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> {
+    let moved = analysis.moved_tags();
+    let expected = analysis.dynamic.entries.iter().map(|item| {
+        let moved = moved.iter().find(|(old, _)| old.offset == item.offset);
+        (
+            item.entry.d_tag,
+            moved.map_or(item.entry.d_val, |(_, value)| *value),
+        )
+    });
+    let found = Dynamic::read(file)?;
+    let entries = found.iter().flat_map(|dynamic| &dynamic.entries);
+    let found = entries.map(|item| (item.entry.d_tag, item.entry.d_val));
+    Ok((!expected.eq(found)).then(|| Error::bug("other dynamic tags changed")))
+}
+
+/// Every wrapper leads to the marker, by its position, and nothing else does.
+fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
+    let section = file.sections_named(WRAPPER_SECTION).first().copied();
+    let (Some((index, section)), Some(dynamic)) = (section, Dynamic::read(file)?) else {
+        return Ok(vec![Error::bug("the wrappers are gone")]);
+    };
+    let layout = &analysis.layout;
+    let targets = layout.start..layout.end;
+    let bound = wrappers::bind(file, &dynamic, (index, &section), &targets)?;
+    let mut faults = Vec::new();
+    if bound.len() != analysis.bound.len() {
+        faults.push(Error::bug("wrappers were lost"));
+    }
+    for ((position, after), before) in (0..).zip(&bound).zip(&analysis.bound) {
+        let right = after.wrapper.magic == Magic::Kpack
+            && after.wrapper.co_index() == position
+            && after.target == layout.start
+            && after.address == before.address;
+        if !right {
+            let message = format!("wrapper {position} at {:#x} is wrong", after.address);
+            faults.push(Error::bug(message));
+        }
+    }
+    Ok(faults)
+}
+
+/// No symbol leads into the removed range, and none to the marker but those of device code.
+fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
+    let layout = &analysis.layout;
+    let own = [FATBIN_SECTION, MARKER_SECTION]
+        .map(|name| file.sections_named(name).first().map(|(index, _)| *index));
+    let mut faults = Vec::new();
+    for (index, section) in symbols::symbol_tables(file) {
+        for item in file.symbols(index, &section)?.iter() {
+            let (offset, symbol) = item?;
+            let Some(section) = symbol.section() else {
+                continue;
+            };
+            let template = file
+                .sections
+                .get(section)
+                .is_none_or(|section| !section.takes_addresses());
+            let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);
+            let displaced = layout.displaced.is_some_and(|(index, _)| index == section);
+            let emptied = displaced || Some(section) == own[0] && symbol.is_section();
+            if inside && !template && !emptied {
+                let message = format!("a symbol leads to {:#x}", symbol.st_value);
+                faults.push(file.refuse(Kind::Bug, "symbol", offset, message));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Where device code was there is the marker, the displaced section, and zeros.
+fn remains(analysis: &Analysis, file: &ElfFile, marker: &[u8]) -> Result<Option<Error>> {
+    let layout = &analysis.layout;
+    let end = layout.fatbin_in_file().end - layout.removed();
+    let mut at = layout.file_start + marker.len() as u64;
+    if let Some((index, address)) = layout.displaced {
+        let displaced = layout.head_offset(address);
+        if !is_zero(file, at..displaced)? {
+            return Ok(Some(Error::bug("bytes are left behind the marker")));
+        }
+        at = displaced + analysis.file.sections[index].sh_size;
+    }
+    let clean = is_zero(file, at..end)?;
+    Ok((!clean).then(|| Error::bug("bytes of device code are left")))
+}
+
+/// Transforming again finds nothing to do.
+fn second_run(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<Option<Error>> {
+    let Examined::Transformed(again) = super::examine(content)? else {
+        return Ok(Some(Error::bug(
+            "the transformed file is not recognised as such",
+        )));
+    };
+    let right = again.marker() == marker
+        && again.co_indexes().len() == analysis.bound.len()
+        && again.marker_capacity() >= marker.len() as u64;
+    Ok((!right).then(|| Error::bug("the transformed file reads back differently")))
+}

@@ -1,0 +1,285 @@
+//! Where everything goes.
+//!
+//! ```text
+//! segment S before  ... | other sections | .hip_fatbin                            | other sections
+//!                                          fs                                   fe
+//! afterwards        ... | other sections | marker, displaced, zeros |   (hole)   | other sections
+//!                       S ────────────────────────────────────────► H            T ◄── segment B
+//! ```
+//!
+//! H and T are page boundaries; the file loses the bytes from H to T and nothing else moves in
+//! memory. The addresses between are in no segment, like those between the text and the data of
+//! a library that is linked for large pages. A zero-filled tail of S instead would need a segment
+//! of its own where S is executable, would count as memory of the process where S is writable,
+//! and makes `eu-elflint` assign a large `.bss` to it. Where no other section follows in S, B is
+//! not needed. Device code without a whole page behind the marker is cleared in place.
+
+use std::ops::Range;
+
+use object::elf;
+
+use super::make_room::{self, Room};
+use super::{MARKER_AREA, PAGE};
+use crate::error::{Error, Kind, Result};
+use crate::formats::elf::{Dynamic, ElfFile, SectionHeader, for_each_relocation};
+
+/// The layout of the transformed file. Addresses are relative to the load address; offsets are
+/// those of the original file.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Index of `.hip_fatbin`.
+    pub fatbin: usize,
+    /// Its first address: where the marker goes.
+    pub start: u64,
+    /// The first address behind it.
+    pub end: u64,
+    /// Its offset.
+    pub file_start: u64,
+    /// Index of the load segment that holds it, among the program headers.
+    pub segment: usize,
+    /// Bytes set aside for the marker.
+    pub area: u64,
+    /// How the program header table gets its room.
+    pub room: Room,
+    /// Where the displaced section goes: its index and new address.
+    pub displaced: Option<(usize, u64)>,
+    /// What is cut out; `None` where the device code is cleared in place.
+    pub split: Option<Split>,
+}
+
+/// The cut.
+#[derive(Debug, Clone)]
+pub struct Split {
+    /// First address of the removed range, page-aligned.
+    pub head_end: u64,
+    /// First address of what follows it in the same segment, page-aligned; `None` where nothing
+    /// follows.
+    pub tail_start: Option<u64>,
+    /// The bytes that the file loses: whole pages.
+    pub cut: Range<u64>,
+}
+
+impl Layout {
+    /// Plans the layout of `file`, whose device code is in section `fatbin`.
+    pub fn plan(file: &ElfFile, fatbin: usize) -> Result<Self> {
+        let section = file.sections[fatbin];
+        let segment = containing_segment(file, fatbin, &section)?;
+        refuse_overlaps(file, fatbin, segment)?;
+        let layout = Self {
+            fatbin,
+            start: section.sh_addr,
+            end: section.memory_end(),
+            file_start: section.sh_offset,
+            segment,
+            area: MARKER_AREA.min(section.sh_size),
+            room: Room::default(),
+            displaced: None,
+            split: None,
+        };
+        let last = layout.is_last(file)?;
+        match layout.split(last, section.sh_addr + layout.area) {
+            None => Ok(layout),
+            Some(split) => layout.with_room(file, split),
+        }
+    }
+
+    /// Finds the room that `split` needs, and splits again around a section that it displaces.
+    fn with_room(self, file: &ElfFile, split: Split) -> Result<Self> {
+        let last = split.tail_start.is_none();
+        let room = make_room::find(file, usize::from(!last))?;
+        let Some(displaced) = room.displaced else {
+            let split = Some(split);
+            return Ok(Self {
+                room,
+                split,
+                ..self
+            });
+        };
+        let section = file.sections[displaced];
+        let address = align_up(self.start + self.area, section.sh_addralign.max(1));
+        match self.split(last, address + section.sh_size) {
+            Some(split) => Ok(Self {
+                room,
+                displaced: Some((displaced, address)),
+                split: Some(split),
+                ..self
+            }),
+            // What is left to cut would not even hold the displaced section.
+            None => Ok(self),
+        }
+    }
+
+    /// Whether nothing follows the device code in its segment.
+    fn is_last(&self, file: &ElfFile) -> Result<bool> {
+        let segment = &file.program_headers[self.segment];
+        let follows = |section: &SectionHeader| {
+            section.takes_addresses() && (self.end..segment.memory_end()).contains(&section.sh_addr)
+        };
+        let tail = self.fatbin_in_file().end..segment.file_end();
+        Ok(!file.sections.iter().any(follows)
+            && segment.p_memsz == segment.p_filesz
+            && is_zero(file, tail)?)
+    }
+
+    /// The cut behind a head that ends at `head_end`; `None` where there is no whole page to cut.
+    fn split(&self, last: bool, head_end: u64) -> Option<Split> {
+        let head_end = align_up(head_end, PAGE);
+        let pages = self.end.checked_sub(head_end)? / PAGE;
+        if pages == 0 {
+            return None;
+        }
+        let removed = pages * PAGE;
+        let cut_start = self.file_start + (head_end - self.start);
+        Some(Split {
+            head_end,
+            tail_start: (!last).then_some(head_end + removed),
+            cut: cut_start..cut_start + removed,
+        })
+    }
+
+    /// The addresses of what is left of `.hip_fatbin`: the zeros behind everything that took
+    /// its place.
+    pub fn remainder(&self, file: &ElfFile) -> Range<u64> {
+        let start = match self.displaced {
+            Some((index, address)) => address + file.sections[index].sh_size,
+            None => self.start + self.area,
+        };
+        start..self.split.as_ref().map_or(self.end, |split| split.head_end)
+    }
+
+    /// Where `.hip_fatbin` lies in the original file.
+    pub fn fatbin_in_file(&self) -> Range<u64> {
+        self.file_start..self.file_start + (self.end - self.start)
+    }
+
+    /// Number of bytes that the cut removes.
+    pub fn removed(&self) -> u64 {
+        self.split
+            .as_ref()
+            .map_or(0, |split| split.cut.end - split.cut.start)
+    }
+
+    /// Where what was at `offset` of the original is in the new file.
+    pub fn new_offset(&self, offset: u64) -> u64 {
+        match &self.split {
+            Some(split) if offset >= split.cut.end => offset - self.removed(),
+            Some(split) => offset.min(split.cut.start),
+            None => offset,
+        }
+    }
+
+    /// The offset in the new file of an address within the head.
+    pub fn head_offset(&self, address: u64) -> u64 {
+        self.file_start + (address - self.start)
+    }
+
+    /// The new address of section `index`, if it moves.
+    pub fn moved_to(&self, file: &ElfFile, index: usize) -> Option<u64> {
+        if let Some((displaced, address)) = self.displaced
+            && displaced == index
+        {
+            return Some(address);
+        }
+        let shifted = self.room.shifted.contains(&index) && self.room.shift > 0;
+        shifted.then(|| file.sections[index].sh_addr + self.room.shift)
+    }
+
+    /// Fails if a relocation leads into a section that moves: what is relocated then is not
+    /// only the tables that move with it.
+    pub fn refuse_references(&self, file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+        let indexes = self.room.shifted.iter().copied().chain(self.room.displaced);
+        let moved: Vec<Range<u64>> = indexes
+            .filter(|index| self.moved_to(file, *index).is_some())
+            .map(|index| file.sections[index].sh_addr..file.sections[index].memory_end())
+            .collect();
+        if moved.is_empty() {
+            return Ok(());
+        }
+        for_each_relocation(file, dynamic, &mut |relocation| {
+            let relative = relocation.kind == elf::R_X86_64_RELATIVE;
+            let target = relative.then_some(relocation.addend.cast_unsigned());
+            let hits = |address: u64| moved.iter().any(|range| range.contains(&address));
+            if hits(relocation.address) || target.is_some_and(hits) {
+                let message = format!(
+                    "the relocation at {:#x} concerns a section that has to make room for program headers",
+                    relocation.address
+                );
+                return Err(file.refuse(Kind::Unsupported, "relocation", 0, message));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The next multiple of `align`, a power of two. Addresses are validated to be small.
+pub fn align_up(value: u64, align: u64) -> u64 {
+    value.checked_next_multiple_of(align).unwrap_or(u64::MAX)
+}
+
+/// The one load segment that holds the section, in memory and in the file.
+fn containing_segment(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<usize> {
+    let holds = |load: &crate::formats::elf::ProgramHeader| {
+        load.p_vaddr <= section.sh_addr
+            && section.memory_end() <= load.p_vaddr + load.p_filesz
+            && load.p_offset <= section.sh_offset
+            && section.sh_offset - load.p_offset == section.sh_addr - load.p_vaddr
+    };
+    match file.loads().find(|(_, load)| holds(load)) {
+        Some((segment, _)) => Ok(segment),
+        None => {
+            let message = "lies in no load segment as a whole";
+            Err(file.refuse_section(Kind::Unsupported, index, message))
+        }
+    }
+}
+
+/// Nothing else may lie where the device code is.
+fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> {
+    let own = file.sections[fatbin];
+    let memory = own.sh_addr..own.memory_end();
+    let bytes = own.sh_offset..own.file_end();
+    let mut faults: Vec<Error> = Vec::new();
+    for (index, header) in file.program_headers.iter().enumerate() {
+        let in_file = header.p_filesz > 0 && intersects(&bytes, header.p_offset, header.file_end());
+        // A thread-local template takes addresses only as far as it is in the file.
+        let size = match header.p_type == elf::PT_TLS {
+            true => header.p_filesz,
+            false => header.p_memsz,
+        };
+        let in_memory = size > 0 && intersects(&memory, header.p_vaddr, header.p_vaddr + size);
+        if index != segment && (in_file || in_memory) {
+            let message = format!("covers device code at {:#x}", own.sh_addr);
+            faults.push(file.refuse_segment(Kind::Unsupported, index, message));
+        }
+    }
+    for (index, section) in file.sections.iter().enumerate().skip(1) {
+        let in_file =
+            section.is_in_file() && intersects(&bytes, section.sh_offset, section.file_end());
+        let in_memory =
+            section.takes_addresses() && intersects(&memory, section.sh_addr, section.memory_end());
+        if index != fatbin && (in_file || in_memory) {
+            let message = format!("overlaps device code at {:#x}", own.sh_addr);
+            faults.push(file.refuse_section(Kind::Unsupported, index, message));
+        }
+    }
+    Error::gather(faults).map_or(Ok(()), Err)
+}
+
+fn intersects(range: &Range<u64>, start: u64, end: u64) -> bool {
+    start < range.end && range.start < end
+}
+
+/// Whether the bytes of `range` are all zero; an empty or reversed range is.
+pub fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
+    let mut window = vec![0; 64 << 10];
+    let mut at = range.start;
+    while at < range.end {
+        let len = usize::try_from(range.end - at).map_or(window.len(), |len| len.min(window.len()));
+        file.content().read_at(at, &mut window[..len])?;
+        if window[..len].iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        at += len as u64;
+    }
+    Ok(true)
+}

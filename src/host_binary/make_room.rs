@@ -1,0 +1,228 @@
+//! Room for more program headers right behind the ELF header.
+//!
+//! The table cannot go elsewhere: `strip`, `objcopy` and `eu-strip` write it behind the ELF
+//! header whatever they find. So what follows it makes way, with the least that does:
+//!
+//! 1. the linker's slack behind the table;
+//! 2. in a library, the `PT_PHDR` entry, which only executables need;
+//! 3. one section of the loader's tables goes into the room that the device code leaves, and
+//!    those before it move up by as much as is needed. Only tables that nothing but dynamic tags
+//!    point to are touched, and notes and the interpreter's name stay in the first page, where
+//!    kernels and debuggers look for them. Relocations never move.
+
+use object::elf;
+
+use super::PAGE;
+use super::layout::{align_up, is_zero};
+use crate::error::{Error, Kind, Result};
+use crate::formats::elf::{ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
+
+/// How the table gets its room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Number of entries that are added.
+    pub extra: usize,
+    /// Whether `PT_PHDR` is dropped.
+    pub drop_program_headers_entry: bool,
+    /// Indexes of the sections that move up, in file order.
+    pub shifted: Vec<usize>,
+    /// By how much.
+    pub shift: u64,
+    /// Index of the section that goes elsewhere: the one behind `shifted`.
+    pub displaced: Option<usize>,
+}
+
+/// What a section behind the table may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mobility {
+    /// Move up or go elsewhere.
+    Displaceable,
+    /// Move up within the first page.
+    Shiftable,
+    /// Stay.
+    Fixed,
+}
+
+/// Finds room for `extra` more program headers.
+pub fn find(file: &ElfFile, extra: usize) -> Result<Room> {
+    let search = Search::new(file)?;
+    let mut room = Room {
+        extra,
+        ..Room::default()
+    };
+    let mut entries = file.program_headers.len() + extra;
+    if search.fits(entries) {
+        return Ok(room);
+    }
+    if is_library(file) && file.segment(elf::PT_PHDR).is_some() {
+        room.drop_program_headers_entry = true;
+        entries -= 1;
+        if search.fits(entries) {
+            return Ok(room);
+        }
+    }
+    let (count, shift) = search.displace(entries)?;
+    room.displaced = search.behind.get(count).map(|(index, _)| *index);
+    room.shifted = search
+        .behind
+        .iter()
+        .take(count)
+        .map(|(index, _)| *index)
+        .collect();
+    room.shift = shift;
+    Ok(room)
+}
+
+/// Whether the file is a library rather than a position-independent executable.
+fn is_library(file: &ElfFile) -> bool {
+    let dynamic = crate::formats::elf::Dynamic::read(file).ok().flatten();
+    let flags = dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1));
+    let pie = flags.unwrap_or_default() & elf::DF_1_PIE.0 != 0;
+    file.header.e_type() == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie
+}
+
+struct Search<'a> {
+    file: &'a ElfFile,
+    /// The sections behind the table, by offset.
+    behind: Vec<(usize, SectionHeader)>,
+    /// End of the load segment that holds the table, in the file.
+    segment_end: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(file: &'a ElfFile) -> Result<Self> {
+        let table_end = table_end(file.program_headers.len());
+        let segment = file
+            .loads()
+            .find(|(_, load)| load.p_offset <= FILE_HEADER_SIZE && table_end <= load.file_end());
+        let Some((_, segment)) = segment else {
+            let message = "are in no load segment";
+            return Err(file.refuse(
+                Kind::Unsupported,
+                "program headers",
+                FILE_HEADER_SIZE,
+                message,
+            ));
+        };
+        let all = file.sections.iter().copied().enumerate();
+        let mut behind: Vec<_> = all
+            .filter(|(_, section)| section.is_in_file() && section.sh_offset < segment.file_end())
+            .collect();
+        behind.sort_by_key(|(_, section)| section.sh_offset);
+        let search = Self {
+            file,
+            behind,
+            segment_end: segment.file_end(),
+        };
+        search.refuse_unknown_content(table_end)?;
+        Ok(search)
+    }
+
+    /// Bytes behind the table that no section accounts for are used by something unknown.
+    fn refuse_unknown_content(&self, table_end: u64) -> Result<()> {
+        let first = self.start_of(0);
+        if first >= table_end && is_zero(self.file, table_end..first)? {
+            return Ok(());
+        }
+        let message = "are not followed by zeros up to the first section";
+        let file = self.file;
+        Err(file.refuse(Kind::Unsupported, "program headers", table_end, message))
+    }
+
+    /// Offset of the section with `position` behind the table, or the end of the segment.
+    fn start_of(&self, position: usize) -> u64 {
+        let section = self.behind.get(position);
+        section.map_or(self.segment_end, |(_, section)| {
+            section.sh_offset.min(self.segment_end)
+        })
+    }
+
+    fn fits(&self, entries: usize) -> bool {
+        table_end(entries) <= self.start_of(0)
+    }
+
+    /// How many sections move up, and by how much, so that the one behind them, which is as
+    /// small as possible, makes room for a table of `entries`.
+    fn displace(&self, entries: usize) -> Result<(usize, u64)> {
+        let mut best: Option<(u64, usize, u64)> = None;
+        for (position, (_, section)) in self.behind.iter().enumerate() {
+            let mobility = mobility(self.file, section);
+            if mobility == Mobility::Fixed {
+                break;
+            }
+            let smaller = best.is_none_or(|(size, _, _)| section.sh_size < size);
+            if mobility == Mobility::Displaceable
+                && smaller
+                && let Some(shift) = self.shift_before(position, entries)
+            {
+                best = Some((section.sh_size, position, shift));
+            }
+        }
+        best.map(|(_, position, shift)| (position, shift))
+            .ok_or_else(|| self.no_room(entries))
+    }
+
+    /// By how much the sections before `position` move up if that one goes elsewhere; `None`
+    /// where that is not enough.
+    fn shift_before(&self, position: usize, entries: usize) -> Option<u64> {
+        let limit = self.start_of(position + 1);
+        let moving = &self.behind[..position];
+        let needed = table_end(entries) - self.start_of(0).min(table_end(entries));
+        let Some((_, last)) = moving.last() else {
+            return (table_end(entries) <= limit).then_some(0);
+        };
+        let align = moving
+            .iter()
+            .map(|(_, section)| section.sh_addralign.max(1))
+            .max()?;
+        let shift = align_up(needed, align);
+        let leaves_first_page = |section: &SectionHeader| {
+            let end = section.file_end();
+            mobility(self.file, section) == Mobility::Shiftable && end <= PAGE && end + shift > PAGE
+        };
+        let stays = !moving.iter().any(|(_, section)| leaves_first_page(section));
+        (last.file_end() + shift <= limit && stays).then_some(shift)
+    }
+
+    fn no_room(&self, entries: usize) -> Error {
+        let first = self
+            .behind
+            .first()
+            .map(|(_, section)| self.file.name(section));
+        let message = format!(
+            "there is no room for {entries} program headers: {} is in the way",
+            first.as_deref().unwrap_or("nothing known")
+        );
+        let file = self.file;
+        let error = file.refuse(
+            Kind::Unsupported,
+            "program headers",
+            FILE_HEADER_SIZE,
+            message,
+        );
+        error.hint("a section that only the dynamic loader reads must follow the program headers")
+    }
+}
+
+/// Offset of the end of a table of `entries`.
+fn table_end(entries: usize) -> u64 {
+    FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * entries as u64
+}
+
+fn mobility(file: &ElfFile, section: &SectionHeader) -> Mobility {
+    if !section.is_allocated() {
+        return Mobility::Fixed;
+    }
+    match section.sh_type {
+        elf::SHT_GNU_VERNEED
+        | elf::SHT_GNU_VERSYM
+        | elf::SHT_GNU_VERDEF
+        | elf::SHT_GNU_HASH
+        | elf::SHT_HASH
+        | elf::SHT_STRTAB
+        | elf::SHT_DYNSYM => Mobility::Displaceable,
+        elf::SHT_NOTE => Mobility::Shiftable,
+        _ if file.name_bytes(section) == b".interp" => Mobility::Shiftable,
+        _ => Mobility::Fixed,
+    }
+}

@@ -1,0 +1,197 @@
+//! Symbols of what moves, and the names of bundles.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object::elf;
+
+use super::layout::Layout;
+use super::wrappers::{Binding, BoundWrapper};
+use crate::error::{Error, Kind, Result};
+use crate::formats::elf::{ElfFile, SectionHeader, Symbol};
+
+/// What the name of a bundle's symbol starts with; an id follows.
+const BUNDLE_PREFIX: &[u8] = b"__hip_fatbin_";
+
+/// Longest name of a bundle's symbol that is read; the compiler's are 29 bytes.
+const MAX_NAME: u64 = 256;
+
+/// A symbol that changes.
+#[derive(Debug, Clone, Copy)]
+pub struct SymbolEdit {
+    /// Its offset in the original file.
+    pub offset: u64,
+    /// What it becomes.
+    pub symbol: Symbol,
+    /// Whether it now stands for the marker, whose size it takes.
+    pub is_marker: bool,
+}
+
+/// The changes in all symbol tables.
+pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
+    let mut edits = Vec::new();
+    let mut faults = Vec::new();
+    for (index, section) in symbol_tables(file) {
+        for item in file.symbols(index, &section)?.iter() {
+            let (offset, symbol) = item?;
+            match edit(file, layout, offset, symbol) {
+                Ok(edit) => edits.extend(edit),
+                Err(error) => faults.push(error),
+            }
+        }
+    }
+    Error::gather(faults).map_or(Ok(edits), Err)
+}
+
+/// The symbol tables of a file, with their indexes.
+pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHeader)> {
+    let all = file.sections.iter().copied().enumerate();
+    all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
+}
+
+fn edit(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    mut symbol: Symbol,
+) -> Result<Option<SymbolEdit>> {
+    let Some(section) = symbol.section() else {
+        return Ok(None);
+    };
+    if section == layout.fatbin {
+        return fatbin_symbol(file, layout, offset, symbol).map(Some);
+    }
+    let value = symbol.st_value;
+    if value > layout.start && value < layout.end && !is_template(file, section) {
+        let message = format!("the symbol's value {value:#x} lies inside of the device code");
+        return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
+    }
+    let (Some(address), Some(header)) =
+        (layout.moved_to(file, section), file.sections.get(section))
+    else {
+        return Ok(None);
+    };
+    // Symbols such as `__ehdr_start` name a section without lying in it.
+    if !(header.sh_addr..=header.memory_end()).contains(&value) {
+        return Ok(None);
+    }
+    if layout.room.displaced == Some(section) && !symbol.is_section() {
+        let message = "the symbol lies in a section that has to make room for program headers";
+        return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
+    }
+    symbol.st_value = address + (value - header.sh_addr);
+    let is_marker = false;
+    Ok(Some(SymbolEdit {
+        offset,
+        symbol,
+        is_marker,
+    }))
+}
+
+/// The values of thread-local symbols are offsets, not addresses.
+fn is_template(file: &ElfFile, section: usize) -> bool {
+    let flags = file.sections.get(section).map(|section| section.sh_flags.0);
+    flags.unwrap_or_default() & elf::SHF_TLS.0 != 0
+}
+
+/// A symbol of the device code: one that stands for the section stays with it, all others lead
+/// to the marker.
+fn fatbin_symbol(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    mut symbol: Symbol,
+) -> Result<SymbolEdit> {
+    let is_marker = !symbol.is_section();
+    if is_marker {
+        symbol.st_value = layout.start;
+        symbol.st_shndx = u16::try_from(file.sections.len())
+            .map_err(|_| Error::bug("section count was validated"))?;
+    } else {
+        symbol.st_value = layout.remainder(file).start;
+    }
+    Ok(SymbolEdit {
+        offset,
+        symbol,
+        is_marker,
+    })
+}
+
+/// The names of bundles by the places that tell them.
+#[derive(Debug, Default)]
+pub struct BundleNames {
+    by_address: BTreeMap<u64, BTreeSet<String>>,
+    by_dynamic_index: BTreeMap<u32, String>,
+}
+
+impl BundleNames {
+    /// The name of a wrapper's bundle: that of the symbol its relocation names, or the only one
+    /// at its target.
+    pub fn of(&self, wrapper: &BoundWrapper) -> Option<String> {
+        if let Binding::Rela { symbol, .. } = wrapper.binding
+            && let Some(name) = self.by_dynamic_index.get(&symbol)
+        {
+            return Some(name.clone());
+        }
+        let names = self.by_address.get(&wrapper.target)?;
+        let mut names = names.iter();
+        names.next().filter(|_| names.next().is_none()).cloned()
+    }
+}
+
+/// Reads the names of all symbols of section `fatbin` that name bundles.
+pub fn bundle_names(file: &ElfFile, fatbin: usize) -> Result<BundleNames> {
+    let mut names = BundleNames::default();
+    for (index, section) in symbol_tables(file) {
+        let dynamic = section.sh_type == elf::SHT_DYNSYM;
+        for (position, item) in (0..).zip(file.symbols(index, &section)?.iter()) {
+            let (offset, symbol) = item?;
+            if symbol.section() != Some(fatbin) {
+                continue;
+            }
+            let Some(name) = bundle_name(file, &section, offset, &symbol)? else {
+                continue;
+            };
+            if dynamic {
+                names.by_dynamic_index.insert(position, name.clone());
+            }
+            names
+                .by_address
+                .entry(symbol.st_value)
+                .or_default()
+                .insert(name);
+        }
+    }
+    Ok(names)
+}
+
+fn bundle_name(
+    file: &ElfFile,
+    table: &SectionHeader,
+    offset: u64,
+    symbol: &Symbol,
+) -> Result<Option<String>> {
+    let index = usize::try_from(table.sh_link).unwrap_or(usize::MAX);
+    let strings = file
+        .sections
+        .get(index)
+        .filter(|section| section.is_in_file());
+    let start = strings.map(|strings| strings.sh_offset + u64::from(symbol.st_name));
+    let (Some(strings), Some(start)) = (strings, start) else {
+        let message = "the symbol table has no string table";
+        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+    };
+    if start >= strings.file_end() {
+        let message = format!(
+            "the name {:#x} lies outside of the string table",
+            symbol.st_name
+        );
+        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+    }
+    let end = strings.file_end().min(start + MAX_NAME);
+    let bytes = file
+        .content()
+        .read_vec(start..end, MAX_NAME, "symbol name")?;
+    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let named = name.starts_with(BUNDLE_PREFIX);
+    Ok(named.then(|| String::from_utf8_lossy(name).into_owned()))
+}

@@ -1,0 +1,221 @@
+//! Wrappers and where they point once the loader is done.
+
+use std::ops::Range;
+
+use object::elf;
+
+use crate::error::{Error, Kind, Result};
+use crate::formats::elf::{
+    Dynamic, ElfFile, Relocation, SectionHeader, Site, Symbol, for_each_relocation,
+};
+use crate::formats::hip_wrapper::{self, Magic, Wrapper};
+
+/// A wrapper, its place and its target.
+#[derive(Debug, Clone)]
+pub struct BoundWrapper {
+    /// Its fields.
+    pub wrapper: Wrapper,
+    /// Its address.
+    pub address: u64,
+    /// Its offset in the file.
+    pub offset: u64,
+    /// The address that its pointer has at run time, relative to the load address.
+    pub target: u64,
+    /// How it gets there.
+    pub binding: Binding,
+}
+
+/// How a pointer gets its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    /// By the relocation at this offset in the file; what stands in place does not count.
+    Rela {
+        /// Offset of the relocation.
+        entry: u64,
+        /// The dynamic symbol that it names; zero for none.
+        symbol: u32,
+    },
+    /// It stands in place, and the loader adds the load address or nothing.
+    InPlace,
+}
+
+/// Binds the wrappers of `section`. Every target lies in `targets`, and no other relocation
+/// leads there.
+pub fn bind(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    (index, section): (usize, &SectionHeader),
+    targets: &Range<u64>,
+) -> Result<Vec<BoundWrapper>> {
+    let range = file.file_range(index, section)?;
+    let wrappers = hip_wrapper::parse(&file.content().slice(range)?)?;
+    if wrappers.is_empty() {
+        let message = "holds no wrapper";
+        return Err(file.refuse_section(Kind::Malformed, index, message));
+    }
+    let mut binder = Binder {
+        file,
+        section,
+        targets,
+        symbols: dynamic_symbols(file, dynamic)?,
+        bindings: vec![None; wrappers.len()],
+        wrappers: &wrappers,
+    };
+    for_each_relocation(file, dynamic, &mut |relocation| binder.visit(&relocation))?;
+    let bindings = std::mem::take(&mut binder.bindings);
+    let all = wrappers.iter().zip(bindings);
+    all.map(|(wrapper, binding)| binder.finish(wrapper, binding))
+        .collect()
+}
+
+/// Fails unless all wrappers have `magic`.
+pub fn refuse_others(bound: &[BoundWrapper], magic: Magic, file: &ElfFile) -> Result<()> {
+    let Some(other) = bound.iter().find(|bound| bound.wrapper.magic != magic) else {
+        return Ok(());
+    };
+    let message = format!(
+        "wrapper at {:#x} has magic {:#010x}, others {:#010x}",
+        other.address,
+        other.wrapper.magic.value(),
+        magic.value()
+    );
+    Err(file.refuse(Kind::Malformed, ".hipFatBinSegment", other.offset, message))
+}
+
+/// The symbols that relocations name, in the order of their indexes.
+fn dynamic_symbols(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<Symbol>> {
+    let address = dynamic.value(elf::DT_SYMTAB);
+    let mut tables = file.sections.iter().enumerate();
+    let found = tables.find(|(_, section)| {
+        section.sh_type == elf::SHT_DYNSYM && Some(section.sh_addr) == address
+    });
+    match found {
+        Some((index, section)) => file.symbols(index, section)?.to_vec(),
+        None => Ok(Vec::new()),
+    }
+}
+
+struct Binder<'a> {
+    file: &'a ElfFile,
+    section: &'a SectionHeader,
+    targets: &'a Range<u64>,
+    symbols: Vec<Symbol>,
+    wrappers: &'a [Wrapper],
+    bindings: Vec<Option<(u64, Binding)>>,
+}
+
+impl Binder<'_> {
+    fn visit(&mut self, relocation: &Relocation) -> Result<()> {
+        let target = self.resolve(relocation)?;
+        let section = self.section.sh_addr..self.section.memory_end();
+        let word_end = relocation.address.saturating_add(8);
+        if word_end > section.start && relocation.address < section.end {
+            return self.bind(relocation, target);
+        }
+        match target {
+            Some(target) if self.targets.contains(&target) => {
+                let message = format!(
+                    "leads from {:#x} to {target:#x} inside of the device code, and is no wrapper's",
+                    relocation.address
+                );
+                Err(self.refuse(relocation, Kind::Unsupported, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The address that the relocated word has at run time, relative to the load address;
+    /// `None` where it lies in another file or is no address.
+    fn resolve(&self, relocation: &Relocation) -> Result<Option<u64>> {
+        match relocation.kind {
+            elf::R_X86_64_RELATIVE => Ok(Some(relocation.addend.cast_unsigned())),
+            elf::R_X86_64_64 => {
+                let value = self.symbol_value(relocation)?;
+                Ok(value.map(|value| value.wrapping_add_signed(relocation.addend)))
+            }
+            elf::R_X86_64_GLOB_DAT | elf::R_X86_64_JUMP_SLOT => self.symbol_value(relocation),
+            _ => Ok(None),
+        }
+    }
+
+    fn symbol_value(&self, relocation: &Relocation) -> Result<Option<u64>> {
+        let index = usize::try_from(relocation.symbol).unwrap_or(usize::MAX);
+        match self.symbols.get(index) {
+            Some(symbol) => Ok(symbol.section().map(|_| symbol.st_value)),
+            None => {
+                let message = format!("names symbol {index}, which does not exist");
+                Err(self.refuse(relocation, Kind::Malformed, message))
+            }
+        }
+    }
+
+    fn bind(&mut self, relocation: &Relocation, target: Option<u64>) -> Result<()> {
+        let field = relocation.address.checked_sub(self.section.sh_addr);
+        let wrapper = field
+            .and_then(|field| field.checked_sub(hip_wrapper::POINTER))
+            .and_then(|offset| {
+                self.wrappers
+                    .binary_search_by_key(&offset, |wrapper| wrapper.offset)
+                    .ok()
+            });
+        let (Some(wrapper), Some(target)) = (wrapper, target) else {
+            let message = format!(
+                "of type {} at {:#x} is not that of a wrapper's pointer",
+                relocation.kind.0, relocation.address
+            );
+            return Err(self.refuse(relocation, Kind::Unsupported, message));
+        };
+        let binding = match relocation.site {
+            Site::Rela(entry) => Binding::Rela {
+                entry,
+                symbol: relocation.symbol,
+            },
+            Site::Relr(_) => Binding::InPlace,
+        };
+        if self.bindings[wrapper].replace((target, binding)).is_some() {
+            let message = "is the second one of a wrapper's pointer";
+            return Err(self.refuse(relocation, Kind::Malformed, message));
+        }
+        Ok(())
+    }
+
+    fn finish(&self, wrapper: &Wrapper, binding: Option<(u64, Binding)>) -> Result<BoundWrapper> {
+        let address = self.section.sh_addr.saturating_add(wrapper.offset);
+        let offset = self.section.sh_offset.saturating_add(wrapper.offset);
+        let refuse = |kind: Kind, message: String| {
+            self.file.refuse(kind, ".hipFatBinSegment", offset, message)
+        };
+        let (target, binding) = match binding {
+            Some(found) => found,
+            None if self.file.header.e_type() == elf::ET_EXEC => {
+                (wrapper.pointer, Binding::InPlace)
+            }
+            None => {
+                let message =
+                    format!("no relocation gives the pointer of the wrapper at {address:#x}");
+                return Err(refuse(Kind::Malformed, message));
+            }
+        };
+        if !self.targets.contains(&target) {
+            let Range { start, end } = self.targets;
+            let message = format!(
+                "the wrapper at {address:#x} points to {target:#x}, outside of {start:#x}..{end:#x}"
+            );
+            return Err(refuse(Kind::Malformed, message));
+        }
+        Ok(BoundWrapper {
+            wrapper: *wrapper,
+            address,
+            offset,
+            target,
+            binding,
+        })
+    }
+
+    fn refuse(&self, relocation: &Relocation, kind: Kind, message: impl Into<String>) -> Error {
+        let offset = match relocation.site {
+            Site::Rela(offset) | Site::Relr(offset) => offset,
+        };
+        self.file.refuse(kind, "relocation", offset, message)
+    }
+}

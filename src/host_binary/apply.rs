@@ -140,8 +140,7 @@ impl Analysis {
     /// File header, program headers, and the sections that move up.
     fn front(&self, patched: &Content, segments: &[ProgramHeader], tail: &Tail) -> Result<Content> {
         let count = u16::try_from(segments.len()).map_err(|_| Error::bug("program headers"))?;
-        let sections = self.file.header.e_shnum().checked_add(1);
-        let sections = sections.ok_or_else(|| Error::bug("section headers"))?;
+        let sections = self.file.header.e_shnum();
         let header = self
             .file
             .header

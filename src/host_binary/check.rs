@@ -5,9 +5,7 @@ use std::ops::Range;
 use object::elf;
 
 use super::layout::is_zero;
-use super::{
-    Analysis, Examined, FATBIN_SECTION, MARKER_SECTION, WRAPPER_SECTION, symbols, wrappers,
-};
+use super::{Analysis, Examined, WRAPPER_SECTION, symbols, wrappers};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{
@@ -227,26 +225,21 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// No symbol leads into the removed range, and none to the marker but those of device code.
+/// No symbol leads into what was device code, but for those that lead to the marker.
 fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
-    let own = [FATBIN_SECTION, MARKER_SECTION]
-        .map(|name| file.sections_named(name).first().map(|(index, _)| *index));
+    let displaced = layout.displaced.map(|(index, _)| index);
     let mut faults = Vec::new();
     for (index, section) in symbols::symbol_tables(file) {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
-            let Some(section) = symbol.section() else {
+            let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);
+            let Some(section) = symbol.section().filter(|_| inside) else {
                 continue;
             };
-            let template = file
-                .sections
-                .get(section)
-                .is_none_or(|section| !section.takes_addresses());
-            let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);
-            let displaced = layout.displaced.is_some_and(|(index, _)| index == section);
-            let emptied = displaced || Some(section) == own[0] && symbol.is_section();
-            if inside && !template && !emptied {
+            let header = file.sections.get(section);
+            let template = header.is_none_or(|section| !section.takes_addresses());
+            if !template && Some(section) != displaced {
                 let message = format!("a symbol leads to {:#x}", symbol.st_value);
                 faults.push(file.refuse(Kind::Bug, "symbol", offset, message));
             }

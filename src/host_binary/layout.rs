@@ -137,16 +137,6 @@ impl Layout {
         })
     }
 
-    /// The addresses of what is left of `.hip_fatbin`: the zeros behind everything that took
-    /// its place.
-    pub fn remainder(&self, file: &ElfFile) -> Range<u64> {
-        let start = match self.displaced {
-            Some((index, address)) => address + file.sections[index].sh_size,
-            None => self.start + self.area,
-        };
-        start..self.split.as_ref().map_or(self.end, |split| split.head_end)
-    }
-
     /// Where `.hip_fatbin` lies in the original file.
     pub fn fatbin_in_file(&self) -> Range<u64> {
         self.file_start..self.file_start + (self.end - self.start)

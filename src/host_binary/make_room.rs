@@ -81,6 +81,15 @@ fn is_library(file: &ElfFile) -> bool {
     file.header.e_type() == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie
 }
 
+/// A section that can go elsewhere.
+struct Candidate {
+    /// Its position behind the table.
+    position: usize,
+    /// By how much those before it move up.
+    shift: u64,
+    size: u64,
+}
+
 struct Search<'a> {
     file: &'a ElfFile,
     /// The sections behind the table, by offset.
@@ -144,22 +153,45 @@ impl<'a> Search<'a> {
     /// How many sections move up, and by how much, so that the one behind them, which is as
     /// small as possible, makes room for a table of `entries`.
     fn displace(&self, entries: usize) -> Result<(usize, u64)> {
-        let mut best: Option<(u64, usize, u64)> = None;
-        for (position, (_, section)) in self.behind.iter().enumerate() {
-            let mobility = mobility(self.file, section);
-            if mobility == Mobility::Fixed {
-                break;
-            }
-            let smaller = best.is_none_or(|(size, _, _)| section.sh_size < size);
-            if mobility == Mobility::Displaceable
-                && smaller
-                && let Some(shift) = self.shift_before(position, entries)
-            {
-                best = Some((section.sh_size, position, shift));
-            }
-        }
-        best.map(|(_, position, shift)| (position, shift))
+        let all = self.candidates(entries);
+        let patchable = table_end(entries + self.patchelf_entries());
+        let leaves_room =
+            |candidate: &&Candidate| self.start_of(candidate.position + 1) > patchable;
+        let smallest = |candidate: &&Candidate| candidate.size;
+        let best = all.iter().filter(leaves_room).min_by_key(smallest);
+        let best = best.or_else(|| all.iter().min_by_key(smallest));
+        best.map(|candidate| (candidate.position, candidate.shift))
             .ok_or_else(|| self.no_room(entries))
+    }
+
+    /// Entries that `patchelf` may add. It moves sections out of their way in the order of the
+    /// section table and stops at the first one that is far enough, as a displaced one is: those
+    /// behind it must be far enough too.
+    fn patchelf_entries(&self) -> usize {
+        let sections = self.file.sections.iter();
+        1 + sections
+            .filter(|section| section.sh_type == elf::SHT_NOTE)
+            .count()
+    }
+
+    /// The sections that make enough room by going elsewhere.
+    fn candidates(&self, entries: usize) -> Vec<Candidate> {
+        let positions = self.behind.iter().enumerate();
+        let movable = positions
+            .map(|(position, (_, section))| (position, section, mobility(self.file, section)))
+            .take_while(|(_, _, mobility)| *mobility != Mobility::Fixed);
+        movable
+            .filter(|(_, _, mobility)| *mobility == Mobility::Displaceable)
+            .filter_map(|(position, section, _)| {
+                let shift = self.shift_before(position, entries)?;
+                let size = section.sh_size;
+                Some(Candidate {
+                    position,
+                    shift,
+                    size,
+                })
+            })
+            .collect()
     }
 
     /// By how much the sections before `position` move up if that one goes elsewhere; `None`

@@ -57,10 +57,17 @@ fn edit(
     let Some(section) = symbol.section() else {
         return Ok(None);
     };
-    if section == layout.fatbin {
-        return fatbin_symbol(file, layout, offset, symbol).map(Some);
-    }
     let value = symbol.st_value;
+    if section == layout.fatbin {
+        // The marker has the section's index and address, so only these change.
+        let is_marker = !symbol.is_section();
+        symbol.st_value = layout.start;
+        return Ok(Some(SymbolEdit {
+            offset,
+            symbol,
+            is_marker,
+        }));
+    }
     if value > layout.start && value < layout.end && !is_template(file, section) {
         let message = format!("the symbol's value {value:#x} lies inside of the device code");
         return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
@@ -91,29 +98,6 @@ fn edit(
 fn is_template(file: &ElfFile, section: usize) -> bool {
     let flags = file.sections.get(section).map(|section| section.sh_flags.0);
     flags.unwrap_or_default() & elf::SHF_TLS.0 != 0
-}
-
-/// A symbol of the device code: one that stands for the section stays with it, all others lead
-/// to the marker.
-fn fatbin_symbol(
-    file: &ElfFile,
-    layout: &Layout,
-    offset: u64,
-    mut symbol: Symbol,
-) -> Result<SymbolEdit> {
-    let is_marker = !symbol.is_section();
-    if is_marker {
-        symbol.st_value = layout.start;
-        symbol.st_shndx = u16::try_from(file.sections.len())
-            .map_err(|_| Error::bug("section count was validated"))?;
-    } else {
-        symbol.st_value = layout.remainder(file).start;
-    }
-    Ok(SymbolEdit {
-        offset,
-        symbol,
-        is_marker,
-    })
 }
 
 /// The names of bundles by the places that tell them.

@@ -118,10 +118,16 @@ fn analyze(
     file.validate()?;
     validate_kind(&file, fatbin_index, &fatbin)?;
     check::structure(&file, Kind::Unsupported)?;
-    let Some(dynamic) = Dynamic::read(&file)? else {
+    let Some(dynamic) = Dynamic::read(&file)?.filter(|dynamic| !is_static_pie(&file, dynamic))
+    else {
         let message = "is a static executable with device code";
-        let error = file.refuse(Kind::Unsupported, "program headers", 0, message);
-        return Err(error.hint("link it dynamically, or leave it untransformed"));
+        let error = file.refuse(
+            Kind::Unsupported,
+            "program headers",
+            FILE_HEADER_SIZE,
+            message,
+        );
+        return Err(error.hint("link it dynamically"));
     };
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
@@ -138,6 +144,13 @@ fn analyze(
         symbol_edits,
         wrappers,
     })
+}
+
+/// A position-independent executable that no interpreter loads relocates itself, with addresses
+/// in its code that no table shows.
+fn is_static_pie(file: &ElfFile, dynamic: &Dynamic) -> bool {
+    let flags = dynamic.value(elf::DT_FLAGS_1).unwrap_or_default();
+    flags & elf::DF_1_PIE.0 != 0 && file.segment(elf::PT_INTERP).is_none()
 }
 
 /// The preconditions that concern the file as a whole.

@@ -1,0 +1,59 @@
+//! Running foreign tools: a missing one skips the test, or fails it under `ROCKPACK_INTEROP=1`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Whether every tool of `names` is there. Says so where one is not, and fails where it must be.
+pub fn have(names: &[&str]) -> bool {
+    let missing: Vec<_> = names.iter().filter(|name| find(name).is_none()).collect();
+    if missing.is_empty() {
+        return true;
+    }
+    let required = std::env::var_os("ROCKPACK_INTEROP").is_some_and(|value| value == "1");
+    assert!(!required, "missing tools: {missing:?}");
+    eprintln!("skipped: missing tools: {missing:?}");
+    false
+}
+
+/// The path of a tool.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut candidates = std::env::split_paths(&path).map(|folder| folder.join(name));
+    candidates.find(|candidate| candidate.is_file())
+}
+
+/// Runs a command and returns what it wrote to both streams, with its exit status.
+pub fn run(command: &mut Command) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}{status}\n", text(&stdout), text(&stderr))
+}
+
+/// Runs a command that must succeed.
+pub fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {text}{errors}");
+    text
+}
+
+/// What `eu-elflint --gnu-ld` says about a file, without the numbers that a tool may change.
+pub fn lint(file: &Path) -> Vec<String> {
+    let text = run(Command::new("eu-elflint").arg("--gnu-ld").arg(file));
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.starts_with("exit status") && *line != "No errors")
+        .map(|line| {
+            line.chars()
+                .filter(|c| !c.is_ascii_digit() && *c != ' ')
+                .collect()
+        })
+        .collect();
+    lines.sort();
+    lines
+}

@@ -1,5 +1,7 @@
 //! What the transform refuses, and that no damage makes it panic or write a wrong file.
 
+#![allow(clippy::unwrap_used)] // A panic is how a test fails.
+
 mod support;
 
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! Foreign judges of transformed host binaries: the dynamic loader with a stub HIP runtime,
 //! `eu-elflint`, `readelf`, and the tools that distributions run over packaged binaries.
 
+#![allow(clippy::unwrap_used)] // A panic is how a test fails.
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -115,7 +117,7 @@ fn registrations(output: &str) -> BTreeMap<u64, BTreeMap<String, String>> {
             .collect()
     };
     lines
-        .map(|line| fields(line))
+        .map(fields)
         .map(|fields| (number(&fields["wrapper"]), fields))
         .collect()
 }

@@ -4,10 +4,11 @@ use object::elf;
 
 use super::check;
 use super::layout::Layout;
+use super::sections::Tail;
 use super::wrappers::{self, BoundWrapper};
 use super::{
     Analysis, Examined, FATBIN_SECTION, MARKER_SECTION, WRAPPER_SECTION, WrapperRef, probe,
-    symbols, transformed,
+    program_headers, references, symbols, transformed,
 };
 use crate::error::{Kind, Result, ResultExt};
 use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, SectionHeader};
@@ -131,12 +132,16 @@ fn analyze(
     };
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
+    references::refuse_tags(&file, &dynamic, &target)?;
     let bound = wrappers::bind(&file, &dynamic, (wrapper_index, &wrapper_section), &target)?;
     wrappers::refuse_others(&bound, Magic::Fat, &file)?;
-    layout.refuse_references(&file, &dynamic)?;
+    references::refuse_relocations(&file, &dynamic, &layout)?;
     let symbol_edits = symbols::plan(&file, &layout)?;
     let wrappers = references(&file, &bound, &layout).context(|| "naming the bundles".into())?;
     Ok(Analysis {
+        program_headers: program_headers::rebuild(&file, &layout)?,
+        tail: Tail::plan(&file, &layout)?,
+        fatbin: file.content().slice(layout.fatbin_in_file())?,
         file,
         dynamic,
         layout,

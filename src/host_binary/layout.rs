@@ -21,7 +21,7 @@ use object::elf;
 use super::make_room::{self, Room};
 use super::{MARKER_AREA, PAGE};
 use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{Dynamic, ElfFile, SectionHeader, for_each_relocation};
+use crate::formats::elf::{ElfFile, SectionHeader};
 
 /// The layout of the transformed file. Addresses are relative to the load address; offsets are
 /// those of the original file.
@@ -172,32 +172,6 @@ impl Layout {
         }
         let shifted = self.room.shifted.contains(&index) && self.room.shift > 0;
         shifted.then(|| file.sections[index].sh_addr + self.room.shift)
-    }
-
-    /// Fails if a relocation leads into a section that moves: what is relocated then is not
-    /// only the tables that move with it.
-    pub fn refuse_references(&self, file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
-        let indexes = self.room.shifted.iter().copied().chain(self.room.displaced);
-        let moved: Vec<Range<u64>> = indexes
-            .filter(|index| self.moved_to(file, *index).is_some())
-            .map(|index| file.sections[index].sh_addr..file.sections[index].memory_end())
-            .collect();
-        if moved.is_empty() {
-            return Ok(());
-        }
-        for_each_relocation(file, dynamic, &mut |relocation| {
-            let relative = relocation.kind == elf::R_X86_64_RELATIVE;
-            let target = relative.then_some(relocation.addend.cast_unsigned());
-            let hits = |address: u64| moved.iter().any(|range| range.contains(&address));
-            if hits(relocation.address) || target.is_some_and(hits) {
-                let message = format!(
-                    "the relocation at {:#x} concerns a section that has to make room for program headers",
-                    relocation.address
-                );
-                return Err(file.refuse(Kind::Unsupported, "relocation", 0, message));
-            }
-            Ok(())
-        })
     }
 }
 

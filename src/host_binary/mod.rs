@@ -21,6 +21,7 @@ mod layout;
 mod make_room;
 mod probe;
 mod program_headers;
+mod references;
 mod sections;
 mod splices;
 mod symbols;
@@ -31,8 +32,9 @@ use object::elf;
 
 use crate::content::Content;
 use crate::error::Result;
-use crate::formats::elf::{Dynamic, ElfFile};
+use crate::formats::elf::{Dynamic, ElfFile, ProgramHeader};
 use layout::Layout;
+use sections::Tail;
 use symbols::SymbolEdit;
 use wrappers::BoundWrapper;
 
@@ -81,6 +83,9 @@ pub struct Analysis {
     file: ElfFile,
     dynamic: Dynamic,
     layout: Layout,
+    program_headers: Vec<ProgramHeader>,
+    tail: Tail,
+    fatbin: Content,
     bound: Vec<BoundWrapper>,
     symbol_edits: Vec<SymbolEdit>,
     wrappers: Vec<WrapperRef>,
@@ -104,8 +109,13 @@ impl Analysis {
     }
 
     /// The bytes of `.hip_fatbin`.
-    pub fn fatbin(&self) -> Result<Content> {
-        self.original().slice(self.layout.fatbin_in_file())
+    pub fn fatbin(&self) -> Content {
+        self.fatbin.clone()
+    }
+
+    /// Length of the transformed file in bytes, whatever the marker.
+    pub fn output_len(&self) -> u64 {
+        self.tail.file_end
     }
 
     /// The wrappers, in the order of their indexes.

@@ -213,9 +213,7 @@ impl Binder<'_> {
     }
 
     fn refuse(&self, relocation: &Relocation, kind: Kind, message: impl Into<String>) -> Error {
-        let offset = match relocation.site {
-            Site::Rela(offset) | Site::Relr(offset) => offset,
-        };
-        self.file.refuse(kind, "relocation", offset, message)
+        self.file
+            .refuse(kind, "relocation", relocation.offset(), message)
     }
 }

@@ -36,6 +36,15 @@ pub enum Site {
     Relr(u64),
 }
 
+impl Relocation {
+    /// Offset in the file of what encodes it, for messages.
+    pub fn offset(&self) -> u64 {
+        match self.site {
+            Site::Rela(offset) | Site::Relr(offset) => offset,
+        }
+    }
+}
+
 /// Calls `visit` with every relocation that `dynamic` names, in table order.
 pub fn for_each_relocation(
     file: &ElfFile,

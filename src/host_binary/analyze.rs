@@ -14,6 +14,9 @@ use crate::error::{Kind, Result, ResultExt};
 use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, SectionHeader};
 use crate::formats::hip_wrapper::{self, Magic};
 
+/// The shortest marker: a MessagePack map without entries.
+const EMPTY_MAP: &[u8] = &[0x80];
+
 /// Sections of which there is at most one each.
 struct Parts {
     fatbin: Option<(usize, SectionHeader)>,
@@ -138,7 +141,7 @@ fn analyze(
     references::refuse_relocations(&file, &dynamic, &layout)?;
     let symbol_edits = symbols::plan(&file, &layout)?;
     let wrappers = references(&file, &bound, &layout).context(|| "naming the bundles".into())?;
-    Ok(Analysis {
+    let analysis = Analysis {
         program_headers: program_headers::rebuild(&file, &layout)?,
         tail: Tail::plan(&file, &layout)?,
         fatbin: file.content().slice(layout.fatbin_in_file())?,
@@ -148,7 +151,13 @@ fn analyze(
         bound,
         symbol_edits,
         wrappers,
-    })
+    };
+    // The checks of the result do not depend on the marker: what they would find when packages
+    // are written, after hours of work, they find now.
+    analysis
+        .apply(EMPTY_MAP)
+        .context(|| "rehearsing the transform".into())?;
+    Ok(analysis)
 }
 
 /// A position-independent executable that no interpreter loads relocates itself, with addresses

@@ -20,6 +20,7 @@ pub fn structure(file: &ElfFile, kind: Kind) -> Result<()> {
     let mut faults = Vec::new();
     faults.extend(load_faults(file, kind));
     if faults.is_empty() {
+        faults.extend(segment_faults(file, kind));
         faults.extend(section_faults(file, kind));
         faults.extend(overlap_faults(file, kind));
         faults.extend(program_header_fault(file, kind));
@@ -55,6 +56,25 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
         end = load.memory_end();
     }
     faults
+}
+
+/// What other program headers name lies in a load segment, at the offset that belongs to its
+/// address.
+fn segment_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
+    let headers = file.program_headers.iter().enumerate();
+    let named = headers.filter(|(_, header)| !header.is_load() && header.p_filesz > 0);
+    named
+        .filter(|(_, header)| {
+            file.offset_of(header.p_vaddr, header.p_filesz) != Some(header.p_offset)
+        })
+        .map(|(index, header)| {
+            let message = format!(
+                "{:#x} bytes at address {:#x} and offset {:#x} agree with no load segment",
+                header.p_filesz, header.p_vaddr, header.p_offset
+            );
+            file.refuse_segment(kind, index, message)
+        })
+        .collect()
 }
 
 /// Every section that is loaded lies in a load segment, at the offset that belongs to its address.

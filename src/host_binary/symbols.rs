@@ -59,6 +59,10 @@ fn edit(
     };
     let value = symbol.st_value;
     if section == layout.fatbin {
+        if !(layout.start..=layout.end).contains(&value) {
+            let message = format!("the symbol's value {value:#x} lies outside of its section");
+            return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+        }
         // The marker has the section's index and address, so only these change.
         let is_marker = !symbol.is_section();
         symbol.st_value = layout.start;

@@ -300,6 +300,13 @@ impl ElfFile {
             let message = format!("ends above address {ADDRESS_LIMIT:#x}");
             return Some(self.refuse_section(Kind::Malformed, index, message));
         }
+        if usize::try_from(section.sh_name).is_ok_and(|name| name >= self.names.len()) {
+            let message = format!(
+                "has its name at {:#x}, outside of the names",
+                section.sh_name
+            );
+            return Some(self.refuse_section(Kind::Malformed, index, message));
+        }
         let align = section.sh_addralign;
         if align > ADDRESS_LIMIT || align & align.wrapping_sub(1) != 0 {
             let message = format!("has the alignment {align:#x}");

@@ -235,12 +235,17 @@ fn intersects(range: &Range<u64>, start: u64, end: u64) -> bool {
 
 /// Whether the bytes of `range` are all zero; an empty or reversed range is.
 pub fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
+    is_filled_with(file, range, &[0])
+}
+
+/// Whether the bytes of `range` are all among `fillers`.
+pub fn is_filled_with(file: &ElfFile, range: Range<u64>, fillers: &[u8]) -> Result<bool> {
     let mut window = vec![0; 64 << 10];
     let mut at = range.start;
     while at < range.end {
         let len = usize::try_from(range.end - at).map_or(window.len(), |len| len.min(window.len()));
         file.content().read_at(at, &mut window[..len])?;
-        if window[..len].iter().any(|byte| *byte != 0) {
+        if window[..len].iter().any(|byte| !fillers.contains(byte)) {
             return Ok(false);
         }
         at += len as u64;

@@ -13,9 +13,12 @@
 use object::elf;
 
 use super::PAGE;
-use super::layout::{align_up, is_zero};
+use super::layout::{align_up, is_filled_with};
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
+
+/// What `patchelf` writes over sections that it moved elsewhere.
+const VACATED: u8 = b'X';
 
 /// How the table gets its room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -130,10 +133,10 @@ impl<'a> Search<'a> {
     /// Bytes behind the table that no section accounts for are used by something unknown.
     fn refuse_unknown_content(&self, table_end: u64) -> Result<()> {
         let first = self.start_of(0);
-        if first >= table_end && is_zero(self.file, table_end..first)? {
+        if first >= table_end && is_filled_with(self.file, table_end..first, &[0, VACATED])? {
             return Ok(());
         }
-        let message = "are not followed by zeros up to the first section";
+        let message = "are followed by bytes that belong to no section";
         let file = self.file;
         Err(file.refuse(Kind::Unsupported, "program headers", table_end, message))
     }

@@ -10,6 +10,7 @@ use std::process::Command;
 use object::LittleEndian as LE;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
+use proptest::prelude::*;
 use rockpack::content::Content;
 use rockpack::error::{Error, Kind};
 use rockpack::host_binary::{Examined, examine};
@@ -170,6 +171,43 @@ fn damage_to_any_table_is_refused_or_harmless() {
                     );
                 }
             }
+        }
+    }
+}
+
+/// Values that are special to some field.
+fn telling_value() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(0xfff),
+        Just(0x1000),
+        Just(u64::MAX),
+        Just(1 << 47),
+        0u64..0x2_0000,
+        any::<u64>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    /// The same with several words at a time: what is examined can be written.
+    #[test]
+    fn damaged_words_are_refused_or_harmless(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), telling_value()), 1..5),
+        name in prop::sample::select(vec!["sub_page", "rdc", "lld_relr", "bfd_shared"]),
+    ) {
+        let mut bytes = std::fs::read(fixtures::folder().join("binaries").join(name)).unwrap();
+        let offsets = steering(&bytes);
+        for (index, value) in edits {
+            let at = index.get(&offsets) & !7;
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        if let Ok(Examined::Fat(analysis)) = examine(&Content::of_bytes(bytes)) {
+            let capacity = usize::try_from(analysis.marker_capacity()).unwrap();
+            let result = analysis.apply(&vec![0x81; capacity]);
+            prop_assert!(result.is_ok(), "{:?}", result.err());
         }
     }
 }

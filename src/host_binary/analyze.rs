@@ -7,8 +7,8 @@ use super::layout::Layout;
 use super::sections::Tail;
 use super::wrappers::{self, BoundWrapper};
 use super::{
-    Analysis, Examined, FATBIN_SECTION, MARKER_SECTION, WRAPPER_SECTION, WrapperRef, probe,
-    program_headers, references, symbols, transformed,
+    Analysis, Examined, FATBIN_SECTION, LEAST_MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION,
+    WrapperRef, probe, program_headers, references, symbols, transformed,
 };
 use crate::error::{Kind, Result, ResultExt};
 use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, SectionHeader};
@@ -181,6 +181,10 @@ fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result
             "has type {:#x}, flags {:#x} and {:#x} bytes, not loaded content",
             fatbin.sh_type.0, fatbin.sh_flags.0, fatbin.sh_size
         );
+        return Err(file.refuse_section(Kind::Unsupported, index, message));
+    }
+    if fatbin.sh_size < LEAST_MARKER_AREA {
+        let message = format!("{} bytes have no room for a marker", fatbin.sh_size);
         return Err(file.refuse_section(Kind::Unsupported, index, message));
     }
     if file.header.e_shnum() == 0 {

@@ -44,6 +44,10 @@ pub use transformed::Transformed;
 /// later rewrite moves nothing. Two hundred bytes are usual.
 pub const MARKER_AREA: u64 = 1024;
 
+/// Device code smaller than this is refused, because a reference might not fit in its place. The
+/// smallest real one, a single compressed kernel, has a thousand bytes.
+const LEAST_MARKER_AREA: u64 = 256;
+
 /// Page size of the machine: what loads are mapped by.
 pub(crate) const PAGE: u64 = 0x1000;
 

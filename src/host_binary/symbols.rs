@@ -26,6 +26,9 @@ pub struct SymbolEdit {
     pub is_marker: bool,
 }
 
+/// Faults that are reported at once: a damaged table has as many as symbols.
+const MAX_FAULTS: usize = 16;
+
 /// The changes in all symbol tables.
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     let mut edits = Vec::new();
@@ -36,6 +39,9 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
             match edit(file, layout, offset, symbol) {
                 Ok(edit) => edits.extend(edit),
                 Err(error) => faults.push(error),
+            }
+            if faults.len() == MAX_FAULTS {
+                break;
             }
         }
     }
@@ -48,53 +54,73 @@ pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHead
     all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
+/// The change of one symbol, if it changes.
 fn edit(
     file: &ElfFile,
     layout: &Layout,
     offset: u64,
-    mut symbol: Symbol,
+    symbol: Symbol,
 ) -> Result<Option<SymbolEdit>> {
     let Some(section) = symbol.section() else {
         return Ok(None);
     };
     let value = symbol.st_value;
     if section == layout.fatbin {
-        if !(layout.start..=layout.end).contains(&value) {
-            let message = format!("the symbol's value {value:#x} lies outside of its section");
-            return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
-        }
-        // The marker has the section's index and address, so only these change.
-        let is_marker = !symbol.is_section();
-        symbol.st_value = layout.start;
-        return Ok(Some(SymbolEdit {
-            offset,
-            symbol,
-            is_marker,
-        }));
+        return marker_symbol(file, layout, offset, symbol).map(Some);
     }
     if value > layout.start && value < layout.end && !is_template(file, section) {
         let message = format!("the symbol's value {value:#x} lies inside of the device code");
         return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
     }
-    let (Some(address), Some(header)) =
-        (layout.moved_to(file, section), file.sections.get(section))
-    else {
-        return Ok(None);
-    };
+    match layout.moved_to(file, section) {
+        Some(address) => moved_symbol(file, layout, offset, (symbol, section, address)),
+        None => Ok(None),
+    }
+}
+
+/// A symbol of device code. The marker has the section's index and address, so only value and
+/// size change.
+fn marker_symbol(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    mut symbol: Symbol,
+) -> Result<SymbolEdit> {
+    let value = symbol.st_value;
+    if !(layout.start..=layout.end).contains(&value) {
+        let message = format!("the symbol's value {value:#x} lies outside of its section");
+        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+    }
+    let is_marker = !symbol.is_section();
+    symbol.st_value = layout.start;
+    Ok(SymbolEdit {
+        offset,
+        symbol,
+        is_marker,
+    })
+}
+
+/// A symbol of a section that goes to another address.
+fn moved_symbol(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    (mut symbol, section, address): (Symbol, usize, u64),
+) -> Result<Option<SymbolEdit>> {
+    let header = &file.sections[section];
     // Symbols such as `__ehdr_start` name a section without lying in it.
-    if !(header.sh_addr..=header.memory_end()).contains(&value) {
+    if !(header.sh_addr..=header.memory_end()).contains(&symbol.st_value) {
         return Ok(None);
     }
     if layout.room.displaced == Some(section) && !symbol.is_section() {
         let message = "the symbol lies in a section that has to make room for program headers";
         return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
     }
-    symbol.st_value = address + (value - header.sh_addr);
-    let is_marker = false;
+    symbol.st_value = address + (symbol.st_value - header.sh_addr);
     Ok(Some(SymbolEdit {
         offset,
         symbol,
-        is_marker,
+        is_marker: false,
     }))
 }
 

@@ -1,7 +1,9 @@
 //! Running foreign tools: a missing one skips the test, or fails it under `ROCKPACK_INTEROP=1`.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// Whether every tool of `names` is there. Says so where one is not, and fails where it must be.
 pub fn have(names: &[&str]) -> bool {
@@ -28,18 +30,32 @@ pub fn run(command: &mut Command) -> String {
         status,
         stdout,
         stderr,
-    } = command.output().unwrap();
+    } = output(command);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}{}{status}\n", text(&stdout), text(&stderr))
 }
 
 /// Runs a command that must succeed.
 pub fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap();
+    let output = output(command);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {text}{errors}");
     text
+}
+
+/// A program that was just written is busy while another test's child, forked in between, still
+/// holds the descriptor that it was written through: until that child becomes its own program.
+fn output(command: &mut Command) -> Output {
+    for _ in 0..100 {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => return other.unwrap_or_else(|error| panic!("{command:?}: {error}")),
+        }
+    }
+    panic!("{command:?}: the program stays busy")
 }
 
 /// What `eu-elflint --gnu-ld` says about a file, without the numbers that a tool may change.

@@ -82,9 +82,7 @@ impl Error {
             others: Vec::new(),
             broken_pipe: false,
         };
-        Self {
-            inner: Box::new(inner),
-        }
+        Self { inner: Box::new(inner) }
     }
 
     /// Bytes that do not follow their format.
@@ -129,32 +127,21 @@ impl Error {
     /// Takes back an error that travelled through [`io::Error`], or returns the I/O error itself.
     pub fn from_io(source: io::Error) -> Result<Self, io::Error> {
         if source.get_ref().is_some_and(|inner| inner.is::<Self>()) {
-            let inner = source
-                .into_inner()
-                .ok_or_else(|| io::Error::other("empty error"))?;
-            return inner
-                .downcast::<Self>()
-                .map(|error| *error)
-                .map_err(io::Error::other);
+            let inner = source.into_inner().ok_or_else(|| io::Error::other("empty error"))?;
+            return inner.downcast::<Self>().map(|error| *error).map_err(io::Error::other);
         }
         Err(source)
     }
 
     /// Names the outermost file, unless one is named already.
     pub fn file(mut self, file: impl AsRef<Path>) -> Self {
-        self.inner
-            .place
-            .file
-            .get_or_insert_with(|| file.as_ref().to_path_buf());
+        self.inner.place.file.get_or_insert_with(|| file.as_ref().to_path_buf());
         self
     }
 
     /// Names the structure, unless one is named already.
     pub fn structure(mut self, structure: impl Into<String>) -> Self {
-        self.inner
-            .place
-            .structure
-            .get_or_insert_with(|| structure.into());
+        self.inner.place.structure.get_or_insert_with(|| structure.into());
         self
     }
 
@@ -305,14 +292,9 @@ mod tests {
 
     #[test]
     fn place_is_filled_from_the_inside_out() {
-        let error = Error::truncated("ends after 3 bytes")
-            .structure("CCOB header")
-            .offset(7);
+        let error = Error::truncated("ends after 3 bytes").structure("CCOB header").offset(7);
         let error = error.file("a.so").file("outer.so").offset(99);
-        assert_eq!(
-            error.to_string(),
-            "a.so: CCOB header: at offset 0x7: ends after 3 bytes"
-        );
+        assert_eq!(error.to_string(), "a.so: CCOB header: at offset 0x7: ends after 3 bytes");
     }
 
     #[test]

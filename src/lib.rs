@@ -80,9 +80,7 @@ pub struct BuildOptions {
 /// Builds the packages of the artifacts and returns the receipt, which is also the last file
 /// written. On an error nothing appears in the output folder.
 pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs)
-        .build();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs).build();
     let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
     pool.install(|| run(options, progress))
 }
@@ -107,15 +105,8 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
 /// Takes all artifacts apart; faults of several are reported together.
 fn split_all(scan: &Scan, progress: &dyn Progress) -> Result<Vec<SplitArtifact>> {
     let rules = Rules::builtin()?;
-    let artifacts: Vec<_> = scan
-        .shards
-        .iter()
-        .flat_map(|shard| &shard.artifacts)
-        .collect();
-    progress.begin(
-        Stage::Split,
-        artifacts.iter().map(|artifact| artifact.bytes()).sum(),
-    );
+    let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
+    progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
     let split: Vec<_> = artifacts
         .par_iter()
         .map(|artifact| {
@@ -126,10 +117,7 @@ fn split_all(scan: &Scan, progress: &dyn Progress) -> Result<Vec<SplitArtifact>>
         .collect();
     progress.end(Stage::Split);
     let mut faults = Faults::default();
-    let split = split
-        .into_iter()
-        .filter_map(|result| faults.keep(result))
-        .collect();
+    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
     faults.finish()?;
     Ok(split)
 }

@@ -46,9 +46,7 @@ impl TreePath {
 
     /// Everything before the last component.
     pub fn parent(&self) -> Option<Self> {
-        self.0
-            .rsplit_once('/')
-            .map(|(parent, _)| Self(parent.to_owned()))
+        self.0.rsplit_once('/').map(|(parent, _)| Self(parent.to_owned()))
     }
 
     /// The components, first to last.
@@ -64,10 +62,7 @@ impl TreePath {
         if target.starts_with('/') {
             return None;
         }
-        for part in target
-            .split('/')
-            .filter(|part| !part.is_empty() && *part != ".")
-        {
+        for part in target.split('/').filter(|part| !part.is_empty() && *part != ".") {
             match part {
                 ".." => drop(parts.pop()?),
                 part => parts.push(part),
@@ -124,10 +119,7 @@ impl<F> Node<F> {
         Ok(match self {
             Node::Directory { mode } => Node::Directory { mode },
             Node::Link { target } => Node::Link { target },
-            Node::File { data, mode } => Node::File {
-                data: map(data)?,
-                mode,
-            },
+            Node::File { data, mode } => Node::File { data: map(data)?, mode },
         })
     }
 
@@ -149,9 +141,7 @@ pub struct Tree<F> {
 
 impl<F> Default for Tree<F> {
     fn default() -> Self {
-        Self {
-            nodes: BTreeMap::new(),
-        }
+        Self { nodes: BTreeMap::new() }
     }
 }
 
@@ -224,9 +214,7 @@ mod tests {
 
     #[test]
     fn paths_that_leave_the_prefix_are_refused() {
-        for text in [
-            "", "/lib", "lib/", "lib//x", "./lib", "lib/../x", "..", "a\nb", "a\0b",
-        ] {
+        for text in ["", "/lib", "lib/", "lib//x", "./lib", "lib/../x", "..", "a\nb", "a\0b"] {
             assert!(TreePath::new(text).is_err(), "{text:?}");
         }
         assert_eq!(TreePath::new("lib/x.so").unwrap().name(), "x.so");
@@ -246,17 +234,8 @@ mod tests {
     fn a_path_is_taken_once() {
         let mut tree = Tree::<u8>::new();
         let path = TreePath::new("x").unwrap();
-        tree.insert(path.clone(), Node::Directory { mode: 0o755 })
-            .unwrap();
-        let error = tree
-            .insert(
-                path,
-                Node::File {
-                    data: 1,
-                    mode: 0o644,
-                },
-            )
-            .unwrap_err();
+        tree.insert(path.clone(), Node::Directory { mode: 0o755 }).unwrap();
+        let error = tree.insert(path, Node::File { data: 1, mode: 0o644 }).unwrap_err();
         assert_eq!(error.kind(), Kind::Conflict);
     }
 }

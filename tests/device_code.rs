@@ -24,9 +24,7 @@ const BUNDLER: &str = "clang-offload-bundler-19";
 const ARCHS: [&str; 2] = ["gfx1100", "gfx90a:xnack+"];
 
 fn bytes(content: &Content) -> Vec<u8> {
-    content
-        .read_vec(0..content.len(), 1 << 30, "test content")
-        .unwrap()
+    content.read_vec(0..content.len(), 1 << 30, "test content").unwrap()
 }
 
 /// Entry id → bytes of all bundles of a file, without empty entries.
@@ -50,12 +48,7 @@ fn bundle_with(dir: &Path, flags: &[&str]) -> [Vec<u8>; 2] {
     std::fs::write(dir.join("second"), &codes[1]).unwrap();
     let targets = format!("-targets={HOST},{FIRST},{SECOND}");
     let mut command = vec![BUNDLER, "-type=o", "-bundle-align=4096", &targets];
-    command.extend([
-        "-input=/dev/null",
-        "-input=first",
-        "-input=second",
-        "-output=bundle",
-    ]);
+    command.extend(["-input=/dev/null", "-input=first", "-input=second", "-output=bundle"]);
     command.extend(flags);
     run(dir, &command);
     codes
@@ -104,20 +97,12 @@ fn a_compressed_bundle_made_by_hand_is_read_alike_by_the_bundler() {
     let plain = std::fs::read(dir.path().join("bundle")).unwrap();
     std::fs::write(dir.path().join("ccob"), compressed_by_hand(&plain)).unwrap();
     let targets = format!("-targets={FIRST},{SECOND}");
-    let unbundle = [
-        "-unbundle",
-        "-type=o",
-        "-input=ccob",
-        "-output=a",
-        "-output=b",
-    ];
+    let unbundle = ["-unbundle", "-type=o", "-input=ccob", "-output=a", "-output=b"];
     let mut command = vec![BUNDLER, &targets];
     command.extend(unbundle);
     run(dir.path(), &command);
     let theirs = ["a", "b"].map(|name| std::fs::read(dir.path().join(name)).unwrap());
-    let ours = entries(&dir.path().join("ccob"))
-        .into_iter()
-        .map(|(_, bytes)| bytes);
+    let ours = entries(&dir.path().join("ccob")).into_iter().map(|(_, bytes)| bytes);
     assert_eq!(ours.collect::<Vec<_>>(), theirs);
     assert_eq!(theirs, [first, second]);
 }
@@ -167,16 +152,7 @@ fn each_wrapper_has_the_kernels_of_its_own_translation_unit() {
     let names = ["first", "second", "third"];
     run(
         dir,
-        &[
-            "clang++-19",
-            "-shared",
-            "-fuse-ld=lld",
-            "first.o",
-            "second.o",
-            "third.o",
-            "-o",
-            "x.so",
-        ],
+        &["clang++-19", "-shared", "-fuse-ld=lld", "first.o", "second.o", "third.o", "-o", "x.so"],
     );
     let split = split_of(dir, &["x.so"]).unwrap();
     assert!(split.findings.is_empty(), "{:?}", split.findings);
@@ -219,35 +195,15 @@ fn unlinked_objects_and_archives_keep_their_device_code() {
     compile(dir, "driver", &ARCHS, &["--offload-new-driver"]);
     run(dir, &["llvm-ar-19", "rcs", "fat.a", "driver.o"]);
     std::fs::write(dir.join("host.c"), "int host;").unwrap();
-    run(
-        dir,
-        &["clang++-19", "-x", "c", "-c", "host.c", "-o", "host.o"],
-    );
+    run(dir, &["clang++-19", "-x", "c", "-c", "host.c", "-o", "host.o"]);
     run(dir, &["llvm-ar-19", "rcs", "host.a", "host.o"]);
-    let fat = [
-        "lib/driver.o",
-        "lib/fat.a",
-        "lib/plain.o",
-        "lib/relocatable.o",
-    ];
-    let names = [
-        "plain.o",
-        "relocatable.o",
-        "driver.o",
-        "fat.a",
-        "host.o",
-        "host.a",
-    ];
+    let fat = ["lib/driver.o", "lib/fat.a", "lib/plain.o", "lib/relocatable.o"];
+    let names = ["plain.o", "relocatable.o", "driver.o", "fat.a", "host.o", "host.a"];
     let split = split_of(dir, &names).unwrap();
     let named: Vec<_> = split
         .findings
         .iter()
-        .map(|f| {
-            (
-                f.code.id(),
-                f.subject.trim_start_matches("shard/blas_lib_all/"),
-            )
-        })
+        .map(|f| (f.code.id(), f.subject.trim_start_matches("shard/blas_lib_all/")))
         .collect();
     assert_eq!(named, fat.map(|path| ("R030", path)));
     assert_eq!((split.host.len(), split.databases.len()), (6, 0));
@@ -265,18 +221,9 @@ fn stage(directory: &Path, below: &str, tree: &mut Tree<Content>) {
                 Node::Directory { mode: 0o755 }
             }
             kind if kind.is_symlink() => Node::Link {
-                target: entry
-                    .path()
-                    .read_link()
-                    .unwrap()
-                    .into_os_string()
-                    .into_string()
-                    .unwrap(),
+                target: entry.path().read_link().unwrap().into_os_string().into_string().unwrap(),
             },
-            _ => Node::File {
-                data: Content::open(entry.path()).unwrap(),
-                mode: 0o644,
-            },
+            _ => Node::File { data: Content::open(entry.path()).unwrap(), mode: 0o644 },
         };
         tree.insert(TreePath::new(path).unwrap(), node).unwrap();
     }
@@ -299,14 +246,7 @@ fn real_libraries_are_accounted_for() {
             20,
             &["R021"][..],
         ),
-        (
-            "rand_lib_all",
-            "math-libs/rocRAND/stage",
-            "lib/librocrand.so.1.1",
-            1,
-            0,
-            &[][..],
-        ),
+        ("rand_lib_all", "math-libs/rocRAND/stage", "lib/librocrand.so.1.1", 1, 0, &[][..]),
     ] {
         let root = Path::new(&shard).join(artifact);
         let mut tree = Tree::new();
@@ -316,11 +256,7 @@ fn real_libraries_are_accounted_for() {
             shard: "debian".to_owned(),
             name: artifact.parse().unwrap(),
             root,
-            prefixes: vec![Prefix {
-                path: prefix.to_owned(),
-                module: None,
-                tree,
-            }],
+            prefixes: vec![Prefix { path: prefix.to_owned(), module: None, tree }],
             findings: Findings::default(),
         };
         let split = split(&artifact, &Rules::builtin().unwrap()).unwrap();
@@ -333,11 +269,7 @@ fn real_libraries_are_accounted_for() {
             assert_eq!((targets.len(), wrapper.code_objects.len()), (10, 10));
             code_objects += wrapper.code_objects.len();
         }
-        let findings: Vec<_> = split
-            .findings
-            .iter()
-            .map(|finding| finding.code.id())
-            .collect();
+        let findings: Vec<_> = split.findings.iter().map(|finding| finding.code.id()).collect();
         assert_eq!(findings, expected);
     }
     assert_eq!(code_objects, 660);
@@ -347,38 +279,19 @@ fn real_libraries_are_accounted_for() {
 fn assemble(dir: &Path, bundles: &[&str], pointers: &[(usize, u64)]) {
     let mut source = String::from(".section .hip_fatbin,\"a\",@progbits\n");
     for (index, bundle) in bundles.iter().enumerate() {
-        source.push_str(&format!(
-            ".p2align 12\nbundle{index}: .incbin \"{bundle}\"\n"
-        ));
+        source.push_str(&format!(".p2align 12\nbundle{index}: .incbin \"{bundle}\"\n"));
     }
     source.push_str(".section .hipFatBinSegment,\"aw\",@progbits\n.p2align 3\n");
     for (bundle, offset) in pointers {
-        source.push_str(&format!(
-            ".long 0x48495046, 1\n.quad bundle{bundle} + {offset}, 0\n"
-        ));
+        source.push_str(&format!(".long 0x48495046, 1\n.quad bundle{bundle} + {offset}, 0\n"));
     }
     std::fs::write(dir.join("x.s"), source).unwrap();
-    run(
-        dir,
-        &[
-            "clang-19",
-            "-shared",
-            "-nostdlib",
-            "-fuse-ld=lld",
-            "x.s",
-            "-o",
-            "x.so",
-        ],
-    );
+    run(dir, &["clang-19", "-shared", "-nostdlib", "-fuse-ld=lld", "x.s", "-o", "x.so"]);
 }
 
 /// Bundles `one`, `two` and `three` below `dir`, each of one translation unit.
 fn three_bundles(dir: &Path) {
-    for (name, flags) in [
-        ("one", &[][..]),
-        ("two", &["--offload-compress"]),
-        ("three", &[]),
-    ] {
+    for (name, flags) in [("one", &[][..]), ("two", &["--offload-compress"]), ("three", &[])] {
         compile(dir, name, &ARCHS, flags);
         let section = format!("--dump-section=.hip_fatbin={name}");
         run(dir, &["llvm-objcopy-19", &section, &format!("{name}.o")]);
@@ -403,17 +316,11 @@ fn the_pointer_and_not_the_order_says_which_bundle_is_a_wrappers_own() {
     let kernels = fat(&split, "lib/x.so").wrappers.iter().map(kernel_of);
     assert_eq!(kernels.collect::<Vec<_>>(), ["two", "one", "two"]);
     let findings: Vec<_> = split.findings.iter().collect();
-    assert_eq!(
-        (findings.len(), findings[0].code),
-        (1, Code::BundleUnreferenced)
-    );
+    assert_eq!((findings.len(), findings[0].code), (1, Code::BundleUnreferenced));
     let unreferenced = entries(&dir.join("three")).into_iter();
     let digests = unreferenced.map(|(_, bytes)| {
         let digest = sha2::Sha256::digest(bytes);
-        digest
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
+        digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
     });
     assert_eq!(findings[0].code_objects, digests.collect::<Vec<_>>());
 }
@@ -431,9 +338,6 @@ fn a_wrapper_that_points_into_a_bundle_is_an_error_with_the_place() {
     assert_eq!(error.kind(), Kind::Malformed);
     assert!(error.message().starts_with("wrapper 1 points"), "{error}");
     let file = std::fs::read(dir.join("x.so")).unwrap();
-    let magic = file
-        .windows(4)
-        .position(|window| window == b"CCOB")
-        .unwrap();
+    let magic = file.windows(4).position(|window| window == b"CCOB").unwrap();
     assert_eq!(error.place().offset, Some(magic as u64 + 16));
 }

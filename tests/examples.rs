@@ -80,9 +80,7 @@ fn bundles(bytes: &[u8]) -> Vec<Vec<u8>> {
     let starts: Vec<usize> = (0..data.len()).step_by(4096).filter(is_start).collect();
     let ends = starts.iter().skip(1).copied().chain([data.len()]);
     let pairs = starts.iter().zip(ends);
-    pairs
-        .map(|(&start, end)| without_padding(&data[start..end]).to_vec())
-        .collect()
+    pairs.map(|(&start, end)| without_padding(&data[start..end]).to_vec()).collect()
 }
 
 /// A compressed bundle ends where its header says; what clang-19 writes is version 2.
@@ -102,9 +100,7 @@ fn unbundle(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
     fs::write(&input, bundle).unwrap();
     let bundler = || {
         let mut command = Command::new("clang-offload-bundler-19");
-        command
-            .arg("--type=o")
-            .arg(format!("--input={}", input.display()));
+        command.arg("--type=o").arg(format!("--input={}", input.display()));
         command
     };
     let list = tools::run(bundler().arg("--list")).stdout;
@@ -131,9 +127,7 @@ fn tag(code: &[u8]) -> (String, String, String) {
     let text = std::str::from_utf8(&rest[..end]).unwrap();
     let field = |name: &str| {
         let field = text.split(' ').find_map(|field| field.strip_prefix(name));
-        field
-            .unwrap_or_else(|| panic!("{text}: no {name}"))
-            .to_owned()
+        field.unwrap_or_else(|| panic!("{text}: no {name}")).to_owned()
     };
     (field("shard="), field("tu="), field("arch="))
 }
@@ -250,10 +244,7 @@ fn database_indexes_name_their_arch_and_what_exists() {
         };
         let index: BTreeMap<String, String> = rmp_serde::from_slice(bytes).unwrap();
         let stem = path.file_stem().unwrap().to_str().unwrap();
-        assert!(
-            stem.ends_with(&format!("_{}", index["architecture"])),
-            "{stem}"
-        );
+        assert!(stem.ends_with(&format!("_{}", index["architecture"])), "{stem}");
         if let Some(other) = index.get("placeholder") {
             assert!(entries.contains_key(&path.with_file_name(format!("{other}.dat"))));
             *named.entry("index").or_default() += 1;
@@ -266,11 +257,7 @@ fn database_indexes_name_their_arch_and_what_exists() {
             *named.entry("code").or_default() += 1;
         }
     }
-    assert_eq!(
-        named,
-        BTreeMap::from([("code", 6), ("index", 6)]),
-        "one for each grouped arch"
-    );
+    assert_eq!(named, BTreeMap::from([("code", 6), ("index", 6)]), "one for each grouped arch");
 }
 
 fn extension(path: &Path) -> Option<&str> {
@@ -279,8 +266,7 @@ fn extension(path: &Path) -> Option<&str> {
 
 fn has_kernel(code: &[u8], kernel: &str) -> bool {
     let symbol = format!("\0{kernel}.kd\0");
-    code.windows(symbol.len())
-        .any(|window| window == symbol.as_bytes())
+    code.windows(symbol.len()).any(|window| window == symbol.as_bytes())
 }
 
 #[test]
@@ -290,9 +276,7 @@ fn the_build_script_reproduces_the_committed_shards() {
     }
     let version = tools::run(Command::new("clang-19").arg("--version")).stdout;
     if !String::from_utf8(version).unwrap().contains(CLANG) {
-        return tools::skip(&format!(
-            "needs clang-19 {CLANG}, which made the committed files"
-        ));
+        return tools::skip(&format!("needs clang-19 {CLANG}, which made the committed files"));
     }
     let folder = tempfile::tempdir().unwrap();
     tools::run(Command::new(tools::repository("examples/shards/build.sh")).arg(folder.path()));
@@ -316,15 +300,8 @@ fn same_code(one: &Entry, other: &Entry) -> bool {
     let (Entry::File { bytes: one, .. }, Entry::File { bytes: other, .. }) = (one, other) else {
         return false;
     };
-    let code = |bytes: &[u8]| {
-        bundles(bytes)
-            .iter()
-            .map(|it| unbundle(it))
-            .collect::<Vec<_>>()
-    };
-    let compressed = bundles(one)
-        .iter()
-        .any(|bundle| bundle.starts_with(b"CCOB"));
+    let code = |bytes: &[u8]| bundles(bytes).iter().map(|it| unbundle(it)).collect::<Vec<_>>();
+    let compressed = bundles(one).iter().any(|bundle| bundle.starts_with(b"CCOB"));
     compressed && code(one) == code(other)
 }
 

@@ -55,29 +55,16 @@ const PROCESSORS: &[&str] = &[
 
 /// Whether clang takes the target ID; `None` where there is no clang.
 fn clang_accepts(target: &str) -> Option<bool> {
-    let arguments = [
-        "--target=amdgcn-amd-amdhsa",
-        "-nogpulib",
-        "-x",
-        "c",
-        "-E",
-        "/dev/null",
-    ];
-    let run = Command::new("clang-19")
-        .args(arguments)
-        .arg(format!("-mcpu={target}"))
-        .output()
-        .ok()?;
+    let arguments = ["--target=amdgcn-amd-amdhsa", "-nogpulib", "-x", "c", "-E", "/dev/null"];
+    let run =
+        Command::new("clang-19").args(arguments).arg(format!("-mcpu={target}")).output().ok()?;
     Some(run.status.success())
 }
 
 #[test]
 fn clang_agrees_on_every_processor_that_it_knows() {
     if clang_accepts("gfx900").is_none() {
-        assert!(
-            std::env::var("ROCKPACK_INTEROP").as_deref() != Ok("1"),
-            "needs clang-19"
-        );
+        assert!(std::env::var("ROCKPACK_INTEROP").as_deref() != Ok("1"), "needs clang-19");
         return;
     }
     let mut judged = 0;
@@ -89,11 +76,7 @@ fn clang_agrees_on_every_processor_that_it_knows() {
         let supported = arch.parse::<BaseArch>().unwrap().supported_features();
         for feature in ["sramecc", "xnack"] {
             let accepted = clang_accepts(&format!("{arch}:{feature}+"));
-            assert_eq!(
-                accepted,
-                Some(supported.contains(&feature)),
-                "{arch} {feature}"
-            );
+            assert_eq!(accepted, Some(supported.contains(&feature)), "{arch} {feature}");
         }
     }
     // clang 19 knows all but gfx950, gfx1250 and gfx9-4-generic.

@@ -1,10 +1,7 @@
 //! The arrows between modules: who may use whom. A `use crate::…` (or a path `crate::…`) outside
 //! of this table fails.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test helper outside of test functions"
-)]
+#![allow(clippy::unwrap_used, reason = "a test helper outside of test functions")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,46 +33,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    (
-        "plan",
-        &[
-            "artifact",
-            "config",
-            "content",
-            "formats",
-            "gfx",
-            "recombine",
-            "split",
-            "tree",
-        ],
-    ),
+    ("plan", &["artifact", "config", "content", "formats", "gfx", "recombine", "split", "tree"]),
     ("receipt", &[]),
-    (
-        "recombine",
-        &[
-            "artifact", "config", "content", "formats", "gfx", "split", "tree",
-        ],
-    ),
+    ("recombine", &["artifact", "config", "content", "formats", "gfx", "split", "tree"]),
     ("report", &["formats", "inspect", "receipt", "verify"]),
-    (
-        "split",
-        &[
-            "artifact",
-            "content",
-            "database",
-            "formats",
-            "gfx",
-            "host_binary",
-            "tree",
-        ],
-    ),
+    ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
-    (
-        "verify",
-        &[
-            "artifact", "content", "formats", "gfx", "plan", "receipt", "tree",
-        ],
-    ),
+    ("verify", &["artifact", "content", "formats", "gfx", "plan", "receipt", "tree"]),
 ];
 
 /// Modules that everything may use: errors, findings, progress.
@@ -94,10 +58,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// Files that only tests are compiled from.
 fn is_test(path: &Path) -> bool {
-    let name = path
-        .file_stem()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
+    let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     let within = path.components().any(|part| part.as_os_str() == "tests");
     within || name == "fixture" || name == "tests" || name.ends_with("_tests")
 }
@@ -105,22 +66,16 @@ fn is_test(path: &Path) -> bool {
 /// Modules named behind `crate::` in `text`, tests and comments left out.
 fn named_modules(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = code
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"));
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     let named = lines.flat_map(|line| line.split("crate::").skip(1));
     let mut modules = Vec::new();
     for rest in named {
         let list = rest.strip_prefix('{').unwrap_or(rest);
         let until = if rest.starts_with('{') { '}' } else { ':' };
         for name in list.split(until).next().unwrap_or_default().split(',') {
-            let name = name
-                .trim()
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .next();
+            let name = name.trim().split(|c: char| !c.is_alphanumeric() && c != '_').next();
             modules.extend(
-                name.filter(|n| n.starts_with(|c: char| c.is_lowercase()))
-                    .map(str::to_owned),
+                name.filter(|n| n.starts_with(|c: char| c.is_lowercase())).map(str::to_owned),
             );
         }
     }
@@ -136,34 +91,19 @@ fn no_module_uses_what_lies_above_it() {
     let mut checked = 0;
     for file in files {
         let relative = file.strip_prefix(&root).unwrap();
-        let first = relative
-            .components()
-            .next()
-            .unwrap()
-            .as_os_str()
-            .to_str()
-            .unwrap();
+        let first = relative.components().next().unwrap().as_os_str().to_str().unwrap();
         let module = first.trim_end_matches(".rs");
         if ["cli", "lib", "main"].contains(&module) {
             continue;
         }
-        let allowed = table
-            .get(module)
-            .unwrap_or_else(|| panic!("{module} is not in the table"));
+        let allowed = table.get(module).unwrap_or_else(|| panic!("{module} is not in the table"));
         for used in named_modules(&fs::read_to_string(&file).unwrap()) {
             checked += 1;
             let fine = used == module
                 || SHARED.contains(&used.as_str())
                 || allowed.contains(&used.as_str());
-            assert!(
-                fine,
-                "{} uses {used}, which {module} must not",
-                relative.display()
-            );
+            assert!(fine, "{} uses {used}, which {module} must not", relative.display());
         }
     }
-    assert!(
-        checked > 50,
-        "only {checked} uses found: is the pattern still right?"
-    );
+    assert!(checked > 50, "only {checked} uses found: is the pattern still right?");
 }

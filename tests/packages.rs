@@ -24,41 +24,21 @@ fn host() -> Package<Content> {
     let license = Content::of_bytes(*b"Permission is granted\n");
     let tree = Tree::default()
         .deb_directory("etc")
-        .file(
-            "etc/rocm.conf",
-            Content::of_bytes(*b"/opt\n"),
-            0o644,
-            Treatment::Config,
-        )
+        .file("etc/rocm.conf", Content::of_bytes(*b"/opt\n"), 0o644, Treatment::Config)
         .deb_directory("opt")
         .directory("opt/rocm-7.1")
         .directory("opt/rocm-7.1/bin")
-        .file(
-            "opt/rocm-7.1/bin/true",
-            Content::open("/bin/true").unwrap(),
-            0o755,
-            Treatment::Plain,
-        )
+        .file("opt/rocm-7.1/bin/true", Content::open("/bin/true").unwrap(), 0o755, Treatment::Plain)
         .directory("opt/rocm-7.1/lib")
         .text("opt/rocm-7.1/lib/empty", "")
         .text("opt/rocm-7.1/lib/naïve file – ü", "unicode\n")
         .link("opt/rocm-7.1/lib/libx.so", "libx.so.5")
         .link("opt/rocm-7.1/lib/long-link", &"t".repeat(150))
-        .file(
-            "opt/rocm-7.1/lib/libx.so.5",
-            Content::zeros(3 << 20),
-            0o755,
-            Treatment::Plain,
-        )
+        .file("opt/rocm-7.1/lib/libx.so.5", Content::zeros(3 << 20), 0o755, Treatment::Plain)
         .directory(&long_directory)
         .text(&long, "deep\n")
         .text(&long[..long_directory.len() + 1 + 60], "deep\n")
-        .file(
-            "opt/rocm-7.1/lib/LICENSE",
-            license.clone(),
-            0o644,
-            Treatment::License,
-        )
+        .file("opt/rocm-7.1/lib/LICENSE", license.clone(), 0o644, Treatment::License)
         .file("opt/rocm-7.1/lib/README", license, 0o644, Treatment::Doc);
     let mut host = package("rocm-blas", tree.entries());
     let deb = host.deb.as_mut().unwrap();
@@ -68,10 +48,7 @@ fn host() -> Package<Content> {
         relation(RelationKind::Suggests, "rocm-blas-gfx110x", None),
     ];
     deb.triggers = vec!["activate-noawait ldconfig".to_owned()];
-    deb.scripts = vec![(
-        "postinst".to_owned(),
-        "#!/bin/sh\nset -e\nexit 0\n".to_owned(),
-    )];
+    deb.scripts = vec![("postinst".to_owned(), "#!/bin/sh\nset -e\nexit 0\n".to_owned())];
     let rpm = host.rpm.as_mut().unwrap();
     rpm.epoch = Some(1);
     rpm.relations = vec![
@@ -83,10 +60,7 @@ fn host() -> Package<Content> {
     let script = |text: &str| ("/bin/sh".to_owned(), text.to_owned());
     rpm.scripts = vec![
         ("%post".to_owned(), script("echo installed > /dev/null\n")),
-        (
-            "%pretrans".to_owned(),
-            ("<lua>".to_owned(), "-- nothing\n".to_owned()),
-        ),
+        ("%pretrans".to_owned(), ("<lua>".to_owned(), "-- nothing\n".to_owned())),
     ];
     host
 }
@@ -111,21 +85,11 @@ fn tree_below(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
                 queue.push(path.clone());
                 Vec::new()
             } else if metadata.is_symlink() {
-                std::fs::read_link(&path)
-                    .unwrap()
-                    .to_str()
-                    .unwrap()
-                    .as_bytes()
-                    .to_vec()
+                std::fs::read_link(&path).unwrap().to_str().unwrap().as_bytes().to_vec()
             } else {
                 std::fs::read(&path).unwrap()
             };
-            let name = path
-                .strip_prefix(root)
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .to_owned();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
             found.insert(name, (metadata.permissions().mode() & 0o7777, content));
         }
     }
@@ -137,10 +101,7 @@ fn tree_of(package: &Package<Content>, deb: bool) -> BTreeMap<String, (u32, Vec<
     use rockpack::plan::package::Format;
     use rockpack::tree::Node;
     let format = if deb { Format::Deb } else { Format::Rpm };
-    let inside = package
-        .entries
-        .iter()
-        .filter(|entry| entry.formats.has(format));
+    let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
     let node = |node: &Node<Content>| match node {
         Node::Directory { mode } => (*mode, Vec::new()),
         Node::Link { target } => (0o777, target.clone().into_bytes()),
@@ -150,9 +111,7 @@ fn tree_of(package: &Package<Content>, deb: bool) -> BTreeMap<String, (u32, Vec<
             (*mode, content)
         }
     };
-    inside
-        .map(|entry| (entry.path.to_string(), node(&entry.node)))
-        .collect()
+    inside.map(|entry| (entry.path.to_string(), node(&entry.node))).collect()
 }
 
 fn names(tree: &BTreeMap<String, (u32, Vec<u8>)>) -> Vec<&String> {
@@ -193,24 +152,12 @@ fn dpkg_deb_reads_control_and_files() {
     run(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&root));
     assert_same(&tree_below(&root), &tree_of(&host(), true));
     let list = run(Command::new("dpkg-deb").arg("-c").arg(&deb));
-    assert!(
-        list.lines().all(|line| line.contains(" root/root ")),
-        "{list}"
-    );
-    assert!(
-        list.lines().all(|line| line.contains(" 2024-01-01 ")),
-        "{list}"
-    );
+    assert!(list.lines().all(|line| line.contains(" root/root ")), "{list}");
+    assert!(list.lines().all(|line| line.contains(" 2024-01-01 ")), "{list}");
     let control = out.path().join("control");
     run(Command::new("dpkg-deb").arg("-e").arg(&deb).arg(&control));
-    run(Command::new("md5sum")
-        .current_dir(&root)
-        .arg("-c")
-        .arg(control.join("md5sums")));
-    assert_eq!(
-        std::fs::read_to_string(control.join("conffiles")).unwrap(),
-        "/etc/rocm.conf\n"
-    );
+    run(Command::new("md5sum").current_dir(&root).arg("-c").arg(control.join("md5sums")));
+    assert_eq!(std::fs::read_to_string(control.join("conffiles")).unwrap(), "/etc/rocm.conf\n");
 }
 
 #[test]
@@ -221,10 +168,7 @@ fn dpkg_deb_reads_xz_and_empty_packages() {
     let out = tempfile::tempdir().unwrap();
     let options = packages::options(1, rockpack::emit::Compression::Xz { preset: 1 });
     let emitted = packages::emit_set(out.path(), &[host(), meta()], &options);
-    let names: Vec<&str> = emitted
-        .iter()
-        .map(|emitted| emitted.file_name.as_str())
-        .collect();
+    let names: Vec<&str> = emitted.iter().map(|emitted| emitted.file_name.as_str()).collect();
     assert_eq!(
         names,
         [
@@ -235,20 +179,13 @@ fn dpkg_deb_reads_xz_and_empty_packages() {
         ]
     );
     let root = out.path().join("root");
-    run(Command::new("dpkg-deb")
-        .arg("-x")
-        .arg(out.path().join(names[0]))
-        .arg(&root));
+    run(Command::new("dpkg-deb").arg("-x").arg(out.path().join(names[0])).arg(&root));
     assert_same(&tree_below(&root), &tree_of(&host(), true));
-    let list = run(Command::new("dpkg-deb")
-        .arg("-c")
-        .arg(out.path().join(names[2])));
+    let list = run(Command::new("dpkg-deb").arg("-c").arg(out.path().join(names[2])));
     assert_eq!(list.lines().count(), 1, "{list}");
     if has_tool("rpm") {
         for name in [names[1], names[3]] {
-            run(Command::new("rpm")
-                .args(["-K", "--nosignature"])
-                .arg(out.path().join(name)));
+            run(Command::new("rpm").args(["-K", "--nosignature"]).arg(out.path().join(name)));
         }
     }
 }
@@ -262,11 +199,8 @@ fn rpm_reads_tags_and_verifies_digests() {
     let (_, rpm) = emit_one(out.path(), &host());
     let query = |args: &[&str]| run(Command::new("rpm").arg("-qp").args(args).arg(&rpm));
     let check = run(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
-    for line in [
-        "Header SHA256 digest: OK",
-        "Header SHA1 digest: OK",
-        "Payload SHA256 digest: OK",
-    ] {
+    for line in ["Header SHA256 digest: OK", "Header SHA1 digest: OK", "Payload SHA256 digest: OK"]
+    {
         assert!(check.contains(line), "{check}");
     }
     let tags = "%{NEVRA}|%{LICENSE}|%{URL}|%{BUILDTIME}|%{BUILDHOST}|%{PREFIXES}|%{SOURCERPM}";
@@ -295,10 +229,7 @@ fn rpm_reads_tags_and_verifies_digests() {
         "rpmlib(PayloadIsZstd) <= 5.4.18-1",
         "rpmlib(BuiltinLuaScripts) <= 4.2.2-1",
     ] {
-        assert!(
-            requires.lines().any(|found| found.trim_end() == line),
-            "{line}: {requires}"
-        );
+        assert!(requires.lines().any(|found| found.trim_end() == line), "{line}: {requires}");
     }
     assert!(!requires.contains("<lua>"), "{requires}");
     assert_eq!(query(&["--suggests"]).trim_end(), "rocm-blas-gfx110x");
@@ -307,24 +238,12 @@ fn rpm_reads_tags_and_verifies_digests() {
         scripts.contains("postinstall scriptlet (using /bin/sh):\necho installed"),
         "{scripts}"
     );
-    assert!(
-        scripts.contains("pretrans scriptlet (using <lua>)"),
-        "{scripts}"
-    );
+    assert!(scripts.contains("pretrans scriptlet (using <lua>)"), "{scripts}");
     assert_eq!(query(&["--configfiles"]).trim_end(), "/etc/rocm.conf");
-    assert_eq!(
-        query(&["--docfiles"]).trim_end(),
-        "/opt/rocm-7.1/lib/README"
-    );
-    assert_eq!(
-        query(&["--licensefiles"]).trim_end(),
-        "/opt/rocm-7.1/lib/LICENSE"
-    );
+    assert_eq!(query(&["--docfiles"]).trim_end(), "/opt/rocm-7.1/lib/README");
+    assert_eq!(query(&["--licensefiles"]).trim_end(), "/opt/rocm-7.1/lib/LICENSE");
     let host = host();
-    let wanted: Vec<String> = tree_of(&host, false)
-        .keys()
-        .map(|path| format!("/{path}"))
-        .collect();
+    let wanted: Vec<String> = tree_of(&host, false).keys().map(|path| format!("/{path}")).collect();
     let found: Vec<String> = query(&["-l"]).lines().map(str::to_owned).collect();
     assert_eq!(found, wanted);
 }
@@ -350,11 +269,7 @@ fn rpm_installs_verifies_and_removes() {
     std::fs::create_dir(&root).unwrap();
     let rpm_at = |args: &[&str]| {
         let mut command = Command::new("rpm");
-        command
-            .arg("--root")
-            .arg(&root)
-            .args(["--dbpath", "/var/lib/rpm"])
-            .args(args);
+        command.arg("--root").arg(&root).args(["--dbpath", "/var/lib/rpm"]).args(args);
         command
     };
     run(rpm_at(&["-i", "--nodeps", "--noscripts"]).arg(&rpm));
@@ -441,17 +356,12 @@ fn our_reader_reads_what_dpkg_deb_builds() {
     for method in ["zstd", "xz", "gzip", "none"] {
         let built = out.path().join(format!("{method}.deb"));
         let mut build = Command::new("dpkg-deb");
-        build
-            .arg(format!("-Z{method}"))
-            .args(["--root-owner-group", "-b"]);
+        build.arg(format!("-Z{method}")).args(["--root-owner-group", "-b"]);
         run(build.arg(&tree).arg(&built));
         let Reader::Deb(reader) = Reader::open(Content::open(&built).unwrap()).unwrap() else {
             panic!("{method}: not a .deb");
         };
-        assert_eq!(
-            reader.control()["Depends"],
-            "libc6, rocm-common (= 7.1.0-1)"
-        );
+        assert_eq!(reader.control()["Depends"], "libc6, rocm-common (= 7.1.0-1)");
         let mut found = Vec::new();
         let visited = reader.visit(&mut |read, _| {
             found.push(read.entry.path.clone());
@@ -459,10 +369,6 @@ fn our_reader_reads_what_dpkg_deb_builds() {
         });
         visited.unwrap();
         found.sort();
-        assert_eq!(
-            found,
-            tree_of(&host(), true).into_keys().collect::<Vec<_>>(),
-            "{method}"
-        );
+        assert_eq!(found, tree_of(&host(), true).into_keys().collect::<Vec<_>>(), "{method}");
     }
 }

@@ -32,10 +32,7 @@ fn read_whole(bytes: Vec<u8>) -> Result<usize> {
     reader.visit(&mut |read, content| {
         count += 1;
         let mut bytes = Vec::new();
-        content
-            .take(1 << 20)
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::io("", "read", e))?;
+        content.take(1 << 20).read_to_end(&mut bytes).map_err(|e| Error::io("", "read", e))?;
         let same = match read.declared {
             Some(Digest::Md5(sum)) => md5::Md5::digest(&bytes)[..] == sum,
             Some(Digest::Sha256(sum)) => sha2::Sha256::digest(&bytes)[..] == sum,
@@ -55,11 +52,7 @@ fn every_cut_is_an_error() {
     for bytes in samples(out.path()) {
         read_whole(bytes.clone()).unwrap();
         for len in 0..bytes.len() {
-            assert!(
-                read_whole(bytes[..len].to_vec()).is_err(),
-                "cut to {len} of {}",
-                bytes.len()
-            );
+            assert!(read_whole(bytes[..len].to_vec()).is_err(), "cut to {len} of {}", bytes.len());
         }
     }
 }
@@ -87,18 +80,11 @@ fn damage_never_panics_and_is_seen_where_digests_are() {
         let _ = read_whole(bytes);
     }
     let header = 96 + 16 + 6 * 16 + 4260 + 4;
-    assert_eq!(
-        rpm[header..header + 3],
-        [0x8e, 0xad, 0xe8],
-        "where the header begins"
-    );
+    assert_eq!(rpm[header..header + 3], [0x8e, 0xad, 0xe8], "where the header begins");
     for at in 0..rpm.len() {
         let mut bytes = rpm.clone();
         bytes[at] ^= 0x81;
         let result = read_whole(bytes);
-        assert!(
-            at < header || result.is_err(),
-            "damage at {at} was not seen"
-        );
+        assert!(at < header || result.is_err(), "damage at {at} was not seen");
     }
 }

@@ -23,21 +23,12 @@ const MEANT: [(u32, &str); 10] = [
     (1064, "RPMVERSION names the writer"),
     (1122, "OPTFLAGS: nothing is compiled here"),
     (1132, "PLATFORM names the building distribution"),
-    (
-        1141,
-        "FILECLASS: libmagic's wording differs between its versions",
-    ),
+    (1141, "FILECLASS: libmagic's wording differs between its versions"),
     (1142, "CLASSDICT: as FILECLASS"),
-    (
-        1143,
-        "FILEDEPENDSX: dependencies are found per package, not per file",
-    ),
+    (1143, "FILEDEPENDSX: dependencies are found per package, not per file"),
     (1144, "FILEDEPENDSN: as FILEDEPENDSX"),
     (1145, "DEPENDSDICT: as FILEDEPENDSX"),
-    (
-        5092,
-        "PAYLOADDIGEST: another window and long-distance matching",
-    ),
+    (5092, "PAYLOADDIGEST: another window and long-distance matching"),
 ];
 
 /// Tags of the signature that differ, and why.
@@ -46,10 +37,7 @@ const MEANT_SIGNATURE: [(u32, &str); 5] = [
     (269, "the header differs"),
     (273, "the header differs"),
     (1000, "header and payload differ in size"),
-    (
-        1004,
-        "MD5 over header and payload cannot be known in one pass",
-    ),
+    (1004, "MD5 over header and payload cannot be known in one pass"),
 ];
 
 fn sample() -> Package<Content> {
@@ -60,30 +48,12 @@ fn sample() -> Package<Content> {
         .deb_directory("opt")
         .directory("opt/rocm-7.1")
         .directory("opt/rocm-7.1/lib")
-        .text(
-            "opt/rocm-7.1/lib.txt",
-            "sorts between the directory and what it holds\n",
-        )
-        .file(
-            "opt/rocm-7.1/lib/true",
-            Content::open("/bin/true").unwrap(),
-            0o755,
-            Treatment::Plain,
-        )
+        .text("opt/rocm-7.1/lib.txt", "sorts between the directory and what it holds\n")
+        .file("opt/rocm-7.1/lib/true", Content::open("/bin/true").unwrap(), 0o755, Treatment::Plain)
         .text("opt/rocm-7.1/lib/empty", "")
         .link("opt/rocm-7.1/lib/link", "empty")
-        .file(
-            "opt/rocm-7.1/lib/README",
-            text("read\n"),
-            0o644,
-            Treatment::Doc,
-        )
-        .file(
-            "opt/rocm-7.1/lib/LICENSE",
-            text("may\n"),
-            0o644,
-            Treatment::License,
-        );
+        .file("opt/rocm-7.1/lib/README", text("read\n"), 0o644, Treatment::Doc)
+        .file("opt/rocm-7.1/lib/LICENSE", text("may\n"), 0o644, Treatment::License);
     let mut sample = package("rocm-blas", tree.entries());
     let rpm = sample.rpm.as_mut().unwrap();
     rpm.epoch = Some(1);
@@ -177,9 +147,7 @@ fn rpmbuild(work: &Path, deb: &Path) -> PathBuf {
         "__os_install_post %{nil}".to_owned(),
     ];
     let mut command = Command::new("rpmbuild");
-    command
-        .env("SOURCE_DATE_EPOCH", EPOCH.to_string())
-        .args(["-bb", "--quiet"]);
+    command.env("SOURCE_DATE_EPOCH", EPOCH.to_string()).args(["-bb", "--quiet"]);
     for define in defines {
         command.args(["--define", &define]);
     }
@@ -195,10 +163,7 @@ fn tags(path: &Path) -> (Tags, Tags) {
     let metadata = reader.metadata();
     let header = metadata.header.get_all_entries().unwrap();
     let signature = metadata.signature.get_all_entries().unwrap();
-    (
-        header.into_iter().collect(),
-        signature.into_iter().collect(),
-    )
+    (header.into_iter().collect(), signature.into_iter().collect())
 }
 
 fn assert_differ_only(ours: &Tags, theirs: &Tags, meant: &[(u32, &str)]) {

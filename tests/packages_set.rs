@@ -18,10 +18,7 @@ use rockpack::formats::payload::Reader;
 use rockpack::plan::package::{Package, Treatment};
 
 fn small(name: &str, text: &str) -> Package<Content> {
-    let tree = Tree::default()
-        .deb_directory("opt")
-        .directory("opt/x")
-        .text("opt/x/file", text);
+    let tree = Tree::default().deb_directory("opt").directory("opt/x").text("opt/x/file", text);
     package(name, tree.entries())
 }
 
@@ -45,17 +42,9 @@ fn a_set_replaces_the_earlier_set_and_nothing_else() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path();
     fs::write(out.join("foreign_1_all.deb"), "somebody's").unwrap();
-    emit_set(
-        out,
-        &[small("a", "1"), small("b", "1")],
-        &options(1, Compression::default()),
-    );
+    emit_set(out, &[small("a", "1"), small("b", "1")], &options(1, Compression::default()));
     let first = listing(out);
-    emit_set(
-        out,
-        &[small("b", "2"), small("c", "2")],
-        &options(1, Compression::default()),
-    );
+    emit_set(out, &[small("b", "2"), small("c", "2")], &options(1, Compression::default()));
     assert_eq!(
         names(out),
         [
@@ -77,12 +66,7 @@ fn an_abandoned_run_leaves_nothing() {
     let outer = tempfile::tempdir().unwrap();
     let out = outer.path().join("made/by/the/run");
     let staging = Staging::begin(&out).unwrap();
-    emit_package(
-        &small("a", "1"),
-        &staging,
-        &options(1, Compression::default()),
-    )
-    .unwrap();
+    emit_package(&small("a", "1"), &staging, &options(1, Compression::default())).unwrap();
     assert_eq!(names(&out), [".rockpack-staging-1"]);
     drop(staging);
     assert!(!out.exists());
@@ -92,11 +76,7 @@ fn an_abandoned_run_leaves_nothing() {
 fn a_failed_commit_puts_the_earlier_set_back() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path();
-    emit_set(
-        out,
-        &[small("a", "1"), small("b", "1")],
-        &options(1, Compression::default()),
-    );
+    emit_set(out, &[small("a", "1"), small("b", "1")], &options(1, Compression::default()));
     let before = listing(out);
     let staging = Staging::begin(out).unwrap();
     let mut emitted = Vec::new();
@@ -116,12 +96,7 @@ fn a_failed_commit_puts_the_earlier_set_back() {
 fn a_receipt_names_exactly_the_staged_packages() {
     let out = tempfile::tempdir().unwrap();
     let staging = Staging::begin(out.path()).unwrap();
-    emit_package(
-        &small("a", "1"),
-        &staging,
-        &options(1, Compression::default()),
-    )
-    .unwrap();
+    emit_package(&small("a", "1"), &staging, &options(1, Compression::default())).unwrap();
     let error = staging.commit(&receipt(&[])).unwrap_err();
     assert_eq!(error.kind(), Kind::Bug);
     assert_eq!(names(out.path()), Vec::<String>::new());
@@ -151,14 +126,7 @@ fn what_dead_runs_left_is_removed_and_live_runs_are_not_disturbed() {
     let emitted = emit_package(&small("a", "1"), &live, &options).unwrap();
     emit_set(out, &[small("b", "1")], &options);
     live.commit(&receipt(&emitted)).unwrap();
-    assert_eq!(
-        names(out),
-        [
-            "a-7.1.0-1.x86_64.rpm",
-            "a_7.1.0-1_amd64.deb",
-            "packages.json"
-        ]
-    );
+    assert_eq!(names(out), ["a-7.1.0-1.x86_64.rpm", "a_7.1.0-1_amd64.deb", "packages.json"]);
 }
 
 /// Plays every moment at which a commit can be killed: the directory as it is then, without a
@@ -176,10 +144,7 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
     ];
     for killed_after in 0..=steps.len() {
         let out = tempfile::tempdir().unwrap();
-        let at = |name: &str| {
-            out.path()
-                .join(name.replacen("S/", ".rockpack-staging-1/", 1))
-        };
+        let at = |name: &str| out.path().join(name.replacen("S/", ".rockpack-staging-1/", 1));
         fs::create_dir_all(at("S/replaced")).unwrap();
         let files = [
             ("packages.json", old_receipt),
@@ -197,9 +162,8 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         }
         drop(Staging::begin(out.path()).unwrap());
         let found = listing(out.path());
-        let wanted = files[..3]
-            .iter()
-            .map(|(name, text)| (name.to_string(), text.as_bytes().to_vec()));
+        let wanted =
+            files[..3].iter().map(|(name, text)| (name.to_string(), text.as_bytes().to_vec()));
         assert_eq!(found, wanted.collect(), "killed after step {killed_after}");
     }
 }
@@ -212,9 +176,7 @@ fn a_failing_input_is_named_and_leaves_nothing() {
     let content = Content::open(input.path()).unwrap();
     fs::write(input.path(), "shorter").unwrap();
     let tree =
-        Tree::default()
-            .deb_directory("opt")
-            .file("opt/file", content, 0o644, Treatment::Plain);
+        Tree::default().deb_directory("opt").file("opt/file", content, 0o644, Treatment::Plain);
     let staging = Staging::begin(out.path()).unwrap();
     let options = options(1, Compression::default());
     let error = emit_package(&package("a", tree.entries()), &staging, &options).unwrap_err();
@@ -229,27 +191,18 @@ fn a_full_disk_is_an_error_that_says_so() {
     use rockpack::formats::deb::{Control, Field, Specification, Writer};
     use rockpack::formats::payload::PayloadWriter;
     let specification = Specification {
-        control: Control {
-            fields: vec![Field::new("Package", "a")],
-            ..Control::default()
-        },
+        control: Control { fields: vec![Field::new("Package", "a")], ..Control::default() },
         entries: Vec::new(),
         mtime: 0,
         stamp: 0,
         compression: Compression::default(),
         workers: 1,
     };
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let written = Writer::create(full, specification).and_then(|writer| Box::new(writer).finish());
     let error = written.unwrap_err();
     assert_eq!(error.kind(), Kind::Io);
-    assert!(
-        error.cause_text().unwrap().contains("No space left"),
-        "{error}"
-    );
+    assert!(error.cause_text().unwrap().contains("No space left"), "{error}");
 }
 
 #[test]
@@ -258,9 +211,7 @@ fn bytes_do_not_depend_on_jobs() {
     for index in 0..40u32 {
         let mut state = u64::from(index);
         let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 61).to_le_bytes()[0]
         };
         let bytes: Vec<u8> = (0..2 << 20).map(|_| next()).collect();
@@ -268,19 +219,11 @@ fn bytes_do_not_depend_on_jobs() {
         tree = tree.file(&format!("opt/x/{index}"), content, 0o644, Treatment::Plain);
     }
     let package = package("a", tree.entries());
-    let quick = Compression::Zstd {
-        level: 1,
-        window_log: 27,
-        long: true,
-    };
+    let quick = Compression::Zstd { level: 1, window_log: 27, long: true };
     let made: Vec<_> = [1, 2, 3, 16]
         .map(|jobs| {
             let out = tempfile::tempdir().unwrap();
-            emit_set(
-                out.path(),
-                std::slice::from_ref(&package),
-                &options(jobs, quick),
-            )
+            emit_set(out.path(), std::slice::from_ref(&package), &options(jobs, quick))
         })
         .to_vec();
     for other in &made[1..] {
@@ -293,15 +236,9 @@ fn bytes_do_not_depend_on_jobs() {
 #[test]
 fn bytes_are_those_of_every_other_machine() {
     let out = tempfile::tempdir().unwrap();
-    let emitted = emit_set(
-        out.path(),
-        &[small("a", "1")],
-        &options(1, Compression::default()),
-    );
-    let digests: Vec<String> = emitted
-        .iter()
-        .map(|e| rockpack::formats::payload::hex(&e.sha256))
-        .collect();
+    let emitted = emit_set(out.path(), &[small("a", "1")], &options(1, Compression::default()));
+    let digests: Vec<String> =
+        emitted.iter().map(|e| rockpack::formats::payload::hex(&e.sha256)).collect();
     assert_eq!(digests, PINNED);
 }
 
@@ -335,9 +272,7 @@ fn ten_thousand_files_go_in_and_come_out() {
     }
     if has_tool("rpm") {
         let check = packages::run(
-            std::process::Command::new("rpm")
-                .args(["-K", "--nosignature"])
-                .arg(&rpm),
+            std::process::Command::new("rpm").args(["-K", "--nosignature"]).arg(&rpm),
         );
         assert!(check.contains("digests OK"), "{check}");
     }
@@ -357,17 +292,9 @@ fn files_and_packages_above_4_gib() {
         .file("opt/x/large", Content::zeros(size), 0o644, Treatment::Plain)
         .link("opt/x/link", "large")
         .text("opt/x/small", "small");
-    let quick = Compression::Zstd {
-        level: 1,
-        window_log: 27,
-        long: true,
-    };
+    let quick = Compression::Zstd { level: 1, window_log: 27, long: true };
     let out = tempfile::tempdir().unwrap();
-    let emitted = emit_set(
-        out.path(),
-        &[package("a", tree.entries())],
-        &options(2, quick),
-    );
+    let emitted = emit_set(out.path(), &[package("a", tree.entries())], &options(2, quick));
     for emitted in &emitted {
         let content = Content::open(out.path().join(&emitted.file_name)).unwrap();
         let reader = Reader::open(content).unwrap();

@@ -72,26 +72,17 @@ impl Sample {
 /// The sample, linked with an empty library that has the HIP runtime's soname.
 fn compile(folder: &Path, library: &Path) {
     let marker = json!({"kernel_name": KEY, "kpack_search_paths": [".kpack/x_@GFXARCH@.kpack"]});
-    let bytes: Vec<String> = rmp_serde::to_vec(&marker)
-        .unwrap()
-        .iter()
-        .map(u8::to_string)
-        .collect();
+    let bytes: Vec<String> =
+        rmp_serde::to_vec(&marker).unwrap().iter().map(u8::to_string).collect();
     let source = folder.join("sample.c");
     fs::write(&source, SAMPLE.replace("MARKER", &bytes.join(","))).unwrap();
     let empty = folder.join("libamdhip64.so.7");
     let gcc = |output: &Path, arguments: &[&str]| {
         let mut command = Command::new("gcc");
-        command
-            .args(["-shared", "-fPIC", "-w", "-o"])
-            .arg(output)
-            .args(arguments);
+        command.args(["-shared", "-fPIC", "-w", "-o"]).arg(output).args(arguments);
         tools::run(&mut command);
     };
-    gcc(
-        &empty,
-        &["-x", "c", "/dev/null", "-Wl,-soname,libamdhip64.so.7"],
-    );
+    gcc(&empty, &["-x", "c", "/dev/null", "-Wl,-soname,libamdhip64.so.7"]);
     let (source, empty) = (source.to_str().unwrap(), empty.to_str().unwrap());
     gcc(library, &[source, "-Wl,--no-as-needed", empty]);
     fs::remove_file(empty).unwrap();
@@ -169,10 +160,7 @@ fn finds_what_is_there_in_both_schemes() {
     }
     let sample = Sample::new();
     let toc = toc(&["gfx1100"], &codes(), &both_rows());
-    for archive in [
-        compressed(&codes(), toc.clone()),
-        uncompressed(&codes(), toc.clone()),
-    ] {
+    for archive in [compressed(&codes(), toc.clone()), uncompressed(&codes(), toc.clone())] {
         sample.archive("x_gfx1100.kpack", &archive);
         let lines = sample.load("gfx1100");
         assert_eq!(missing(&lines), Vec::<&str>::new());
@@ -185,11 +173,7 @@ fn finds_what_is_there_in_both_schemes() {
             assert_eq!(found.tag.as_deref(), Some(TAG));
             assert!(found.archive.ends_with("lib/.kpack/x_gfx1100.kpack"));
         }
-        assert!(lines.contains(&Line::Kernels {
-            key: key(0),
-            found: 1,
-            registered: 1
-        }));
+        assert!(lines.contains(&Line::Kernels { key: key(0), found: 1, registered: 1 }));
     }
 }
 
@@ -207,18 +191,11 @@ fn says_what_is_missing() {
     let faults = sample.faults(&archive(&["gfx1100"], &both_rows()[..1]));
     assert_eq!(
         faults,
-        [format!(
-            "MISSING {} gfx1100: no such key in the table of contents",
-            key(1)
-        )]
+        [format!("MISSING {} gfx1100: no such key in the table of contents", key(1))]
     );
 
     let faults = reason(sample.faults(&archive(&["gfx1101"], &both_rows())));
-    assert_eq!(
-        faults.matches("lists no compatible target").count(),
-        2,
-        "{faults}"
-    );
+    assert_eq!(faults.matches("lists no compatible target").count(), 2, "{faults}");
 }
 
 #[test]
@@ -232,15 +209,8 @@ fn tells_one_wrappers_code_object_from_anothers() {
     assert_eq!(sample.faults(&archive), Vec::<String>::new());
     let lines = sample.load("gfx1100");
     let kernel = "kernel_a".to_owned();
-    assert!(lines.contains(&Line::Absent {
-        key: key(0),
-        kernel
-    }));
-    assert!(lines.contains(&Line::Kernels {
-        key: key(0),
-        found: 0,
-        registered: 1
-    }));
+    assert!(lines.contains(&Line::Absent { key: key(0), kernel }));
+    assert!(lines.contains(&Line::Kernels { key: key(0), found: 0, registered: 1 }));
 }
 
 #[test]
@@ -257,21 +227,12 @@ fn says_what_is_wrong_with_an_archive() {
     };
     let row = format!("/toc/{}/gfx1100", key(0).replace('/', "~1"));
     let cases = [
-        (
-            with(&format!("{row}/original_size"), json!(7)),
-            "content size",
-        ),
-        (
-            with(&format!("{row}/ordinal"), json!(2)),
-            "past the last frame",
-        ),
+        (with(&format!("{row}/original_size"), json!(7)), "content size"),
+        (with(&format!("{row}/ordinal"), json!(2)), "past the last frame"),
         (with(&format!("{row}/type"), json!("elf")), "not hsaco"),
         (with("/format_version", json!(2)), "format_version"),
         (b"KPAK".to_vec(), "shorter than its header"),
-        (
-            compressed(&[vec![0; 80], codes().remove(1)], good.clone()),
-            "content size",
-        ),
+        (compressed(&[vec![0; 80], codes().remove(1)], good.clone()), "content size"),
     ];
     for (archive, expected) in cases {
         let faults = sample.faults(&archive).join("\n");
@@ -289,21 +250,14 @@ fn commits_to_the_first_listed_compatible_target() {
     }
     let sample = Sample::new();
     let archs = ["gfx90a:xnack-", "gfx90a"];
-    let mut rows = vec![
-        (key(0), "gfx90a:xnack-", 0),
-        (key(0), "gfx90a", 0),
-        (key(1), "gfx90a", 1),
-    ];
+    let mut rows = vec![(key(0), "gfx90a:xnack-", 0), (key(0), "gfx90a", 0), (key(1), "gfx90a", 1)];
     let archive = |rows: &[_]| compressed(&codes(), toc(&archs, &codes(), rows));
     sample.archive("x_gfx90a.kpack", &archive(&rows));
     let lines = sample.load("gfx90a:sramecc+:xnack-");
     assert_eq!(found(&lines)[0].target, "gfx90a:xnack-");
     assert_eq!(
         missing(&lines),
-        [format!(
-            "MISSING {} gfx90a:sramecc+:xnack-: no row for the target",
-            key(1)
-        )],
+        [format!("MISSING {} gfx90a:sramecc+:xnack-: no row for the target", key(1))],
         "the bare row must not be fallen back to"
     );
 
@@ -311,14 +265,8 @@ fn commits_to_the_first_listed_compatible_target() {
     sample.archive("x_gfx90a.kpack", &archive(&rows));
     let lines = sample.load("gfx90a:sramecc+:xnack-,gfx90a:sramecc+:xnack+");
     assert_eq!(missing(&lines), Vec::<&str>::new());
-    let targets: Vec<_> = found(&lines)
-        .iter()
-        .map(|found| found.target.clone())
-        .collect();
-    assert_eq!(
-        targets,
-        ["gfx90a:xnack-", "gfx90a", "gfx90a:xnack-", "gfx90a"]
-    );
+    let targets: Vec<_> = found(&lines).iter().map(|found| found.target.clone()).collect();
+    assert_eq!(targets, ["gfx90a:xnack-", "gfx90a", "gfx90a:xnack-", "gfx90a"]);
 }
 
 #[test]
@@ -335,12 +283,7 @@ fn looks_for_the_most_specific_archive_first() {
     sample.archive("x_gfx90a:sramecc+.kpack", &archive("gfx90a:sramecc+"));
     let lines = sample.load("gfx90a:sramecc+:xnack-");
     assert_eq!(missing(&lines), Vec::<&str>::new());
-    assert!(
-        found(&lines)
-            .iter()
-            .all(|found| found.target == "gfx90a:sramecc+"),
-        "{lines:?}"
-    );
+    assert!(found(&lines).iter().all(|found| found.target == "gfx90a:sramecc+"), "{lines:?}");
 }
 
 #[test]
@@ -361,10 +304,8 @@ fn example_binaries_load_and_run_untransformed() {
     let runtime = Runtime::build(folder.path(), &binaries).library_path(&stage.join("lib"));
 
     let lines = runtime.load(&[library], "gfx1100");
-    let form = |form: &str| Line::Fat {
-        binary: "libexblas.so.1.2".to_owned(),
-        form: form.to_owned(),
-    };
+    let form =
+        |form: &str| Line::Fat { binary: "libexblas.so.1.2".to_owned(), form: form.to_owned() };
     assert_eq!(lines[..2], [form("bundle"), form("CCOB")]);
     for (program, name) in programs.iter().zip(["bench", "tune"]) {
         let lines = runtime.run(program, "gfx1100");

@@ -1,9 +1,6 @@
 //! Scanning of artifact folders: what is found, and what is refused with the name of the file.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test fails where its folder cannot be made"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails where its folder cannot be made")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -43,14 +40,8 @@ impl Folder {
     }
 
     fn artifact(&self, shard: &str, name: &str) {
-        self.file(
-            &format!("{shard}/{name}/artifact_manifest.txt"),
-            "libs/A/stage\n",
-        );
-        self.file(
-            &format!("{shard}/{name}/libs/A/stage/lib/liba.so.1"),
-            "library",
-        );
+        self.file(&format!("{shard}/{name}/artifact_manifest.txt"), "libs/A/stage\n");
+        self.file(&format!("{shard}/{name}/libs/A/stage/lib/liba.so.1"), "library");
     }
 
     fn scan(&self) -> Result<Scan, Error> {
@@ -125,11 +116,7 @@ fn a_missing_or_empty_manifest_is_named() {
 fn a_folder_with_a_manifest_and_no_artifact_name_is_refused() {
     let folder = Folder::with_artifact("shard");
     folder.artifact("shard", "oddly named");
-    assert_names(
-        &folder.refusal(),
-        &folder.path("shard/oddly named"),
-        "is no artifact name",
-    );
+    assert_names(&folder.refusal(), &folder.path("shard/oddly named"), "is no artifact name");
 }
 
 #[test]
@@ -188,13 +175,7 @@ fn special_files_are_refused_without_opening_them() {
     let folder = Folder::with_artifact("shard");
     let pipe = folder.path(&format!("{STAGE}/lib/pipe"));
     // Opening it for reading would wait for a writer forever.
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     assert_names(&folder.refusal(), &pipe, "is a named pipe");
 
     let folder = Folder::with_artifact("shard");
@@ -271,10 +252,7 @@ fn packed_artifacts_are_not_passed_over_in_silence() {
     let folder = Folder::with_artifact("shard");
     folder.file("shard/notes.txt", "");
     let scan = folder.scan().unwrap();
-    assert_eq!(
-        scan.findings.iter().next().unwrap().code,
-        Code::NotAnArtifact
-    );
+    assert_eq!(scan.findings.iter().next().unwrap().code, Code::NotAnArtifact);
     let packed = folder.file("shard/b_lib_generic.tar.zst", "");
     assert_names(&folder.refusal(), &packed, "is a packed artifact");
 }
@@ -289,10 +267,6 @@ fn files_outside_of_all_prefixes_are_a_finding() {
     let findings: Vec<_> = scan.shards[0].artifacts[0].findings.iter().collect();
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].code, Code::OutsidePrefixes);
-    assert!(
-        findings[0].message.starts_with("7 files"),
-        "{}",
-        findings[0].message
-    );
+    assert!(findings[0].message.starts_with("7 files"), "{}", findings[0].message);
     assert!(findings[0].message.contains("libs/A/build/0"));
 }

@@ -44,11 +44,9 @@ impl Listed {
             return Ok(());
         };
         let hint = "an artifact holds ordinary files, folders and symbolic links";
-        Err(
-            Error::unsupported(format!("{what}, which no package of ours installs"))
-                .file(&self.path)
-                .hint(hint),
-        )
+        Err(Error::unsupported(format!("{what}, which no package of ours installs"))
+            .file(&self.path)
+            .hint(hint))
     }
 }
 
@@ -73,12 +71,6 @@ fn examine(entry: &std::fs::DirEntry) -> Result<Listed> {
             .file(&path)
             .hint("packages and archives name their files in UTF-8; rename the file")
     })?;
-    let metadata = entry
-        .metadata()
-        .map_err(|e| Error::io(&path, "inspect", e))?;
-    Ok(Listed {
-        name,
-        path,
-        metadata,
-    })
+    let metadata = entry.metadata().map_err(|e| Error::io(&path, "inspect", e))?;
+    Ok(Listed { name, path, metadata })
 }

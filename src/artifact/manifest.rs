@@ -118,10 +118,7 @@ mod tests {
         let error = parse("a/stage\n../b/stage\n/etc\n").unwrap_err();
         assert_eq!(error.place().structure.as_deref(), Some("line 2"));
         assert_eq!(error.others().len(), 1);
-        assert_eq!(
-            error.others()[0].place().structure.as_deref(),
-            Some("line 3")
-        );
+        assert_eq!(error.others()[0].place().structure.as_deref(), Some("line 3"));
     }
 
     #[test]
@@ -136,10 +133,7 @@ mod tests {
     #[test]
     fn the_module_stands_before_stage() {
         let module = |text: &str| module_of(&TreePath::new(text).unwrap());
-        assert_eq!(
-            module("math-libs/BLAS/rocBLAS/stage").as_deref(),
-            Some("rocBLAS")
-        );
+        assert_eq!(module("math-libs/BLAS/rocBLAS/stage").as_deref(), Some("rocBLAS"));
         assert_eq!(module("stage"), None);
         assert_eq!(module("core/files"), None);
     }

@@ -36,14 +36,7 @@ pub enum ComponentKind {
 
 impl ComponentKind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
-        Self::Lib,
-        Self::Run,
-        Self::Dbg,
-        Self::Dev,
-        Self::Doc,
-        Self::Test,
-    ];
+    pub const ALL: [Self; 6] = [Self::Lib, Self::Run, Self::Dbg, Self::Dev, Self::Doc, Self::Test];
 
     /// The field of an artifact name.
     pub fn as_str(self) -> &'static str {
@@ -61,13 +54,10 @@ impl ComponentKind {
 impl FromStr for ComponentKind {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| {
-                Error::malformed(format!("`{text}` is no component"))
-                    .hint("the components are lib, run, dbg, dev, doc and test")
-            })
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+            Error::malformed(format!("`{text}` is no component"))
+                .hint("the components are lib, run, dbg, dev, doc and test")
+        })
     }
 }
 
@@ -104,11 +94,7 @@ impl FromStr for ArtifactName {
             return Err(bad());
         }
         let component = component.parse()?;
-        Ok(Self {
-            name: name.to_owned(),
-            component,
-            family: family.to_owned(),
-        })
+        Ok(Self { name: name.to_owned(), component, family: family.to_owned() })
     }
 }
 

@@ -88,11 +88,7 @@ pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
     }
     scanner.faults.finish()?;
     let shards = scanner.shards.into_values().map(|(_, shard)| shard);
-    Ok(Scan {
-        shards: shards.collect(),
-        inputs: scanner.inputs,
-        findings: scanner.findings,
-    })
+    Ok(Scan { shards: shards.collect(), inputs: scanner.inputs, findings: scanner.findings })
 }
 
 #[derive(Default)]
@@ -151,9 +147,7 @@ impl Scanner {
         if let Some((other, _)) = self.shards.get(&name) {
             let message = format!("a shard named {name} was read from {} too", other.display());
             let hint = "shards are told apart by the names of their folders; rename one";
-            return self
-                .faults
-                .add(Error::new(Kind::Conflict, message).file(folder).hint(hint));
+            return self.faults.add(Error::new(Kind::Conflict, message).file(folder).hint(hint));
         }
         let mut artifacts = Vec::new();
         for entry in entries {
@@ -164,10 +158,7 @@ impl Scanner {
             }
         }
         artifacts.sort_by(|a: &Artifact, b| a.name.cmp(&b.name));
-        let shard = Shard {
-            name: name.clone(),
-            artifacts,
-        };
+        let shard = Shard { name: name.clone(), artifacts };
         self.shards.insert(name, (folder.to_path_buf(), shard));
     }
 
@@ -181,8 +172,7 @@ impl Scanner {
         }
         let subject = entry.path.display().to_string();
         let message = "is no artifact folder and is left out";
-        self.findings
-            .add(Finding::new(Code::NotAnArtifact, subject, message));
+        self.findings.add(Finding::new(Code::NotAnArtifact, subject, message));
     }
 
     fn artifact(&mut self, shard: &str, entry: &Listed) -> Option<Artifact> {
@@ -212,16 +202,11 @@ impl Scanner {
         let Some(folder) = found else {
             let subject = format!("{}/{}", artifact.shard, artifact.name);
             let message = format!("the listed stage prefix {path} does not exist");
-            artifact
-                .findings
-                .add(Finding::new(Code::PrefixAbsent, subject, message));
+            artifact.findings.add(Finding::new(Code::PrefixAbsent, subject, message));
             return;
         };
-        let mut walk = Walk {
-            tree: Tree::new(),
-            inputs: &mut self.inputs,
-            faults: &mut self.faults,
-        };
+        let mut walk =
+            Walk { tree: Tree::new(), inputs: &mut self.inputs, faults: &mut self.faults };
         walk.folder(&folder, None);
         artifact.prefixes.push(Prefix {
             path: path.to_string(),
@@ -233,11 +218,8 @@ impl Scanner {
     /// One finding for all files that no prefix holds.
     fn outside(&mut self, artifact: &mut Artifact, manifest: &Manifest) {
         let mut files = Vec::new();
-        let prefixes: Vec<PathBuf> = manifest
-            .prefixes
-            .iter()
-            .map(|prefix| artifact.root.join(prefix.as_str()))
-            .collect();
+        let prefixes: Vec<PathBuf> =
+            manifest.prefixes.iter().map(|prefix| artifact.root.join(prefix.as_str())).collect();
         self.outside_of(&artifact.root, &prefixes, &mut files);
         files.retain(|file| *file != artifact.root.join(MANIFEST_NAME));
         if files.is_empty() {
@@ -259,9 +241,7 @@ impl Scanner {
             names.join(", ")
         );
         let subject = format!("{}/{}", artifact.shard, artifact.name);
-        artifact
-            .findings
-            .add(Finding::new(Code::OutsidePrefixes, subject, message));
+        artifact.findings.add(Finding::new(Code::OutsidePrefixes, subject, message));
     }
 
     fn outside_of(&mut self, folder: &Path, prefixes: &[PathBuf], files: &mut Vec<PathBuf>) {
@@ -340,15 +320,11 @@ fn mixed(root: &Path, entries: &[Listed], kinds: &[FolderKind]) -> Error {
 }
 
 fn nothing_in(root: &Path, entries: &[Listed]) -> Error {
-    let packed = entries
-        .iter()
-        .find(|entry| ARCHIVE_ENDINGS.iter().any(|end| entry.name.ends_with(end)));
+    let packed =
+        entries.iter().find(|entry| ARCHIVE_ENDINGS.iter().any(|end| entry.name.ends_with(end)));
     let (message, hint) = match packed {
         Some(entry) => (
-            format!(
-                "holds packed artifacts ({}); only folders are read",
-                entry.name
-            ),
+            format!("holds packed artifacts ({}); only folders are read", entry.name),
             "unpack each into a folder of the same name without the ending",
         ),
         None => (

@@ -37,12 +37,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR")]
     prefix: Option<String>,
     /// Package formats to write
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "deb,rpm",
-        value_name = "FORMAT"
-    )]
+    #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
     format: Vec<FormatArgument>,
     /// Build only these components (blas or blas_lib)
     #[arg(long, num_args = 1.., value_name = "COMPONENT")]
@@ -130,15 +125,9 @@ fn source_date_epoch() -> Result<Option<i64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
         return Ok(None);
     };
-    let seconds = text
-        .to_str()
-        .and_then(|text| text.parse().ok())
-        .filter(|seconds| *seconds >= 0);
+    let seconds = text.to_str().and_then(|text| text.parse().ok()).filter(|seconds| *seconds >= 0);
     seconds.map(Some).ok_or_else(|| {
-        Error::new(
-            Kind::Usage,
-            format!("SOURCE_DATE_EPOCH is {}", text.display()),
-        )
-        .hint("set it to a number of seconds since 1970-01-01, or unset it")
+        Error::new(Kind::Usage, format!("SOURCE_DATE_EPOCH is {}", text.display()))
+            .hint("set it to a number of seconds since 1970-01-01, or unset it")
     })
 }

@@ -34,10 +34,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     for path in &arguments.files {
         let content = Content::open(path)?;
         let inspected = inspect(&content).file(path)?;
-        all.push(Named {
-            file: path.display().to_string(),
-            inspected,
-        });
+        all.push(Named { file: path.display().to_string(), inspected });
     }
     if arguments.json {
         terminal::print_json(&all)?;
@@ -45,11 +42,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     }
     for (position, named) in all.iter().enumerate() {
         let gap = if position == 0 { "" } else { "\n" };
-        let heading = if all.len() > 1 {
-            format!("{gap}{}:\n", named.file)
-        } else {
-            String::new()
-        };
+        let heading = if all.len() > 1 { format!("{gap}{}:\n", named.file) } else { String::new() };
         terminal::print(&(heading + &report::inspect_text(&named.inspected)))?;
     }
     Ok(Outcome::Done)

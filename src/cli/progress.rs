@@ -21,10 +21,9 @@ struct Bars {
 impl Terminal {
     /// Bars if stderr is a terminal, plain lines otherwise.
     pub(super) fn new() -> Self {
-        let bars = std::io::stderr().is_terminal().then(|| Bars {
-            all: MultiProgress::new(),
-            by_stage: Mutex::default(),
-        });
+        let bars = std::io::stderr()
+            .is_terminal()
+            .then(|| Bars { all: MultiProgress::new(), by_stage: Mutex::default() });
         Self { bars }
     }
 
@@ -42,9 +41,7 @@ impl Progress for Terminal {
     fn begin(&self, stage: Stage, bytes: u64) {
         let Some(bars) = &self.bars else { return };
         let mut by_stage = bars.by_stage.lock().unwrap_or_else(PoisonError::into_inner);
-        let bar = by_stage
-            .entry(stage)
-            .or_insert_with(|| bars.all.add(ProgressBar::new(0)));
+        let bar = by_stage.entry(stage).or_insert_with(|| bars.all.add(ProgressBar::new(0)));
         let template = "{prefix:>8} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);

@@ -16,10 +16,7 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(error: &'a Error) -> Self {
-        Self {
-            error,
-            related: error.others().iter().map(Shown::new).collect(),
-        }
+        Self { error, related: error.others().iter().map(Shown::new).collect() }
     }
 }
 
@@ -36,9 +33,7 @@ impl std::error::Error for Shown<'_> {}
 
 impl Diagnostic for Shown<'_> {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.error
-            .hint_text()
-            .map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+        self.error.hint_text().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
@@ -53,17 +48,10 @@ impl Diagnostic for Shown<'_> {
 pub(super) fn print_error(error: &Error) {
     let styled =
         io::IsTerminal::is_terminal(&io::stderr()) && std::env::var_os("NO_COLOR").is_none();
-    let theme = if styled {
-        GraphicalTheme::unicode()
-    } else {
-        GraphicalTheme::unicode_nocolor()
-    };
+    let theme = if styled { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
-    if handler
-        .render_report(&mut text, &Shown::new(error))
-        .is_err()
-    {
+    if handler.render_report(&mut text, &Shown::new(error)).is_err() {
         text = format!("{error}\n");
     }
     // Without stderr there is nobody to tell; the exit code still says it.
@@ -73,9 +61,7 @@ pub(super) fn print_error(error: &Error) {
 /// Writes `text` to stdout.
 pub(super) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| Error::io("<stdout>", "write", error))
 }
 

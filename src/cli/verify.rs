@@ -36,9 +36,5 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         true => terminal::print_json(&report)?,
         false => terminal::print(&report::verify_text(&report))?,
     }
-    Ok(if report.problems.is_empty() {
-        Outcome::Done
-    } else {
-        Outcome::ChecksFailed
-    })
+    Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }

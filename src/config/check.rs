@@ -128,11 +128,7 @@ fn groups(
             let keys = [GROUPS, &name, "display_name"];
             faults.add(origin.fault(&keys, "has to be one line of text that is not empty"));
         }
-        groups.push(ArchitectureGroup {
-            name,
-            display_name,
-            architectures,
-        });
+        groups.push(ArchitectureGroup { name, display_name, architectures });
     }
     groups
 }

@@ -42,9 +42,7 @@ impl Origin {
                 self.at_line(Some((error.line(), error.column())), message)
             }),
             Syntax::Toml => toml::from_str(&self.text).map_err(|error| {
-                let at = error
-                    .span()
-                    .map(|span| line_and_column(&self.text, span.start));
+                let at = error.span().map(|span| line_and_column(&self.text, span.start));
                 self.at_line(at, error.message())
             }),
         }
@@ -125,11 +123,7 @@ const TYPO_SHARE: usize = 3;
 
 /// serde says ``unknown field `x`, expected one of `a`, `b` ``: the expected key nearest to `x`.
 fn nearest_key(message: &str) -> Option<&str> {
-    let mut quoted = message
-        .strip_prefix("unknown field ")?
-        .split('`')
-        .skip(1)
-        .step_by(2);
+    let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let unknown = quoted.next()?;
     let distance = |key: &&str| strsim::damerau_levenshtein(unknown, key);
     let nearest = quoted.min_by_key(distance)?;

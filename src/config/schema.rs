@@ -66,10 +66,7 @@ pub struct AddedRelations {
 /// Relations in Debian's syntax, by field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[allow(
-    missing_docs,
-    reason = "the fields of a control file under their own names"
-)]
+#[allow(missing_docs, reason = "the fields of a control file under their own names")]
 pub struct DebRelations {
     pub depends: Vec<String>,
     pub recommends: Vec<String>,

@@ -35,10 +35,7 @@ fn groups_keep_the_order_of_the_file_in_both_syntaxes() {
                    "alpha": {"architectures": ["gfx942"]}}}"#;
     for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
         let groups = Config::parse(text, syntax).unwrap().groups;
-        assert_eq!(
-            (groups[0].name.as_str(), groups[1].name.as_str()),
-            ("zeta", "alpha")
-        );
+        assert_eq!((groups[0].name.as_str(), groups[1].name.as_str()), ("zeta", "alpha"));
         assert_eq!(groups[0].display_name, "zeta");
     }
 }
@@ -57,10 +54,7 @@ fn an_empty_configuration_is_the_default() {
 #[test]
 fn a_typo_has_line_column_and_a_suggestion() {
     let error = refusal("{\n  \"primry_shard\": \"x\"\n}", Syntax::Json);
-    assert_eq!(
-        error.place().structure.as_deref(),
-        Some("line 2, column 16")
-    );
+    assert_eq!(error.place().structure.as_deref(), Some("line 2, column 16"));
     assert_eq!(error.hint_text(), Some("did you mean `primary_shard`?"));
     let error = refusal("version = '1'\n[validatoin]\n", Syntax::Toml);
     assert_eq!(error.place().structure.as_deref(), Some("line 2, column 2"));
@@ -102,10 +96,7 @@ fn places_are_found_in_toml_too() {
     assert!(shown.starts_with("line 4, column 3:"), "{shown}");
     let config = Config::parse("\nprimary_shard = 'x'\n", Syntax::Toml).unwrap();
     let fault = config.fault(&["primary_shard"], "no such shard");
-    assert_eq!(
-        fault.to_string(),
-        "line 2, column 17: primary_shard: no such shard"
-    );
+    assert_eq!(fault.to_string(), "line 2, column 17: primary_shard: no such shard");
 }
 
 #[test]
@@ -136,10 +127,7 @@ fn fields_of_one_line_stay_on_one_line() {
 #[test]
 fn every_prefix_of_a_configuration_is_refused_without_a_panic() {
     for end in 0..TUTORIAL.len() {
-        assert!(
-            Config::parse(&TUTORIAL[..end], Syntax::Json).is_err(),
-            "{end}"
-        );
+        assert!(Config::parse(&TUTORIAL[..end], Syntax::Json).is_err(), "{end}");
         // As TOML, it is wrong at once.
         let _ = Config::parse(&TUTORIAL[..end], Syntax::Toml);
     }

@@ -35,18 +35,12 @@ pub(super) struct Decoded {
 
 impl Decoded {
     pub(super) fn new(stream: Arc<dyn StreamSource>) -> Self {
-        Self {
-            stream,
-            held: Mutex::new(Weak::new()),
-        }
+        Self { stream, held: Mutex::new(Weak::new()) }
     }
 
     /// Output of which `bytes` is the whole.
     pub(super) fn holding(stream: Arc<dyn StreamSource>, bytes: &Arc<Vec<u8>>) -> Self {
-        Self {
-            stream,
-            held: Mutex::new(Arc::downgrade(bytes)),
-        }
+        Self { stream, held: Mutex::new(Arc::downgrade(bytes)) }
     }
 
     pub(super) fn place(&self) -> Place {

@@ -44,11 +44,7 @@ impl InputFile {
             return Err(Error::unsupported("is no regular file").file(path));
         }
         let stamp = Stamp::of(&metadata);
-        Ok(Self {
-            path: path.to_path_buf(),
-            stamp,
-            handle: Mutex::new(Weak::new()),
-        })
+        Ok(Self { path: path.to_path_buf(), stamp, handle: Mutex::new(Weak::new()) })
     }
 
     /// The path it was opened by.
@@ -73,9 +69,7 @@ impl InputFile {
             return Ok(file);
         }
         let file = File::open(&self.path).map_err(|e| Error::io(&self.path, "open", e))?;
-        let metadata = file
-            .metadata()
-            .map_err(|e| Error::io(&self.path, "inspect", e))?;
+        let metadata = file.metadata().map_err(|e| Error::io(&self.path, "inspect", e))?;
         self.compare(Stamp::of(&metadata))?;
         let file = Arc::new(file);
         *slot = Arc::downgrade(&file);
@@ -111,12 +105,9 @@ impl InputFile {
     }
 
     fn changed(&self, what: &str) -> Error {
-        Error::new(
-            Kind::Changed,
-            format!("the input file {what} during the run"),
-        )
-        .file(&self.path)
-        .hint("run again when nothing writes to the artifacts any more")
+        Error::new(Kind::Changed, format!("the input file {what} during the run"))
+            .file(&self.path)
+            .hint("run again when nothing writes to the artifacts any more")
     }
 }
 
@@ -139,11 +130,7 @@ impl Inputs {
 
     /// Fails with all files that changed since they were first seen.
     pub fn recheck(&self) -> Result<()> {
-        let faults = self
-            .files
-            .iter()
-            .filter_map(|file| file.recheck().err())
-            .collect();
+        let faults = self.files.iter().filter_map(|file| file.recheck().err()).collect();
         Error::gather(faults).map_or(Ok(()), Err)
     }
 }

@@ -103,15 +103,7 @@ impl Content {
         if len == 0 {
             return Self::default();
         }
-        Self {
-            pieces: Arc::new([Piece {
-                at: 0,
-                len,
-                source,
-                offset,
-            }]),
-            len,
-        }
+        Self { pieces: Arc::new([Piece { at: 0, len, source, offset }]), len }
     }
 
     /// Pieces one after the other.
@@ -119,26 +111,18 @@ impl Content {
         let mut pieces = Vec::new();
         let mut at = 0;
         for piece in parts.into_iter().flat_map(|part| part.pieces.iter()) {
-            pieces.push(Piece {
-                at,
-                ..piece.clone()
-            });
+            pieces.push(Piece { at, ..piece.clone() });
             at += piece.len;
         }
-        Self {
-            pieces: pieces.into(),
-            len: at,
-        }
+        Self { pieces: pieces.into(), len: at }
     }
 
     /// The bytes of `range`, which must lie inside.
     pub fn slice(&self, range: Range<u64>) -> Result<Self> {
         if range.start > range.end || range.end > self.len {
             let Range { start, end } = range;
-            let message = format!(
-                "range {start:#x}..{end:#x} lies outside of {:#x} bytes",
-                self.len
-            );
+            let message =
+                format!("range {start:#x}..{end:#x} lies outside of {:#x} bytes", self.len);
             return Err(Error::truncated(message).at(&self.place(start.min(self.len))));
         }
         let mut pieces = Vec::new();
@@ -151,29 +135,17 @@ impl Content {
             if start < end {
                 let offset = piece.offset + (start - piece.at);
                 let at = start - range.start;
-                pieces.push(Piece {
-                    at,
-                    len: end - start,
-                    source: piece.source.clone(),
-                    offset,
-                });
+                pieces.push(Piece { at, len: end - start, source: piece.source.clone(), offset });
             }
         }
-        Ok(Self {
-            pieces: pieces.into(),
-            len: range.end - range.start,
-        })
+        Ok(Self { pieces: pieces.into(), len: range.end - range.start })
     }
 
     /// The same bytes with `patch` in place of those that start at `offset`.
     pub fn patched(&self, offset: u64, patch: impl Into<Vec<u8>>) -> Result<Self> {
         let patch = Self::of_bytes(patch);
         let end = offset.saturating_add(patch.len);
-        Ok(Self::concat([
-            &self.slice(0..offset)?,
-            &patch,
-            &self.slice(end..self.len)?,
-        ]))
+        Ok(Self::concat([&self.slice(0..offset)?, &patch, &self.slice(end..self.len)?]))
     }
 
     /// Number of bytes.
@@ -200,9 +172,8 @@ impl Content {
                 break;
             }
             let skip = offset + done as u64 - piece.at;
-            let len = usize::try_from(piece.len - skip)
-                .unwrap_or(usize::MAX)
-                .min(buffer.len() - done);
+            let len =
+                usize::try_from(piece.len - skip).unwrap_or(usize::MAX).min(buffer.len() - done);
             piece.read(skip, &mut buffer[done..done + len])?;
             done += len;
         }
@@ -220,10 +191,8 @@ impl Content {
     pub fn read_vec(&self, range: Range<u64>, limit: u64, what: &str) -> Result<Vec<u8>> {
         let part = self.slice(range)?;
         if part.len > limit {
-            let message = format!(
-                "{what} of {} bytes exceeds the limit of {limit} bytes",
-                part.len
-            );
+            let message =
+                format!("{what} of {} bytes exceeds the limit of {limit} bytes", part.len);
             return Err(Error::new(crate::error::Kind::Limit, message).at(&part.place(0)));
         }
         let len = usize::try_from(part.len).map_err(|_| Error::bug("limit above usize"))?;
@@ -275,9 +244,7 @@ impl Content {
 
     /// The pieces from the one that holds `offset` on.
     fn pieces_from(&self, offset: u64) -> &[Piece] {
-        let first = self
-            .pieces
-            .partition_point(|piece| piece.at + piece.len <= offset);
+        let first = self.pieces.partition_point(|piece| piece.at + piece.len <= offset);
         &self.pieces[first..]
     }
 }
@@ -288,9 +255,9 @@ impl Piece {
         match &self.source {
             Source::File(file) => file.read_at(offset, buffer),
             Source::Decoded(decoded) => decoded.read_at(offset, buffer),
-            Source::Spool(file) => file
-                .read_exact_at(buffer, offset)
-                .map_err(|e| Error::io("spool file", "read", e)),
+            Source::Spool(file) => {
+                file.read_exact_at(buffer, offset).map_err(|e| Error::io("spool file", "read", e))
+            }
             Source::Zeros => {
                 buffer.fill(0);
                 Ok(())

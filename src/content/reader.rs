@@ -26,11 +26,7 @@ struct OpenPiece {
 
 impl ContentReader {
     pub(super) fn new(content: Content) -> Self {
-        Self {
-            content,
-            position: 0,
-            open: None,
-        }
+        Self { content, position: 0, open: None }
     }
 
     /// Fills `buffer` as far as content is left and returns the filled length.
@@ -46,10 +42,7 @@ impl ContentReader {
     }
 
     fn read_some(&mut self, buffer: &mut [u8]) -> crate::error::Result<usize> {
-        let index = self
-            .content
-            .pieces
-            .partition_point(|p| p.at + p.len <= self.position);
+        let index = self.content.pieces.partition_point(|p| p.at + p.len <= self.position);
         let Some(piece) = self.content.pieces.get(index).cloned() else {
             return Ok(0);
         };
@@ -57,15 +50,11 @@ impl ContentReader {
             self.open = Some(open_piece(&piece, index, self.position - piece.at)?);
         }
         let skip = self.position - piece.at;
-        let len = usize::try_from(piece.len - skip)
-            .unwrap_or(usize::MAX)
-            .min(buffer.len());
+        let len = usize::try_from(piece.len - skip).unwrap_or(usize::MAX).min(buffer.len());
         let stream = self.open.as_mut().and_then(|open| open.stream.as_mut());
         match (stream, &piece.source) {
             (Some(stream), Source::Decoded(decoded)) => {
-                stream
-                    .read_exact(&mut buffer[..len])
-                    .map_err(|e| decoded.fault(e))?;
+                stream.read_exact(&mut buffer[..len]).map_err(|e| decoded.fault(e))?;
             }
             _ => piece.read(skip, &mut buffer[..len])?,
         }
@@ -86,11 +75,7 @@ fn open_piece(piece: &Piece, index: usize, skip: u64) -> crate::error::Result<Op
         },
         Source::Bytes(_) | Source::Spool(_) | Source::Zeros => {}
     }
-    Ok(OpenPiece {
-        index,
-        _pinned: pinned,
-        stream,
-    })
+    Ok(OpenPiece { index, _pinned: pinned, stream })
 }
 
 impl Read for ContentReader {

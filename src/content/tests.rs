@@ -35,14 +35,9 @@ fn rope() -> (Content, Vec<u8>) {
         Content::open(&path).unwrap().slice(2..8).unwrap(),
         Content::zeros(3),
         Content::of_bytes(*b"heap"),
-        Content::decoded(Arc::new(Counting(20)))
-            .slice(5..9)
-            .unwrap(),
+        Content::decoded(Arc::new(Counting(20))).slice(5..9).unwrap(),
     ];
-    (
-        Content::concat(&parts),
-        b"234567\0\0\0heap\x05\x06\x07\x08".to_vec(),
-    )
+    (Content::concat(&parts), b"234567\0\0\0heap\x05\x06\x07\x08".to_vec())
 }
 
 #[test]
@@ -71,9 +66,7 @@ fn a_patch_replaces_bytes_in_place() {
 #[test]
 fn reading_outside_is_an_error_with_the_place() {
     let (content, bytes) = rope();
-    let error = content
-        .read_at(bytes.len() as u64 - 1, &mut [0; 2])
-        .unwrap_err();
+    let error = content.read_at(bytes.len() as u64 - 1, &mut [0; 2]).unwrap_err();
     assert_eq!(error.kind(), Kind::Truncated);
     assert!(content.slice(Range { start: 3, end: 2 }).is_err());
     assert!(content.slice(0..u64::MAX).is_err());

@@ -72,9 +72,6 @@ mod tests {
         ] {
             assert_eq!(matches_path("**/rocblas/library", path), expected, "{path}");
         }
-        assert!(matches_path(
-            "**/rocblas/*/library",
-            "lib/rocblas/4.2/library"
-        ));
+        assert!(matches_path("**/rocblas/*/library", "lib/rocblas/4.2/library"));
     }
 }

@@ -174,22 +174,13 @@ mod tests {
     #[test]
     fn strings_anywhere_are_seen() {
         let value = Value::Map(vec![
-            (
-                "gfx906:xnack-".into(),
-                Value::Array(vec![1.into(), Value::Nil, 1.5.into()]),
-            ),
-            (
-                Value::Binary(vec![1]),
-                Value::Map(vec![("x".into(), "for gfx90a".into())]),
-            ),
+            ("gfx906:xnack-".into(), Value::Array(vec![1.into(), Value::Nil, 1.5.into()])),
+            (Value::Binary(vec![1]), Value::Map(vec![("x".into(), "for gfx90a".into())])),
             (true.into(), Value::Ext(7, b"gfx908".to_vec())),
             ("ISA900".into(), "gfx000".into()),
         ]);
         let names = ["gfx906", "gfx90a"].map(|name| name.parse().unwrap());
-        assert_eq!(
-            archs(encoded(&value)),
-            IndexArchs::Named(BTreeSet::from(names))
-        );
+        assert_eq!(archs(encoded(&value)), IndexArchs::Named(BTreeSet::from(names)));
     }
 
     #[test]
@@ -207,18 +198,12 @@ mod tests {
         let value = Value::Array(vec!["gfx906".into(), 7.into(), Value::Map(vec![])]);
         let bytes = encoded(&value);
         for len in 0..bytes.len() {
-            assert!(
-                matches!(archs(&bytes[..len]), IndexArchs::Unreadable(_)),
-                "cut to {len}"
-            );
+            assert!(matches!(archs(&bytes[..len]), IndexArchs::Unreadable(_)), "cut to {len}");
         }
     }
 
     #[test]
     fn deep_nesting_is_unreadable_rather_than_a_crash() {
-        assert!(matches!(
-            archs(vec![0x91; 1 << 20]),
-            IndexArchs::Unreadable(_)
-        ));
+        assert!(matches!(archs(vec![0x91; 1 << 20]), IndexArchs::Unreadable(_)));
     }
 }

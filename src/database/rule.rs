@@ -100,18 +100,11 @@ impl Rule {
             (role, false) if self.holds(path.parent()?.as_str()) => role?,
             (_, false) => return None,
         };
-        Some(Claim {
-            rule: self,
-            role,
-            named: distinct_archs(path.name()),
-            directory,
-        })
+        Some(Claim { rule: self, role, named: distinct_archs(path.name()), directory })
     }
 
     fn holds(&self, directory: &str) -> bool {
-        self.directories
-            .iter()
-            .any(|glob| matches_path(glob, directory))
+        self.directories.iter().any(|glob| matches_path(glob, directory))
     }
 
     /// The arch that names the directory below one of the rule's directories on the way to `path`.
@@ -119,9 +112,7 @@ impl Rule {
         let mut child = path.parent();
         while let Some(directory) = child {
             child = directory.parent();
-            let below = child
-                .as_ref()
-                .is_some_and(|parent| self.holds(parent.as_str()));
+            let below = child.as_ref().is_some_and(|parent| self.holds(parent.as_str()));
             if let Some(arch) = below.then(|| directory_arch(directory.name())).flatten() {
                 return Some(arch);
             }
@@ -187,15 +178,9 @@ mod tests {
         let found = |path| claim(path).unwrap();
         let (rule, role, named, _) =
             found("lib/rocblas/library/Kernels.so-000-gfx90a-xnack+.hsaco");
-        assert_eq!(
-            (rule.as_str(), role, named),
-            ("rocblas", Role::Code, vec!["gfx90a".into()])
-        );
+        assert_eq!((rule.as_str(), role, named), ("rocblas", Role::Code, vec!["gfx90a".into()]));
         let (rule, role, named, _) = found("lib/hipblaslt/library/hipblasltExtOpLibrary.dat");
-        assert_eq!(
-            (rule.as_str(), role, named),
-            ("hipblaslt", Role::SharedIndex, vec![])
-        );
+        assert_eq!((rule.as_str(), role, named), ("hipblaslt", Role::SharedIndex, vec![]));
         let (_, role, _, directory) = found("lib/rocblas/5.1/library/gfx90a-xnack+/deep/notes.txt");
         assert_eq!((role, directory.as_deref()), (Role::Other, Some("gfx90a")));
         let (_, _, _, directory) = found("lib/hipblaslt/library/gfx1250v0/x_gfx1250.dat.zlib");

@@ -25,10 +25,7 @@ mod tests {
     #[test]
     fn jobs_are_shared_out_within_memory() {
         let zstd = Compression::default();
-        assert_eq!(
-            [0, 1, 2, 3].map(|jobs| workers(jobs, 2, zstd)),
-            [1, 1, 1, 2]
-        );
+        assert_eq!([0, 1, 2, 3].map(|jobs| workers(jobs, 2, zstd)), [1, 1, 1, 2]);
         assert!(zstd.memory(workers(64, 2, zstd)) <= MEMORY);
         // The largest presets exceed the budget with one thread already, and get just that.
         assert_eq!(workers(64, 2, Compression::Xz { preset: 9 }), 1);

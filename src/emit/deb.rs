@@ -45,24 +45,13 @@ pub(super) fn begin(
     let file_name = file_name(control)?;
     let file = staging.create(&file_name)?;
     let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
-    Ok(Begun {
-        format: Format::Deb,
-        file_name,
-        installed_size: kib * 1024,
-        writer,
-    })
+    Ok(Begun { format: Format::Deb, file_name, installed_size: kib * 1024, writer })
 }
 
 /// dpkg-deb's convention: the epoch is left out.
 fn file_name(control: &DebControl) -> Result<String> {
-    let version = control
-        .version
-        .split_once(':')
-        .map_or(&*control.version, |(_, rest)| rest);
-    check_file_name(format!(
-        "{}_{version}_{}.deb",
-        control.name, control.architecture
-    ))
+    let version = control.version.split_once(':').map_or(&*control.version, |(_, rest)| rest);
+    check_file_name(format!("{}_{version}_{}.deb", control.name, control.architecture))
 }
 
 /// dpkg-gencontrol's estimate: files and links rounded up to a KiB each, a KiB per directory, and
@@ -93,34 +82,18 @@ fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<
     refuse_foreign(&control.relations)?;
     fields.push(Field::new("Section", &control.section));
     fields.push(Field::new("Priority", &control.priority));
-    fields.extend(
-        package
-            .homepage
-            .as_ref()
-            .map(|url| Field::new("Homepage", url)),
-    );
-    fields.extend(
-        control
-            .fields
-            .iter()
-            .map(|(name, value)| Field::new(name, value)),
-    );
+    fields.extend(package.homepage.as_ref().map(|url| Field::new("Homepage", url)));
+    fields.extend(control.fields.iter().map(|(name, value)| Field::new(name, value)));
     let mut lines = vec![package.summary.clone()];
     lines.extend(text::wrapped(&package.description));
-    fields.push(Field {
-        name: "Description".to_owned(),
-        lines,
-    });
+    fields.push(Field { name: "Description".to_owned(), lines });
     Ok(fields)
 }
 
 fn refuse_foreign(relations: &[Relation]) -> Result<()> {
     let known = |relation: &&Relation| !RELATIONS.iter().any(|(kind, _)| *kind == relation.kind);
     let faults = relations.iter().filter(known).map(|relation| {
-        let message = format!(
-            "{:?} {} has no field in a .deb",
-            relation.kind, relation.name
-        );
+        let message = format!("{:?} {} has no field in a .deb", relation.kind, relation.name);
         Error::new(Kind::Bug, message)
     });
     Error::gather(faults.collect()).map_or(Ok(()), Err)

@@ -50,9 +50,7 @@ pub(super) fn fan_out(
             let (sender, receiver) = sync_channel(DEPTH);
             channels.push((sink.format, sender));
             let drain = move || {
-                let Sink {
-                    file_name, writer, ..
-                } = sink;
+                let Sink { file_name, writer, .. } = sink;
                 drain(writer, &receiver).map_err(|e| e.file(file_name))
             };
             let thread = thread::Builder::new().spawn_scoped(scope, drain);
@@ -61,9 +59,7 @@ pub(super) fn fan_out(
         let read = Source { channels, progress }.read_all(entries);
         let mut faults = Vec::new();
         for writer in writers {
-            let result = writer
-                .join()
-                .unwrap_or_else(|_| Err(Error::bug("a writer panicked")));
+            let result = writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked")));
             faults.extend(result.err());
         }
         // A reader that found a closed channel failed because of a writer, whose error says why.
@@ -96,10 +92,7 @@ impl Source<'_> {
     fn read_all(self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<[u8; 32]>>> {
         let digests: Result<Vec<_>> = entries
             .iter()
-            .map(|entry| {
-                self.read(entry)
-                    .context(|| format!("packing /{}", entry.path))
-            })
+            .map(|entry| self.read(entry).context(|| format!("packing /{}", entry.path)))
             .collect();
         let digests = digests?;
         for (_, channel) in &self.channels {

@@ -27,13 +27,8 @@ pub(super) fn packages_of(receipt: &[u8]) -> Result<BTreeSet<String>> {
             .hint("write into an empty folder, or move that file away")
     };
     let value: Value = serde_json::from_slice(receipt).map_err(|e| fault().cause(e))?;
-    let packages = value
-        .get("packages")
-        .and_then(Value::as_array)
-        .ok_or_else(fault)?;
-    let names = packages
-        .iter()
-        .map(|package| package.get("file_name")?.as_str());
+    let packages = value.get("packages").and_then(Value::as_array).ok_or_else(fault)?;
+    let names = packages.iter().map(|package| package.get("file_name")?.as_str());
     names
         .map(|name| name.filter(|name| is_package_name(name)).map(str::to_owned))
         .collect::<Option<_>>()
@@ -66,11 +61,7 @@ pub(super) struct Journal<'a> {
 impl<'a> Journal<'a> {
     /// A commit from `staging` into `out` that has not begun.
     pub fn new(out: &'a Path, staging: &'a Path) -> Self {
-        Self {
-            out,
-            staging,
-            done: Vec::new(),
-        }
+        Self { out, staging, done: Vec::new() }
     }
 
     /// Replaces the earlier set by the staged packages `names` and the staged receipt.
@@ -95,9 +86,7 @@ impl<'a> Journal<'a> {
         let path = self.out.join(name);
         let kind = match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            found => found
-                .map_err(|e| Error::io(&path, "inspect", e))?
-                .file_type(),
+            found => found.map_err(|e| Error::io(&path, "inspect", e))?.file_type(),
         };
         if kind.is_dir() {
             let message = "is a directory where a package file belongs";

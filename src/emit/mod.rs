@@ -80,10 +80,7 @@ pub struct Member {
     /// Bytes of content; 0 unless it is a file.
     pub size: u64,
     /// SHA-256 of a file's content.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "hexadecimal_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hexadecimal_option")]
     pub sha256: Option<[u8; 32]>,
     /// The text of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,18 +144,8 @@ fn emit(
     }
     let mut sinks = Vec::new();
     let mut files = Vec::new();
-    for Begun {
-        format,
-        file_name,
-        installed_size,
-        writer,
-    } in begun
-    {
-        sinks.push(Sink {
-            format,
-            file_name: file_name.clone(),
-            writer,
-        });
+    for Begun { format, file_name, installed_size, writer } in begun {
+        sinks.push(Sink { format, file_name: file_name.clone(), writer });
         files.push((format, file_name, installed_size));
     }
     let digests = fan_out::fan_out(&package.entries, sinks, options.progress)?;
@@ -167,15 +154,7 @@ fn emit(
         options.progress.package(&file_name, size);
         let members = members(&package.entries, &digests, format);
         let package = package.id.clone();
-        Ok(Emitted {
-            package,
-            format,
-            file_name,
-            size,
-            installed_size,
-            sha256,
-            members,
-        })
+        Ok(Emitted { package, format, file_name, size, installed_size, sha256, members })
     };
     files.into_iter().map(seal).collect()
 }
@@ -187,9 +166,7 @@ fn members(
 ) -> Vec<Member> {
     let entries = entries.iter().zip(digests);
     let inside = entries.filter(|(entry, _)| entry.formats.has(format));
-    inside
-        .map(|(entry, digest)| member(entry, *digest))
-        .collect()
+    inside.map(|(entry, digest)| member(entry, *digest)).collect()
 }
 
 fn member(entry: &PackageEntry<Content>, sha256: Option<[u8; 32]>) -> Member {
@@ -199,14 +176,7 @@ fn member(entry: &PackageEntry<Content>, sha256: Option<[u8; 32]>) -> Member {
         Node::Link { target } => (MemberKind::Link, LINK_MODE, 0, Some(target.clone())),
     };
     let path = format!("/{}", entry.path);
-    Member {
-        path,
-        kind,
-        mode,
-        size,
-        sha256,
-        target,
-    }
+    Member { path, kind, mode, size, sha256, target }
 }
 
 /// Permission bits of every symbolic link; Linux has no others.
@@ -214,10 +184,7 @@ const LINK_MODE: u32 = 0o777;
 
 /// What `format` has of the package, in the words of the formats.
 fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<Entry>> {
-    let inside = package
-        .entries
-        .iter()
-        .filter(|entry| entry.formats.has(format));
+    let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
     let mut faults = Vec::new();
     let mut entries = Vec::new();
     for entry in inside {
@@ -233,13 +200,7 @@ fn payload_entry(entry: &PackageEntry<Content>) -> Result<Entry> {
     let (kind, mode, size) = match &entry.node {
         Node::Directory { mode } => (EntryKind::Directory, *mode, 0),
         Node::File { data, mode } => (EntryKind::File, *mode, data.len()),
-        Node::Link { target } => (
-            EntryKind::Link {
-                target: target.clone(),
-            },
-            LINK_MODE,
-            0,
-        ),
+        Node::Link { target } => (EntryKind::Link { target: target.clone() }, LINK_MODE, 0),
     };
     let path = entry.path.as_str().to_owned();
     if mode > 0o7777 {
@@ -247,9 +208,7 @@ fn payload_entry(entry: &PackageEntry<Content>) -> Result<Entry> {
         return Err(Error::bug(message));
     }
     if entry.treatment != Treatment::Plain && kind == EntryKind::Directory {
-        return Err(Error::bug(format!(
-            "directory /{path} is treated as a file"
-        )));
+        return Err(Error::bug(format!("directory /{path} is treated as a file")));
     }
     let marking = match entry.treatment {
         Treatment::Plain => Marking::Plain,
@@ -257,13 +216,7 @@ fn payload_entry(entry: &PackageEntry<Content>) -> Result<Entry> {
         Treatment::Doc => Marking::Doc,
         Treatment::License => Marking::License,
     };
-    Ok(Entry {
-        path,
-        kind,
-        mode,
-        size,
-        marking,
-    })
+    Ok(Entry { path, kind, mode, size, marking })
 }
 
 /// A time that both formats can hold: 32 bits from 1970 on, the least of them (rpm's).

@@ -44,22 +44,11 @@ pub(super) fn begin(
         compression: options.compression,
         workers: compressor::workers(options.jobs, package.formats(), options.compression),
     };
-    let RpmControl {
-        name,
-        version,
-        release,
-        arch,
-        ..
-    } = control;
+    let RpmControl { name, version, release, arch, .. } = control;
     let file_name = check_file_name(format!("{name}-{version}-{release}.{arch}.rpm"))?;
     let file = staging.create(&file_name)?;
     let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
-    Ok(Begun {
-        format: Format::Rpm,
-        file_name,
-        installed_size,
-        writer,
-    })
+    Ok(Begun { format: Format::Rpm, file_name, installed_size, writer })
 }
 
 fn dependencies(relations: &[Relation]) -> Result<Vec<Dependency>> {
@@ -70,16 +59,11 @@ fn dependencies(relations: &[Relation]) -> Result<Vec<Dependency>> {
             Some(kind) => dependencies.push(Dependency {
                 kind,
                 name: relation.name.clone(),
-                version: relation
-                    .version
-                    .as_ref()
-                    .map(|(c, text)| (flags(*c), text.clone())),
+                version: relation.version.as_ref().map(|(c, text)| (flags(*c), text.clone())),
             }),
             None => {
-                let message = format!(
-                    "{:?} {} has no tag in an .rpm",
-                    relation.kind, relation.name
-                );
+                let message =
+                    format!("{:?} {} has no tag in an .rpm", relation.kind, relation.name);
                 faults.push(Error::new(Kind::Bug, message));
             }
         }
@@ -115,11 +99,7 @@ fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
     let scriptlet = |(name, (interpreter, text)): &(String, (String, String))| {
         let phase = ScriptletPhase::of_name(name)
             .ok_or_else(|| Error::bug(format!("rpm knows no scriptlet {name}")))?;
-        Ok(Scriptlet {
-            phase,
-            interpreter: interpreter.clone(),
-            text: text.clone(),
-        })
+        Ok(Scriptlet { phase, interpreter: interpreter.clone(), text: text.clone() })
     };
     control.scripts.iter().map(scriptlet).collect()
 }

@@ -77,9 +77,7 @@ impl Staging {
         let path = self.directory.join(name);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
-        options
-            .open(&path)
-            .map_err(|e| Error::io(&path, "create", e))
+        options.open(&path).map_err(|e| Error::io(&path, "create", e))
     }
 
     /// Syncs a finished file to disk and returns its size and SHA-256.
@@ -91,9 +89,7 @@ impl Staging {
         let mut buffer = vec![0; 1 << 20];
         let mut size = 0;
         loop {
-            let len = file
-                .read(&mut buffer)
-                .map_err(|e| Error::io(&path, "read", e))?;
+            let len = file.read(&mut buffer).map_err(|e| Error::io(&path, "read", e))?;
             if len == 0 {
                 return Ok((size, digest.finalize().into()));
             }
@@ -113,11 +109,7 @@ impl Staging {
     /// `packages` is an array of objects with a `file_name`; it must name exactly the staged
     /// files. On an error, `out` has its earlier set.
     pub fn commit(mut self, receipt: &[u8]) -> Result<()> {
-        let names = self
-            .names
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let listed = journal::packages_of(receipt)?;
         if listed != names {
             let odd: Vec<_> = listed.symmetric_difference(&names).cloned().collect();
@@ -166,8 +158,7 @@ fn make_directory(out: &Path) -> Result<(PathBuf, File)> {
         match fs::create_dir(&path) {
             Ok(()) => {
                 let own = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
-                own.try_lock()
-                    .map_err(|e| Error::io(&path, "lock", e.into()))?;
+                own.try_lock().map_err(|e| Error::io(&path, "lock", e.into()))?;
                 return Ok((path, own));
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -185,9 +176,7 @@ fn clear_dead(out: &Path) -> Result<()> {
         let entry = entry.map_err(|e| Error::io(out, "list", e))?;
         let name = entry.file_name();
         let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let kind = entry
-            .file_type()
-            .map_err(|e| Error::io(entry.path(), "inspect", e))?;
+        let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
         if ours && kind.is_dir() {
             clear_if_dead(out, &entry.path())?;
         }
@@ -216,9 +205,7 @@ fn clear_if_dead(out: &Path, directory: &Path) -> Result<()> {
 
 fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .map_err(|e| Error::io(path, "write", e))
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|e| Error::io(path, "write", e))
 }
 
 /// Makes renames inside `path` durable.

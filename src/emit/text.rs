@@ -36,12 +36,7 @@ mod tests {
     #[test]
     fn paragraphs_are_wrapped_and_kept_apart() {
         let long = ["word"; 40].join(" ");
-        let lines = wrapped(&[
-            long,
-            "  ".to_owned(),
-            "second\nline ".to_owned(),
-            "x".repeat(100),
-        ]);
+        let lines = wrapped(&[long, "  ".to_owned(), "second\nline ".to_owned(), "x".repeat(100)]);
         assert_eq!(lines[0], ["word"; 16].join(" "));
         assert!(lines[0].len() == 79 && lines[2].len() < 79);
         assert_eq!(&lines[3..6], ["", "second line", ""]);

@@ -40,10 +40,7 @@ pub fn header(name: &str, mtime: u64, size: u64) -> Result<[u8; HEADER_SIZE]> {
             .structure("ar header")
             .hint("a .deb cannot be larger; cut the component into several packages"));
     }
-    let text = format!(
-        "{name:<16}{mtime:<12}{:<6}{:<6}{:<8}{size:<10}`\n",
-        0, 0, "100644"
-    );
+    let text = format!("{name:<16}{mtime:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, "100644");
     text.into_bytes()
         .try_into()
         .map_err(|_| Error::bug(format!("ar header of {name} has a field that is too long")))
@@ -79,9 +76,7 @@ pub fn members(archive: &Content) -> Result<Vec<Member>> {
 }
 
 fn member(archive: &Content, at: u64) -> Result<Member> {
-    let header: [u8; HEADER_SIZE] = archive
-        .read_array(at)
-        .map_err(|e| e.structure("ar header"))?;
+    let header: [u8; HEADER_SIZE] = archive.read_array(at).map_err(|e| e.structure("ar header"))?;
     let text = std::str::from_utf8(&header)
         .ok()
         .filter(|text| text.is_ascii() && text.ends_with("`\n"))
@@ -96,14 +91,9 @@ fn member(archive: &Content, at: u64) -> Result<Member> {
     let end = end.ok_or_else(|| {
         let left = archive.len() - start;
         let message = format!("member {name} of {size} bytes is cut off after {left}");
-        Error::truncated(message)
-            .structure("ar header")
-            .at(&archive.place(at))
+        Error::truncated(message).structure("ar header").at(&archive.place(at))
     })?;
-    Ok(Member {
-        name: name.to_owned(),
-        range: start..end,
-    })
+    Ok(Member { name: name.to_owned(), range: start..end })
 }
 
 /// Digits, then blanks; nothing else.
@@ -118,20 +108,14 @@ fn pad(archive: &Content, end: u64) -> Result<u64> {
     if end.is_multiple_of(2) {
         return Ok(end);
     }
-    if archive
-        .read_array(end)
-        .map_err(|e| e.structure("ar padding"))?
-        != *b"\n"
-    {
+    if archive.read_array(end).map_err(|e| e.structure("ar padding"))? != *b"\n" {
         return Err(fault(archive, end, "has other padding than a line feed"));
     }
     Ok(end + 1)
 }
 
 fn fault(archive: &Content, at: u64, message: &str) -> Error {
-    Error::malformed(message)
-        .structure("ar header")
-        .at(&archive.place(at))
+    Error::malformed(message).structure("ar header").at(&archive.place(at))
 }
 
 #[cfg(test)]
@@ -153,13 +137,7 @@ mod tests {
         let bytes = archive();
         let found = members(&Content::of_bytes(bytes.clone())).unwrap();
         assert_eq!(found.len(), 2);
-        assert_eq!(
-            (
-                found[1].name.as_str(),
-                found[1].range.end - found[1].range.start
-            ),
-            ("odd", 3)
-        );
+        assert_eq!((found[1].name.as_str(), found[1].range.end - found[1].range.start), ("odd", 3));
         let whole_after = [8, 8 + 60 + 4];
         for len in (0..bytes.len()).filter(|len| !whole_after.contains(len)) {
             assert!(members(&Content::of_bytes(&bytes[..len])).is_err(), "{len}");
@@ -175,13 +153,7 @@ mod tests {
 
     #[test]
     fn signs_and_blanks_in_a_size_are_refused() {
-        for size in [
-            "+4        ",
-            " 4        ",
-            "4 4       ",
-            "          ",
-            "-1        ",
-        ] {
+        for size in ["+4        ", " 4        ", "4 4       ", "          ", "-1        "] {
             let mut bytes = archive();
             bytes[8 + 48..8 + 58].copy_from_slice(size.as_bytes());
             assert!(members(&Content::of_bytes(bytes)).is_err(), "{size:?}");

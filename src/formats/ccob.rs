@@ -134,12 +134,7 @@ pub fn open(content: &Content) -> Result<Opened> {
         Some(bytes) => Content::decoded_from(stream, bytes),
         None => (Content::decoded(stream), Pinned::default()),
     };
-    Ok(Opened {
-        header,
-        extent,
-        content,
-        pinned,
-    })
+    Ok(Opened { header, extent, content, pinned })
 }
 
 /// Where the compressed stream ends at the latest.
@@ -153,9 +148,9 @@ fn check_sizes(header: &Header, available: u64) -> Result<u64> {
     }
     match header.total_size {
         None => Ok(available),
-        Some(total) if total < header.len() => Err(Error::malformed(format!(
-            "a total size of {total} bytes is less than the header"
-        ))),
+        Some(total) if total < header.len() => {
+            Err(Error::malformed(format!("a total size of {total} bytes is less than the header")))
+        }
         Some(total) if total > available => Err(Error::truncated(format!(
             "the total size is {total} bytes, and {available} are left"
         ))),
@@ -213,10 +208,8 @@ fn decode(header: &Header, payload: Content) -> Result<Decoded> {
         Method::Zstd => drain(&mut zstd_decoder(&mut input)?, header.uncompressed_size),
     }?;
     if output.hash != header.hash {
-        return Err(
-            Error::malformed("the hash does not match the uncompressed bundle")
-                .hint("the file is damaged, or written by an unknown compiler; build it again"),
-        );
+        return Err(Error::malformed("the hash does not match the uncompressed bundle")
+            .hint("the file is damaged, or written by an unknown compiler; build it again"));
     }
     let left = payload.len() - input.consumed;
     if header.total_size.is_some() && left > 0 {
@@ -228,10 +221,7 @@ fn decode(header: &Header, payload: Content) -> Result<Decoded> {
         method: header.method,
         len: header.uncompressed_size,
     };
-    Ok(Decoded {
-        stream,
-        held: output.held,
-    })
+    Ok(Decoded { stream, held: output.held })
 }
 
 struct Output {
@@ -288,10 +278,7 @@ struct Counting {
 
 impl Counting {
     fn new(content: &Content) -> Self {
-        Self {
-            inner: BufReader::with_capacity(INPUT_BUFFER, content.reader()),
-            consumed: 0,
-        }
+        Self { inner: BufReader::with_capacity(INPUT_BUFFER, content.reader()), consumed: 0 }
     }
 }
 

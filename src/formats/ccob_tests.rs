@@ -65,18 +65,13 @@ fn every_version_decodes_and_ends_where_its_stream_ends() {
         file.extend([0; 99]);
         file.extend(b"CCOB");
         let opened = open_bytes(file).unwrap();
-        assert_eq!(
-            (opened.header.version, opened.header.method),
-            (version, method)
-        );
+        assert_eq!((opened.header.version, opened.header.method), (version, method));
         assert_eq!(opened.extent, extent);
         for _ in 0..2 {
             let len = opened.content.len();
             assert_eq!(opened.content.read_vec(0..len, len, "x").unwrap(), bytes);
         }
-        let Opened {
-            content, pinned, ..
-        } = opened;
+        let Opened { content, pinned, .. } = opened;
         drop(pinned);
         assert_eq!(content.read_vec(100..104, 4, "x").unwrap(), bytes[100..104]);
     }
@@ -87,10 +82,7 @@ fn a_file_cut_anywhere_is_an_error() {
     for (version, method) in VARIANTS {
         let file = ccob(version, method, b"some bytes some bytes some bytes");
         for len in 0..file.len() {
-            assert!(
-                open_bytes(&file[..len]).is_err(),
-                "v{version} {method:?} cut to {len}"
-            );
+            assert!(open_bytes(&file[..len]).is_err(), "v{version} {method:?} cut to {len}");
         }
     }
 }
@@ -141,8 +133,5 @@ fn a_stream_too_long_to_hold_is_read_all_the_same() {
     let opened = open_bytes(ccob(3, Method::Zstd, &bytes)).unwrap();
     let len = bytes.len() as u64;
     assert_eq!(opened.content.len(), len);
-    assert_eq!(
-        opened.content.read_vec(len - 7..len, 7, "x").unwrap(),
-        b"the end"
-    );
+    assert_eq!(opened.content.read_vec(len - 7..len, 7, "x").unwrap(), b"the end");
 }

@@ -102,9 +102,7 @@ pub fn read_header(content: &Content) -> Result<Header> {
 fn file_header(content: &Content) -> Result<FileHeader> {
     let wrong = |message: String| {
         let place = content.place(0);
-        Error::malformed(message)
-            .structure("code object")
-            .at(&place)
+        Error::malformed(message).structure("code object").at(&place)
     };
     let header = elf_sections::file_header(content)?;
     let header = header.ok_or_else(|| wrong("is no ELF64 little-endian file".to_owned()))?;
@@ -146,11 +144,8 @@ pub fn kernel_names(content: &Content) -> Result<BTreeSet<String>> {
     let sections = elf_sections::sections(content, &header)?;
     let mut found = BTreeSet::new();
     // A file has at most one table of each type.
-    let tables = [SHT_DYNSYM, SHT_SYMTAB].map(|wanted| {
-        sections
-            .iter()
-            .find(|section| section.section_type == wanted)
-    });
+    let tables = [SHT_DYNSYM, SHT_SYMTAB]
+        .map(|wanted| sections.iter().find(|section| section.section_type == wanted));
     for table in tables.into_iter().flatten() {
         let link = usize::try_from(table.link).unwrap_or(usize::MAX);
         let names = sections.get(link).ok_or_else(|| {

@@ -63,13 +63,7 @@ fn flags_name_processor_and_features() {
 
 #[test]
 fn kernels_are_the_defined_descriptors() {
-    let symbols = [
-        ("b.kd", 1),
-        ("a.kd", 2),
-        ("b", 1),
-        ("undefined.kd", 0),
-        ("a.kd", 2),
-    ];
+    let symbols = [("b.kd", 1), ("a.kd", 2), ("b", 1), ("undefined.kd", 0), ("a.kd", 2)];
     let content = Content::of_bytes(elf(2, 0x2a, &symbols));
     let names: Vec<_> = kernel_names(&content).unwrap().into_iter().collect();
     assert_eq!(names, ["a", "b"]);
@@ -79,10 +73,7 @@ fn kernels_are_the_defined_descriptors() {
 fn a_code_object_cut_anywhere_is_an_error() {
     let bytes = elf(2, 0x2a, &[("a.kd", 1)]);
     for len in 0..bytes.len() {
-        assert!(
-            kernel_names(&Content::of_bytes(&bytes[..len])).is_err(),
-            "cut to {len}"
-        );
+        assert!(kernel_names(&Content::of_bytes(&bytes[..len])).is_err(), "cut to {len}");
     }
 }
 

@@ -44,11 +44,7 @@ pub enum Compression {
 
 impl Default for Compression {
     fn default() -> Self {
-        Self::Zstd {
-            level: 9,
-            window_log: WINDOW_LOG_MAX,
-            long: true,
-        }
+        Self::Zstd { level: 9, window_log: WINDOW_LOG_MAX, long: true }
     }
 }
 
@@ -93,9 +89,7 @@ impl Compression {
     /// Refuses what package managers could not read back.
     pub fn check(self) -> Result<()> {
         match self {
-            Self::Zstd {
-                level, window_log, ..
-            } => {
+            Self::Zstd { level, window_log, .. } => {
                 if !(1..=19).contains(&level) {
                     return Err(limit(format!("zstd level {level} is not from 1 to 19")));
                 }
@@ -147,11 +141,9 @@ impl<W: Write> Encoder<W> {
         compression.check()?;
         let workers = workers.max(1);
         let inner = match compression {
-            Compression::Zstd {
-                level,
-                window_log,
-                long,
-            } => zstd_encoder(sink, level, window_log, long, workers).map(Inner::Zstd),
+            Compression::Zstd { level, window_log, long } => {
+                zstd_encoder(sink, level, window_log, long, workers).map(Inner::Zstd)
+            }
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
         };
         let inner = inner.map_err(|e| io_fault("start the compressor", e))?;
@@ -188,9 +180,7 @@ fn xz_encoder<W: Write>(
     preset: u32,
     workers: u32,
 ) -> io::Result<liblzma::write::XzEncoder<W>> {
-    let stream = xz_builder(preset, workers)
-        .encoder()
-        .map_err(io::Error::from)?;
+    let stream = xz_builder(preset, workers).encoder().map_err(io::Error::from)?;
     Ok(liblzma::write::XzEncoder::new_stream(sink, stream))
 }
 
@@ -288,9 +278,7 @@ impl<R: BufRead> Decoder<R> {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(source)
                     .map_err(decoder_fault)?
                     .single_frame();
-                decoder
-                    .window_log_max(WINDOW_LOG_MAX)
-                    .map_err(decoder_fault)?;
+                decoder.window_log_max(WINDOW_LOG_MAX).map_err(decoder_fault)?;
                 Self::Zstd(decoder)
             }
         })
@@ -309,9 +297,7 @@ impl<R: BufRead> Decoder<R> {
             Self::Zstd(decoder) => decoder.finish(),
         };
         if !source.fill_buf().map_err(decoder_fault)?.is_empty() {
-            return Err(Error::malformed(
-                "bytes follow the end of the compressed stream",
-            ));
+            return Err(Error::malformed("bytes follow the end of the compressed stream"));
         }
         Ok(source)
     }
@@ -356,9 +342,7 @@ mod tests {
     fn sample() -> Vec<u8> {
         let mut state = 7u64;
         let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 60).to_le_bytes()[0]
         };
         (0..6 << 20).map(|_| next()).collect()
@@ -367,11 +351,7 @@ mod tests {
     #[test]
     fn bytes_do_not_depend_on_workers_or_on_how_the_input_is_cut() {
         let input = sample();
-        let quick = Compression::Zstd {
-            level: 1,
-            window_log: 23,
-            long: true,
-        };
+        let quick = Compression::Zstd { level: 1, window_log: 23, long: true };
         for compression in [quick, Compression::Xz { preset: 0 }] {
             let expected = compressed(compression, 1, 1 << 20, &input);
             for (workers, chunk) in [(2, 1 << 20), (3, 77_777)] {
@@ -401,11 +381,7 @@ mod tests {
 
     #[test]
     fn windows_that_package_managers_refuse_are_refused() {
-        let wide = Compression::Zstd {
-            level: 9,
-            window_log: 28,
-            long: true,
-        };
+        let wide = Compression::Zstd { level: 9, window_log: 28, long: true };
         assert_eq!(wide.check().unwrap_err().kind(), Kind::Limit);
         assert!(Compression::Xz { preset: 10 }.check().is_err());
     }

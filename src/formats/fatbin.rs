@@ -57,10 +57,7 @@ pub struct Bundles<'a> {
 impl<'a> Bundles<'a> {
     /// From the start of `section`.
     pub fn new(section: &'a Content) -> Self {
-        Self {
-            section,
-            position: 0,
-        }
+        Self { section, position: 0 }
     }
 
     fn step(&mut self) -> Result<Option<PinnedBundle>> {
@@ -95,21 +92,14 @@ fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
     let rest = section.slice(offset..section.len())?;
     if !offset.is_multiple_of(ALIGNMENT) || !starts_bundle(&rest)? {
         let message = "neither zero padding nor the start of an aligned offload bundle";
-        return Err(Error::malformed(message)
-            .structure(".hip_fatbin")
-            .at(&section.place(offset)));
+        return Err(Error::malformed(message).structure(".hip_fatbin").at(&section.place(offset)));
     }
     if rest.read_array(0)? == *ccob::MAGIC {
         return compressed(&rest, offset);
     }
     let bundle = offload_bundle::parse(&rest)?;
     Ok(PinnedBundle {
-        bundle: FatbinBundle {
-            offset,
-            extent: bundle.len,
-            compression: None,
-            bundle,
-        },
+        bundle: FatbinBundle { offset, extent: bundle.len, compression: None, bundle },
         pinned: Pinned::default(),
     })
 }
@@ -120,9 +110,7 @@ fn compressed(rest: &Content, offset: u64) -> Result<PinnedBundle> {
     let trailing = opened.content.slice(bundle.len..opened.content.len())?;
     if skip_zeros(&trailing, 0)?.is_some() {
         let message = "bytes follow the bundle in its compressed stream";
-        return Err(Error::malformed(message)
-            .structure("offload bundle")
-            .at(&rest.place(0)));
+        return Err(Error::malformed(message).structure("offload bundle").at(&rest.place(0)));
     }
     Ok(PinnedBundle {
         bundle: FatbinBundle {

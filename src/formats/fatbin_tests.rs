@@ -60,19 +60,9 @@ fn plain_and_compressed_bundles_stand_side_by_side() {
         bytes.extend([0; 5000]);
         let bundles = parse(&Content::of_bytes(bytes)).unwrap();
         let codes: Vec<_> = bundles.iter().map(code_of).collect();
-        assert_eq!(
-            codes,
-            [
-                decoy.clone(),
-                b"second".into(),
-                b"third".into(),
-                b"fourth".into()
-            ]
-        );
-        let versions: Vec<_> = bundles
-            .iter()
-            .map(|b| b.compression.as_ref().map(|header| header.version))
-            .collect();
+        assert_eq!(codes, [decoy.clone(), b"second".into(), b"third".into(), b"fourth".into()]);
+        let versions: Vec<_> =
+            bundles.iter().map(|b| b.compression.as_ref().map(|header| header.version)).collect();
         assert_eq!(versions, [None, Some(2), Some(1), None]);
         assert!(bundles.iter().all(|b| b.offset % alignment as u64 == 0));
     }
@@ -104,20 +94,12 @@ fn an_empty_or_zero_section_has_no_bundle() {
 
 #[test]
 fn a_section_cut_anywhere_gives_fewer_bundles_or_an_error() {
-    let parts = [
-        bundle(b"one"),
-        compressed(2, &bundle(b"two")),
-        bundle(b"three"),
-    ];
+    let parts = [bundle(b"one"), compressed(2, &bundle(b"two")), bundle(b"three")];
     let bytes = section(&parts, 256);
     let ends = [0, 131, 256 + parts[1].len() as u64, bytes.len() as u64];
     for len in 0..=bytes.len() {
         if let Ok(found) = parse(&Content::of_bytes(&bytes[..len])) {
-            let whole = ends
-                .iter()
-                .skip(1)
-                .filter(|end| **end <= len as u64)
-                .count();
+            let whole = ends.iter().skip(1).filter(|end| **end <= len as u64).count();
             assert_eq!(found.len(), whole, "cut to {len}");
         }
     }

@@ -45,9 +45,7 @@ impl Magic {
     }
 
     fn of(value: u32) -> Option<Self> {
-        [Magic::Fat, Magic::Kpack]
-            .into_iter()
-            .find(|magic| magic.value() == value)
+        [Magic::Fat, Magic::Kpack].into_iter().find(|magic| magic.value() == value)
     }
 }
 
@@ -119,23 +117,14 @@ fn wrapper(bytes: &[u8], offset: u64) -> Result<Wrapper> {
         let message = format!("wrapper version {version} is unknown");
         return Err(Error::unsupported(message));
     }
-    Ok(Wrapper {
-        offset,
-        magic,
-        pointer,
-        reserved,
-    })
+    Ok(Wrapper { offset, magic, pointer, reserved })
 }
 
 fn fields(bytes: &[u8]) -> Option<([u8; 8], u64, u64)> {
     let (head, rest) = bytes.split_first_chunk::<8>()?;
     let (pointer, rest) = rest.split_first_chunk::<8>()?;
     let (reserved, _) = rest.split_first_chunk::<8>()?;
-    Some((
-        *head,
-        u64::from_le_bytes(*pointer),
-        u64::from_le_bytes(*reserved),
-    ))
+    Some((*head, u64::from_le_bytes(*pointer), u64::from_le_bytes(*reserved)))
 }
 
 #[cfg(test)]
@@ -144,13 +133,7 @@ mod tests {
     use crate::error::Kind;
 
     fn fat(pointer: u64) -> [u8; 24] {
-        Wrapper {
-            offset: 0,
-            magic: Magic::Fat,
-            pointer,
-            reserved: 0,
-        }
-        .to_bytes()
+        Wrapper { offset: 0, magic: Magic::Fat, pointer, reserved: 0 }.to_bytes()
     }
 
     #[test]

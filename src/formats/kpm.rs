@@ -136,11 +136,8 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        let archive = |file: &str, size, kernel_count| Archive {
-            file: file.to_owned(),
-            size,
-            kernel_count,
-        };
+        let archive =
+            |file: &str, size, kernel_count| Archive { file: file.to_owned(), size, kernel_count };
         let archives = [
             ("gfx1100", archive("blas_lib_gfx1100.kpack", 3_890_000, 4)),
             ("gfx942", archive("blas_lib_gfx942.kpack", 3_940_000, 4)),

@@ -50,10 +50,7 @@ pub fn digest(content: &Content) -> Result<[u8; 32]> {
         digest.update(size.to_le_bytes());
         if kind == SHT_PROGBITS {
             let start = section.sh_offset.get(LittleEndian);
-            add(
-                &mut digest,
-                &content.slice(start..start.saturating_add(size))?,
-            )?;
+            add(&mut digest, &content.slice(start..start.saturating_add(size))?)?;
         }
     }
     Ok(digest.finalize().into())
@@ -64,10 +61,7 @@ fn sections(content: &Content) -> Result<Vec<SectionHeader64<LittleEndian>>> {
     let Some(header) = headers.first() else {
         return Err(Error::bug("no file header was read"));
     };
-    let (start, count) = (
-        header.e_shoff.get(LittleEndian),
-        header.e_shnum.get(LittleEndian),
-    );
+    let (start, count) = (header.e_shoff.get(LittleEndian), header.e_shnum.get(LittleEndian));
     if start == 0 || count == 0 {
         let error = Error::unsupported("has no section table, so its code cannot be told apart");
         return Err(error.structure("code object").at(&content.place(0)));
@@ -78,11 +72,7 @@ fn sections(content: &Content) -> Result<Vec<SectionHeader64<LittleEndian>>> {
 fn records<T: Pod>(content: &Content, start: u64, count: u64) -> Result<Vec<T>> {
     let len = count.saturating_mul(size_of::<T>() as u64);
     let bytes = content
-        .read_vec(
-            start..start.saturating_add(len),
-            TABLE_LIMIT,
-            "section table",
-        )
+        .read_vec(start..start.saturating_add(len), TABLE_LIMIT, "section table")
         .map_err(|error| error.structure("code object section table"))?;
     let (records, _) = slice_from_bytes::<T>(&bytes, bytes.len() / size_of::<T>())
         .map_err(|()| Error::bug("records are longer than their bytes"))?;

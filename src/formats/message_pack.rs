@@ -74,9 +74,7 @@ impl<'a> Fields<'a> {
 
     /// A fault of this map.
     pub(super) fn fault(&self, message: impl Into<String>) -> Error {
-        Error::malformed(message)
-            .structure(self.structure.clone())
-            .at(&self.place)
+        Error::malformed(message).structure(self.structure.clone()).at(&self.place)
     }
 
     /// All fields by name.
@@ -91,24 +89,19 @@ impl<'a> Fields<'a> {
 
     /// The field `name`.
     pub(super) fn required(&self, name: &str) -> Result<&'a Value> {
-        self.optional(name)
-            .ok_or_else(|| self.fault(format!("has no field `{name}`")))
+        self.optional(name).ok_or_else(|| self.fault(format!("has no field `{name}`")))
     }
 
     /// The field `name`, a text.
     pub(super) fn text(&self, name: &str) -> Result<&'a str> {
         let value = self.required(name)?;
-        value
-            .as_str()
-            .ok_or_else(|| self.fault(format!("its field `{name}` is {value}, no text")))
+        value.as_str().ok_or_else(|| self.fault(format!("its field `{name}` is {value}, no text")))
     }
 
     /// The field `name`, a number of at least 0.
     pub(super) fn number(&self, name: &str) -> Result<u64> {
         let value = self.required(name)?;
-        value
-            .as_u64()
-            .ok_or_else(|| self.fault(format!("its field `{name}` is {value}, no count")))
+        value.as_u64().ok_or_else(|| self.fault(format!("its field `{name}` is {value}, no count")))
     }
 
     /// The field `name`, a list.

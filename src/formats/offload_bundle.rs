@@ -159,11 +159,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new(content: &'a Content) -> Self {
-        Self {
-            content,
-            reader: content.reader(),
-            position: 0,
-        }
+        Self { content, reader: content.reader(), position: 0 }
     }
 
     /// The number of entries, after the magic.
@@ -186,11 +182,7 @@ impl<'a> Table<'a> {
         let id_len = self.number()?;
         let id = self.id(id_len).map_err(|error| error.at(&place))?;
         let content = self.bytes(&id, offset, size);
-        Ok(Entry {
-            content: content.map_err(|error| error.at(&place))?,
-            id,
-            offset,
-        })
+        Ok(Entry { content: content.map_err(|error| error.at(&place))?, id, offset })
     }
 
     fn id(&mut self, len: u64) -> Result<EntryId> {
@@ -245,10 +237,7 @@ fn check_ids(entries: &[Entry]) -> Result<()> {
     let mut ids: Vec<&str> = entries.iter().map(|entry| entry.id.text.as_str()).collect();
     ids.sort_unstable();
     match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::malformed(format!(
-            "two entries are named {}",
-            pair[0]
-        ))),
+        Some(pair) => Err(Error::malformed(format!("two entries are named {}", pair[0]))),
         None => Ok(()),
     }
 }

@@ -32,11 +32,7 @@ const GFX906: &str = "hipv4-amdgcn-amd-amdhsa--gfx906";
 const GFX942: &str = "hipv4-amdgcn-amd-amdhsa--gfx942:xnack+";
 
 fn small() -> Vec<u8> {
-    bundle(&[
-        (HOST, 0, b""),
-        (GFX906, 512, b"first"),
-        (GFX942, 256, b"second"),
-    ])
+    bundle(&[(HOST, 0, b""), (GFX906, 512, b"first"), (GFX942, 256, b"second")])
 }
 
 #[test]
@@ -45,25 +41,9 @@ fn entries_keep_their_order_and_bytes() {
     bytes.extend([0; 100]);
     let bundle = parse_bytes(bytes).unwrap();
     assert_eq!(bundle.len, 517);
-    let read = |entry: &Entry| {
-        entry
-            .content
-            .read_vec(0..entry.content.len(), 99, "x")
-            .unwrap()
-    };
-    let all: Vec<_> = bundle
-        .entries
-        .iter()
-        .map(|e| (e.id.text.as_str(), read(e)))
-        .collect();
-    assert_eq!(
-        all,
-        [
-            (HOST, vec![]),
-            (GFX906, b"first".to_vec()),
-            (GFX942, b"second".to_vec())
-        ]
-    );
+    let read = |entry: &Entry| entry.content.read_vec(0..entry.content.len(), 99, "x").unwrap();
+    let all: Vec<_> = bundle.entries.iter().map(|e| (e.id.text.as_str(), read(e))).collect();
+    assert_eq!(all, [(HOST, vec![]), (GFX906, b"first".to_vec()), (GFX942, b"second".to_vec())]);
 }
 
 #[test]
@@ -72,18 +52,9 @@ fn ids_of_all_compilers_name_their_target() {
     for (id, expected) in [
         (GFX906, Some("gfx906")),
         (GFX942, Some("gfx942:xnack+")),
-        (
-            "hip-amdgcn-amd-amdhsa-unknown-gfx90a:sramecc+:xnack-",
-            Some("gfx90a:sramecc+:xnack-"),
-        ),
-        (
-            "hipv4-amdgcn-amd-amdhsa--gfx9-4-generic",
-            Some("gfx9-4-generic"),
-        ),
-        (
-            "hipv4-amdgcn-amd-amdhsa--gfx1250-strict",
-            Some("gfx1250-strict"),
-        ),
+        ("hip-amdgcn-amd-amdhsa-unknown-gfx90a:sramecc+:xnack-", Some("gfx90a:sramecc+:xnack-")),
+        ("hipv4-amdgcn-amd-amdhsa--gfx9-4-generic", Some("gfx9-4-generic")),
+        ("hipv4-amdgcn-amd-amdhsa--gfx1250-strict", Some("gfx1250-strict")),
         ("hip-spirv64-amd-amdhsa--amdgcnspirv", Some("amdgcnspirv")),
         ("openmp-nvptx64-nvidia-cuda--sm_70", None),
         ("host-x86_64-unknown-linux-gnu-", None),
@@ -91,10 +62,7 @@ fn ids_of_all_compilers_name_their_target() {
         assert_eq!(target(id).as_deref(), expected, "{id}");
     }
     assert_eq!(EntryId::parse(HOST).unwrap().triple, "x86_64-unknown-linux");
-    assert_eq!(
-        EntryId::parse("sycl-x--").unwrap().kind,
-        EntryKind::Other("sycl".into())
-    );
+    assert_eq!(EntryId::parse("sycl-x--").unwrap().kind, EntryKind::Other("sycl".into()));
     assert!(EntryId::parse("hipv4-amdgcn-amd-amdhsa--gfx90a:bad").is_err());
     assert!(EntryId::parse("nothing").is_err());
 }

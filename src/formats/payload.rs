@@ -68,8 +68,7 @@ impl Entry {
 
     /// Bytes that a payload stores for it in rpm's archive: a link's text is its content.
     pub fn stored_size(&self) -> u64 {
-        self.target()
-            .map_or(self.size, |target| target.len() as u64)
+        self.target().map_or(self.size, |target| target.len() as u64)
     }
 }
 

@@ -57,9 +57,7 @@ impl BaseArch {
                 .collect();
         }
         let targets = combinations.into_iter();
-        targets
-            .map(|fixed| Target::new(self.clone(), fixed))
-            .collect()
+        targets.map(|fixed| Target::new(self.clone(), fixed)).collect()
     }
 }
 

@@ -46,9 +46,7 @@ pub fn processor(mach: u8) -> Option<&'static BaseArch> {
 
 /// What is known of `arch`.
 pub fn describe(arch: &BaseArch) -> Option<&'static Processor> {
-    let index = processors()
-        .binary_search_by(|row| row.name.cmp(arch))
-        .ok()?;
+    let index = processors().binary_search_by(|row| row.name.cmp(arch)).ok()?;
     processors().get(index)
 }
 
@@ -85,9 +83,7 @@ fn arch_at(text: &str) -> Option<BaseArch> {
         let rest = text.strip_prefix(name);
         rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
     };
-    let known = processors()
-        .iter()
-        .filter(|row| ends_word(row.name.as_str()));
+    let known = processors().iter().filter(|row| ends_word(row.name.as_str()));
     let longest = known.max_by_key(|row| row.name.as_str().len());
     let word_end = text.find(|c: char| !c.is_ascii_alphanumeric());
     let word = &text[..word_end.unwrap_or(text.len())];
@@ -122,12 +118,7 @@ mod tests {
     fn the_table_is_whole_sorted_and_unambiguous() {
         let table: Table = toml::from_str(SOURCE).unwrap();
         assert!(table.target.len() > 50);
-        assert!(
-            table
-                .target
-                .windows(2)
-                .all(|pair| pair[0].name < pair[1].name)
-        );
+        assert!(table.target.windows(2).all(|pair| pair[0].name < pair[1].name));
         let mut values: Vec<u8> = table.target.iter().map(|row| row.mach).collect();
         values.sort_unstable();
         values.dedup();
@@ -136,12 +127,9 @@ mod tests {
 
     #[test]
     fn values_name_processors_and_back() {
-        for (name, mach) in [
-            ("gfx803", 0x2a),
-            ("gfx90a", 0x3f),
-            ("gfx1102", 0x47),
-            ("gfx11-generic", 0x54),
-        ] {
+        for (name, mach) in
+            [("gfx803", 0x2a), ("gfx90a", 0x3f), ("gfx1102", 0x47), ("gfx11-generic", 0x54)]
+        {
             assert_eq!(processor(mach).unwrap().as_str(), name);
             assert_eq!(mach_of(&name.parse().unwrap()), Some(mach));
         }
@@ -152,26 +140,14 @@ mod tests {
 
     #[test]
     fn archs_are_words_of_their_own() {
-        let names = |text| {
-            archs_in(text)
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-        };
+        let names = |text| archs_in(text).iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names("Kernels.so-000-gfx90a-xnack+.hsaco"), ["gfx90a"]);
         assert_eq!(names("TensileLibrary_lazy_gfx1100.dat"), ["gfx1100"]);
         assert_eq!(names("x_gfx9-4-generic.co"), ["gfx9-4-generic"]);
         assert_eq!(names("x_gfx1250-strict.co"), ["gfx1250-strict"]);
         assert_eq!(names("x_gfx1400.co"), ["gfx1400"]);
         assert_eq!(names("gfx906:xnack-,gfx908"), ["gfx906", "gfx908"]);
-        for text in [
-            "gfx90a6e.kdb",
-            "gfx000",
-            "gfx110X",
-            "agfx906",
-            "gfx",
-            "gfx9",
-        ] {
+        for text in ["gfx90a6e.kdb", "gfx000", "gfx110X", "agfx906", "gfx", "gfx9"] {
             assert!(names(text).is_empty(), "{text}");
         }
     }

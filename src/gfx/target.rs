@@ -49,10 +49,7 @@ impl FromStr for BaseArch {
             digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(lower);
         // `gfx9-4-generic` has two hyphens; words behind the first are qualifiers all the same.
         let qualified = qualifier.is_none_or(|words| {
-            !words.is_empty()
-                && words
-                    .split('-')
-                    .all(|w| !w.is_empty() && w.bytes().all(lower))
+            !words.is_empty() && words.split('-').all(|w| !w.is_empty() && w.bytes().all(lower))
         });
         if text == SPIRV || (processor && qualified) {
             return Ok(Self(text.to_owned()));
@@ -191,10 +188,7 @@ impl From<Target> for String {
 
 impl From<BaseArch> for Target {
     fn from(base: BaseArch) -> Self {
-        Self {
-            base,
-            features: Vec::new(),
-        }
+        Self { base, features: Vec::new() }
     }
 }
 
@@ -215,16 +209,10 @@ mod tests {
     #[test]
     fn all_spellings_name_one_target() {
         for text in ["gfx90a:xnack+", "gfx90a-xnack+", "gfx90a_xnackp"] {
-            assert_eq!(
-                Target::parse_spelling(text).unwrap().to_string(),
-                "gfx90a:xnack+"
-            );
+            assert_eq!(Target::parse_spelling(text).unwrap().to_string(), "gfx90a:xnack+");
         }
         for text in ["gfx90a:xnack-", "gfx90a-xnack-", "gfx90a_xnack_"] {
-            assert_eq!(
-                Target::parse_spelling(text).unwrap().to_string(),
-                "gfx90a:xnack-"
-            );
+            assert_eq!(Target::parse_spelling(text).unwrap().to_string(), "gfx90a:xnack-");
         }
         let both = Target::parse_spelling("gfx942:xnack-:sramecc+").unwrap();
         assert_eq!(both.to_string(), "gfx942:sramecc+:xnack-");
@@ -235,13 +223,7 @@ mod tests {
         let strict: Target = "gfx1250-strict".parse().unwrap();
         assert_eq!(strict.base().as_str(), "gfx1250-strict");
         assert!(!strict.runs_on(&"gfx1250".parse().unwrap()));
-        assert!(
-            "gfx9-4-generic"
-                .parse::<Target>()
-                .unwrap()
-                .base()
-                .is_generic()
-        );
+        assert!("gfx9-4-generic".parse::<Target>().unwrap().base().is_generic());
     }
 
     #[test]

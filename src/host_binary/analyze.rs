@@ -4,14 +4,18 @@ use object::elf;
 
 use super::check;
 use super::layout::Layout;
+use super::sections::Tail;
 use super::wrappers::{self, BoundWrapper};
 use super::{
-    Analysis, Examined, FATBIN_SECTION, MARKER_SECTION, WRAPPER_SECTION, WrapperRef, probe,
-    symbols, transformed,
+    Analysis, Examined, FATBIN_SECTION, LEAST_MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION,
+    WrapperRef, probe, program_headers, references, symbols, transformed,
 };
 use crate::error::{Kind, Result, ResultExt};
 use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, SectionHeader};
 use crate::formats::hip_wrapper::{self, Magic};
+
+/// The shortest marker: a MessagePack map without entries.
+const EMPTY_MAP: &[u8] = &[0x80];
 
 /// Sections of which there is at most one each.
 struct Parts {
@@ -76,9 +80,7 @@ impl Parts {
     }
 
     fn are_transformed(&self, file: &ElfFile) -> Result<bool> {
-        let emptied = self
-            .fatbin
-            .is_some_and(|(_, section)| section.sh_type == elf::SHT_NOBITS);
+        let emptied = self.fatbin.is_some_and(|(_, section)| section.sh_type == elf::SHT_NOBITS);
         if emptied || self.marker.is_some() {
             return Ok(true);
         }
@@ -118,26 +120,42 @@ fn analyze(
     file.validate()?;
     validate_kind(&file, fatbin_index, &fatbin)?;
     check::structure(&file, Kind::Unsupported)?;
-    let Some(dynamic) = Dynamic::read(&file)? else {
+    let Some(dynamic) = Dynamic::read(&file)?.filter(|dynamic| !is_static_pie(&file, dynamic))
+    else {
         let message = "is a static executable with device code";
-        let error = file.refuse(Kind::Unsupported, "program headers", 0, message);
-        return Err(error.hint("link it dynamically, or leave it untransformed"));
+        let error = file.refuse(Kind::Unsupported, "program headers", FILE_HEADER_SIZE, message);
+        return Err(error.hint("link it dynamically"));
     };
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
+    references::refuse_tags(&file, &dynamic, &target)?;
     let bound = wrappers::bind(&file, &dynamic, (wrapper_index, &wrapper_section), &target)?;
     wrappers::refuse_others(&bound, Magic::Fat, &file)?;
-    layout.refuse_references(&file, &dynamic)?;
+    references::refuse_relocations(&file, &dynamic, &layout)?;
     let symbol_edits = symbols::plan(&file, &layout)?;
     let wrappers = references(&file, &bound, &layout).context(|| "naming the bundles".into())?;
-    Ok(Analysis {
+    let analysis = Analysis {
+        program_headers: program_headers::rebuild(&file, &layout)?,
+        tail: Tail::plan(&file, &layout)?,
+        fatbin: file.content().slice(layout.fatbin_in_file())?,
         file,
         dynamic,
         layout,
         bound,
         symbol_edits,
         wrappers,
-    })
+    };
+    // The checks of the result do not depend on the marker: what they would find when packages
+    // are written, after hours of work, they find now.
+    analysis.apply(EMPTY_MAP).context(|| "rehearsing the transform".into())?;
+    Ok(analysis)
+}
+
+/// A position-independent executable that no interpreter loads relocates itself, with addresses
+/// in its code that no table shows.
+fn is_static_pie(file: &ElfFile, dynamic: &Dynamic) -> bool {
+    let flags = dynamic.value(elf::DT_FLAGS_1).unwrap_or_default();
+    flags & elf::DF_1_PIE.0 != 0 && file.segment(elf::PT_INTERP).is_none()
 }
 
 /// The preconditions that concern the file as a whole.
@@ -156,10 +174,13 @@ fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result
         );
         return Err(file.refuse_section(Kind::Unsupported, index, message));
     }
-    let room = file.sections.len() + 1 < usize::from(elf::SHN_LORESERVE);
-    if !room || file.header.e_shnum() == 0 {
-        let message = "there is no room for another section header";
-        return Err(file.refuse(Kind::Unsupported, "section headers", 0, message));
+    if fatbin.sh_size < LEAST_MARKER_AREA {
+        let message = format!("{} bytes have no room for a marker", fatbin.sh_size);
+        return Err(file.refuse_section(Kind::Unsupported, index, message));
+    }
+    if file.header.e_shnum() == 0 {
+        let message = "there are more sections than the ELF header can count";
+        return Err(file.refuse(Kind::Unsupported, "ELF header", 0, message));
     }
     if file.names().last() != Some(&0) {
         let message = "the section name table does not end with a zero";

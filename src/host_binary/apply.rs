@@ -4,23 +4,16 @@ use std::ops::Range;
 
 use object::elf;
 
-use super::sections::{self, Tail};
+use super::sections;
 use super::splices::Splices;
 use super::wrappers::Binding;
-use super::{Analysis, check, program_headers};
+use super::{Analysis, check};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::elf::{
-    Dyn, DynamicEntry, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela,
-};
+use crate::formats::elf::{Dyn, DynamicEntry, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, Record, Rela};
 use crate::formats::hip_wrapper::{self, Magic, Wrapper};
 
 impl Analysis {
-    /// Length of the transformed file in bytes, whatever the marker.
-    pub fn output_len(&self) -> Result<u64> {
-        Ok(Tail::plan(&self.file, &self.layout)?.file_end)
-    }
-
     /// The transformed file with `marker` as the reference to kernel archives. Nothing of the
     /// original is copied.
     pub fn apply(&self, marker: &[u8]) -> Result<Content> {
@@ -30,20 +23,17 @@ impl Analysis {
                 "a marker of {marker_len} bytes does not fit into {} bytes",
                 self.layout.area
             );
-            let error = self
-                .file
-                .refuse_section(Kind::Limit, self.layout.fatbin, message);
+            let error = self.file.refuse_section(Kind::Limit, self.layout.fatbin, message);
             return Err(error.hint("a shorter install path makes a shorter marker"));
         }
         let _open = self.original().pin()?;
-        let tail = Tail::plan(&self.file, &self.layout)?;
-        let headers = sections::rebuild(&self.file, &self.layout, &tail, marker_len)?;
-        let segments = program_headers::rebuild(&self.file, &self.layout)?;
+        let tail = &self.tail;
+        let headers = sections::rebuild(&self.file, &self.layout, tail, marker_len)?;
         let patched = self.patch_tables(marker_len)?;
         let mut splices = Splices::default();
-        splices.replace(self.front_range(), self.front(&patched, &segments, &tail)?)?;
+        splices.replace(self.front_range(), self.front(&patched)?)?;
         splices.replace(self.layout.fatbin_in_file(), self.head(&patched, marker)?)?;
-        self.clear_stale(&mut splices, &tail)?;
+        self.clear_stale(&mut splices)?;
         let behind = tail.keep_end..self.original().len();
         splices.replace(behind, tail.content(&self.file, &headers))?;
         let result = splices.apply(&patched)?;
@@ -57,10 +47,7 @@ impl Analysis {
         let mut patches = Splices::default();
         self.patch_wrappers(&mut patches)?;
         for (item, value) in self.moved_tags() {
-            let entry = Dyn {
-                d_val: value,
-                ..item.entry
-            };
+            let entry = Dyn { d_val: value, ..item.entry };
             patches.overwrite(item.offset, entry.to_bytes())?;
         }
         for edit in &self.symbol_edits {
@@ -138,14 +125,11 @@ impl Analysis {
     }
 
     /// File header, program headers, and the sections that move up.
-    fn front(&self, patched: &Content, segments: &[ProgramHeader], tail: &Tail) -> Result<Content> {
+    fn front(&self, patched: &Content) -> Result<Content> {
+        let segments = &self.program_headers;
         let count = u16::try_from(segments.len()).map_err(|_| Error::bug("program headers"))?;
-        let sections = self.file.header.e_shnum().checked_add(1);
-        let sections = sections.ok_or_else(|| Error::bug("section headers"))?;
-        let header = self
-            .file
-            .header
-            .with_tables(count, (tail.table_offset, sections));
+        let sections = (self.tail.table_offset, self.file.header.e_shnum());
+        let header = self.file.header.with_tables(count, sections);
         let mut bytes = header.to_bytes();
         bytes.extend(segments.iter().flat_map(|segment| segment.to_bytes()));
         let mut parts = vec![Content::of_bytes(bytes)];
@@ -170,16 +154,13 @@ impl Analysis {
             parts.push(patched.slice(section.sh_offset..section.file_end())?);
         }
         let device_code = layout.fatbin_in_file();
-        pad_to(
-            &mut parts,
-            device_code.end - device_code.start - layout.removed(),
-        )?;
+        pad_to(&mut parts, device_code.end - device_code.start - layout.removed())?;
         Ok(Content::concat(&parts))
     }
 
-    fn clear_stale(&self, splices: &mut Splices, tail: &Tail) -> Result<()> {
-        for range in &tail.stale {
-            let end = range.end.min(tail.keep_end);
+    fn clear_stale(&self, splices: &mut Splices) -> Result<()> {
+        for range in &self.tail.stale {
+            let end = range.end.min(self.tail.keep_end);
             splices.replace(range.start..end, Content::zeros(end - range.start))?;
         }
         Ok(())

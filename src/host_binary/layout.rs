@@ -21,7 +21,7 @@ use object::elf;
 use super::make_room::{self, Room};
 use super::{MARKER_AREA, PAGE};
 use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{Dynamic, ElfFile, SectionHeader, for_each_relocation};
+use crate::formats::elf::{ElfFile, SectionHeader};
 
 /// The layout of the transformed file. Addresses are relative to the load address; offsets are
 /// those of the original file.
@@ -89,21 +89,14 @@ impl Layout {
         let room = make_room::find(file, usize::from(!last))?;
         let Some(displaced) = room.displaced else {
             let split = Some(split);
-            return Ok(Self {
-                room,
-                split,
-                ..self
-            });
+            return Ok(Self { room, split, ..self });
         };
         let section = file.sections[displaced];
         let address = align_up(self.start + self.area, section.sh_addralign.max(1));
         match self.split(last, address + section.sh_size) {
-            Some(split) => Ok(Self {
-                room,
-                displaced: Some((displaced, address)),
-                split: Some(split),
-                ..self
-            }),
+            Some(split) => {
+                Ok(Self { room, displaced: Some((displaced, address)), split: Some(split), ..self })
+            }
             // What is left to cut would not even hold the displaced section.
             None => Ok(self),
         }
@@ -137,16 +130,6 @@ impl Layout {
         })
     }
 
-    /// The addresses of what is left of `.hip_fatbin`: the zeros behind everything that took
-    /// its place.
-    pub fn remainder(&self, file: &ElfFile) -> Range<u64> {
-        let start = match self.displaced {
-            Some((index, address)) => address + file.sections[index].sh_size,
-            None => self.start + self.area,
-        };
-        start..self.split.as_ref().map_or(self.end, |split| split.head_end)
-    }
-
     /// Where `.hip_fatbin` lies in the original file.
     pub fn fatbin_in_file(&self) -> Range<u64> {
         self.file_start..self.file_start + (self.end - self.start)
@@ -154,9 +137,7 @@ impl Layout {
 
     /// Number of bytes that the cut removes.
     pub fn removed(&self) -> u64 {
-        self.split
-            .as_ref()
-            .map_or(0, |split| split.cut.end - split.cut.start)
+        self.split.as_ref().map_or(0, |split| split.cut.end - split.cut.start)
     }
 
     /// Where what was at `offset` of the original is in the new file.
@@ -182,32 +163,6 @@ impl Layout {
         }
         let shifted = self.room.shifted.contains(&index) && self.room.shift > 0;
         shifted.then(|| file.sections[index].sh_addr + self.room.shift)
-    }
-
-    /// Fails if a relocation leads into a section that moves: what is relocated then is not
-    /// only the tables that move with it.
-    pub fn refuse_references(&self, file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
-        let indexes = self.room.shifted.iter().copied().chain(self.room.displaced);
-        let moved: Vec<Range<u64>> = indexes
-            .filter(|index| self.moved_to(file, *index).is_some())
-            .map(|index| file.sections[index].sh_addr..file.sections[index].memory_end())
-            .collect();
-        if moved.is_empty() {
-            return Ok(());
-        }
-        for_each_relocation(file, dynamic, &mut |relocation| {
-            let relative = relocation.kind == elf::R_X86_64_RELATIVE;
-            let target = relative.then_some(relocation.addend.cast_unsigned());
-            let hits = |address: u64| moved.iter().any(|range| range.contains(&address));
-            if hits(relocation.address) || target.is_some_and(hits) {
-                let message = format!(
-                    "the relocation at {:#x} concerns a section that has to make room for program headers",
-                    relocation.address
-                );
-                return Err(file.refuse(Kind::Unsupported, "relocation", 0, message));
-            }
-            Ok(())
-        })
     }
 }
 
@@ -271,12 +226,17 @@ fn intersects(range: &Range<u64>, start: u64, end: u64) -> bool {
 
 /// Whether the bytes of `range` are all zero; an empty or reversed range is.
 pub fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
+    is_filled_with(file, range, &[0])
+}
+
+/// Whether the bytes of `range` are all among `fillers`.
+pub fn is_filled_with(file: &ElfFile, range: Range<u64>, fillers: &[u8]) -> Result<bool> {
     let mut window = vec![0; 64 << 10];
     let mut at = range.start;
     while at < range.end {
         let len = usize::try_from(range.end - at).map_or(window.len(), |len| len.min(window.len()));
         file.content().read_at(at, &mut window[..len])?;
-        if window[..len].iter().any(|byte| *byte != 0) {
+        if window[..len].iter().any(|byte| !fillers.contains(byte)) {
             return Ok(false);
         }
         at += len as u64;

@@ -13,9 +13,12 @@
 use object::elf;
 
 use super::PAGE;
-use super::layout::{align_up, is_zero};
+use super::layout::{align_up, is_filled_with};
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
+
+/// What `patchelf` writes over sections that it moved elsewhere.
+const VACATED: u8 = b'X';
 
 /// How the table gets its room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,10 +49,7 @@ enum Mobility {
 /// Finds room for `extra` more program headers.
 pub fn find(file: &ElfFile, extra: usize) -> Result<Room> {
     let search = Search::new(file)?;
-    let mut room = Room {
-        extra,
-        ..Room::default()
-    };
+    let mut room = Room { extra, ..Room::default() };
     let mut entries = file.program_headers.len() + extra;
     if search.fits(entries) {
         return Ok(room);
@@ -63,12 +63,7 @@ pub fn find(file: &ElfFile, extra: usize) -> Result<Room> {
     }
     let (count, shift) = search.displace(entries)?;
     room.displaced = search.behind.get(count).map(|(index, _)| *index);
-    room.shifted = search
-        .behind
-        .iter()
-        .take(count)
-        .map(|(index, _)| *index)
-        .collect();
+    room.shifted = search.behind.iter().take(count).map(|(index, _)| *index).collect();
     room.shift = shift;
     Ok(room)
 }
@@ -79,6 +74,15 @@ fn is_library(file: &ElfFile) -> bool {
     let flags = dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1));
     let pie = flags.unwrap_or_default() & elf::DF_1_PIE.0 != 0;
     file.header.e_type() == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie
+}
+
+/// A section that can go elsewhere.
+struct Candidate {
+    /// Its position behind the table.
+    position: usize,
+    /// By how much those before it move up.
+    shift: u64,
+    size: u64,
 }
 
 struct Search<'a> {
@@ -109,11 +113,7 @@ impl<'a> Search<'a> {
             .filter(|(_, section)| section.is_in_file() && section.sh_offset < segment.file_end())
             .collect();
         behind.sort_by_key(|(_, section)| section.sh_offset);
-        let search = Self {
-            file,
-            behind,
-            segment_end: segment.file_end(),
-        };
+        let search = Self { file, behind, segment_end: segment.file_end() };
         search.refuse_unknown_content(table_end)?;
         Ok(search)
     }
@@ -121,10 +121,10 @@ impl<'a> Search<'a> {
     /// Bytes behind the table that no section accounts for are used by something unknown.
     fn refuse_unknown_content(&self, table_end: u64) -> Result<()> {
         let first = self.start_of(0);
-        if first >= table_end && is_zero(self.file, table_end..first)? {
+        if first >= table_end && is_filled_with(self.file, table_end..first, &[0, VACATED])? {
             return Ok(());
         }
-        let message = "are not followed by zeros up to the first section";
+        let message = "are followed by bytes that belong to no section";
         let file = self.file;
         Err(file.refuse(Kind::Unsupported, "program headers", table_end, message))
     }
@@ -132,9 +132,7 @@ impl<'a> Search<'a> {
     /// Offset of the section with `position` behind the table, or the end of the segment.
     fn start_of(&self, position: usize) -> u64 {
         let section = self.behind.get(position);
-        section.map_or(self.segment_end, |(_, section)| {
-            section.sh_offset.min(self.segment_end)
-        })
+        section.map_or(self.segment_end, |(_, section)| section.sh_offset.min(self.segment_end))
     }
 
     fn fits(&self, entries: usize) -> bool {
@@ -144,22 +142,39 @@ impl<'a> Search<'a> {
     /// How many sections move up, and by how much, so that the one behind them, which is as
     /// small as possible, makes room for a table of `entries`.
     fn displace(&self, entries: usize) -> Result<(usize, u64)> {
-        let mut best: Option<(u64, usize, u64)> = None;
-        for (position, (_, section)) in self.behind.iter().enumerate() {
-            let mobility = mobility(self.file, section);
-            if mobility == Mobility::Fixed {
-                break;
-            }
-            let smaller = best.is_none_or(|(size, _, _)| section.sh_size < size);
-            if mobility == Mobility::Displaceable
-                && smaller
-                && let Some(shift) = self.shift_before(position, entries)
-            {
-                best = Some((section.sh_size, position, shift));
-            }
-        }
-        best.map(|(_, position, shift)| (position, shift))
+        let all = self.candidates(entries);
+        let patchable = table_end(entries + self.patchelf_entries());
+        let leaves_room =
+            |candidate: &&Candidate| self.start_of(candidate.position + 1) > patchable;
+        let smallest = |candidate: &&Candidate| candidate.size;
+        let best = all.iter().filter(leaves_room).min_by_key(smallest);
+        let best = best.or_else(|| all.iter().min_by_key(smallest));
+        best.map(|candidate| (candidate.position, candidate.shift))
             .ok_or_else(|| self.no_room(entries))
+    }
+
+    /// Entries that `patchelf` may add. It moves sections out of their way in the order of the
+    /// section table and stops at the first one that is far enough, as a displaced one is: those
+    /// behind it must be far enough too.
+    fn patchelf_entries(&self) -> usize {
+        let sections = self.file.sections.iter();
+        1 + sections.filter(|section| section.sh_type == elf::SHT_NOTE).count()
+    }
+
+    /// The sections that make enough room by going elsewhere.
+    fn candidates(&self, entries: usize) -> Vec<Candidate> {
+        let positions = self.behind.iter().enumerate();
+        let movable = positions
+            .map(|(position, (_, section))| (position, section, mobility(self.file, section)))
+            .take_while(|(_, _, mobility)| *mobility != Mobility::Fixed);
+        movable
+            .filter(|(_, _, mobility)| *mobility == Mobility::Displaceable)
+            .filter_map(|(position, section, _)| {
+                let shift = self.shift_before(position, entries)?;
+                let size = section.sh_size;
+                Some(Candidate { position, shift, size })
+            })
+            .collect()
     }
 
     /// By how much the sections before `position` move up if that one goes elsewhere; `None`
@@ -171,10 +186,7 @@ impl<'a> Search<'a> {
         let Some((_, last)) = moving.last() else {
             return (table_end(entries) <= limit).then_some(0);
         };
-        let align = moving
-            .iter()
-            .map(|(_, section)| section.sh_addralign.max(1))
-            .max()?;
+        let align = moving.iter().map(|(_, section)| section.sh_addralign.max(1)).max()?;
         let shift = align_up(needed, align);
         let leaves_first_page = |section: &SectionHeader| {
             let end = section.file_end();
@@ -185,21 +197,13 @@ impl<'a> Search<'a> {
     }
 
     fn no_room(&self, entries: usize) -> Error {
-        let first = self
-            .behind
-            .first()
-            .map(|(_, section)| self.file.name(section));
+        let first = self.behind.first().map(|(_, section)| self.file.name(section));
         let message = format!(
             "there is no room for {entries} program headers: {} is in the way",
             first.as_deref().unwrap_or("nothing known")
         );
         let file = self.file;
-        let error = file.refuse(
-            Kind::Unsupported,
-            "program headers",
-            FILE_HEADER_SIZE,
-            message,
-        );
+        let error = file.refuse(Kind::Unsupported, "program headers", FILE_HEADER_SIZE, message);
         error.hint("a section that only the dynamic loader reads must follow the program headers")
     }
 }

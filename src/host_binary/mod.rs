@@ -21,6 +21,7 @@ mod layout;
 mod make_room;
 mod probe;
 mod program_headers;
+mod references;
 mod sections;
 mod splices;
 mod symbols;
@@ -31,8 +32,9 @@ use object::elf;
 
 use crate::content::Content;
 use crate::error::Result;
-use crate::formats::elf::{Dynamic, ElfFile};
+use crate::formats::elf::{Dynamic, ElfFile, ProgramHeader};
 use layout::Layout;
+use sections::Tail;
 use symbols::SymbolEdit;
 use wrappers::BoundWrapper;
 
@@ -41,6 +43,10 @@ pub use transformed::Transformed;
 /// Bytes set aside for the reference to kernel archives in every transformed binary, so that a
 /// later rewrite moves nothing. Two hundred bytes are usual.
 pub const MARKER_AREA: u64 = 1024;
+
+/// Device code smaller than this is refused, because a reference might not fit in its place. The
+/// smallest real one, a single compressed kernel, has a thousand bytes.
+const LEAST_MARKER_AREA: u64 = 256;
 
 /// Page size of the machine: what loads are mapped by.
 pub(crate) const PAGE: u64 = 0x1000;
@@ -81,6 +87,9 @@ pub struct Analysis {
     file: ElfFile,
     dynamic: Dynamic,
     layout: Layout,
+    program_headers: Vec<ProgramHeader>,
+    tail: Tail,
+    fatbin: Content,
     bound: Vec<BoundWrapper>,
     symbol_edits: Vec<SymbolEdit>,
     wrappers: Vec<WrapperRef>,
@@ -104,8 +113,13 @@ impl Analysis {
     }
 
     /// The bytes of `.hip_fatbin`.
-    pub fn fatbin(&self) -> Result<Content> {
-        self.original().slice(self.layout.fatbin_in_file())
+    pub fn fatbin(&self) -> Content {
+        self.fatbin.clone()
+    }
+
+    /// Length of the transformed file in bytes, whatever the marker.
+    pub fn output_len(&self) -> u64 {
+        self.tail.file_end
     }
 
     /// The wrappers, in the order of their indexes.
@@ -115,9 +129,7 @@ impl Analysis {
 
     /// The symbol of each wrapper's bundle, in the order of their indexes.
     pub fn bundle_symbols(&self) -> impl Iterator<Item = Option<&str>> {
-        self.wrappers
-            .iter()
-            .map(|wrapper| wrapper.symbol.as_deref())
+        self.wrappers.iter().map(|wrapper| wrapper.symbol.as_deref())
     }
 
     /// The name by which other binaries need this one.

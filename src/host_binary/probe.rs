@@ -34,10 +34,7 @@ pub fn refuse_bundles(file: &ElfFile) -> Result<()> {
 /// Offset of the first bundle in a segment. Segments may claim more than the file holds.
 fn find(file: &ElfFile, load: &ProgramHeader) -> Result<Option<u64>> {
     let content = file.content();
-    let end = load
-        .p_offset
-        .saturating_add(load.p_filesz)
-        .min(content.len());
+    let end = load.p_offset.saturating_add(load.p_filesz).min(content.len());
     let Some(mut at) = load.p_offset.checked_next_multiple_of(STEP as u64) else {
         return Ok(None);
     };
@@ -45,9 +42,7 @@ fn find(file: &ElfFile, load: &ProgramHeader) -> Result<Option<u64>> {
     while at < end {
         let window_end = at.saturating_add(limit).min(end);
         let window = content.read_vec(at..window_end, limit, "window")?;
-        let starts = (0..window.len())
-            .step_by(STEP)
-            .take_while(|skip| *skip < WINDOW);
+        let starts = (0..window.len()).step_by(STEP).take_while(|skip| *skip < WINDOW);
         for skip in starts {
             if is_bundle(&window[skip..]) {
                 return Ok(Some(at + skip as u64));

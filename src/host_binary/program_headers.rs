@@ -42,11 +42,7 @@ fn keep_congruent(header: &mut ProgramHeader) {
 /// The segment that held the device code: what is before the cut, and what is behind.
 fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<ProgramHeader> {
     let first_size = split.head_end - segment.p_vaddr;
-    let mut parts = vec![ProgramHeader {
-        p_filesz: first_size,
-        p_memsz: first_size,
-        ..*segment
-    }];
+    let mut parts = vec![ProgramHeader { p_filesz: first_size, p_memsz: first_size, ..*segment }];
     if let Some(start) = split.tail_start {
         let skip = start - segment.p_vaddr;
         parts.push(ProgramHeader {

@@ -31,19 +31,13 @@ impl Tail {
         let names = &file.sections[file.names_index()];
         let table_start = file.header.e_shoff();
         let table_size = file.sections.len() as u64 * SECTION_HEADER_SIZE;
-        let old = [
-            names.sh_offset..names.file_end(),
-            table_start..table_start + table_size,
-        ];
+        let old = [names.sh_offset..names.file_end(), table_start..table_start + table_size];
         let content_end = content_end(file);
         let keep_end = match nothing_else_behind(file, content_end, &old)? {
             true => content_end,
             false => file.content().len(),
         };
-        let stale = old
-            .into_iter()
-            .filter(|range| range.start < keep_end)
-            .collect();
+        let stale = old.into_iter().filter(|range| range.start < keep_end).collect();
         let names_offset = layout.new_offset(keep_end);
         let names_size = file.names().len() as u64 + MARKER_SECTION.len() as u64 + 1;
         let table_offset = align_up(names_offset + names_size, 8);
@@ -52,7 +46,7 @@ impl Tail {
             stale,
             names_offset,
             table_offset,
-            file_end: table_offset + table_size + SECTION_HEADER_SIZE,
+            file_end: table_offset + table_size,
         })
     }
 
@@ -75,14 +69,8 @@ fn content_end(file: &ElfFile) -> u64 {
     let section_ends = sections
         .filter(|(index, section)| *index != names && section.is_in_file())
         .map(|(_, section)| section.file_end());
-    let segments = file
-        .program_headers
-        .iter()
-        .filter(|header| header.p_filesz > 0);
-    section_ends
-        .chain(segments.map(|header| header.file_end()))
-        .max()
-        .unwrap_or_default()
+    let segments = file.program_headers.iter().filter(|header| header.p_filesz > 0);
+    section_ends.chain(segments.map(|header| header.file_end())).max().unwrap_or_default()
 }
 
 /// Whether nothing but zeros and the two old tables follows `start`. Other bytes, such as an
@@ -100,14 +88,16 @@ fn nothing_else_behind(file: &ElfFile, start: u64, old: &[Range<u64>; 2]) -> Res
     is_zero(file, at..file.content().len())
 }
 
-/// The new headers; the marker's is the last.
+/// The new headers. The marker takes the place of `.hip_fatbin`: no section is added or removed,
+/// so no index changes. `strip` renumbers sections without looking at `.dynsym`, whose symbols of
+/// device code would name a wrong section if the marker's header stood at the end.
 pub fn rebuild(
     file: &ElfFile,
     layout: &Layout,
     tail: &Tail,
     marker: u64,
 ) -> Result<Vec<SectionHeader>> {
-    let mut headers: Vec<SectionHeader> = Vec::with_capacity(file.sections.len() + 1);
+    let mut headers: Vec<SectionHeader> = Vec::with_capacity(file.sections.len());
     for (index, section) in file.sections.iter().enumerate() {
         let mut header = *section;
         header.sh_offset = layout.new_offset(section.sh_offset);
@@ -120,39 +110,20 @@ pub fn rebuild(
         }
         headers.push(header);
     }
-    headers[layout.fatbin] = emptied(file, layout);
+    headers[layout.fatbin] = SectionHeader {
+        sh_name: u32::try_from(file.names().len()).map_err(|_| names_too_long(file))?,
+        sh_flags: elf::SHF_ALLOC,
+        sh_size: marker,
+        sh_addralign: 1,
+        ..file.sections[layout.fatbin]
+    };
     let names = &mut headers[file.names_index()];
     names.sh_offset = tail.names_offset;
     names.sh_size += MARKER_SECTION.len() as u64 + 1;
-    headers.push(SectionHeader {
-        sh_name: u32::try_from(file.names().len()).map_err(|_| names_too_long(file))?,
-        sh_type: elf::SHT_PROGBITS,
-        sh_flags: elf::SHF_ALLOC,
-        sh_addr: layout.start,
-        sh_offset: layout.file_start,
-        sh_size: marker,
-        sh_link: 0,
-        sh_info: 0,
-        sh_addralign: 1,
-        sh_entsize: 0,
-    });
     Ok(headers)
 }
 
 fn names_too_long(file: &ElfFile) -> Error {
     let message = "the section names do not fit into 4 GiB";
     file.refuse_section(Kind::Limit, file.names_index(), message)
-}
-
-/// `.hip_fatbin` without its content: what is left behind the marker, all zeros. It keeps the
-/// room of the marker loaded when `strip` computes the size of the segment from its sections.
-fn emptied(file: &ElfFile, layout: &Layout) -> SectionHeader {
-    let remainder = layout.remainder(file);
-    SectionHeader {
-        sh_addr: remainder.start,
-        sh_offset: layout.head_offset(remainder.start),
-        sh_size: remainder.end - remainder.start,
-        sh_addralign: 1,
-        ..file.sections[layout.fatbin]
-    }
 }

@@ -26,6 +26,9 @@ pub struct SymbolEdit {
     pub is_marker: bool,
 }
 
+/// Faults that are reported at once: a damaged table has as many as symbols.
+const MAX_FAULTS: usize = 16;
+
 /// The changes in all symbol tables.
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     let mut edits = Vec::new();
@@ -36,6 +39,9 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
             match edit(file, layout, offset, symbol) {
                 Ok(edit) => edits.extend(edit),
                 Err(error) => faults.push(error),
+            }
+            if faults.len() == MAX_FAULTS {
+                break;
             }
         }
     }
@@ -48,72 +54,72 @@ pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHead
     all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
+/// The change of one symbol, if it changes.
 fn edit(
     file: &ElfFile,
     layout: &Layout,
     offset: u64,
-    mut symbol: Symbol,
+    symbol: Symbol,
 ) -> Result<Option<SymbolEdit>> {
     let Some(section) = symbol.section() else {
         return Ok(None);
     };
-    if section == layout.fatbin {
-        return fatbin_symbol(file, layout, offset, symbol).map(Some);
-    }
     let value = symbol.st_value;
+    if section == layout.fatbin {
+        return marker_symbol(file, layout, offset, symbol).map(Some);
+    }
     if value > layout.start && value < layout.end && !is_template(file, section) {
         let message = format!("the symbol's value {value:#x} lies inside of the device code");
         return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
     }
-    let (Some(address), Some(header)) =
-        (layout.moved_to(file, section), file.sections.get(section))
-    else {
-        return Ok(None);
-    };
+    match layout.moved_to(file, section) {
+        Some(address) => moved_symbol(file, layout, offset, (symbol, section, address)),
+        None => Ok(None),
+    }
+}
+
+/// A symbol of device code. The marker has the section's index and address, so only value and
+/// size change.
+fn marker_symbol(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    mut symbol: Symbol,
+) -> Result<SymbolEdit> {
+    let value = symbol.st_value;
+    if !(layout.start..=layout.end).contains(&value) {
+        let message = format!("the symbol's value {value:#x} lies outside of its section");
+        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+    }
+    let is_marker = !symbol.is_section();
+    symbol.st_value = layout.start;
+    Ok(SymbolEdit { offset, symbol, is_marker })
+}
+
+/// A symbol of a section that goes to another address.
+fn moved_symbol(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    (mut symbol, section, address): (Symbol, usize, u64),
+) -> Result<Option<SymbolEdit>> {
+    let header = &file.sections[section];
     // Symbols such as `__ehdr_start` name a section without lying in it.
-    if !(header.sh_addr..=header.memory_end()).contains(&value) {
+    if !(header.sh_addr..=header.memory_end()).contains(&symbol.st_value) {
         return Ok(None);
     }
     if layout.room.displaced == Some(section) && !symbol.is_section() {
         let message = "the symbol lies in a section that has to make room for program headers";
         return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
     }
-    symbol.st_value = address + (value - header.sh_addr);
-    let is_marker = false;
-    Ok(Some(SymbolEdit {
-        offset,
-        symbol,
-        is_marker,
-    }))
+    symbol.st_value = address + (symbol.st_value - header.sh_addr);
+    Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
 }
 
 /// The values of thread-local symbols are offsets, not addresses.
 fn is_template(file: &ElfFile, section: usize) -> bool {
     let flags = file.sections.get(section).map(|section| section.sh_flags.0);
     flags.unwrap_or_default() & elf::SHF_TLS.0 != 0
-}
-
-/// A symbol of the device code: one that stands for the section stays with it, all others lead
-/// to the marker.
-fn fatbin_symbol(
-    file: &ElfFile,
-    layout: &Layout,
-    offset: u64,
-    mut symbol: Symbol,
-) -> Result<SymbolEdit> {
-    let is_marker = !symbol.is_section();
-    if is_marker {
-        symbol.st_value = layout.start;
-        symbol.st_shndx = u16::try_from(file.sections.len())
-            .map_err(|_| Error::bug("section count was validated"))?;
-    } else {
-        symbol.st_value = layout.remainder(file).start;
-    }
-    Ok(SymbolEdit {
-        offset,
-        symbol,
-        is_marker,
-    })
 }
 
 /// The names of bundles by the places that tell them.
@@ -154,11 +160,7 @@ pub fn bundle_names(file: &ElfFile, fatbin: usize) -> Result<BundleNames> {
             if dynamic {
                 names.by_dynamic_index.insert(position, name.clone());
             }
-            names
-                .by_address
-                .entry(symbol.st_value)
-                .or_default()
-                .insert(name);
+            names.by_address.entry(symbol.st_value).or_default().insert(name);
         }
     }
     Ok(names)
@@ -171,26 +173,18 @@ fn bundle_name(
     symbol: &Symbol,
 ) -> Result<Option<String>> {
     let index = usize::try_from(table.sh_link).unwrap_or(usize::MAX);
-    let strings = file
-        .sections
-        .get(index)
-        .filter(|section| section.is_in_file());
+    let strings = file.sections.get(index).filter(|section| section.is_in_file());
     let start = strings.map(|strings| strings.sh_offset + u64::from(symbol.st_name));
     let (Some(strings), Some(start)) = (strings, start) else {
         let message = "the symbol table has no string table";
         return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
     };
     if start >= strings.file_end() {
-        let message = format!(
-            "the name {:#x} lies outside of the string table",
-            symbol.st_name
-        );
+        let message = format!("the name {:#x} lies outside of the string table", symbol.st_name);
         return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
     }
     let end = strings.file_end().min(start + MAX_NAME);
-    let bytes = file
-        .content()
-        .read_vec(start..end, MAX_NAME, "symbol name")?;
+    let bytes = file.content().read_vec(start..end, MAX_NAME, "symbol name")?;
     let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     let named = name.starts_with(BUNDLE_PREFIX);
     Ok(named.then(|| String::from_utf8_lossy(name).into_owned()))

@@ -50,20 +50,15 @@ impl Transformed {
         let (index, section) = self.section;
         let len = marker.len() as u64;
         if len == 0 || len > self.capacity {
-            let message = format!(
-                "a marker of {len} bytes does not fit into {} bytes",
-                self.capacity
-            );
+            let message =
+                format!("a marker of {len} bytes does not fit into {} bytes", self.capacity);
             return Err(self.file.refuse_section(Kind::Limit, index, message));
         }
         let mut splices = Splices::default();
         let mut bytes = marker.to_vec();
         bytes.resize(bytes.len().max(self.marker.len()), 0);
         splices.overwrite(section.sh_offset, bytes)?;
-        let header = SectionHeader {
-            sh_size: len,
-            ..section
-        };
+        let header = SectionHeader { sh_size: len, ..section };
         let at = self.file.header.e_shoff() + index as u64 * SECTION_HEADER_SIZE;
         splices.overwrite(at, header.to_bytes())?;
         self.resize_symbols(&mut splices, len)?;
@@ -124,25 +119,16 @@ fn co_indexes(file: &ElfFile) -> Result<Vec<u32>> {
 /// Zero bytes behind the marker that are loaded with it and belong to no section.
 fn slack(file: &ElfFile, section: &SectionHeader) -> Result<u64> {
     let end = section.file_end();
-    let load = file
-        .loads()
-        .find(|(_, load)| load.p_offset <= section.sh_offset && end <= load.file_end());
+    let load =
+        file.loads().find(|(_, load)| load.p_offset <= section.sh_offset && end <= load.file_end());
     let Some((_, load)) = load else {
         return Ok(0);
     };
-    let later = file
-        .sections
-        .iter()
-        .filter(|other| other.is_in_file() && other.sh_offset >= end);
+    let later = file.sections.iter().filter(|other| other.is_in_file() && other.sh_offset >= end);
     let next = later.map(|other| other.sh_offset).min().unwrap_or(u64::MAX);
     let longest = end.saturating_add(marker::LIMIT as u64 - section.sh_size);
-    let limit = next
-        .min(load.file_end())
-        .min(longest)
-        .min(file.content().len());
-    let bytes = file
-        .content()
-        .read_vec(end..limit.max(end), marker::LIMIT as u64, "slack")?;
+    let limit = next.min(load.file_end()).min(longest).min(file.content().len());
+    let bytes = file.content().read_vec(end..limit.max(end), marker::LIMIT as u64, "slack")?;
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     Ok(zeros as u64)
 }

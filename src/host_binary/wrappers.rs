@@ -64,8 +64,7 @@ pub fn bind(
     for_each_relocation(file, dynamic, &mut |relocation| binder.visit(&relocation))?;
     let bindings = std::mem::take(&mut binder.bindings);
     let all = wrappers.iter().zip(bindings);
-    all.map(|(wrapper, binding)| binder.finish(wrapper, binding))
-        .collect()
+    all.map(|(wrapper, binding)| binder.finish(wrapper, binding)).collect()
 }
 
 /// Fails unless all wrappers have `magic`.
@@ -151,12 +150,9 @@ impl Binder<'_> {
 
     fn bind(&mut self, relocation: &Relocation, target: Option<u64>) -> Result<()> {
         let field = relocation.address.checked_sub(self.section.sh_addr);
-        let wrapper = field
-            .and_then(|field| field.checked_sub(hip_wrapper::POINTER))
-            .and_then(|offset| {
-                self.wrappers
-                    .binary_search_by_key(&offset, |wrapper| wrapper.offset)
-                    .ok()
+        let wrapper =
+            field.and_then(|field| field.checked_sub(hip_wrapper::POINTER)).and_then(|offset| {
+                self.wrappers.binary_search_by_key(&offset, |wrapper| wrapper.offset).ok()
             });
         let (Some(wrapper), Some(target)) = (wrapper, target) else {
             let message = format!(
@@ -166,10 +162,7 @@ impl Binder<'_> {
             return Err(self.refuse(relocation, Kind::Unsupported, message));
         };
         let binding = match relocation.site {
-            Site::Rela(entry) => Binding::Rela {
-                entry,
-                symbol: relocation.symbol,
-            },
+            Site::Rela(entry) => Binding::Rela { entry, symbol: relocation.symbol },
             Site::Relr(_) => Binding::InPlace,
         };
         if self.bindings[wrapper].replace((target, binding)).is_some() {
@@ -203,19 +196,10 @@ impl Binder<'_> {
             );
             return Err(refuse(Kind::Malformed, message));
         }
-        Ok(BoundWrapper {
-            wrapper: *wrapper,
-            address,
-            offset,
-            target,
-            binding,
-        })
+        Ok(BoundWrapper { wrapper: *wrapper, address, offset, target, binding })
     }
 
     fn refuse(&self, relocation: &Relocation, kind: Kind, message: impl Into<String>) -> Error {
-        let offset = match relocation.site {
-            Site::Rela(offset) | Site::Relr(offset) => offset,
-        };
-        self.file.refuse(kind, "relocation", offset, message)
+        self.file.refuse(kind, "relocation", relocation.offset(), message)
     }
 }

@@ -151,13 +151,8 @@ fn archive(content: &Content) -> Result<Archive> {
     for (key, targets) in &toc.rows {
         for (target, row) in targets {
             sizes.insert(row.ordinal, row.original_size);
-            let row = ArchiveRow {
-                ordinal: row.ordinal,
-                original_size: row.original_size,
-            };
-            rows.entry(key.clone())
-                .or_default()
-                .insert(target.clone(), row);
+            let row = ArchiveRow { ordinal: row.ordinal, original_size: row.original_size };
+            rows.entry(key.clone()).or_default().insert(target.clone(), row);
         }
     }
     Ok(Archive {
@@ -182,12 +177,7 @@ fn host_binary(content: &Content) -> Result<HostBinary> {
 }
 
 fn plain(state: State) -> HostBinary {
-    HostBinary {
-        state,
-        wrappers: Vec::new(),
-        marker: None,
-        bundles: Vec::new(),
-    }
+    HostBinary { state, wrappers: Vec::new(), marker: None, bundles: Vec::new() }
 }
 
 fn fat(analysis: &Analysis) -> Result<HostBinary> {
@@ -197,10 +187,7 @@ fn fat(analysis: &Analysis) -> Result<HostBinary> {
     };
     Ok(HostBinary {
         wrappers: analysis.wrappers().iter().map(wrapper).collect(),
-        bundles: fatbin::parse(&analysis.fatbin()?)?
-            .iter()
-            .map(bundle)
-            .collect(),
+        bundles: fatbin::parse(&analysis.fatbin())?.iter().map(bundle).collect(),
         ..plain(State::Fat)
     })
 }
@@ -211,24 +198,14 @@ fn bundle(found: &FatbinBundle) -> Bundle {
         offset: found.offset,
         size: found.extent,
         compressed_version: found.compression.as_ref().map(|header| header.version),
-        entries: entries
-            .map(|e| Entry {
-                id: e.id.to_string(),
-                size: e.content.len(),
-            })
-            .collect(),
+        entries: entries.map(|e| Entry { id: e.id.to_string(), size: e.content.len() }).collect(),
     }
 }
 
 fn transformed_binary(transformed: &Transformed) -> Result<HostBinary> {
     let indices = transformed.co_indexes().iter();
     Ok(HostBinary {
-        wrappers: indices
-            .map(|&index| Wrapper {
-                index,
-                bundle_offset: None,
-            })
-            .collect(),
+        wrappers: indices.map(|&index| Wrapper { index, bundle_offset: None }).collect(),
         marker: Some(marker(transformed.marker())?),
         ..plain(State::Transformed)
     })
@@ -240,9 +217,6 @@ fn marker(bytes: &[u8]) -> Result<Marker> {
             kernel_name: Some(map.kernel_name),
             kpack_search_paths: map.kpack_search_paths,
         },
-        AnyMarker::PathList(paths) => Marker {
-            kernel_name: None,
-            kpack_search_paths: paths,
-        },
+        AnyMarker::PathList(paths) => Marker { kernel_name: None, kpack_search_paths: paths },
     })
 }

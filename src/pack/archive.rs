@@ -89,9 +89,7 @@ fn wrappers<'a>(
 ) -> Result<BTreeMap<(&'a str, u32), Wrapper<'a>>> {
     let mut wrappers: BTreeMap<(&str, u32), Wrapper<'a>> = BTreeMap::new();
     for (kernel, frame) in members {
-        let wrapper = wrappers
-            .entry((kernel.binary.as_str(), kernel.co_index))
-            .or_default();
+        let wrapper = wrappers.entry((kernel.binary.as_str(), kernel.co_index)).or_default();
         if wrapper.insert(&kernel.target, frame).is_some() {
             let (binary, index) = (&kernel.binary, kernel.co_index);
             let message = format!("wrapper {index} has two code objects for {}", kernel.target);

@@ -42,12 +42,7 @@ pub(super) fn compress(
     store: &FrameStore,
     options: &PackOptions<'_>,
 ) -> Result<Vec<Frame>> {
-    let work = Work {
-        store,
-        options,
-        claimed: Mutex::default(),
-        frames: Mutex::default(),
-    };
+    let work = Work { store, options, claimed: Mutex::default(), frames: Mutex::default() };
     let bundles = Bundles::of(kernels);
     // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are
     // decoded at a time; splitting the slice in halves would work on its far ends at once.
@@ -100,10 +95,7 @@ impl Work<'_> {
             true => self.windowed(&kernel.content)?,
             false => self.held(&kernel.content)?,
         };
-        Ok(Hashed {
-            sha256,
-            original_size,
-        })
+        Ok(Hashed { sha256, original_size })
     }
 
     fn held(&self, content: &Content) -> Result<[u8; 32]> {
@@ -147,9 +139,7 @@ impl Work<'_> {
     fn encoder(&self, content_size: u64) -> Result<Encoder<'static, Sink<'_>>> {
         let mut encoder = Encoder::new(Sink::new(self.store), self.options.level).map_err(fault)?;
         // Loaders compare the content size in the frame with the TOC.
-        encoder
-            .set_pledged_src_size(Some(content_size))
-            .map_err(fault)?;
+        encoder.set_pledged_src_size(Some(content_size)).map_err(fault)?;
         // Four bytes that make loaders refuse a damaged frame instead of running it.
         encoder.include_checksum(true).map_err(fault)?;
         Ok(encoder)
@@ -221,10 +211,7 @@ impl Bundles {
         let mut bundles = Vec::new();
         for len in runs {
             indices.extend(std::iter::repeat_n(bundles.len(), len));
-            bundles.push(Bundle {
-                left: AtomicUsize::new(len),
-                ..Bundle::default()
-            });
+            bundles.push(Bundle { left: AtomicUsize::new(len), ..Bundle::default() });
         }
         Self { indices, bundles }
     }
@@ -272,18 +259,9 @@ impl FrameStore {
     fn keep(&self, bytes: Vec<u8>) -> Result<Kept> {
         let len = bytes.len() as u64;
         let within = |left: u64| left.checked_sub(len);
-        match self
-            .budget
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, within)
-        {
-            Ok(_) => Ok(Kept {
-                content: Content::of_bytes(bytes),
-                budgeted: len,
-            }),
-            Err(_) => Ok(Kept {
-                content: self.spool()?.append(&bytes)?,
-                budgeted: 0,
-            }),
+        match self.budget.fetch_update(Ordering::AcqRel, Ordering::Acquire, within) {
+            Ok(_) => Ok(Kept { content: Content::of_bytes(bytes), budgeted: len }),
+            Err(_) => Ok(Kept { content: self.spool()?.append(&bytes)?, budgeted: 0 }),
         }
     }
 
@@ -314,11 +292,7 @@ struct Sink<'a> {
 
 impl<'a> Sink<'a> {
     fn new(store: &'a FrameStore) -> Self {
-        Self {
-            store,
-            gathered: Vec::new(),
-            pieces: Vec::new(),
-        }
+        Self { store, gathered: Vec::new(), pieces: Vec::new() }
     }
 
     fn put_away(&mut self) -> Result<()> {
@@ -330,9 +304,7 @@ impl<'a> Sink<'a> {
 
     fn finish(mut self) -> Result<Content> {
         self.put_away()?;
-        Ok(Content::concat(
-            self.pieces.iter().map(|kept| &kept.content),
-        ))
+        Ok(Content::concat(self.pieces.iter().map(|kept| &kept.content)))
     }
 
     /// Gives the memory of a frame back that nobody needs.

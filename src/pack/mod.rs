@@ -83,9 +83,7 @@ impl<'a> Packer<'a> {
             members.push((kernel, frame));
         }
         let archives = by_arch.into_iter();
-        archives
-            .map(|(arch, members)| archive::assemble(name, arch, &members))
-            .collect()
+        archives.map(|(arch, members)| archive::assemble(name, arch, &members)).collect()
     }
 }
 
@@ -149,9 +147,7 @@ mod tests {
         let path = |text: &str| TreePath::new(text).unwrap();
         let leads = |binary: &str, kpack_dir: &str| {
             let bytes = super::marker(&path(binary), &path(kpack_dir), "blas_lib").unwrap();
-            let AnyMarker::Map(marker) = marker::parse(&bytes).unwrap() else {
-                panic!("no map")
-            };
+            let AnyMarker::Map(marker) = marker::parse(&bytes).unwrap() else { panic!("no map") };
             assert_eq!(marker.kernel_name, binary);
             marker.kpack_search_paths
         };

@@ -49,13 +49,7 @@ impl<'a> SetPacker<'a> {
         for name in plan.packages.iter().flat_map(sets_of) {
             *waiting.entry(name).or_default() += 1;
         }
-        Self {
-            recombined,
-            plan,
-            packer,
-            packed: BTreeMap::new(),
-            waiting,
-        }
+        Self { recombined, plan, packer, packed: BTreeMap::new(), waiting }
     }
 
     /// Bytes of device code that making all packages goes through.
@@ -73,9 +67,7 @@ impl<'a> SetPacker<'a> {
                 self.packed.insert(name, set);
             }
         }
-        let packed = self
-            .make(package)
-            .context(|| format!("packing {}", package.id));
+        let packed = self.make(package).context(|| format!("packing {}", package.id));
         for name in sets {
             if let Some(left) = self.waiting.get_mut(name) {
                 *left -= 1;
@@ -97,11 +89,7 @@ impl<'a> SetPacker<'a> {
             let key = crate::formats::kpack::key(kernel.binary.as_str(), kernel.co_index);
             ((key, kernel.target.to_string()), kernel.shard)
         });
-        Ok(PackedSet {
-            archives,
-            manifest,
-            shards: shards.collect(),
-        })
+        Ok(PackedSet { archives, manifest, shards: shards.collect() })
     }
 
     /// The kernels of a set's binaries, sorted by binary, co_index and target.
@@ -124,35 +112,17 @@ impl<'a> SetPacker<'a> {
         let mut code_objects = Vec::new();
         let mut distinct = 0;
         for entry in &package.entries {
-            if let Node::File {
-                data: Source::Archive { archives, arch },
-                ..
-            } = &entry.node
-            {
+            if let Node::File { data: Source::Archive { archives, arch }, .. } = &entry.node {
                 let (set, archive) = self.archive(archives, arch.as_str())?;
                 distinct += archive.code_objects;
                 code_objects.extend(records(package, &entry.path, set, archive));
             }
             let node = entry.node.clone().try_map(|source| self.content(&source))?;
-            let PackageEntry {
-                path,
-                treatment,
-                formats,
-                ..
-            } = entry.clone();
-            entries.push(PackageEntry {
-                path,
-                node,
-                treatment,
-                formats,
-            });
+            let PackageEntry { path, treatment, formats, .. } = entry.clone();
+            entries.push(PackageEntry { path, node, treatment, formats });
         }
         let package = package.with_entries(entries);
-        Ok(PackedPackage {
-            package,
-            code_objects,
-            distinct,
-        })
+        Ok(PackedPackage { package, code_objects, distinct })
     }
 
     fn content(&self, source: &Source) -> Result<Content> {
@@ -163,22 +133,18 @@ impl<'a> SetPacker<'a> {
                 self.archive(archives, arch.as_str())?.1.content.clone()
             }
             Source::Manifest { archives } => self.set(archives)?.manifest.clone(),
-            Source::Database {
-                component,
-                path,
-                arch,
-            } => self.database(component, path, arch.as_str())?,
+            Source::Database { component, path, arch } => {
+                self.database(component, path, arch.as_str())?
+            }
             Source::Host { component, path } => match self.host(component, path)? {
                 HostKind::Plain(content) => content.clone(),
                 HostKind::Fat(_) => {
                     return Err(Error::bug(format!("{path} is fat but planned as it is")));
                 }
             },
-            Source::Fat {
-                component,
-                path,
-                archives,
-            } => self.transformed(self.host(component, path)?, path, archives)?,
+            Source::Fat { component, path, archives } => {
+                self.transformed(self.host(component, path)?, path, archives)?
+            }
         })
     }
 
@@ -207,9 +173,7 @@ impl<'a> SetPacker<'a> {
 
     fn database(&self, component: &str, path: &TreePath, arch: &str) -> Result<Content> {
         let databases = &self.component(component)?.databases;
-        let file = databases
-            .iter()
-            .find(|file| file.path == *path && file.arch.as_str() == arch);
+        let file = databases.iter().find(|file| file.path == *path && file.arch.as_str() == arch);
         let file = file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))?;
         Ok(file.content.clone())
     }
@@ -221,10 +185,7 @@ impl<'a> SetPacker<'a> {
 
     fn archive(&self, name: &str, arch: &str) -> Result<(&PackedSet, &PackedArchive)> {
         let set = self.set(name)?;
-        let archive = set
-            .archives
-            .iter()
-            .find(|archive| archive.arch.as_str() == arch);
+        let archive = set.archives.iter().find(|archive| archive.arch.as_str() == arch);
         let missing = || Error::bug(format!("the archives {name} have none for {arch}"));
         Ok((set, archive.ok_or_else(missing)?))
     }
@@ -232,13 +193,10 @@ impl<'a> SetPacker<'a> {
 
 /// The sets that a package's files refer to, each once.
 fn sets_of(package: &Package<Source>) -> Vec<&str> {
-    let files = package
-        .entries
-        .iter()
-        .filter_map(|entry| match &entry.node {
-            Node::File { data, .. } => data.archives(),
-            Node::Directory { .. } | Node::Link { .. } => None,
-        });
+    let files = package.entries.iter().filter_map(|entry| match &entry.node {
+        Node::File { data, .. } => data.archives(),
+        Node::Directory { .. } | Node::Link { .. } => None,
+    });
     let mut sets: Vec<&str> = files.collect();
     sets.sort_unstable();
     sets.dedup();
@@ -258,10 +216,7 @@ fn records(
     own.map(|row| {
         let target = row.target.to_string();
         let shard = set.shards.get(&(row.key.clone(), target.clone())).cloned();
-        let binary = row
-            .key
-            .rsplit_once('#')
-            .map_or(row.key.as_str(), |(binary, _)| binary);
+        let binary = row.key.rsplit_once('#').map_or(row.key.as_str(), |(binary, _)| binary);
         CodeObjectRecord {
             sha256: hex(&row.sha256),
             size: row.original_size,

@@ -50,13 +50,8 @@ pub(super) fn most_specific<'a>(
     candidates: impl IntoIterator<Item = &'a Target>,
     target: &Target,
 ) -> Option<&'a Target> {
-    candidates
-        .into_iter()
-        .filter(|candidate| candidate.runs_on(target))
-        .min_by(|a, b| {
-            let count = |target: &Target| Reverse(target.features().len());
-            count(a)
-                .cmp(&count(b))
-                .then_with(|| a.features().cmp(b.features()))
-        })
+    candidates.into_iter().filter(|candidate| candidate.runs_on(target)).min_by(|a, b| {
+        let count = |target: &Target| Reverse(target.features().len());
+        count(a).cmp(&count(b)).then_with(|| a.features().cmp(b.features()))
+    })
 }

@@ -24,32 +24,12 @@ pub(super) struct Contents {
 /// What a bundle's code objects and databases become.
 pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents> {
     let archives = archive_set(bundle)?;
-    let mut contents = Contents {
-        archives: None,
-        groups: BTreeMap::new(),
-        archs: BTreeMap::new(),
-    };
+    let mut contents = Contents { archives: None, groups: BTreeMap::new(), archs: BTreeMap::new() };
     for arch in archives.iter().flat_map(|set| &set.archs) {
-        let set = archives
-            .as_ref()
-            .map(|set| set.name.clone())
-            .unwrap_or_default();
+        let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
         let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
-        let data = Source::Archive {
-            archives: set,
-            arch: arch.clone(),
-        };
-        contents.add(
-            groups,
-            arch,
-            (
-                path,
-                Node::File {
-                    data,
-                    mode: file_mode(0),
-                },
-            ),
-        );
+        let data = Source::Archive { archives: set, arch: arch.clone() };
+        contents.add(groups, arch, (path, Node::File { data, mode: file_mode(0) }));
     }
     for (component, file) in &bundle.databases {
         let data = Source::Database {
@@ -57,10 +37,7 @@ pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents
             path: file.path.clone(),
             arch: file.arch.clone(),
         };
-        let node = Node::File {
-            data,
-            mode: file_mode(file.mode),
-        };
+        let node = Node::File { data, mode: file_mode(file.mode) };
         contents.add(groups, &file.arch, (file.path.clone(), node));
     }
     contents.archives = archives;
@@ -81,17 +58,13 @@ impl Contents {
 /// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
 fn archive_set(bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
     let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
-    let binaries: BTreeSet<(String, TreePath)> = fat
-        .map(|(path, owned)| (owned.component.id(), (*path).clone()))
-        .collect();
+    let binaries: BTreeSet<(String, TreePath)> =
+        fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
     if binaries.is_empty() {
         return Ok(None);
     }
-    let archs: BTreeSet<&BaseArch> = bundle
-        .kernels
-        .iter()
-        .map(|kernel| kernel.target.base())
-        .collect();
+    let archs: BTreeSet<&BaseArch> =
+        bundle.kernels.iter().map(|kernel| kernel.target.base()).collect();
     Ok(Some(ArchiveSet {
         name: format!("{}_{}", short_name(&bundle.family), bundle.part.archives),
         folder: TreePath::new(KERNEL_FOLDER)?,

@@ -59,17 +59,8 @@ pub(super) fn make(
     (bundles, linkage): (&[Bundle<'_>], &Linkage),
 ) -> Result<Made> {
     let groups = &recombined.groups;
-    let contents: Vec<_> = bundles
-        .iter()
-        .map(|b| contents(b, groups))
-        .collect::<Result<_>>()?;
-    let maker = Maker {
-        setting,
-        groups,
-        bundles,
-        linkage,
-        contents: &contents,
-    };
+    let contents: Vec<_> = bundles.iter().map(|b| contents(b, groups)).collect::<Result<_>>()?;
+    let maker = Maker { setting, groups, bundles, linkage, contents: &contents };
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {
         drafts.push(maker.host(index)?);
@@ -77,13 +68,8 @@ pub(super) fn make(
             drafts.push(maker.kernels(index, *group)?);
         }
     }
-    let archives = contents
-        .into_iter()
-        .filter_map(|contents| contents.archives);
-    Ok(Made {
-        drafts,
-        archives: archives.collect(),
-    })
+    let archives = contents.into_iter().filter_map(|contents| contents.archives);
+    Ok(Made { drafts, archives: archives.collect() })
 }
 
 struct Maker<'a> {
@@ -109,10 +95,7 @@ impl Maker<'_> {
     fn host(&self, index: usize) -> Result<Draft> {
         let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
         let names = self.names(index);
-        let groups = contents
-            .groups
-            .keys()
-            .map(|group| self.groups[*group].display_name.as_str());
+        let groups = contents.groups.keys().map(|group| self.groups[*group].display_name.as_str());
         let groups = groups.collect::<Vec<_>>().join(", ");
         let values = context! { name => short_name(&bundle.family), groups };
         let texts = &self.setting.texts;
@@ -159,20 +142,13 @@ impl Maker<'_> {
 
     /// What transformed binaries need to find their kernels.
     fn runtime(&self, contents: &Contents) -> Vec<(Format, Relation)> {
-        let formats = self
-            .setting
-            .formats
-            .iter()
-            .filter(|_| contents.archives.is_some());
+        let formats = self.setting.formats.iter().filter(|_| contents.archives.is_some());
         let relation = |format: &Format| Some((*format, self.setting.runtime(*format)?.clone()));
         formats.filter_map(relation).collect()
     }
 
     fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<Source>>> {
-        let archives = self.contents[index]
-            .archives
-            .as_ref()
-            .map(|set| set.name.clone());
+        let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
         let mut files = BTreeMap::new();
         for (path, owned) in &self.bundles[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
@@ -180,13 +156,7 @@ impl Maker<'_> {
         if let Some(archives) = archives {
             let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
             let data = Source::Manifest { archives };
-            files.insert(
-                path,
-                Node::File {
-                    data,
-                    mode: file_mode(0),
-                },
-            );
+            files.insert(path, Node::File { data, mode: file_mode(0) });
         }
         Ok(files)
     }
@@ -203,15 +173,9 @@ impl Maker<'_> {
             display_name => &self.groups[group].display_name,
             archs => archs.join(", "),
         };
-        let description = self
-            .setting
-            .texts
-            .description("kernels", &names.deb, values)?;
+        let description = self.setting.texts.description("kernels", &names.deb, values)?;
         Ok(Draft {
-            role: Role::Kernels {
-                group: self.groups[group].name.clone(),
-                archs,
-            },
+            role: Role::Kernels { group: self.groups[group].name.clone(), archs },
             family: bundle.family.clone(),
             is_main: bundle.part.role == PartRole::Host,
             components: bundle.components.clone(),
@@ -253,29 +217,18 @@ impl Maker<'_> {
 
 fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<Source> {
     match owned.node {
-        Node::Directory { .. } => Node::Directory {
-            mode: file_mode(0o111),
-        },
-        Node::Link { target } => Node::Link {
-            target: target.clone(),
-        },
+        Node::Directory { .. } => Node::Directory { mode: file_mode(0o111) },
+        Node::Link { target } => Node::Link { target: target.clone() },
         Node::File { data, mode } => {
             let (component, path) = (owned.component.id(), path.clone());
             let data = match (&data.kind, archives) {
                 (HostKind::Fat(_), Some(archives)) => {
                     let archives = archives.to_owned();
-                    Source::Fat {
-                        component,
-                        path,
-                        archives,
-                    }
+                    Source::Fat { component, path, archives }
                 }
                 _ => Source::Host { component, path },
             };
-            Node::File {
-                data,
-                mode: file_mode(*mode),
-            }
+            Node::File { data, mode: file_mode(*mode) }
         }
     }
 }
@@ -293,9 +246,7 @@ pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Res
         for format in &setting.formats {
             let relations = relations::added(setting.config, (package, added), *format);
             let relations = faults.keep(relations).into_iter().flatten();
-            draft
-                .relations
-                .extend(relations.map(|relation| (*format, relation)));
+            draft.relations.extend(relations.map(|relation| (*format, relation)));
         }
     }
     faults.finish()

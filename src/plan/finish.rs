@@ -30,15 +30,8 @@ impl Draft {
         let has = |format| setting.formats.contains(&format);
         let deb = has(Format::Deb).then(|| self.deb(setting)).transpose()?;
         let rpm = has(Format::Rpm).then(|| self.rpm(setting)).transpose()?;
-        let documents = if deb.is_some() {
-            self.documents(setting)?
-        } else {
-            BTreeMap::new()
-        };
-        let files = Files {
-            installed: self.files,
-            documents,
-        };
+        let documents = if deb.is_some() { self.documents(setting)? } else { BTreeMap::new() };
+        let files = Files { installed: self.files, documents };
         Ok(Package {
             id: self.names.deb,
             role: self.role,
@@ -52,19 +45,14 @@ impl Draft {
     }
 
     fn relations_in(&self, format: Format, setting: &Setting<'_>) -> Vec<Relation> {
-        let own = self
-            .links
-            .iter()
-            .map(|link| link.relation(format, &setting.version));
+        let own = self.links.iter().map(|link| link.relation(format, &setting.version));
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         let all: BTreeSet<Relation> = own.chain(added.map(|(_, r)| r.clone())).collect();
         all.into_iter().collect()
     }
 
     fn deb(&self, setting: &Setting<'_>) -> Result<DebControl> {
-        let guard = setting
-            .texts
-            .guard(&self.names.deb, &setting.prefix, Format::Deb)?;
+        let guard = setting.texts.guard(&self.names.deb, &setting.prefix, Format::Deb)?;
         let fields = match &self.role {
             Role::Kernels { archs, .. } => vec![(ARCH_FIELD.to_owned(), archs.join(" "))],
             _ => Vec::new(),
@@ -84,9 +72,7 @@ impl Draft {
     }
 
     fn rpm(&self, setting: &Setting<'_>) -> Result<RpmControl> {
-        let guard = setting
-            .texts
-            .guard(&self.names.rpm, &setting.prefix, Format::Rpm)?;
+        let guard = setting.texts.guard(&self.names.rpm, &setting.prefix, Format::Rpm)?;
         let movable = setting.prefix.is_add_on() && !self.files.is_empty();
         Ok(RpmControl {
             name: self.names.rpm.clone(),
@@ -99,10 +85,7 @@ impl Draft {
             vendor: setting.config.vendor.clone(),
             packager: Some(setting.config.maintainer.clone()),
             relations: self.relations_in(Format::Rpm, setting),
-            prefixes: movable
-                .then(|| setting.prefix.absolute())
-                .into_iter()
-                .collect(),
+            prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
             // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
             // yet, and the dependency on `<lua>` that it brings is one that nothing satisfies.
             scripts: self.guarded(("%pre".to_owned(), ("/bin/sh".to_owned(), guard))),
@@ -125,21 +108,14 @@ impl Draft {
         }
         let (config, mode) = (setting.config, file_mode(0));
         let homepage = config.homepage.as_deref();
-        let copyright = setting
-            .texts
-            .copyright(&self.family, &config.license, homepage)?;
+        let copyright = setting.texts.copyright(&self.family, &config.license, homepage)?;
         let version = setting.version.full(Format::Deb);
         let package = (self.names.deb.as_str(), version.as_str());
-        let changelog = setting
-            .texts
-            .changelog(package, &config.maintainer, &setting.date)?;
+        let changelog = setting.texts.changelog(package, &config.maintainer, &setting.date)?;
         let file = |data| Node::File { data, mode };
         Ok(BTreeMap::from([
             (folder.join("copyright")?, file(Source::Text(copyright))),
-            (
-                folder.join("changelog.Debian.gz")?,
-                file(Source::Bytes(changelog)),
-            ),
+            (folder.join("changelog.Debian.gz")?, file(Source::Bytes(changelog))),
         ]))
     }
 }

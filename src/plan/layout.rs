@@ -46,11 +46,9 @@ impl Files {
         let mut entries = BTreeMap::new();
         for (path, node) in self.installed {
             let path = prefix.path().join(path.as_str())?;
-            add_folders(&mut entries, &path, |folder| {
-                match is_within(folder, prefix.path()) {
-                    true => Formats::All,
-                    false => Formats::Only(Format::Deb),
-                }
+            add_folders(&mut entries, &path, |folder| match is_within(folder, prefix.path()) {
+                true => Formats::All,
+                false => Formats::Only(Format::Deb),
             });
             add(&mut entries, path, (node, Treatment::Plain), Formats::All);
         }
@@ -71,12 +69,7 @@ fn add(
     (node, treatment): (Node<Source>, Treatment),
     formats: Formats,
 ) {
-    let entry = PackageEntry {
-        path: path.clone(),
-        node,
-        treatment,
-        formats,
-    };
+    let entry = PackageEntry { path: path.clone(), node, treatment, formats };
     entries.insert(path, entry);
 }
 
@@ -103,32 +96,15 @@ mod tests {
     #[test]
     fn every_folder_comes_before_what_is_in_it() {
         let mut files = Files::default();
-        let text = |text: &str| Node::File {
-            data: Source::Text(text.to_owned()),
-            mode: PLAIN,
-        };
+        let text = |text: &str| Node::File { data: Source::Text(text.to_owned()), mode: PLAIN };
         let path = |text: &str| TreePath::new(text).unwrap();
         files.installed.insert(path("lib/a-b/x"), text("1"));
         files.installed.insert(path("lib/a/x"), text("2"));
-        files
-            .documents
-            .insert(path("usr/share/doc/p/copyright"), text("3"));
-        let entries = files
-            .entries(&Prefix::new("/opt/rocm-7.1").unwrap())
-            .unwrap();
+        files.documents.insert(path("usr/share/doc/p/copyright"), text("3"));
+        let entries = files.entries(&Prefix::new("/opt/rocm-7.1").unwrap()).unwrap();
         let shown: Vec<String> = entries
             .iter()
-            .map(|e| {
-                format!(
-                    "{}{}",
-                    e.path,
-                    if e.formats == Formats::All {
-                        ""
-                    } else {
-                        " deb"
-                    }
-                )
-            })
+            .map(|e| format!("{}{}", e.path, if e.formats == Formats::All { "" } else { " deb" }))
             .collect();
         let expected = [
             "opt deb",

@@ -52,9 +52,7 @@ pub(super) fn libraries(content: &Content) -> Result<Option<Libraries>> {
         return Ok(None);
     }
     let segments = segments(content, &header)?;
-    let dynamic = segments
-        .iter()
-        .find(|s| s.p_type.get(LittleEndian) == PT_DYNAMIC);
+    let dynamic = segments.iter().find(|s| s.p_type.get(LittleEndian) == PT_DYNAMIC);
     match dynamic {
         Some(dynamic) => from_dynamic(content, &segments, dynamic).map(Some),
         None => Ok(None),
@@ -76,10 +74,7 @@ fn from_dynamic(content: &Content, segments: &[Segment], dynamic: &Segment) -> R
     let entries: Vec<Dyn64<LittleEndian>> =
         records(content, (start, len), DYNAMIC_LIMIT, "dynamic section")?;
     let tag = |entry: &Dyn64<LittleEndian>| entry.d_tag.get(LittleEndian);
-    let entries: Vec<_> = entries
-        .into_iter()
-        .take_while(|e| tag(e) != DT_NULL)
-        .collect();
+    let entries: Vec<_> = entries.into_iter().take_while(|e| tag(e) != DT_NULL).collect();
     let values = |wanted: DynamicTag| {
         let entries = entries.iter().filter(move |entry| tag(entry) == wanted);
         entries.map(|entry| entry.d_val.get(LittleEndian))
@@ -112,9 +107,7 @@ fn strings(content: &Content, segments: &[Segment], (address, len): (u64, u64)) 
     });
     let offset = offset.ok_or_else(|| {
         let message = format!("the string table at address {address:#x} is not loaded");
-        Error::malformed(message)
-            .structure("dynamic section")
-            .at(&content.place(0))
+        Error::malformed(message).structure("dynamic section").at(&content.place(0))
     })?;
     let end = offset.saturating_add(len);
     content.read_vec(offset..end, STRINGS_LIMIT, "dynamic string table")
@@ -133,10 +126,7 @@ fn name_at(names: &[u8], at: u64) -> Result<String> {
 fn one<T: Pod>(content: &Content, at: u64) -> Result<T> {
     let len = size_of::<T>() as u64;
     let found = records(content, (at, len), len, "ELF header")?;
-    found
-        .into_iter()
-        .next()
-        .ok_or_else(|| Error::bug("no record was read"))
+    found.into_iter().next().ok_or_else(|| Error::bug("no record was read"))
 }
 
 fn records<T: Pod>(
@@ -164,22 +154,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("libx.so");
         let made = Command::new("cc")
-            .args([
-                "-shared",
-                "-nostdlib",
-                "-x",
-                "c",
-                "/dev/null",
-                "-Wl,-soname,libx.so.7",
-            ])
+            .args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-Wl,-soname,libx.so.7"])
             .args(["-Wl,--no-as-needed", "-l:libc.so.6", "-o"])
             .arg(&file)
             .status();
         if !made.is_ok_and(|status| status.success()) {
-            assert!(
-                std::env::var_os("ROCKPACK_INTEROP").is_none(),
-                "cc is missing"
-            );
+            assert!(std::env::var_os("ROCKPACK_INTEROP").is_none(), "cc is missing");
             eprintln!("skipped: no C compiler");
             return None;
         }
@@ -213,12 +193,7 @@ mod tests {
 
     #[test]
     fn other_files_need_nothing() {
-        for bytes in [
-            b"".to_vec(),
-            b"\x7fELF".to_vec(),
-            vec![0; 100],
-            b"#!/bin/sh\n".repeat(9),
-        ] {
+        for bytes in [b"".to_vec(), b"\x7fELF".to_vec(), vec![0; 100], b"#!/bin/sh\n".repeat(9)] {
             assert_eq!(libraries(&Content::of_bytes(bytes)).unwrap(), None);
         }
         let own = std::env::current_exe().unwrap();

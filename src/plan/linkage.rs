@@ -48,10 +48,7 @@ pub(super) fn discover(bundles: &[Bundle<'_>], findings: &mut Findings) -> Resul
                 linkage.native.insert(index);
             }
             if let Some(found) = read(content, (owned, path), bundle, findings) {
-                let provider = Provider {
-                    bundle: index,
-                    path,
-                };
+                let provider = Provider { bundle: index, path };
                 provide(&mut providers, &found, provider);
                 names.extend(found.needed);
             }
@@ -72,10 +69,7 @@ pub(super) fn discover(bundles: &[Bundle<'_>], findings: &mut Findings) -> Resul
 /// The bytes of a host file as the input has them, with device code.
 fn host_content<'a>(owned: &Owned<'a>) -> Option<&'a Content> {
     match owned.node {
-        Node::File {
-            data: HostFile { kind, .. },
-            ..
-        } => Some(match kind {
+        Node::File { data: HostFile { kind, .. }, .. } => Some(match kind {
             HostKind::Plain(content) => content,
             HostKind::Fat(fat) => fat.analysis.original(),
         }),
@@ -133,10 +127,7 @@ fn chosen(
         providers.map(|provider| provider.bundle).collect()
     };
     let in_folder = |provider: &&Provider<'_>| {
-        provider
-            .path
-            .parent()
-            .is_some_and(|folder| folder.as_str() == LIBRARY_FOLDER)
+        provider.path.parent().is_some_and(|folder| folder.as_str() == LIBRARY_FOLDER)
     };
     let all = distinct(&mut providers.iter());
     let preferred = distinct(&mut providers.iter().filter(in_folder));
@@ -145,10 +136,7 @@ fn chosen(
     if candidates.len() > 1 {
         let names = candidates.iter().filter_map(|&at| bundles.get(at));
         let names: Vec<&str> = names.map(|bundle| bundle.family.as_str()).collect();
-        let message = format!(
-            "is provided by {}; the first is depended on",
-            names.join(", ")
-        );
+        let message = format!("is provided by {}; the first is depended on", names.join(", "));
         findings.add(Finding::new(Code::LibraryAmbiguous, name, message));
     }
     first
@@ -183,17 +171,9 @@ mod tests {
     #[test]
     fn kernels_are_found_behind_hosts_without_any() {
         let needs = [(0, vec![1, 4]), (1, vec![2, 0]), (2, vec![3]), (4, vec![])];
-        let needs = needs
-            .map(|(from, to)| (from, to.into_iter().collect()))
-            .into();
-        let linkage = Linkage {
-            needs,
-            native: BTreeSet::new(),
-        };
-        assert_eq!(
-            linkage.nearest(0, |at| at == 2 || at == 3),
-            BTreeSet::from([2])
-        );
+        let needs = needs.map(|(from, to)| (from, to.into_iter().collect())).into();
+        let linkage = Linkage { needs, native: BTreeSet::new() };
+        assert_eq!(linkage.nearest(0, |at| at == 2 || at == 3), BTreeSet::from([2]));
         assert_eq!(linkage.nearest(0, |_| true), BTreeSet::from([1, 4]));
         assert!(linkage.nearest(4, |_| true).is_empty());
     }

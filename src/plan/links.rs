@@ -34,10 +34,7 @@ struct Set<'a> {
 
 impl<'a> Set<'a> {
     fn of(recombined: &'a Recombined) -> Self {
-        let mut set = Self {
-            paths: BTreeSet::new(),
-            links: BTreeMap::new(),
-        };
+        let mut set = Self { paths: BTreeSet::new(), links: BTreeMap::new() };
         for component in &recombined.components {
             for (path, node) in &component.host {
                 set.add(path);

@@ -42,28 +42,16 @@ pub(super) fn make(
     let main: Vec<&Draft> = drafts.iter().filter(|draft| draft.is_main).collect();
     let mut metas = groups(setting, recombined, &main)?;
     let families = families(setting, recombined, &main)?;
-    let hosts: Vec<&Draft> = main
-        .iter()
-        .copied()
-        .filter(|d| d.role == Role::Host)
-        .collect();
+    let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
     if !hosts.is_empty() {
         let names = hosts.iter().map(|host| &host.names);
-        let about = About {
-            name: HOSTS,
-            template: "hosts",
-            values: context! {},
-        };
+        let about = About { name: HOSTS, template: "hosts", values: context! {} };
         metas.push(meta(setting, about, names)?);
         let names = hosts.iter().map(|host| {
             let all = families.iter().find(|meta| meta.family == host.family);
             all.map_or(&host.names, |meta| &meta.names)
         });
-        let about = About {
-            name: ALL,
-            template: "all",
-            values: context! {},
-        };
+        let about = About { name: ALL, template: "all", values: context! {} };
         metas.push(meta(setting, about, names)?);
     }
     metas.extend(families);
@@ -85,16 +73,8 @@ fn groups(setting: &Setting<'_>, recombined: &Recombined, main: &[&Draft]) -> Re
             archs => archs.join(", "),
         };
         let name = package_name(&group_meta(&group.name))?;
-        let about = About {
-            name: &name,
-            template: "group",
-            values,
-        };
-        metas.push(meta(
-            setting,
-            about,
-            members.iter().map(|draft| &draft.names),
-        )?);
+        let about = About { name: &name, template: "group", values };
+        metas.push(meta(setting, about, members.iter().map(|draft| &draft.names))?);
     }
     Ok(metas)
 }
@@ -119,17 +99,10 @@ fn families(setting: &Setting<'_>, recombined: &Recombined, main: &[&Draft]) -> 
             groups => groups.join(", "),
         };
         let name = format!("{family}-all");
-        let about = About {
-            name: &name,
-            template: "component",
-            values,
-        };
+        let about = About { name: &name, template: "component", values };
         let mut draft = meta(setting, about, members.iter().map(|draft| &draft.names))?;
         draft.family = family.to_owned();
-        draft.components = members
-            .iter()
-            .flat_map(|d| d.components.iter().cloned())
-            .collect();
+        draft.components = members.iter().flat_map(|d| d.components.iter().cloned()).collect();
         metas.push(draft);
     }
     Ok(metas)
@@ -146,9 +119,7 @@ fn meta<'a>(
     about: About<'_>,
     members: impl Iterator<Item = &'a Names>,
 ) -> Result<Draft> {
-    let description = setting
-        .texts
-        .description(about.template, about.name, about.values)?;
+    let description = setting.texts.description(about.template, about.name, about.values)?;
     let links = members.map(|names| Link::exact(RelationKind::Depends, names));
     Ok(Draft {
         names: Names::both(about.name),

@@ -214,10 +214,7 @@ fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
     let mut paths: BTreeMap<&TreePath, (&Draft, bool)> = BTreeMap::new();
     for draft in drafts {
         for format in [Format::Deb, Format::Rpm] {
-            if names
-                .insert((format, draft.names.of(format)), draft)
-                .is_some()
-            {
+            if names.insert((format, draft.names.of(format)), draft).is_some() {
                 let message = format!("two packages would be named {}", draft.names.of(format));
                 let hint = "rename the group, or the package with a selector";
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
@@ -275,9 +272,7 @@ fn selected(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Resul
         let named = recombined.components.iter();
         let named = named.filter(|c| c.artifact == *wanted || c.id() == *wanted);
         let mut found: BTreeSet<String> = named.map(|component| component.id()).collect();
-        let packages = drafts
-            .iter()
-            .filter(|d| d.names.deb == *wanted || d.names.rpm == *wanted);
+        let packages = drafts.iter().filter(|d| d.names.deb == *wanted || d.names.rpm == *wanted);
         found.extend(packages.flat_map(|draft| draft.components.iter().cloned()));
         if found.is_empty() {
             let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();

@@ -34,10 +34,7 @@ impl Names {
 
     /// With something appended.
     pub fn with(&self, suffix: &str) -> Self {
-        Self {
-            deb: format!("{}{suffix}", self.deb),
-            rpm: format!("{}{suffix}", self.rpm),
-        }
+        Self { deb: format!("{}{suffix}", self.deb), rpm: format!("{}{suffix}", self.rpm) }
     }
 
     pub fn of(&self, format: Format) -> &str {

@@ -93,14 +93,8 @@ mod tests {
         let names = |kind| parts.of(kind).unwrap().1.names("rocm-x");
         assert_eq!(names(ComponentKind::Run), Names::both("rocm-x"));
         let dev = names(ComponentKind::Dev);
-        assert_eq!(
-            (dev.deb.as_str(), dev.rpm.as_str()),
-            ("rocm-x-dev", "rocm-x-devel")
-        );
+        assert_eq!((dev.deb.as_str(), dev.rpm.as_str()), ("rocm-x-dev", "rocm-x-devel"));
         let debug = names(ComponentKind::Dbg);
-        assert_eq!(
-            (debug.deb.as_str(), debug.rpm.as_str()),
-            ("rocm-x-dbgsym", "rocm-x-debuginfo")
-        );
+        assert_eq!((debug.deb.as_str(), debug.rpm.as_str()), ("rocm-x-dbgsym", "rocm-x-debuginfo"));
     }
 }

@@ -60,9 +60,7 @@ impl Prefix {
             .map_err(|_| refuse("it has empty, `.` or `..` parts, or a trailing slash"))?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
         if !relative.chars().all(plain) {
-            return Err(refuse(
-                "only letters, digits and `._+~-` are the same to every tool",
-            ));
+            return Err(refuse("only letters, digits and `._+~-` are the same to every tool"));
         }
         if relative == "opt/rocm" {
             return Err(refuse(
@@ -111,19 +109,11 @@ mod tests {
 
     #[test]
     fn prefixes_of_ones_own_are_taken() {
-        for text in [
-            "/opt/rocm-7.1",
-            "/opt/rocm/core-8.2",
-            "/usr/lib/rocm-7",
-            "/nfs/tools/rocm",
-        ] {
+        for text in ["/opt/rocm-7.1", "/opt/rocm/core-8.2", "/usr/lib/rocm-7", "/nfs/tools/rocm"] {
             assert_eq!(Prefix::new(text).unwrap().absolute(), text);
         }
         let version = Version::new("7.1.3", "1").unwrap();
-        assert_eq!(
-            Prefix::of_version(&version).unwrap().absolute(),
-            "/opt/rocm-7.1"
-        );
+        assert_eq!(Prefix::of_version(&version).unwrap().absolute(), "/opt/rocm-7.1");
         let version = Version::new("7", "1").unwrap();
         assert!(Prefix::of_version(&version).is_err());
     }

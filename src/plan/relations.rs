@@ -18,20 +18,12 @@ pub(super) struct Link {
 impl Link {
     pub fn exact(kind: RelationKind, to: &Names) -> Self {
         let to = to.clone();
-        Self {
-            kind,
-            to,
-            exact: true,
-        }
+        Self { kind, to, exact: true }
     }
 
     pub fn any(kind: RelationKind, to: &Names) -> Self {
         let to = to.clone();
-        Self {
-            kind,
-            to,
-            exact: false,
-        }
+        Self { kind, to, exact: false }
     }
 
     /// In the words of `format`.
@@ -82,10 +74,7 @@ pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
     let name = check_name(name.trim()).ok_or_else(refuse)?;
     let bound = bound.trim_end().strip_suffix(')').ok_or_else(refuse)?;
     let version = bound_of(bound, &DEB_COMPARISONS).ok_or_else(refuse)?;
-    Ok(Relation {
-        version: Some(version),
-        ..plain(kind, name)
-    })
+    Ok(Relation { version: Some(version), ..plain(kind, name) })
 }
 
 /// Reads `name`, `name >= 1.2` or a boolean `(a or b)` as a relation of `kind`.
@@ -107,18 +96,11 @@ pub(super) fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
     };
     let name = check_name(name).ok_or_else(refuse)?;
     let version = bound_of(bound, &RPM_COMPARISONS).ok_or_else(refuse)?;
-    Ok(Relation {
-        version: Some(version),
-        ..plain(kind, name)
-    })
+    Ok(Relation { version: Some(version), ..plain(kind, name) })
 }
 
 fn plain(kind: RelationKind, name: &str) -> Relation {
-    Relation {
-        kind,
-        name: name.to_owned(),
-        version: None,
-    }
+    Relation { kind, name: name.to_owned(), version: None }
 }
 
 /// Package names and capabilities such as `librocblas.so.5()(64bit)`.
@@ -231,31 +213,13 @@ mod tests {
         let bound = |sign, version: &str| Some((sign, version.to_owned()));
         assert_eq!(deb("hip"), Some(("hip".to_owned(), None)));
         let greater = bound(Comparison::GreaterEqual, "7.1");
-        assert_eq!(
-            deb("hip (>= 7.1)"),
-            Some(("hip".to_owned(), greater.clone()))
-        );
+        assert_eq!(deb("hip (>= 7.1)"), Some(("hip".to_owned(), greater.clone())));
         assert_eq!(deb("a (<< 2) | b"), Some(("a (<< 2) | b".to_owned(), None)));
         assert_eq!(rpm("hip >= 7.1"), Some(("hip".to_owned(), greater)));
-        assert_eq!(
-            rpm("x < 2"),
-            Some(("x".to_owned(), bound(Comparison::Less, "2")))
-        );
-        assert_eq!(
-            rpm("libx.so.5()(64bit)"),
-            Some(("libx.so.5()(64bit)".to_owned(), None))
-        );
+        assert_eq!(rpm("x < 2"), Some(("x".to_owned(), bound(Comparison::Less, "2"))));
+        assert_eq!(rpm("libx.so.5()(64bit)"), Some(("libx.so.5()(64bit)".to_owned(), None)));
         assert_eq!(rpm("(a or b)"), Some(("(a or b)".to_owned(), None)));
-        for text in [
-            "",
-            "a b",
-            "a (7)",
-            "a (>= 7",
-            "a, b",
-            "a\nDepends: b",
-            "a | ",
-            "A|b,c",
-        ] {
+        for text in ["", "a b", "a (7)", "a (>= 7", "a, b", "a\nDepends: b", "a | ", "A|b,c"] {
             assert_eq!(deb(text), None, "{text}");
         }
         for text in ["", "a b", "a >=", "(a or b", "a\nb"] {

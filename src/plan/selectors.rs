@@ -60,12 +60,7 @@ pub(super) fn assign<'a>(
             continue;
         }
         let left = Vec::new();
-        let assigner = Assigner {
-            component,
-            config,
-            parts,
-            left,
-        };
+        let assigner = Assigner { component, config, parts, left };
         faults.keep(assigner.add(&mut bundles));
     }
     refuse_merged_families(&bundles, config, &mut faults);
@@ -86,11 +81,7 @@ impl<'a> Assigner<'a, '_> {
         // A folder that something stands in is made for what stands there.
         let paths = component.host.iter().map(|(path, _)| path);
         let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
-        for (path, node) in component
-            .host
-            .iter()
-            .filter(|(path, _)| !folders.contains(path))
-        {
+        for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(path)) {
             let family = self.family_of_node(path, node, 0);
             let owned = Owned { component, node };
             if let Some(bundle) = self.bundle(path, family, bundles)?
@@ -127,17 +118,15 @@ impl<'a> Assigner<'a, '_> {
             return Ok(None);
         };
         let (place, part) = self.parts.of(self.component.kind)?;
-        let bundle = bundles
-            .entry((family.clone(), place))
-            .or_insert_with(|| Bundle {
-                family,
-                part,
-                files: BTreeMap::new(),
-                kernels: Vec::new(),
-                databases: Vec::new(),
-                components: BTreeSet::new(),
-                artifacts: BTreeSet::new(),
-            });
+        let bundle = bundles.entry((family.clone(), place)).or_insert_with(|| Bundle {
+            family,
+            part,
+            files: BTreeMap::new(),
+            kernels: Vec::new(),
+            databases: Vec::new(),
+            components: BTreeSet::new(),
+            artifacts: BTreeSet::new(),
+        });
         bundle.components.insert(self.component.id());
         bundle.artifacts.insert(self.component.artifact.clone());
         Ok(Some(bundle))
@@ -196,17 +185,9 @@ impl<'a> Assigner<'a, '_> {
         if self.left.is_empty() {
             return Ok(());
         }
-        let named: Vec<&str> = self
-            .left
-            .iter()
-            .take(NAMED_PATHS)
-            .map(String::as_str)
-            .collect();
+        let named: Vec<&str> = self.left.iter().take(NAMED_PATHS).map(String::as_str).collect();
         let (id, count) = (self.component.id(), self.left.len());
-        let message = format!(
-            "{count} paths of {id} are in no package: {}",
-            named.join(", ")
-        );
+        let message = format!("{count} paths of {id} are in no package: {}", named.join(", "));
         Err(Error::new(Kind::Config, message)
             .hint("add a selector for the artifact without `modules`; it takes what is left"))
     }
@@ -237,11 +218,8 @@ fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {
 
 /// A selector that names what does not exist is a typo; one that names no package is useless.
 fn check_selectors(recombined: &Recombined, config: &Config, faults: &mut Faults) {
-    let artifacts: BTreeSet<&str> = recombined
-        .components
-        .iter()
-        .map(|c| c.artifact.as_str())
-        .collect();
+    let artifacts: BTreeSet<&str> =
+        recombined.components.iter().map(|c| c.artifact.as_str()).collect();
     for (package, selectors) in &config.selectors {
         if package_name(package).as_ref().ok() != Some(package) {
             let message = format!("`{package}` cannot be a package name");
@@ -252,10 +230,8 @@ fn check_selectors(recombined: &Recombined, config: &Config, faults: &mut Faults
                 let index = index.to_string();
                 let keys = ["selectors", package, &index, "artifact"];
                 let known: Vec<&str> = artifacts.iter().copied().collect();
-                let fault = config.fault(
-                    &keys,
-                    format!("there is no artifact `{}`", selector.artifact),
-                );
+                let fault =
+                    config.fault(&keys, format!("there is no artifact `{}`", selector.artifact));
                 faults.add(fault.hint(format!("the artifacts are {}", known.join(", "))));
             }
         }
@@ -267,10 +243,7 @@ fn refuse_merged_families(bundles: &Bundles<'_>, config: &Config, faults: &mut F
     let mut families: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for bundle in bundles.values() {
         let artifacts = bundle.artifacts.iter().map(String::as_str);
-        families
-            .entry(&bundle.family)
-            .or_default()
-            .extend(artifacts);
+        families.entry(&bundle.family).or_default().extend(artifacts);
     }
     for (family, artifacts) in families {
         let accidental = artifacts.iter().any(|artifact| !is_cut(config, artifact));

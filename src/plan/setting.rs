@@ -64,11 +64,7 @@ impl<'a> Setting<'a> {
 
     /// Notes formats in which nothing ties transformed binaries to a runtime that knows them.
     pub fn note_runtime(&self, needed: bool, findings: &mut Findings) {
-        for (format, _) in self
-            .runtime
-            .iter()
-            .filter(|(_, known)| needed && known.is_none())
-        {
+        for (format, _) in self.runtime.iter().filter(|(_, known)| needed && known.is_none()) {
             let key = match format {
                 Format::Deb => "runtime_relation.deb",
                 Format::Rpm => "runtime_relation.rpm",
@@ -110,15 +106,10 @@ fn placed(config: &Config, keys: &[&str], error: &Error) -> Error {
 }
 
 fn date(config: &Config, options: &PlanOptions) -> Result<String> {
-    let seconds = options
-        .changelog_date
-        .unwrap_or(i64::from(config.content_date));
+    let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
     let time = Timestamp::from_second(seconds).map_err(|error| {
         let message = format!("{seconds} seconds since 1970 are no date");
         Error::new(Kind::Usage, message).cause(error)
     })?;
-    Ok(time
-        .to_zoned(TimeZone::UTC)
-        .strftime(CHANGELOG_DATE)
-        .to_string())
+    Ok(time.to_zoned(TimeZone::UTC).strftime(CHANGELOG_DATE).to_string())
 }

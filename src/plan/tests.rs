@@ -45,18 +45,12 @@ fn package<'a>(plan: &'a Plan, id: &str) -> &'a Package<Source> {
 }
 
 fn ids(plan: &Plan) -> Vec<&str> {
-    plan.packages
-        .iter()
-        .map(|package| package.id.as_str())
-        .collect()
+    plan.packages.iter().map(|package| package.id.as_str()).collect()
 }
 
 /// The paths of a package in `format`, folders with a slash.
 fn paths(package: &Package<Source>, format: Format) -> Vec<String> {
-    let entries = package
-        .entries
-        .iter()
-        .filter(|entry| entry.formats.has(format));
+    let entries = package.entries.iter().filter(|entry| entry.formats.has(format));
     let shown = entries.map(|entry| match &entry.node {
         Node::Directory { .. } => format!("{}/", entry.path),
         Node::Link { target } => format!("{} -> {target}", entry.path),

@@ -21,33 +21,15 @@ const GUARD: &str = include_str!("../../templates/guard.sh");
 /// The descriptions by name.
 const DESCRIPTIONS: [(&str, &str); 10] = [
     ("all", include_str!("../../templates/descriptions/all.txt")),
-    (
-        "component",
-        include_str!("../../templates/descriptions/component.txt"),
-    ),
+    ("component", include_str!("../../templates/descriptions/component.txt")),
     ("dbg", include_str!("../../templates/descriptions/dbg.txt")),
     ("dev", include_str!("../../templates/descriptions/dev.txt")),
     ("doc", include_str!("../../templates/descriptions/doc.txt")),
-    (
-        "group",
-        include_str!("../../templates/descriptions/group.txt"),
-    ),
-    (
-        "host",
-        include_str!("../../templates/descriptions/host.txt"),
-    ),
-    (
-        "hosts",
-        include_str!("../../templates/descriptions/hosts.txt"),
-    ),
-    (
-        "kernels",
-        include_str!("../../templates/descriptions/kernels.txt"),
-    ),
-    (
-        "tests",
-        include_str!("../../templates/descriptions/tests.txt"),
-    ),
+    ("group", include_str!("../../templates/descriptions/group.txt")),
+    ("host", include_str!("../../templates/descriptions/host.txt")),
+    ("hosts", include_str!("../../templates/descriptions/hosts.txt")),
+    ("kernels", include_str!("../../templates/descriptions/kernels.txt")),
+    ("tests", include_str!("../../templates/descriptions/tests.txt")),
 ];
 
 /// A summary of one line, and paragraphs.
@@ -125,11 +107,7 @@ impl Texts {
         let prefix = prefix.absolute();
         let (shebang, root, path) = match format {
             Format::Deb => (true, "\"${DPKG_ROOT:-}\"", format!("\"$root{prefix}\"")),
-            Format::Rpm => (
-                false,
-                "\"\"",
-                format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\""),
-            ),
+            Format::Rpm => (false, "\"\"", format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"")),
         };
         let values = context! { package, shebang, root, path };
         self.0.render_str(GUARD, values).map_err(fault)
@@ -148,31 +126,21 @@ mod tests {
     fn a_name_that_is_not_given_is_an_error() {
         let texts = Texts::new().unwrap();
         assert!(texts.description("dev", "x", context! {}).is_err());
-        assert!(
-            texts
-                .description("dev", "x", context! { name => "x" })
-                .is_ok()
-        );
+        assert!(texts.description("dev", "x", context! { name => "x" }).is_ok());
         assert!(texts.description("nothing", "x", context! {}).is_err());
     }
 
     #[test]
     fn a_summary_that_is_too_long_is_refused() {
         let values = context! { name => "x".repeat(80) };
-        let error = Texts::new()
-            .unwrap()
-            .description("dev", "rocm-x", values)
-            .unwrap_err();
+        let error = Texts::new().unwrap().description("dev", "rocm-x", values).unwrap_err();
         assert!(error.message().contains("rocm-x"));
     }
 
     /// Runs the guard of a `.deb` on a prefix below `root`.
     fn guarded(root: &std::path::Path) -> bool {
         let prefix = Prefix::new("/opt/rocm-7.1").unwrap();
-        let script = Texts::new()
-            .unwrap()
-            .guard("rocm-x", &prefix, Format::Deb)
-            .unwrap();
+        let script = Texts::new().unwrap().guard("rocm-x", &prefix, Format::Deb).unwrap();
         let mut shell = std::process::Command::new("sh");
         let status = shell.arg("-c").arg(script).env("DPKG_ROOT", root).status();
         status.unwrap().success()
@@ -197,9 +165,7 @@ mod tests {
     #[test]
     fn a_changelog_has_no_time_in_its_header() {
         let texts = Texts::new().unwrap();
-        let packed = texts
-            .changelog(("p", "1-1"), "A <a@b.example>", "date")
-            .unwrap();
+        let packed = texts.changelog(("p", "1-1"), "A <a@b.example>", "date").unwrap();
         assert_eq!(packed[4..8], [0; 4]);
         assert_eq!(packed[3], 0, "no name");
     }

@@ -134,17 +134,7 @@ mod tests {
 
     #[test]
     fn what_a_format_cannot_write_is_refused() {
-        for text in [
-            "",
-            "v7",
-            "7.1.0-1",
-            "7.1_0",
-            "1:7.1",
-            "7.1 0",
-            "7.1.0-rcx",
-            "7.1^1",
-            "7/1",
-        ] {
+        for text in ["", "v7", "7.1.0-1", "7.1_0", "1:7.1", "7.1 0", "7.1.0-rcx", "7.1^1", "7/1"] {
             assert!(Version::new(text, "1").is_err(), "{text}");
         }
         for release in ["", "1-2", "1_2", "1:2"] {

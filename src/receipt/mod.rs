@@ -136,15 +136,11 @@ impl Receipt {
     /// Reads the bytes of a receipt.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let receipt: Self = serde_json::from_slice(bytes).map_err(|error| {
-            Error::malformed("is no receipt of rockpack")
-                .structure("receipt")
-                .cause(error)
+            Error::malformed("is no receipt of rockpack").structure("receipt").cause(error)
         })?;
         if receipt.schema != SCHEMA {
-            let message = format!(
-                "receipt schema {} is unknown, expected {SCHEMA}",
-                receipt.schema
-            );
+            let message =
+                format!("receipt schema {} is unknown, expected {SCHEMA}", receipt.schema);
             return Err(Error::new(Kind::Unsupported, message)
                 .hint("verify the set with the version of rockpack that wrote it"));
         }
@@ -156,9 +152,7 @@ impl Receipt {
 pub fn hex(digest: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 #[cfg(test)]
@@ -174,15 +168,9 @@ mod tests {
     fn a_receipt_of_another_schema_is_refused() {
         let text = r#"{"schema":9,"generator":"","version":"","release":"","prefix":"",
             "content_date":0,"packages":[],"code_objects":[],"findings":[]}"#;
-        assert_eq!(
-            Receipt::parse(text.as_bytes()).unwrap_err().kind(),
-            Kind::Unsupported
-        );
+        assert_eq!(Receipt::parse(text.as_bytes()).unwrap_err().kind(), Kind::Unsupported);
         let text = text.replace('9', "1");
         let receipt = Receipt::parse(text.as_bytes()).unwrap();
-        assert_eq!(
-            Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(),
-            receipt
-        );
+        assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
     }
 }

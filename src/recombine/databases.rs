@@ -52,8 +52,7 @@ impl Join<'_> {
                 "{count} database files of {arch} are the same in {first} and {again}, and are packed once"
             );
             let subject = self.component.clone();
-            self.findings
-                .add(Finding::new(Code::DuplicateCode, subject, message));
+            self.findings.add(Finding::new(Code::DuplicateCode, subject, message));
         }
         files.into_values().map(|(_, file)| file.clone()).collect()
     }
@@ -73,10 +72,7 @@ impl Join<'_> {
         }
         let (one, other) = (label(first), label(again));
         let message = match same {
-            true => format!(
-                "belongs to {} in {one} and to {} in {other}",
-                known.arch, file.arch
-            ),
+            true => format!("belongs to {} in {one} and to {} in {other}", known.arch, file.arch),
             false => format!("differs between {one} and {other} ({})", file.arch),
         };
         let error = Error::new(Kind::Conflict, message)
@@ -132,12 +128,10 @@ impl Join<'_> {
             label(first),
             label(again)
         );
-        Error::new(Kind::Conflict, message)
-            .structure(format!("{}/{path}", self.component))
-            .hint(
-                "neither file knows the other shard's kernels, so neither can be packed for all; \
+        Error::new(Kind::Conflict, message).structure(format!("{}/{path}", self.component)).hint(
+            "neither file knows the other shard's kernels, so neither can be packed for all; \
                  build these archs in one shard, or package the shards apart",
-            )
+        )
     }
 }
 
@@ -175,9 +169,7 @@ impl Shared {
     }
 
     fn has(&self, path: &TreePath) -> bool {
-        let beside = path
-            .parent()
-            .is_some_and(|folder| self.folders.contains(&folder));
+        let beside = path.parent().is_some_and(|folder| self.folders.contains(&folder));
         beside || self.reported.contains(path.as_str())
     }
 }

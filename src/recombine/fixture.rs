@@ -47,9 +47,7 @@ fn fat_library() -> Content {
         let (source, file) = (folder.path().join("fat.s"), folder.path().join("libfat.so"));
         std::fs::write(&source, FAT_LIBRARY).unwrap();
         let mut compiler = Command::new("cc");
-        let compiler = compiler
-            .args(["-shared", "-nostdlib", "-o"])
-            .args([&file, &source]);
+        let compiler = compiler.args(["-shared", "-nostdlib", "-o"]).args([&file, &source]);
         assert!(compiler.status().unwrap().success());
         Content::of_bytes(std::fs::read(&file).unwrap())
     });
@@ -80,10 +78,7 @@ pub(crate) fn wrapper(code_objects: &[(&str, &str)]) -> WrapperCode {
         target: target.parse().unwrap(),
         content: Content::of_bytes(text.as_bytes()),
     };
-    WrapperCode {
-        symbol: None,
-        code_objects: code_objects.iter().map(code_object).collect(),
-    }
+    WrapperCode { symbol: None, code_objects: code_objects.iter().map(code_object).collect() }
 }
 
 /// A split artifact under construction.
@@ -183,9 +178,6 @@ pub(crate) fn config(toml: &str) -> Config {
 
 pub(crate) fn join(parts: Vec<Part>, toml: &str) -> Result<Recombined> {
     let split = parts.into_iter().map(Part::done).collect();
-    let readers = Readers {
-        kernel_names: &names,
-        loaded_code: &loaded_code::digest,
-    };
+    let readers = Readers { kernel_names: &names, loaded_code: &loaded_code::digest };
     recombine_with(split, &config(toml), readers)
 }

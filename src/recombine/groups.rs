@@ -35,10 +35,8 @@ impl Grouping {
     pub fn new(sources: &Sources, config: &Config) -> Result<Self> {
         let found: BTreeSet<BaseArch> = sources.all().flat_map(archs_of).cloned().collect();
         let mut groups: Vec<Group> = config.groups.iter().map(configured).collect();
-        let mut grouped: BTreeSet<BaseArch> = groups
-            .iter()
-            .flat_map(|g| g.archs.iter().cloned())
-            .collect();
+        let mut grouped: BTreeSet<BaseArch> =
+            groups.iter().flat_map(|g| g.archs.iter().cloned()).collect();
         let own = |arch: &&BaseArch| {
             !grouped.contains(arch)
                 && (config.groups.is_empty() || arch.is_generic() || arch.is_spirv())
@@ -47,12 +45,7 @@ impl Grouping {
         refuse_same_name(&groups, &alone, config)?;
         grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
         groups.extend(alone);
-        Ok(Self {
-            groups,
-            grouped,
-            found,
-            left: BTreeMap::new(),
-        })
+        Ok(Self { groups, grouped, found, left: BTreeMap::new() })
     }
 
     /// Whether `arch` is in a group.
@@ -67,10 +60,10 @@ impl Grouping {
         (component, path): (&str, &TreePath),
         content: &Content,
     ) {
-        self.left.entry(arch.clone()).or_default().push(LeftOut {
-            place: format!("{component}/{path}"),
-            content: content.clone(),
-        });
+        self.left
+            .entry(arch.clone())
+            .or_default()
+            .push(LeftOut { place: format!("{component}/{path}"), content: content.clone() });
     }
 
     /// The findings about archs that are in no group, and about grouped archs without code.
@@ -122,11 +115,7 @@ fn alone(arch: &BaseArch) -> Group {
         (_, true) => format!("the generic target {arch}"),
         _ => arch.to_string(),
     };
-    Group {
-        name: arch.to_string(),
-        display_name,
-        archs: vec![arch.clone()],
-    }
+    Group { name: arch.to_string(), display_name, archs: vec![arch.clone()] }
 }
 
 fn refuse_same_name(configured: &[Group], alone: &[Group], config: &Config) -> Result<()> {
@@ -150,10 +139,7 @@ fn not_grouped(arch: &BaseArch, left: &[LeftOut]) -> Result<Finding> {
     }
     let digests = left.par_iter().map(|out| bytes::sha256(&out.content));
     let digests: BTreeSet<String> = digests.collect::<Result<_>>()?;
-    let places: Vec<String> = places
-        .iter()
-        .map(|(place, n)| format!("{place}: {n}"))
-        .collect();
+    let places: Vec<String> = places.iter().map(|(place, n)| format!("{place}: {n}")).collect();
     let message = format!(
         "{} code objects or database files ({} different) are in no package, because no group has \
          this arch ({})",
@@ -170,17 +156,9 @@ fn not_grouped(arch: &BaseArch, left: &[LeftOut]) -> Result<Finding> {
 const NAMED_PLACES: usize = 5;
 
 fn shortened(places: &[String]) -> String {
-    let named = places
-        .iter()
-        .take(NAMED_PLACES)
-        .cloned()
-        .collect::<Vec<_>>();
+    let named = places.iter().take(NAMED_PLACES).cloned().collect::<Vec<_>>();
     match places.len() > NAMED_PLACES {
-        true => format!(
-            "{} and {} more",
-            named.join(", "),
-            places.len() - NAMED_PLACES
-        ),
+        true => format!("{} and {} more", named.join(", "), places.len() - NAMED_PLACES),
         false => named.join(", "),
     }
 }
@@ -189,10 +167,7 @@ fn shortened(places: &[String]) -> String {
 /// nothing installs.
 pub(super) fn nothing_grouped(path: &TreePath, archs: &BTreeSet<&BaseArch>) -> Error {
     let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
-    let message = format!(
-        "none of its device code is for a grouped arch ({})",
-        archs.join(", ")
-    );
+    let message = format!("none of its device code is for a grouped arch ({})", archs.join(", "));
     Error::new(Kind::Config, message)
         .structure(path.to_string())
         .hint("add at least one of these archs to a group of the configuration")

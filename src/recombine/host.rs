@@ -67,16 +67,14 @@ impl Join<'_> {
             Verdict::Agree if same_shard && !matches!(again.node, Node::Directory { .. }) => {
                 let message = format!("is the same in {}, too", label(again.part));
                 let subject = format!("{}/{path}", label(first.part));
-                self.findings
-                    .add(Finding::new(Code::FileMerged, subject, message));
+                self.findings.add(Finding::new(Code::FileMerged, subject, message));
             }
             Verdict::Agree => {}
             Verdict::Differ(why) if !compare => {
                 let (one, other) = (label(first.part), label(again.part));
                 let message = format!("{why} in {one} and {other}; the first is packed");
                 let subject = format!("{}/{path}", self.component);
-                self.findings
-                    .add(Finding::new(Code::HostFilesDiffer, subject, message));
+                self.findings.add(Finding::new(Code::HostFilesDiffer, subject, message));
             }
             Verdict::Differ(why) | Verdict::Clash(why) => self.clash(path, why, first, again),
         }
@@ -125,8 +123,7 @@ impl Join<'_> {
                 let message =
                     format!("is not in the primary shard {primary} and comes from {shard}");
                 let subject = format!("{}/{path}", self.component);
-                self.findings
-                    .add(Finding::new(Code::HostFromOtherShard, subject, message));
+                self.findings.add(Finding::new(Code::HostFromOtherShard, subject, message));
             }
             return;
         }
@@ -139,8 +136,7 @@ impl Join<'_> {
                 "the primary shard {primary} has none of it; {count} files come from {shard}"
             );
             let subject = self.component.clone();
-            self.findings
-                .add(Finding::new(Code::HostFromOtherShard, subject, message));
+            self.findings.add(Finding::new(Code::HostFromOtherShard, subject, message));
         }
     }
 }
@@ -160,13 +156,7 @@ fn verdict(
             false if compare => Verdict::Differ("is a link to different files"),
             _ => Verdict::Agree,
         },
-        (
-            Node::File { data: one, mode },
-            Node::File {
-                data: other,
-                mode: mode_there,
-            },
-        ) => {
+        (Node::File { data: one, mode }, Node::File { data: other, mode: mode_there }) => {
             if compare && (mode & EXECUTABLE == 0) != (mode_there & EXECUTABLE == 0) {
                 return Ok(Verdict::Differ("is executable on one side only"));
             }

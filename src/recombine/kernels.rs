@@ -73,8 +73,7 @@ impl Join<'_> {
         });
         let builds: Vec<Build<'a>> = builds.collect();
         let Some(primary) = builds.iter().copied().find(|b| Arc::ptr_eq(b.fat, first)) else {
-            self.faults
-                .add(Error::bug(format!("{path} has no first build")));
+            self.faults.add(Error::bug(format!("{path} has no first build")));
             return Rows::new();
         };
         let mut rows = Rows::new();
@@ -119,11 +118,7 @@ impl Join<'_> {
         let matching = match_wrappers(&ours, &theirs, &interchangeable)?;
         let (one, another) = (label(primary.part), label(other.part));
         if !matching.primary_left.is_empty() || !matching.other_left.is_empty() {
-            return Err(unmatched(
-                (path, &one, &another),
-                &matching,
-                (&ours, &theirs),
-            ));
+            return Err(unmatched((path, &one, &another), &matching, (&ours, &theirs)));
         }
         for (there, here) in &matching.overlaps {
             let message = format!(
@@ -131,13 +126,10 @@ impl Join<'_> {
                  not all; they are taken for the same"
             );
             let subject = format!("{}/{path}", self.component);
-            self.findings
-                .add(Finding::new(Code::WrapperOverlap, subject, message));
+            self.findings.add(Finding::new(Code::WrapperOverlap, subject, message));
         }
         let indices = 0..theirs.len();
-        Ok(indices
-            .map(|there| matching.pairs.get(&there).copied())
-            .collect())
+        Ok(indices.map(|there| matching.pairs.get(&there).copied()).collect())
     }
 
     fn collect<'a>(
@@ -174,8 +166,7 @@ impl Join<'_> {
                     "{} code objects of {arch} are the same in {first} and {again}, and are packed once",
                     found.same
                 );
-                self.findings
-                    .add(Finding::new(Code::DuplicateCode, subject.clone(), message));
+                self.findings.add(Finding::new(Code::DuplicateCode, subject.clone(), message));
             }
             let Some((index, target, _)) = found.different.first() else {
                 continue;
@@ -192,10 +183,7 @@ impl Join<'_> {
                 let error = Error::new(Kind::Conflict, message).structure(subject);
                 self.faults.add(error.hint(hint));
             } else {
-                let digests = found
-                    .different
-                    .iter()
-                    .map(|(_, _, code)| bytes::sha256(code));
+                let digests = found.different.iter().map(|(_, _, code)| bytes::sha256(code));
                 let digests = self.faults.keep(digests.collect::<Result<BTreeSet<_>>>());
                 let message = format!("{message}; those of {first} are packed");
                 let mut finding = Finding::new(Code::DuplicateDropped, subject, message);
@@ -291,12 +279,10 @@ fn unmatched(
         described(&matching.primary_left, ours),
         described(&matching.other_left, theirs),
     );
-    Error::new(Kind::Conflict, message)
-        .structure(path.to_string())
-        .hint(
-            "wrappers are matched by their kernels: each has to have a partner, and only one; \
+    Error::new(Kind::Conflict, message).structure(path.to_string()).hint(
+        "wrappers are matched by their kernels: each has to have a partner, and only one; \
              build the shards from one source tree",
-        )
+    )
 }
 
 /// How many wrappers an error names.

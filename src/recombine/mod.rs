@@ -46,10 +46,8 @@ use sources::Sources;
 
 /// Joins the artifacts of all shards.
 pub fn recombine(split: Vec<SplitArtifact>, config: &Config) -> Result<Recombined> {
-    let readers = Readers {
-        kernel_names: &code_object::kernel_names,
-        loaded_code: &loaded_code::digest,
-    };
+    let readers =
+        Readers { kernel_names: &code_object::kernel_names, loaded_code: &loaded_code::digest };
     recombine_with(split, config, readers)
 }
 
@@ -94,11 +92,7 @@ pub fn recombine_with(
     }
     faults.keep(grouping.report(config, &mut findings));
     faults.finish()?;
-    Ok(Recombined {
-        groups: grouping.groups,
-        components,
-        findings: sources.findings(findings),
-    })
+    Ok(Recombined { groups: grouping.groups, components, findings: sources.findings(findings) })
 }
 
 /// What joining one component needs and where it puts what it notices.

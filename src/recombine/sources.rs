@@ -50,10 +50,7 @@ impl Sources {
             };
             components.entry(key).or_default().push(artifact);
         }
-        Ok(Self {
-            primary,
-            components,
-        })
+        Ok(Self { primary, components })
     }
 
     /// All split artifacts.

@@ -13,18 +13,12 @@ const LIBRARY: &str = "lib/libx.so.1";
 /// Two builds of a library whose units come in another order, and a compiler fallback in both.
 fn two_shards() -> Vec<Part> {
     let one = [
-        wrapper(&[
-            ("gfx1100", "add sub|1"),
-            ("gfx906", "add sub|fallback of one"),
-        ]),
+        wrapper(&[("gfx1100", "add sub|1"), ("gfx906", "add sub|fallback of one")]),
         wrapper(&[("gfx1100", "mul|1"), ("gfx1101", "mul|2")]),
     ];
     let two = [
         wrapper(&[("gfx1200", "mul|3")]),
-        wrapper(&[
-            ("gfx1200", "add sub|3"),
-            ("gfx906", "add sub|fallback of two"),
-        ]),
+        wrapper(&[("gfx1200", "add sub|3"), ("gfx906", "add sub|fallback of two")]),
     ];
     vec![
         Part::new("one", "x_lib_gfx110X-dgpu").fat(LIBRARY, one.to_vec()),
@@ -33,11 +27,7 @@ fn two_shards() -> Vec<Part> {
 }
 
 fn codes(recombined: &Recombined) -> Vec<Code> {
-    recombined
-        .findings
-        .iter()
-        .map(|finding| finding.code)
-        .collect()
+    recombined.findings.iter().map(|finding| finding.code).collect()
 }
 
 fn finding(recombined: &Recombined, code: Code) -> &Finding {
@@ -81,10 +71,7 @@ fn the_configured_primary_numbers_the_wrappers() {
     let toml = format!("primary_shard = 'two'\n{GROUPS}");
     let recombined = join(two_shards(), &toml).unwrap();
     let kernel = &recombined.components[0].kernels[0];
-    assert_eq!(
-        (kernel.shard.as_str(), kernel.target.to_string().as_str()),
-        ("one", "gfx1100")
-    );
+    assert_eq!((kernel.shard.as_str(), kernel.target.to_string().as_str()), ("one", "gfx1100"));
     assert_eq!(kernel.content.len(), "mul|1".len() as u64);
 }
 
@@ -92,10 +79,7 @@ fn the_configured_primary_numbers_the_wrappers() {
 fn an_unknown_primary_is_refused_with_the_shards_that_exist() {
     let error = join(two_shards(), "primary_shard = 'three'").unwrap_err();
     assert_eq!(error.kind(), Kind::Config);
-    assert_eq!(
-        error.to_string(),
-        "line 1, column 17: primary_shard: there is no shard `three`"
-    );
+    assert_eq!(error.to_string(), "line 1, column 17: primary_shard: there is no shard `three`");
     assert_eq!(error.hint_text(), Some("the shards are one, two"));
     assert_eq!(join(Vec::new(), "").unwrap_err().kind(), Kind::Usage);
 }
@@ -105,16 +89,8 @@ fn code_of_an_arch_in_no_group_is_counted_and_named() {
     let recombined = join(two_shards(), GROUPS).unwrap();
     let left = finding(&recombined, Code::ArchNotGrouped);
     assert_eq!(left.subject, "gfx906");
-    assert!(
-        left.message.starts_with("2 code objects"),
-        "{}",
-        left.message
-    );
-    assert!(
-        left.message.contains("x_lib/lib/libx.so.1: 2"),
-        "{}",
-        left.message
-    );
+    assert!(left.message.starts_with("2 code objects"), "{}", left.message);
+    assert!(left.message.contains("x_lib/lib/libx.so.1: 2"), "{}", left.message);
     assert_eq!(left.code_objects.len(), 2);
     assert_eq!(left.code_objects[0].len(), 64);
 }
@@ -132,18 +108,11 @@ fn without_groups_each_arch_is_its_own() {
 
 #[test]
 fn generic_targets_and_spirv_get_groups_of_their_own() {
-    let code = [
-        ("gfx1100", "a"),
-        ("gfx11-generic", "a|g"),
-        ("amdgcnspirv", "a|s"),
-    ];
+    let code = [("gfx1100", "a"), ("gfx11-generic", "a|g"), ("amdgcnspirv", "a|s")];
     let part = || vec![Part::new("one", "x_lib_all").fat(LIBRARY, vec![wrapper(&code)])];
     let recombined = join(part(), GROUPS).unwrap();
     let names: Vec<_> = recombined.groups.iter().map(|g| g.name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["gfx110X", "gfx120X", "amdgcnspirv", "gfx11-generic"]
-    );
+    assert_eq!(names, ["gfx110X", "gfx120X", "amdgcnspirv", "gfx11-generic"]);
     assert_eq!(recombined.components[0].kernels.len(), 3);
     let toml = "[architecture_groups.GFX11-generic]\narchitectures = ['gfx1100']";
     assert_refused(join(part(), toml), &["line 1", "has the name of the arch"]);
@@ -154,38 +123,20 @@ fn wrappers_without_a_partner_are_refused() {
     let mut parts = two_shards();
     let stranger = wrapper(&[("gfx1200", "div|3")]);
     parts[1] = Part::new("two", "x_lib_gfx120X-all").fat(LIBRARY, vec![stranger]);
-    let expected = [
-        LIBRARY,
-        "one/x_lib",
-        "two/x_lib",
-        "(kernel div",
-        "(kernel add",
-        "(kernel mul",
-    ];
+    let expected = [LIBRARY, "one/x_lib", "two/x_lib", "(kernel div", "(kernel add", "(kernel mul"];
     assert_refused(join(parts, GROUPS), &expected);
 }
 
 #[test]
 fn overlapping_wrappers_are_joined_with_a_finding() {
     let mut parts = two_shards();
-    let units = vec![
-        wrapper(&[("gfx1200", "mul div|3")]),
-        wrapper(&[("gfx1200", "add sub|3")]),
-    ];
+    let units = vec![wrapper(&[("gfx1200", "mul div|3")]), wrapper(&[("gfx1200", "add sub|3")])];
     parts[1] = Part::new("two", "x_lib_gfx120X-all").fat(LIBRARY, units);
     let recombined = join(parts, GROUPS).unwrap();
     assert_eq!(recombined.components[0].kernels.len(), 5);
     let overlap = finding(&recombined, Code::WrapperOverlap);
-    assert!(
-        overlap.message.contains("wrapper 1 of one/"),
-        "{}",
-        overlap.message
-    );
-    assert!(
-        overlap.message.contains("wrapper 0 of two/"),
-        "{}",
-        overlap.message
-    );
+    assert!(overlap.message.contains("wrapper 1 of one/"), "{}", overlap.message);
+    assert!(overlap.message.contains("wrapper 0 of two/"), "{}", overlap.message);
 }
 
 #[test]
@@ -199,10 +150,7 @@ fn units_with_the_same_kernels_are_joined_only_if_their_code_is_the_same() {
     };
     assert_eq!(join("a|1", "a|1").unwrap().components[0].kernels.len(), 4);
     for (first, second) in [("a|2", "a|1"), ("a|1", "a|2"), ("a|2", "a|2")] {
-        assert_refused(
-            join(first, second),
-            &[LIBRARY, "wrappers 0 (kernel a", "one/", "two/"],
-        );
+        assert_refused(join(first, second), &[LIBRARY, "wrappers 0 (kernel a", "one/", "two/"]);
     }
 }
 
@@ -220,19 +168,12 @@ fn the_same_code_from_two_shards_is_packed_once() {
     let recombined = repeated("a|1", "").unwrap();
     assert_eq!(recombined.components[0].kernels.len(), 1);
     let duplicate = finding(&recombined, Code::DuplicateCode);
-    assert!(
-        duplicate
-            .message
-            .contains("one/x_lib_all and two/x_lib_all")
-    );
+    assert!(duplicate.message.contains("one/x_lib_all and two/x_lib_all"));
 }
 
 #[test]
 fn different_code_for_one_key_is_refused_or_dropped() {
-    assert_refused(
-        repeated("a|2", ""),
-        &["gfx1100", "one/x_lib_all", "two/x_lib_all", LIBRARY],
-    );
+    assert_refused(repeated("a|2", ""), &["gfx1100", "one/x_lib_all", "two/x_lib_all", LIBRARY]);
     let recombined = repeated("a|2", "error_on_duplicate_device_code = false").unwrap();
     assert_eq!(recombined.components[0].kernels[0].shard, "one");
     let dropped = finding(&recombined, Code::DuplicateDropped);
@@ -248,10 +189,7 @@ fn a_binary_whose_code_is_all_left_out_is_refused() {
 
 #[test]
 fn feature_variants_belong_to_the_group_of_their_arch() {
-    let units = vec![wrapper(&[
-        ("gfx90a:xnack+", "a|+"),
-        ("gfx90a:xnack-", "a|-"),
-    ])];
+    let units = vec![wrapper(&[("gfx90a:xnack+", "a|+"), ("gfx90a:xnack-", "a|-")])];
     let parts = vec![Part::new("one", "x_lib_all").fat(LIBRARY, units)];
     let toml = "[architecture_groups.cdna2]\narchitectures = ['gfx90a']";
     assert_eq!(join(parts, toml).unwrap().components[0].kernels.len(), 2);
@@ -270,46 +208,25 @@ fn configured_archs_without_code_are_reported() {
 fn host_files_come_from_the_primary_and_then_from_the_next() {
     let parts = vec![
         Part::new("one", "x_lib_all").plain("lib/a", "1"),
-        Part::new("two", "x_lib_all")
-            .plain("lib/a", "2")
-            .plain("lib/b", "2"),
-        Part::new("two", "y_doc_generic")
-            .plain("doc/c", "2")
-            .plain("doc/d", "2"),
+        Part::new("two", "x_lib_all").plain("lib/a", "2").plain("lib/b", "2"),
+        Part::new("two", "y_doc_generic").plain("doc/c", "2").plain("doc/d", "2"),
     ];
     let recombined = join(parts, "").unwrap();
     let ids: Vec<_> = recombined.components.iter().map(Component::id).collect();
     assert_eq!(ids, ["x_lib", "y_doc"]);
     let host = &recombined.components[0].host;
-    let Some(Node::File { data, .. }) = host.get(&path("lib/a")) else {
-        panic!()
-    };
-    let HostKind::Plain(content) = &data.kind else {
-        panic!()
-    };
+    let Some(Node::File { data, .. }) = host.get(&path("lib/a")) else { panic!() };
+    let HostKind::Plain(content) = &data.kind else { panic!() };
     assert_eq!(content.read_array(0).unwrap(), *b"1");
-    let found: Vec<_> = recombined
-        .findings
-        .iter()
-        .map(|f| f.subject.as_str())
-        .collect();
+    let found: Vec<_> = recombined.findings.iter().map(|f| f.subject.as_str()).collect();
     assert_eq!(found, ["x_lib/lib/b", "y_doc"]);
-    assert!(
-        recombined
-            .findings
-            .iter()
-            .all(|f| f.code == Code::HostFromOtherShard)
-    );
+    assert!(recombined.findings.iter().all(|f| f.code == Code::HostFromOtherShard));
 }
 
 #[test]
 fn host_files_are_compared_when_asked() {
     let verify = "[validation]\nverify_generic_artifacts_match = true";
-    let first = || {
-        Part::new("one", "x_lib_all")
-            .plain("lib/a", "1")
-            .link("lib/l", "a")
-    };
+    let first = || Part::new("one", "x_lib_all").plain("lib/a", "1").link("lib/l", "a");
     let others = [
         Part::new("two", "x_lib_all").plain("lib/a", "2"),
         Part::new("two", "x_lib_all").program("lib/a", "1"),
@@ -317,25 +234,12 @@ fn host_files_are_compared_when_asked() {
         Part::new("two", "x_lib_all").plain("lib/l", "1"),
     ];
     for other in others {
-        assert_refused(
-            join(vec![first(), other], verify),
-            &["one/x_lib_all", "two/x_lib_all"],
-        );
+        assert_refused(join(vec![first(), other], verify), &["one/x_lib_all", "two/x_lib_all"]);
     }
-    let same = Part::new("two", "x_lib_all")
-        .plain("lib/a", "1")
-        .link("lib/l", "a");
-    assert!(
-        join(vec![first(), same], verify)
-            .unwrap()
-            .findings
-            .is_empty()
-    );
+    let same = Part::new("two", "x_lib_all").plain("lib/a", "1").link("lib/l", "a");
+    assert!(join(vec![first(), same], verify).unwrap().findings.is_empty());
     let link = Part::new("two", "x_lib_all").plain("lib/l", "1");
-    assert_eq!(
-        codes(&join(vec![first(), link], "").unwrap()),
-        [Code::HostFilesDiffer]
-    );
+    assert_eq!(codes(&join(vec![first(), link], "").unwrap()), [Code::HostFilesDiffer]);
 }
 
 #[test]
@@ -344,10 +248,7 @@ fn one_shard_does_not_contradict_itself() {
     let other = Part::new("one", "x_lib_gfx1101").plain("lib/a", "2");
     assert_refused(join(vec![first(), other], ""), &["lib/a", "x_lib_gfx1101"]);
     let same = Part::new("one", "x_lib_gfx1101").plain("lib/a", "1");
-    assert_eq!(
-        codes(&join(vec![first(), same], "").unwrap()),
-        [Code::FileMerged]
-    );
+    assert_eq!(codes(&join(vec![first(), same], "").unwrap()), [Code::FileMerged]);
 }
 
 #[test]
@@ -363,12 +264,7 @@ fn device_code_that_the_chosen_host_cannot_load_is_refused() {
     }
     let fat = Part::new("one", "x_lib_all").fat(LIBRARY, units());
     let plain = Part::new("two", "x_lib_all").plain(LIBRARY, "host");
-    assert_eq!(
-        join(vec![fat, plain], GROUPS).unwrap().components[0]
-            .kernels
-            .len(),
-        1
-    );
+    assert_eq!(join(vec![fat, plain], GROUPS).unwrap().components[0].kernels.len(), 1);
 }
 
 #[test]
@@ -390,17 +286,10 @@ const DAT: &str = "lib/rocblas/library/T_gfx1100.dat";
 
 #[test]
 fn database_files_are_joined_by_path() {
-    let two = shard("two")
-        .database(DAT, "gfx1100", "1")
-        .database("lib/b", "gfx906", "2");
+    let two = shard("two").database(DAT, "gfx1100", "1").database("lib/b", "gfx906", "2");
     let recombined = databases(shard("one").database(DAT, "gfx1100", "1"), two).unwrap();
     assert_eq!(recombined.components[0].databases.len(), 1);
-    assert_eq!(
-        finding(&recombined, Code::ArchNotGrouped)
-            .code_objects
-            .len(),
-        1
-    );
+    assert_eq!(finding(&recombined, Code::ArchNotGrouped).code_objects.len(), 1);
     assert!(codes(&recombined).contains(&Code::DuplicateCode));
 }
 
@@ -408,36 +297,20 @@ fn database_files_are_joined_by_path() {
 fn different_database_files_at_one_path_are_refused() {
     let one = || shard("one").database(DAT, "gfx1100", "1");
     let expected = [DAT, "one/x_lib_all", "two/x_lib_all"];
-    assert_refused(
-        databases(one(), shard("two").database(DAT, "gfx1100", "2")),
-        &expected,
-    );
-    assert_refused(
-        databases(one(), shard("two").database(DAT, "gfx1101", "1")),
-        &expected,
-    );
+    assert_refused(databases(one(), shard("two").database(DAT, "gfx1100", "2")), &expected);
+    assert_refused(databases(one(), shard("two").database(DAT, "gfx1101", "1")), &expected);
     let shared = shard("two").plain(DAT, "1");
-    assert_refused(
-        databases(one(), shared),
-        &[DAT, "one/x_lib_all", "serves all archs"],
-    );
+    assert_refused(databases(one(), shared), &[DAT, "one/x_lib_all", "serves all archs"]);
 }
 
 #[test]
 fn shared_database_files_are_the_same_everywhere() {
     let fallback = "lib/rocblas/library/T_fallback.dat";
-    let one = || {
-        shard("one")
-            .database(DAT, "gfx1100", "1")
-            .plain(fallback, "1")
-    };
+    let one = || shard("one").database(DAT, "gfx1100", "1").plain(fallback, "1");
     let same = shard("two").plain(fallback, "1");
     assert!(databases(one(), same).is_ok());
     let other = shard("two").plain(fallback, "2");
-    assert_refused(
-        databases(one(), other),
-        &[fallback, "one/x_lib_all", "two/x_lib_all"],
-    );
+    assert_refused(databases(one(), other), &[fallback, "one/x_lib_all", "two/x_lib_all"]);
     // What the split reports as shared counts too, wherever it lies.
     let shared = |part: Part| {
         let subject = format!("{}/share/db", part.label());

@@ -158,10 +158,7 @@ impl<'a> Open<'a> {
     /// A translation unit without kernels has no name to go by. Where exactly one such wrapper is
     /// left on either side, and nothing else, they are the same.
     fn by_being_the_only_one(&mut self) {
-        let left = (
-            &self.matching.other_left[..],
-            &self.matching.primary_left[..],
-        );
+        let left = (&self.matching.other_left[..], &self.matching.primary_left[..]);
         if let (&[other], &[primary]) = left
             && self.other[other].kernels.is_empty()
             && self.primary[primary].kernels.is_empty()
@@ -211,10 +208,7 @@ mod tests {
     }
 
     fn with_symbol(symbol: &str, identity: Identity) -> Identity {
-        Identity {
-            symbol: Some(symbol.to_owned()),
-            ..identity
-        }
+        Identity { symbol: Some(symbol.to_owned()), ..identity }
     }
 
     fn pairs(matching: &Matching) -> Vec<(usize, usize)> {
@@ -245,10 +239,7 @@ mod tests {
         let other = [unit(&["b"])];
         let matching = match_wrappers(&primary, &other);
         assert!(matching.pairs.is_empty());
-        assert_eq!(
-            (matching.primary_left, matching.other_left),
-            (vec![0, 1], vec![0])
-        );
+        assert_eq!((matching.primary_left, matching.other_left), (vec![0, 1], vec![0]));
     }
 
     #[test]
@@ -268,29 +259,17 @@ mod tests {
                 super::match_wrappers(&primary, &other, &|side, _| Ok(sides.contains(&side)));
             pairs(&found.unwrap())
         };
-        assert_eq!(
-            same(&[Side::Primary, Side::Other]),
-            [(0, 0), (1, 2), (2, 1)]
-        );
+        assert_eq!(same(&[Side::Primary, Side::Other]), [(0, 0), (1, 2), (2, 1)]);
         assert_eq!(same(&[Side::Primary]), [(2, 1)]);
         assert_eq!(same(&[Side::Other]), [(2, 1)]);
         let fewer = super::match_wrappers(&primary, &other[1..], &|_, _| Ok(true)).unwrap();
-        assert_eq!(
-            (pairs(&fewer), fewer.primary_left),
-            (vec![(1, 1)], vec![0, 2])
-        );
+        assert_eq!((pairs(&fewer), fewer.primary_left), (vec![(1, 1)], vec![0, 2]));
     }
 
     #[test]
     fn symbols_tell_apart_what_kernels_do_not() {
-        let primary = [
-            with_symbol("f_1", unit(&["a"])),
-            with_symbol("f_2", unit(&["a"])),
-        ];
-        let other = [
-            with_symbol("f_2", unit(&["a"])),
-            with_symbol("f_1", unit(&["a"])),
-        ];
+        let primary = [with_symbol("f_1", unit(&["a"])), with_symbol("f_2", unit(&["a"]))];
+        let other = [with_symbol("f_2", unit(&["a"])), with_symbol("f_1", unit(&["a"]))];
         assert_eq!(pairs(&match_wrappers(&primary, &other)), [(0, 1), (1, 0)]);
     }
 

@@ -19,11 +19,7 @@ pub fn build_text(receipt: &Receipt) -> String {
         } else {
             package.code_objects.to_string()
         };
-        let archs = if package.archs.is_empty() {
-            "-".to_owned()
-        } else {
-            package.archs.join(" ")
-        };
+        let archs = if package.archs.is_empty() { "-".to_owned() } else { package.archs.join(" ") };
         table.row([
             package.file_name.clone(),
             bytes(package.size),

@@ -133,12 +133,7 @@ impl Finding {
     /// A finding about `subject`.
     pub fn new(code: Code, subject: impl Into<String>, message: impl Into<String>) -> Self {
         let (subject, message) = (subject.into(), message.into());
-        Self {
-            code,
-            subject,
-            message,
-            code_objects: Vec::new(),
-        }
+        Self { code, subject, message, code_objects: Vec::new() }
     }
 }
 
@@ -182,13 +177,8 @@ impl Findings {
 
     /// Under `--strict`: an error that gathers every warning, if there is one.
     pub fn refuse_warnings(&self) -> Result<(), Error> {
-        let warnings = self
-            .0
-            .iter()
-            .filter(|f| f.code.severity() == Severity::Warning);
-        let faults = warnings
-            .map(|f| Error::new(Kind::Conflict, f.to_string()))
-            .collect();
+        let warnings = self.0.iter().filter(|f| f.code.severity() == Severity::Warning);
+        let faults = warnings.map(|f| Error::new(Kind::Conflict, f.to_string())).collect();
         match Error::gather(faults) {
             Some(error) => Err(error.hint("--strict turns these findings into errors")),
             None => Ok(()),
@@ -213,17 +203,9 @@ mod tests {
     #[test]
     fn only_warnings_fail_a_strict_run() {
         let mut findings = Findings::default();
-        findings.add(Finding::new(
-            Code::FileMerged,
-            "lib/x",
-            "is in two prefixes",
-        ));
+        findings.add(Finding::new(Code::FileMerged, "lib/x", "is in two prefixes"));
         assert!(findings.refuse_warnings().is_ok());
-        findings.add(Finding::new(
-            Code::ArchNotGrouped,
-            "gfx906",
-            "is in no group",
-        ));
+        findings.add(Finding::new(Code::ArchNotGrouped, "gfx906", "is in no group"));
         assert!(findings.refuse_warnings().is_err());
     }
 }

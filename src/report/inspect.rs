@@ -28,10 +28,7 @@ fn archive_text(archive: &Archive) -> String {
         text.push_str(&format!("  {key}\n"));
         for (target, row) in targets {
             let size = bytes(row.original_size);
-            text.push_str(&format!(
-                "    {target} → code object {} ({size})\n",
-                row.ordinal
-            ));
+            text.push_str(&format!("    {target} → code object {} ({size})\n", row.ordinal));
         }
     }
     text
@@ -64,18 +61,13 @@ fn host_binary_text(binary: &HostBinary) -> String {
     }
     if binary.state == State::Fat {
         text.push_str(&format!("Bundles: {}\n", binary.bundles.len()));
-        binary
-            .bundles
-            .iter()
-            .for_each(|bundle| text.push_str(&bundle_text(bundle)));
+        binary.bundles.iter().for_each(|bundle| text.push_str(&bundle_text(bundle)));
     }
     text
 }
 
 fn bundle_text(bundle: &Bundle) -> String {
-    let how = bundle
-        .compressed_version
-        .map_or(String::new(), |v| format!(", CCOB version {v}"));
+    let how = bundle.compressed_version.map_or(String::new(), |v| format!(", CCOB version {v}"));
     let mut text = format!("  at {:#x} ({}{how})\n", bundle.offset, bytes(bundle.size));
     for entry in &bundle.entries {
         text.push_str(&format!("    {} ({})\n", entry.id, bytes(entry.size)));

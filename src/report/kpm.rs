@@ -47,11 +47,7 @@ mod tests {
     fn the_documented_layout() {
         let archive = |arch: &str, size| {
             let file = format!("blas_lib_{arch}.kpack");
-            let archive = Archive {
-                file,
-                size,
-                kernel_count: 4,
-            };
+            let archive = Archive { file, size, kernel_count: 4 };
             (arch.to_owned(), archive)
         };
         let text = manifest(&Manifest {

@@ -20,10 +20,7 @@ impl<const N: usize> Table<N> {
     /// A table with these columns.
     pub fn new(columns: &[(&str, Align); N]) -> Self {
         let header = columns.map(|(name, _)| name.to_owned());
-        Self {
-            align: columns.map(|(_, align)| align),
-            rows: vec![header],
-        }
+        Self { align: columns.map(|(_, align)| align), rows: vec![header] }
     }
 
     /// Adds a row.
@@ -33,12 +30,7 @@ impl<const N: usize> Table<N> {
 
     /// The table as text, every line ended.
     pub fn render(&self) -> String {
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .map(|row| row[column].chars().count())
-                .max()
-        };
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
         let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
         let mut text = String::new();
         for row in &self.rows {

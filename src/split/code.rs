@@ -41,10 +41,7 @@ fn known(found: &[CodeObject], code: &CodeObject) -> Result<bool> {
         None => Ok(false),
         Some(other) if same_bytes(&other.content, &code.content)? => Ok(true),
         Some(_) => {
-            let message = format!(
-                "a bundle holds two different code objects for {}",
-                code.target
-            );
+            let message = format!("a bundle holds two different code objects for {}", code.target);
             Err(Error::new(Kind::Conflict, message).at(&code.content.place(0)))
         }
     }
@@ -80,10 +77,7 @@ fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Opti
     let Some(target) = target else {
         return refused("names no GPU target, and its code object none that is known");
     };
-    Ok(Some(CodeObject {
-        target,
-        content: entry.content.clone(),
-    }))
+    Ok(Some(CodeObject { target, content: entry.content.clone() }))
 }
 
 /// The target of an AMDGPU code object, with a finding if the entry claims another.
@@ -117,16 +111,10 @@ pub(super) struct Resolved {
 /// Brings the claimed target and the header together.
 pub(super) fn resolve(claimed: Option<&Target>, header: &Header) -> Resolved {
     let (Some(processor), Some(own)) = (&header.processor, &header.target) else {
-        return Resolved {
-            target: claimed.cloned(),
-            disagrees: false,
-        };
+        return Resolved { target: claimed.cloned(), disagrees: false };
     };
     let Some(claimed) = claimed else {
-        return Resolved {
-            target: Some(own.clone()),
-            disagrees: true,
-        };
+        return Resolved { target: Some(own.clone()), disagrees: true };
     };
     let base = refine(claimed.base(), processor);
     let mut disagrees = base != claimed.base();
@@ -139,10 +127,7 @@ pub(super) fn resolve(claimed: Option<&Target>, header: &Header) -> Resolved {
     }
     let unclaimed = |(name, _): &(String, bool)| claimed.features().iter().all(|(n, _)| n != name);
     disagrees |= own.features().iter().any(unclaimed);
-    Resolved {
-        target: Some(Target::new(base.clone(), features)),
-        disagrees,
-    }
+    Resolved { target: Some(Target::new(base.clone(), features)), disagrees }
 }
 
 /// The claimed arch if the flags cannot tell it from `processor`: `gfx1250-strict` has the flags
@@ -164,11 +149,8 @@ fn state(header: &Header, feature: &str) -> FeatureState {
 }
 
 /// First bytes of a SPIR-V module, in either byte order, and of LLVM bitcode.
-const NEUTRAL_MAGICS: [[u8; 4]; 3] = [
-    [0x03, 0x02, 0x23, 0x07],
-    [0x07, 0x23, 0x02, 0x03],
-    [b'B', b'C', 0xc0, 0xde],
-];
+const NEUTRAL_MAGICS: [[u8; 4]; 3] =
+    [[0x03, 0x02, 0x23, 0x07], [0x07, 0x23, 0x02, 0x03], [b'B', b'C', 0xc0, 0xde]];
 
 /// The target of an entry that is no AMDGPU code object: SPIR-V, if it claims to be.
 fn neutral(
@@ -188,11 +170,9 @@ fn neutral(
             notes.add(Code::ArchNeutralCode, path, message);
             Ok(Some(target.clone()))
         }
-        _ => Err(
-            Error::malformed(format!("entry {id} holds no AMDGPU code object"))
-                .at(&content.place(0))
-                .hint("objects made with -fgpu-rdc must be linked before they are packaged"),
-        ),
+        _ => Err(Error::malformed(format!("entry {id} holds no AMDGPU code object"))
+            .at(&content.place(0))
+            .hint("objects made with -fgpu-rdc must be linked before they are packaged")),
     }
 }
 
@@ -220,77 +200,23 @@ mod tests {
         use FeatureState::{Any, Off, On, Unknown, Unsupported};
         for (claimed, own, expected, disagrees) in [
             ("gfx90a", header("gfx90a", Any, Any), "gfx90a", false),
-            (
-                "gfx90a:xnack+",
-                header("gfx90a", On, Any),
-                "gfx90a:xnack+",
-                false,
-            ),
-            (
-                "gfx90a:xnack+",
-                header("gfx90a", Any, Any),
-                "gfx90a:xnack+",
-                false,
-            ),
-            (
-                "gfx90a:xnack+",
-                header("gfx90a", Off, Any),
-                "gfx90a:xnack-",
-                true,
-            ),
+            ("gfx90a:xnack+", header("gfx90a", On, Any), "gfx90a:xnack+", false),
+            ("gfx90a:xnack+", header("gfx90a", Any, Any), "gfx90a:xnack+", false),
+            ("gfx90a:xnack+", header("gfx90a", Off, Any), "gfx90a:xnack-", true),
             ("gfx90a", header("gfx90a", Off, Any), "gfx90a:xnack-", true),
-            (
-                "gfx906:xnack-",
-                header("gfx906", Unknown, On),
-                "gfx906:sramecc+:xnack-",
-                true,
-            ),
-            (
-                "gfx1030:xnack+",
-                header("gfx1030", Unsupported, Unsupported),
-                "gfx1030",
-                true,
-            ),
-            (
-                "gfx1030",
-                header("gfx1031", Unsupported, Unsupported),
-                "gfx1031",
-                true,
-            ),
-            (
-                "gfx1250-strict",
-                header("gfx1250", Any, Unsupported),
-                "gfx1250-strict",
-                false,
-            ),
-            (
-                "gfx1250",
-                header("gfx1250", Any, Unsupported),
-                "gfx1250",
-                false,
-            ),
-            (
-                "gfx11-generic",
-                header("gfx11-generic", Any, Any),
-                "gfx11-generic",
-                false,
-            ),
-            (
-                "gfx1100",
-                header("gfx11-generic", Any, Any),
-                "gfx11-generic",
-                true,
-            ),
+            ("gfx906:xnack-", header("gfx906", Unknown, On), "gfx906:sramecc+:xnack-", true),
+            ("gfx1030:xnack+", header("gfx1030", Unsupported, Unsupported), "gfx1030", true),
+            ("gfx1030", header("gfx1031", Unsupported, Unsupported), "gfx1031", true),
+            ("gfx1250-strict", header("gfx1250", Any, Unsupported), "gfx1250-strict", false),
+            ("gfx1250", header("gfx1250", Any, Unsupported), "gfx1250", false),
+            ("gfx11-generic", header("gfx11-generic", Any, Any), "gfx11-generic", false),
+            ("gfx1100", header("gfx11-generic", Any, Any), "gfx11-generic", true),
             ("gfx9-4-generic", header("gfx942", Any, Any), "gfx942", true),
         ] {
             let claimed: Target = claimed.parse().unwrap();
             let resolved = resolve(Some(&claimed), &own);
             let target = resolved.target.unwrap().to_string();
-            assert_eq!(
-                (target.as_str(), resolved.disagrees),
-                (expected, disagrees),
-                "{claimed}"
-            );
+            assert_eq!((target.as_str(), resolved.disagrees), (expected, disagrees), "{claimed}");
         }
     }
 }

@@ -86,12 +86,7 @@ pub(super) fn claim(
     let device = device_code(path, file, sniffed, &declared, notes)?;
     let evidence = match declared.role {
         Role::Index if device.is_empty() => index_evidence(path, &file.content, notes)?,
-        _ => Evidence::of(
-            device
-                .iter()
-                .map(|code| code.target.base().clone())
-                .collect(),
-        ),
+        _ => Evidence::of(device.iter().map(|code| code.target.base().clone()).collect()),
     };
     let arch = decide(path, &declared, evidence, notes)
         .map_err(|error| error.at(&file.content.place(0)))?;
@@ -192,10 +187,7 @@ fn lone_code(
         return Ok(None);
     };
     let base = declared.map_or(target.base(), |arch| code::refine(arch, target.base()));
-    Ok(Some(CodeObject {
-        target: base.clone().into(),
-        content: content.clone(),
-    }))
+    Ok(Some(CodeObject { target: base.clone().into(), content: content.clone() }))
 }
 
 fn index_evidence(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Evidence> {
@@ -218,10 +210,7 @@ fn decide(
 ) -> Result<Option<BaseArch>> {
     let mut mismatch = |holds: &str, then: &str| {
         let arch = declared.arch.as_ref().map(BaseArch::as_str);
-        let message = format!(
-            "is placed for {}, and holds {holds}; {then}",
-            arch.unwrap_or("all")
-        );
+        let message = format!("is placed for {}, and holds {holds}; {then}", arch.unwrap_or("all"));
         notes.add(Code::DatabaseArchMismatch, path, message);
     };
     match (evidence, &declared.arch) {
@@ -233,10 +222,7 @@ fn decide(
         (Evidence::One(own), _) => Ok(Some(own)),
         (Evidence::Several(_), None) => Ok(None),
         (Evidence::Several(archs), Some(_)) if declared.role == Role::Code => {
-            let message = format!(
-                "holds code for {}, and its name is one arch's",
-                list(&archs)
-            );
+            let message = format!("holds code for {}, and its name is one arch's", list(&archs));
             Err(Error::unsupported(format!("{path} {message}"))
                 .hint("a file of several archs can be in no kernel package; build it per arch"))
         }
@@ -335,25 +321,9 @@ pub(super) fn settle(
 ) -> Result<Vec<DatabaseFile>> {
     let mut databases = Vec::new();
     for candidate in candidates {
-        let Candidate {
-            path,
-            module,
-            mode,
-            content,
-            rule,
-            arch,
-            code_objects,
-            ..
-        } = candidate;
+        let Candidate { path, module, mode, content, rule, arch, code_objects, .. } = candidate;
         if let Some(arch) = arch {
-            databases.push(DatabaseFile {
-                path,
-                arch,
-                module,
-                rule,
-                content,
-                mode,
-            });
+            databases.push(DatabaseFile { path, arch, module, rule, content, mode });
             continue;
         }
         let message = format!("serves several archs ({rule}) and stays with the host files");

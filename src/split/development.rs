@@ -80,11 +80,8 @@ fn sniff_elf(content: &Content) -> Result<Sniffed> {
 }
 
 /// Sections of an unlinked object that hold device code: bundled by either driver, or unbundled.
-const DEVICE_SECTIONS: [&[u8]; 3] = [
-    b".hip_fatbin",
-    b"__CLANG_OFFLOAD_BUNDLE__",
-    b".llvm.offloading",
-];
+const DEVICE_SECTIONS: [&[u8]; 3] =
+    [b".hip_fatbin", b"__CLANG_OFFLOAD_BUNDLE__", b".llvm.offloading"];
 
 /// What of an unlinked object carries device code.
 fn object_device_code(content: &Content, header: &FileHeader) -> Result<Option<&'static str>> {

@@ -24,10 +24,7 @@ pub(super) fn host_kind(path: &TreePath, content: Content, notes: &mut Notes) ->
         }
         Examined::Fat(analysis) => {
             let wrappers = wrapper_code(&analysis, path, notes)?;
-            Ok(HostKind::Fat(Arc::new(FatBinary {
-                analysis: *analysis,
-                wrappers,
-            })))
+            Ok(HostKind::Fat(Arc::new(FatBinary { analysis: *analysis, wrappers })))
         }
     }
 }
@@ -37,12 +34,9 @@ fn wrapper_code(
     path: &TreePath,
     notes: &mut Notes,
 ) -> Result<Vec<WrapperCode>> {
-    let section = analysis.fatbin()?;
+    let section = analysis.fatbin();
     let wrappers = analysis.wrappers();
-    let wanted: BTreeSet<u64> = wrappers
-        .iter()
-        .map(|wrapper| wrapper.bundle_offset)
-        .collect();
+    let wanted: BTreeSet<u64> = wrappers.iter().map(|wrapper| wrapper.bundle_offset).collect();
     let mut bundles = BTreeMap::new();
     for next in Bundles::new(&section) {
         let next = next?;
@@ -84,9 +78,7 @@ fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
         "wrapper {} points {:#x} bytes into the section, where no bundle starts",
         wrapper.index, wrapper.bundle_offset
     );
-    Error::malformed(message)
-        .structure(".hip_fatbin")
-        .at(&section.place(wrapper.bundle_offset))
+    Error::malformed(message).structure(".hip_fatbin").at(&section.place(wrapper.bundle_offset))
 }
 
 fn note_unreferenced(

@@ -36,11 +36,7 @@ pub(super) fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Loc
             }
         }
     }
-    faults.extend(
-        owned
-            .iter()
-            .filter_map(|(path, own)| shadowed(&owned, path, own)),
-    );
+    faults.extend(owned.iter().filter_map(|(path, own)| shadowed(&owned, path, own)));
     if let Some(error) = Error::gather(faults) {
         return Err(error);
     }
@@ -63,11 +59,7 @@ fn lay<'a>(
         Node::Directory { .. } | Node::Link { .. } => 0,
     };
     let node = node.clone().try_map(|content| {
-        Ok(Located {
-            content,
-            module: prefix.module.clone(),
-            mode: file_mode,
-        })
+        Ok(Located { content, module: prefix.module.clone(), mode: file_mode })
     })?;
     let mut there = match owned.entry(path.clone()) {
         Entry::Vacant(slot) => {
@@ -83,13 +75,9 @@ fn lay<'a>(
             return Ok(());
         }
         (Node::Link { target }, Node::Link { target: other }) => target == other,
-        (
-            Node::File { data, mode },
-            Node::File {
-                data: other,
-                mode: other_mode,
-            },
-        ) => mode == other_mode && same_bytes(&data.content, &other.content)?,
+        (Node::File { data, mode }, Node::File { data: other, mode: other_mode }) => {
+            mode == other_mode && same_bytes(&data.content, &other.content)?
+        }
         _ => false,
     };
     if !alike {

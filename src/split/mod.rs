@@ -157,9 +157,7 @@ fn classify(path: &TreePath, file: Located, rules: &Rules, notes: &mut Notes) ->
     if let Some(candidate) = databases::claim(path, &file, sniffed, rules, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
     }
-    let Located {
-        content, module, ..
-    } = file;
+    let Located { content, module, .. } = file;
     let mut fat_development = |what: &str| {
         let message = format!("is {what} and keeps its device code");
         notes.add(Code::FatDevelopmentFile, path, message);

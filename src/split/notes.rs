@@ -30,8 +30,7 @@ impl Notes {
 
     /// Notes something about `path`.
     pub fn add(&mut self, code: Code, path: &TreePath, message: impl Into<String>) {
-        self.findings
-            .add(Finding::new(code, self.subject(path), message));
+        self.findings.add(Finding::new(code, self.subject(path), message));
     }
 
     /// Notes something about `path` that accounts for `code_objects`.

@@ -52,17 +52,9 @@ fn prefix(name: &str, files: Files) -> Prefix {
     let mut tree = Tree::new();
     for (path, bytes) in files {
         let data = Content::of_bytes(bytes.clone());
-        tree.insert(
-            TreePath::new(*path).unwrap(),
-            Node::File { data, mode: 0o644 },
-        )
-        .unwrap();
+        tree.insert(TreePath::new(*path).unwrap(), Node::File { data, mode: 0o644 }).unwrap();
     }
-    Prefix {
-        path: format!("{name}/stage"),
-        module: Some(name.to_owned()),
-        tree,
-    }
+    Prefix { path: format!("{name}/stage"), module: Some(name.to_owned()), tree }
 }
 
 fn artifact(prefixes: Vec<Prefix>) -> Artifact {
@@ -88,10 +80,7 @@ fn assert_nothing_lost(artifact: &Artifact, split: &SplitArtifact) {
         left.extend(prefix.tree.iter().map(|(path, _)| path));
     }
     let bytes = |path: &TreePath| {
-        let node = artifact
-            .prefixes
-            .iter()
-            .find_map(|prefix| prefix.tree.get(path));
+        let node = artifact.prefixes.iter().find_map(|prefix| prefix.tree.get(path));
         match node.unwrap() {
             Node::File { data, .. } => data.read_vec(0..data.len(), 1 << 20, "x").unwrap(),
             _ => Vec::new(),
@@ -109,10 +98,7 @@ fn assert_nothing_lost(artifact: &Artifact, split: &SplitArtifact) {
     }
     for file in &split.databases {
         assert!(left.remove(&file.path), "{}", file.path);
-        let content = file
-            .content
-            .read_vec(0..file.content.len(), 1 << 20, "x")
-            .unwrap();
+        let content = file.content.read_vec(0..file.content.len(), 1 << 20, "x").unwrap();
         assert_eq!(content, bytes(&file.path), "{}", file.path);
     }
     assert!(left.is_empty(), "{left:?}");
@@ -124,11 +110,7 @@ fn split_files(files: Files) -> Result<SplitArtifact> {
 
 /// (name, arch) of the database files below rocBLAS's directory.
 fn archs(split: &SplitArtifact) -> Vec<(&str, &str)> {
-    split
-        .databases
-        .iter()
-        .map(|file| (file.path.name(), file.arch.as_str()))
-        .collect()
+    split.databases.iter().map(|file| (file.path.name(), file.arch.as_str())).collect()
 }
 
 fn codes(split: &SplitArtifact) -> Vec<(Code, &str)> {
@@ -141,15 +123,10 @@ fn codes(split: &SplitArtifact) -> Vec<(Code, &str)> {
 }
 
 fn library(files: &[(&str, Vec<u8>)]) -> Result<SplitArtifact> {
-    let paths: Vec<String> = files
-        .iter()
-        .map(|(name, _)| format!("lib/rocblas/library/{name}"))
-        .collect();
-    let files: Vec<(&str, Vec<u8>)> = paths
-        .iter()
-        .zip(files)
-        .map(|(path, (_, bytes))| (path.as_str(), bytes.clone()))
-        .collect();
+    let paths: Vec<String> =
+        files.iter().map(|(name, _)| format!("lib/rocblas/library/{name}")).collect();
+    let files: Vec<(&str, Vec<u8>)> =
+        paths.iter().zip(files).map(|(path, (_, bytes))| (path.as_str(), bytes.clone())).collect();
     split_files(&files)
 }
 
@@ -170,10 +147,7 @@ fn database_files_go_to_the_arch_of_their_content() {
             ("TensileLibrary_lazy_gfx1100.dat", "gfx1100"),
         ]
     );
-    assert_eq!(
-        codes(&split),
-        [(Code::DatabaseShared, "TensileLibrary.dat")]
-    );
+    assert_eq!(codes(&split), [(Code::DatabaseShared, "TensileLibrary.dat")]);
     assert_eq!(split.databases[0].rule, "rocblas");
     assert_eq!(split.databases[0].module.as_deref(), Some("rocBLAS"));
 }
@@ -252,10 +226,8 @@ fn a_bundle_of_one_arch_is_that_archs_and_one_of_several_is_named() {
         (&hip("gfx90a:xnack+"), code_object(0x73f)),
         (&hip("gfx90a:xnack-"), code_object(0x63f)),
     ]);
-    let several = bundle(&[
-        (&hip("gfx906"), code_object(GFX906)),
-        (&hip("gfx1100"), code_object(GFX1100)),
-    ]);
+    let several =
+        bundle(&[(&hip("gfx906"), code_object(GFX906)), (&hip("gfx1100"), code_object(GFX1100))]);
     let split = library(&[
         ("Kernels.so-000-gfx90a.hsaco", variants),
         ("Kernels.so-all.hsaco", several.clone()),
@@ -289,10 +261,7 @@ fn everything_below_the_directory_of_an_arch_is_that_archs() {
             ("x_fallback.dat", "gfx1100"),
         ]
     );
-    assert_eq!(
-        codes(&split),
-        [(Code::DatabaseArchMismatch, "Kernels.so-x.hsaco")]
-    );
+    assert_eq!(codes(&split), [(Code::DatabaseArchMismatch, "Kernels.so-x.hsaco")]);
 }
 
 #[test]
@@ -311,10 +280,7 @@ fn device_code_that_no_rule_claims_is_not_left_with_the_host() {
             ("unknown_gfx1400.bin", "gfx1400"),
         ]
     );
-    assert_eq!(
-        codes(&split),
-        [(Code::UnknownProcessor, "unknown_gfx1400.bin")]
-    );
+    assert_eq!(codes(&split), [(Code::UnknownProcessor, "unknown_gfx1400.bin")]);
     let error = split_files(&[("share/a/b", code_object(0xf0))]).unwrap_err();
     assert_eq!(error.kind(), Kind::Unsupported);
 }
@@ -342,10 +308,7 @@ fn development_files_stay_whole_with_a_finding() {
     ])
     .unwrap();
     let fat = Code::FatDevelopmentFile;
-    assert_eq!(
-        codes(&split),
-        [(fat, "a.a"), (fat, "c.bc"), (fat, "d.o"), (fat, "e.o")]
-    );
+    assert_eq!(codes(&split), [(fat, "a.a"), (fat, "c.bc"), (fat, "d.o"), (fat, "e.o")]);
     let mut cut = archive(b"text");
     cut.pop();
     assert!(split_files(&[("lib/x.a", cut)]).is_err());
@@ -359,35 +322,17 @@ fn entries_that_cannot_be_kept_are_refused_and_empty_ones_named() {
     for (entry, kind) in [
         (("sycl-spir64--", b"x".to_vec()), Kind::Unsupported),
         (("hip-nvptx64--sm_70", code_object(0)), Kind::Unsupported),
-        (
-            ("hip-amdgcn-amd-amdhsa--gfx908", b"BC\xc0\xde".to_vec()),
-            Kind::Malformed,
-        ),
-        (
-            ("hip-amdgcn-amd-amdhsa--gfx906", code_object(0x2f)),
-            Kind::Conflict,
-        ),
+        (("hip-amdgcn-amd-amdhsa--gfx908", b"BC\xc0\xde".to_vec()), Kind::Malformed),
+        (("hip-amdgcn-amd-amdhsa--gfx906", code_object(0x2f)), Kind::Conflict),
     ] {
-        assert_eq!(
-            file(&[good.clone(), entry.clone()]).unwrap_err().kind(),
-            kind,
-            "{}",
-            entry.0
-        );
+        assert_eq!(file(&[good.clone(), entry.clone()]).unwrap_err().kind(), kind, "{}", entry.0);
     }
     let empty = file(&[good.clone(), ("hip-amdgcn-amd-amdhsa--gfx908", vec![])]).unwrap();
     assert_eq!(codes(&empty), [(Code::EmptyCodeObject, "x.hsaco")]);
     assert_eq!(archs(&empty), [("x.hsaco", "gfx906")]);
-    let twice = file(&[
-        good.clone(),
-        ("hip-amdgcn-amd-amdhsa--gfx906", good.1.clone()),
-    ])
-    .unwrap();
+    let twice = file(&[good.clone(), ("hip-amdgcn-amd-amdhsa--gfx906", good.1.clone())]).unwrap();
     assert_eq!(codes(&twice), [(Code::DuplicateCode, "x.hsaco")]);
-    let spirv = (
-        "hip-spirv64-amd-amdhsa--amdgcnspirv",
-        vec![3, 2, 0x23, 7, 0],
-    );
+    let spirv = ("hip-spirv64-amd-amdhsa--amdgcnspirv", vec![3, 2, 0x23, 7, 0]);
     let neutral = file(&[spirv]).unwrap();
     assert_eq!(archs(&neutral), [("x.hsaco", "amdgcnspirv")]);
     assert_eq!(codes(&neutral), [(Code::ArchNeutralCode, "x.hsaco")]);
@@ -396,20 +341,16 @@ fn entries_that_cannot_be_kept_are_refused_and_empty_ones_named() {
 #[test]
 fn prefixes_lie_over_one_another() {
     let one = || prefix("one", &[("lib/x", b"same".to_vec())]);
-    let merged = run(&artifact(vec![
-        one(),
-        prefix("two", &[("lib/x", b"same".to_vec())]),
-    ]))
-    .unwrap();
+    let merged =
+        run(&artifact(vec![one(), prefix("two", &[("lib/x", b"same".to_vec())])])).unwrap();
     assert_eq!(codes(&merged), [(Code::FileMerged, "x")]);
     let Some(Node::File { data, .. }) = merged.host.get(&TreePath::new("lib/x").unwrap()) else {
         panic!("lib/x is gone");
     };
     assert_eq!(data.module.as_deref(), Some("one"));
-    for (files, words) in [
-        (("lib/x", b"else".to_vec()), "differs"),
-        (("lib", b"file".to_vec()), "below it"),
-    ] {
+    for (files, words) in
+        [(("lib/x", b"else".to_vec()), "differs"), (("lib", b"file".to_vec()), "below it")]
+    {
         let error = run(&artifact(vec![one(), prefix("two", &[files])])).unwrap_err();
         assert_eq!(error.kind(), Kind::Conflict);
         assert!(error.message().contains(words), "{error}");
@@ -421,26 +362,17 @@ fn prefixes_lie_over_one_another() {
 fn a_link_against_a_directory_is_an_error_and_modes_of_directories_merge() {
     let with = |name: &str, path: &str, node: Node<Content>| {
         let mut prefix = prefix(name, &[]);
-        prefix
-            .tree
-            .insert(TreePath::new(path).unwrap(), node)
-            .unwrap();
+        prefix.tree.insert(TreePath::new(path).unwrap(), node).unwrap();
         prefix
     };
     let directory = |mode| Node::Directory { mode };
-    let link = || Node::Link {
-        target: "lib64".to_owned(),
-    };
+    let link = || Node::Link { target: "lib64".to_owned() };
     let first = || with("one", "lib", directory(0o755));
     let error = run(&artifact(vec![first(), with("two", "lib", link())])).unwrap_err();
     assert_eq!(error.kind(), Kind::Conflict);
     let below = prefix("two", &[("lib/x", vec![])]);
     assert!(run(&artifact(vec![with("one", "lib", link()), below])).is_err());
-    let merged = run(&artifact(vec![
-        first(),
-        with("two", "lib", directory(0o1711)),
-    ]))
-    .unwrap();
+    let merged = run(&artifact(vec![first(), with("two", "lib", directory(0o1711))])).unwrap();
     let node = merged.host.get(&TreePath::new("lib").unwrap());
     assert_eq!(node.map(Node::kind), Some("directory"));
     assert!(matches!(node, Some(Node::Directory { mode: 0o1755 })));

@@ -57,32 +57,23 @@ pub(super) fn check(formats: &[Packed<'_>], scan: &Scan) -> Result<(Vec<Problem>
 
 impl Originals {
     fn entries(&self) -> impl Iterator<Item = &DeviceEntry> {
-        self.fat.values().flatten().flat_map(|(_, device)| {
-            device
-                .by_wrapper
-                .iter()
-                .flatten()
-                .chain(&device.unreferenced)
-        })
+        self.fat
+            .values()
+            .flatten()
+            .flat_map(|(_, device)| device.by_wrapper.iter().flatten().chain(&device.unreferenced))
     }
 }
 
 fn read_originals(scan: &Scan) -> Result<Originals> {
     let mut originals = Originals::default();
     for shard in &scan.shards {
-        let prefixes = shard
-            .artifacts
-            .iter()
-            .flat_map(|artifact| &artifact.prefixes);
+        let prefixes = shard.artifacts.iter().flat_map(|artifact| &artifact.prefixes);
         for (path, node) in prefixes.flat_map(|prefix| &prefix.tree) {
             match node {
                 Node::Directory { .. } => originals.add(path, Plain::Directory),
-                Node::Link { target } => originals.add(
-                    path,
-                    Plain::Link {
-                        target: target.clone(),
-                    },
-                ),
+                Node::Link { target } => {
+                    originals.add(path, Plain::Link { target: target.clone() })
+                }
                 Node::File { data, .. } => originals.add_file(path, &shard.name, data)?,
             }
         }
@@ -99,19 +90,10 @@ impl Originals {
         if let Some(elf) = super::host_elf::read(content)?
             && let Some(device) = originals::read(content, &elf)?
         {
-            self.fat
-                .entry(path.clone())
-                .or_default()
-                .push((shard.to_owned(), device));
+            self.fat.entry(path.clone()).or_default().push((shard.to_owned(), device));
             return Ok(());
         }
-        self.add(
-            path,
-            Plain::File {
-                shard: shard.to_owned(),
-                sha256: digest(content)?,
-            },
-        );
+        self.add(path, Plain::File { shard: shard.to_owned(), sha256: digest(content)? });
         Ok(())
     }
 }
@@ -119,14 +101,8 @@ impl Originals {
 fn check_files(packed: &Packed<'_>, originals: &Originals, problems: &mut Vec<Problem>) {
     for (path, variants) in &originals.plain {
         let absolute = format!("{}/{path}", packed.prefix);
-        let nodes: Vec<_> = packed
-            .packages
-            .iter()
-            .filter_map(|p| p.paths.get(&absolute))
-            .collect();
-        let there = variants
-            .iter()
-            .any(|plain| nodes.iter().any(|node| same(plain, node)));
+        let nodes: Vec<_> = packed.packages.iter().filter_map(|p| p.paths.get(&absolute)).collect();
+        let there = variants.iter().any(|plain| nodes.iter().any(|node| same(plain, node)));
         let excused = variants.iter().all(|plain| match plain {
             Plain::File { sha256, .. } => packed.excused.contains(&hex(sha256)),
             Plain::Link { .. } | Plain::Directory => false,
@@ -135,10 +111,7 @@ fn check_files(packed: &Packed<'_>, originals: &Originals, problems: &mut Vec<Pr
             let shards: Vec<_> = variants.iter().filter_map(shard_of).collect();
             let message = match nodes.is_empty() {
                 true => format!("of {} is in no package", shards.join(", ")),
-                false => format!(
-                    "of {} is in a package with other content",
-                    shards.join(", ")
-                ),
+                false => format!("of {} is in a package with other content", shards.join(", ")),
             };
             problems.push(Problem::new(Check::FileLost, absolute, message));
         }
@@ -182,15 +155,11 @@ fn check_code_objects(packed: &Packed<'_>, originals: &Originals, problems: &mut
                 let subject = format!("{path} of {shard}, wrapper {index}");
                 check_wrapper(path, entries, &rows, packed, &subject, problems);
             }
-            let lost = device
-                .unreferenced
-                .iter()
-                .filter(|e| !packed.excused.contains(&hex(&e.sha256)));
+            let lost =
+                device.unreferenced.iter().filter(|e| !packed.excused.contains(&hex(&e.sha256)));
             for entry in lost {
-                let message = format!(
-                    "{} of a bundle without wrapper is in no finding",
-                    entry.target
-                );
+                let message =
+                    format!("{} of a bundle without wrapper is in no finding", entry.target);
                 problems.push(Problem::new(
                     Check::CodeObjectLost,
                     format!("{path} of {shard}"),
@@ -216,13 +185,10 @@ fn check_wrapper(
     for entry in entries {
         let holds =
             |targets: &BTreeMap<String, Digest>| targets.get(&entry.target) == Some(&entry.sha256);
-        let own = rows
-            .range(own_prefix.clone()..)
-            .take_while(|(key, _)| key.starts_with(&own_prefix));
-        let keys: BTreeSet<&str> = own
-            .filter(|(_, t)| holds(t))
-            .map(|(key, _)| key.as_str())
-            .collect();
+        let own =
+            rows.range(own_prefix.clone()..).take_while(|(key, _)| key.starts_with(&own_prefix));
+        let keys: BTreeSet<&str> =
+            own.filter(|(_, t)| holds(t)).map(|(key, _)| key.as_str()).collect();
         if keys.is_empty() {
             if !packed.excused.contains(&hex(&entry.sha256)) {
                 let message = format!("{} {} is in no archive", entry.target, hex(&entry.sha256));
@@ -244,10 +210,7 @@ fn check_wrapper(
 fn check_foreign(packed: &Packed<'_>, originals: &Originals, problems: &mut Vec<Problem>) {
     let known: BTreeSet<Digest> = originals.entries().map(|entry| entry.sha256).collect();
     for (key, targets) in rows(packed.packages) {
-        for (target, sha256) in targets
-            .iter()
-            .filter(|(_, sha256)| !known.contains(*sha256))
-        {
+        for (target, sha256) in targets.iter().filter(|(_, sha256)| !known.contains(*sha256)) {
             let message = format!("{target} {} comes from no artifact", hex(sha256));
             problems.push(Problem::new(Check::CodeObjectForeign, &key, message));
         }

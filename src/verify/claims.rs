@@ -10,18 +10,13 @@ use crate::receipt::{PackageRecord, Receipt, hex};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.
 pub(super) fn apply(receipt: &Receipt, packages: &mut [Installed]) {
-    let records: BTreeMap<&str, &PackageRecord> = receipt
-        .packages
-        .iter()
-        .map(|record| (record.file_name.as_str(), record))
-        .collect();
+    let records: BTreeMap<&str, &PackageRecord> =
+        receipt.packages.iter().map(|record| (record.file_name.as_str(), record)).collect();
     for package in packages {
         if let Some(record) = records.get(package.file.as_str())
             && record.role == "kernels"
         {
-            package
-                .kernel_archs
-                .get_or_insert_with(|| record.archs.clone());
+            package.kernel_archs.get_or_insert_with(|| record.archs.clone());
         }
     }
 }
@@ -29,10 +24,8 @@ pub(super) fn apply(receipt: &Receipt, packages: &mut [Installed]) {
 /// Every claim of the receipt that does not hold.
 pub(super) fn check(receipt: &Receipt, packages: &[Installed]) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let by_file: BTreeMap<&str, &Installed> = packages
-        .iter()
-        .map(|package| (package.file.as_str(), package))
-        .collect();
+    let by_file: BTreeMap<&str, &Installed> =
+        packages.iter().map(|package| (package.file.as_str(), package)).collect();
     for record in &receipt.packages {
         match by_file.get(record.file_name.as_str()) {
             Some(package) => check_package(record, package, &mut problems),
@@ -43,21 +36,10 @@ pub(super) fn check(receipt: &Receipt, packages: &[Installed]) -> Vec<Problem> {
             )),
         }
     }
-    let recorded: BTreeSet<&str> = receipt
-        .packages
-        .iter()
-        .map(|r| r.file_name.as_str())
-        .collect();
-    for package in packages
-        .iter()
-        .filter(|p| !recorded.contains(p.file.as_str()))
-    {
+    let recorded: BTreeSet<&str> = receipt.packages.iter().map(|r| r.file_name.as_str()).collect();
+    for package in packages.iter().filter(|p| !recorded.contains(p.file.as_str())) {
         let message = "the receipt does not name it";
-        problems.push(Problem::new(
-            Check::ReceiptIncomplete,
-            &package.file,
-            message,
-        ));
+        problems.push(Problem::new(Check::ReceiptIncomplete, &package.file, message));
     }
     check_code_objects(receipt, packages, &mut problems);
     check_dependencies(receipt, &by_file, &mut problems);
@@ -90,11 +72,7 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Vec
         }
     }
     let recorded: BTreeSet<&str> = record.members.iter().map(|m| m.path.as_str()).collect();
-    for path in package
-        .paths
-        .keys()
-        .filter(|path| !recorded.contains(path.as_str()))
-    {
+    for path in package.paths.keys().filter(|path| !recorded.contains(path.as_str())) {
         differs(path, "is not in the receipt");
     }
 }
@@ -102,10 +80,7 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Vec
 /// Every code object stands in the archive and under the key that the receipt names.
 fn check_code_objects(receipt: &Receipt, packages: &[Installed], problems: &mut Vec<Problem>) {
     for format in [Format::Deb, Format::Rpm] {
-        let set: Vec<_> = packages
-            .iter()
-            .filter(|package| package.format == format)
-            .collect();
+        let set: Vec<_> = packages.iter().filter(|package| package.format == format).collect();
         if set.is_empty() {
             continue;
         }
@@ -118,16 +93,12 @@ fn check_code_objects(receipt: &Receipt, packages: &[Installed], problems: &mut 
             })
             .collect();
         for record in &receipt.code_objects {
-            let row = archives
-                .get(record.archive.as_str())
-                .and_then(|a| a.rows.get(&record.key));
+            let row = archives.get(record.archive.as_str()).and_then(|a| a.rows.get(&record.key));
             let found = row.and_then(|targets| targets.get(&record.target));
             if found.map(|sha256| hex(sha256)).as_ref() != Some(&record.sha256) {
                 let subject = format!("{} {}", record.binary, record.target);
-                let message = format!(
-                    "{} is not at {} in {}",
-                    record.sha256, record.key, record.archive
-                );
+                let message =
+                    format!("{} is not at {} in {}", record.sha256, record.key, record.archive);
                 problems.push(Problem::new(Check::CodeObjectLost, subject, message));
             }
         }
@@ -147,11 +118,7 @@ fn check_dependencies(
         .filter_map(|record| by_file.get(record.file_name.as_str()).map(|p| (record, *p)))
         .map(|(record, p)| (record.format.as_str(), p.name.as_str(), p.version.as_str()))
         .collect();
-    for record in receipt
-        .packages
-        .iter()
-        .filter(|record| record.role == "kernels")
-    {
+    for record in receipt.packages.iter().filter(|record| record.role == "kernels") {
         let Some(package) = by_file.get(record.file_name.as_str()) else {
             continue;
         };
@@ -160,11 +127,7 @@ fn check_dependencies(
         };
         if !package.requires.iter().any(needs_host) {
             let message = "does not depend on a host package in its exact version";
-            problems.push(Problem::new(
-                Check::DependencyMissing,
-                &record.file_name,
-                message,
-            ));
+            problems.push(Problem::new(Check::DependencyMissing, &record.file_name, message));
         }
     }
 }

@@ -73,19 +73,11 @@ pub(super) fn examine(reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
     let mut whole = head.as_slice().chain(reader);
     if !wants_whole(&head) {
         let sha256 = hash(&mut whole)?;
-        return Ok(FileFacts {
-            size,
-            sha256,
-            class: classify_head(&head),
-        });
+        return Ok(FileFacts { size, sha256, class: classify_head(&head) });
     }
     let content = super::hold::hold(&mut whole, size)?;
     let class = classify(&content, &head).unwrap_or_else(Class::Broken);
-    Ok(FileFacts {
-        size,
-        sha256: digest(&content)?,
-        class,
-    })
+    Ok(FileFacts { size, sha256: digest(&content)?, class })
 }
 
 fn is_elf(head: &[u8], machine: u16) -> bool {
@@ -127,25 +119,16 @@ fn classify(content: &Content, head: &[u8]) -> Result<Class> {
     };
     let marker = match elf.marker {
         Some(section) => {
-            let offset = section
-                .offset
-                .ok_or_else(|| Error::malformed("marker without content"))?;
-            let bytes = content.read_vec(
-                offset..offset + section.size,
-                marker::LIMIT as u64,
-                "marker",
-            )?;
+            let offset =
+                section.offset.ok_or_else(|| Error::malformed("marker without content"))?;
+            let bytes =
+                content.read_vec(offset..offset + section.size, marker::LIMIT as u64, "marker")?;
             Some(current_marker(&bytes)?)
         }
         None => None,
     };
-    let fat = match elf
-        .fatbin
-        .and_then(|section| Some((section.offset?, section.size)))
-    {
-        Some((offset, size)) => !content
-            .slice(offset..offset.saturating_add(size))?
-            .is_zero()?,
+    let fat = match elf.fatbin.and_then(|section| Some((section.offset?, section.size))) {
+        Some((offset, size)) => !content.slice(offset..offset.saturating_add(size))?.is_zero()?,
         None => false,
     };
     Ok(Class::Host { elf, marker, fat })
@@ -162,10 +145,7 @@ fn current_marker(bytes: &[u8]) -> Result<Marker> {
 fn archive(content: &Content) -> Result<ArchiveFacts> {
     let reader = kpack::Reader::open(content.clone())?;
     let toc = reader.toc();
-    let mut facts = ArchiveFacts {
-        archs: toc.gfx_arches.clone(),
-        ..ArchiveFacts::default()
-    };
+    let mut facts = ArchiveFacts { archs: toc.gfx_arches.clone(), ..ArchiveFacts::default() };
     for ordinal in 0..u32::try_from(reader.len()).map_err(|_| Error::bug("frame limit"))? {
         let code_object = reader.code_object(ordinal)?;
         let _decoded_once = code_object.pin()?;
@@ -173,18 +153,13 @@ fn archive(content: &Content) -> Result<ArchiveFacts> {
             true => code_object::read_header(&code_object)?.processor,
             false => None,
         };
-        facts.code_objects.push(CodeObjectFacts {
-            sha256: digest(&code_object)?,
-            arch,
-        });
+        facts.code_objects.push(CodeObjectFacts { sha256: digest(&code_object)?, arch });
     }
     for (key, targets) in &toc.rows {
         let row = facts.rows.entry(key.clone()).or_default();
         for (target, entry) in targets {
             let code_object = facts.code_objects.get(entry.ordinal as usize);
-            let sha256 = code_object
-                .ok_or_else(|| Error::malformed("row without a frame"))?
-                .sha256;
+            let sha256 = code_object.ok_or_else(|| Error::malformed("row without a frame"))?.sha256;
             row.insert(target.clone(), sha256);
         }
     }

@@ -63,19 +63,10 @@ pub(super) fn read(content: &Content) -> Result<Option<HostElf>> {
     if !ident.starts_with(b"\x7fELF\x02\x01") || elf::Machine(machine) != elf::EM_X86_64 {
         return Ok(None);
     }
-    let cache = ReadCache::new(ContentCursor {
-        content: content.clone(),
-        position: 0,
-    });
+    let cache = ReadCache::new(ContentCursor { content: content.clone(), position: 0 });
     let file = File::parse(&cache).map_err(|error| fault(content, error))?;
     let wrappers = match file.section_by_name(".hipFatBinSegment") {
-        Some(section) => wrappers(
-            content,
-            &file,
-            &cache,
-            section.address(),
-            section.file_range(),
-        )?,
+        Some(section) => wrappers(content, &file, &cache, section.address(), section.file_range())?,
         None => Vec::new(),
     };
     let section = |name| {
@@ -93,9 +84,7 @@ pub(super) fn read(content: &Content) -> Result<Option<HostElf>> {
 }
 
 fn fault(content: &Content, error: object::Error) -> Error {
-    Error::malformed("cannot be read as an ELF file")
-        .cause(error)
-        .at(&content.place(0))
+    Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
 }
 
 /// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.
@@ -122,21 +111,11 @@ fn wrappers(
             continue;
         }
         let word = |from: usize| {
-            record[from..from + 8]
-                .iter()
-                .rev()
-                .fold(0, |v, b| v << 8 | u64::from(*b))
+            record[from..from + 8].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
         };
-        let pointer = relocated
-            .get(&(address + at + 8))
-            .copied()
-            .unwrap_or_else(|| word(8));
+        let pointer = relocated.get(&(address + at + 8)).copied().unwrap_or_else(|| word(8));
         let co_index = u32::from_le_bytes([record[16], record[17], record[18], record[19]]);
-        found.push(Wrapper {
-            magic,
-            pointer,
-            co_index,
-        });
+        found.push(Wrapper { magic, pointer, co_index });
         at += WRAPPER_LEN;
     }
     Ok(found)
@@ -150,9 +129,7 @@ fn relocated_values(
     cache: &ReadCache<ContentCursor>,
 ) -> Result<BTreeMap<u64, u64>> {
     let header: &FileHeader64<LittleEndian> = file.elf_header();
-    let sections = header
-        .sections(LittleEndian, cache)
-        .map_err(|e| fault(content, e))?;
+    let sections = header.sections(LittleEndian, cache).map_err(|e| fault(content, e))?;
     let symbols = file.elf_dynamic_symbol_table();
     let mut values = BTreeMap::new();
     for section in sections.iter() {
@@ -187,9 +164,7 @@ pub(super) struct ContentCursor {
 impl Read for ContentCursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.content.len().saturating_sub(self.position);
-        let len = buffer
-            .len()
-            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let len = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         self.content.read_at(self.position, &mut buffer[..len])?;
         self.position += len as u64;
         Ok(len)

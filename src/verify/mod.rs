@@ -37,16 +37,10 @@ pub fn verify(
     against: Option<&Scan>,
     progress: &dyn Progress,
 ) -> Result<Report> {
-    let sources = paths
-        .iter()
-        .map(|path| Source::open(path))
-        .collect::<Result<Vec<_>>>()?;
+    let sources = paths.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
     let files: Vec<&PathBuf> = sources.iter().flat_map(|source| &source.packages).collect();
     if files.is_empty() {
-        return Err(Error::new(
-            Kind::Usage,
-            "there is no .deb and no .rpm to verify",
-        ));
+        return Err(Error::new(Kind::Usage, "there is no .deb and no .rpm to verify"));
     }
     let (mut packages, mut problems) = read_all(&files, progress)?;
     for source in &sources {
@@ -82,10 +76,7 @@ impl Source {
     fn open(path: &Path) -> Result<Self> {
         let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
         if !metadata.is_dir() {
-            return Ok(Self {
-                packages: vec![path.to_path_buf()],
-                receipt: None,
-            });
+            return Ok(Self { packages: vec![path.to_path_buf()], receipt: None });
         }
         let entries = std::fs::read_dir(path).map_err(|e| Error::io(path, "list", e))?;
         let mut packages = Vec::new();
@@ -115,11 +106,7 @@ fn read_all(files: &[&PathBuf], progress: &dyn Progress) -> Result<(Vec<Installe
             let read = package::read(path);
             progress.advance(Stage::Verify, size(path));
             read.map_err(|error| {
-                Problem::new(
-                    Check::Unreadable,
-                    path.display().to_string(),
-                    error.to_string(),
-                )
+                Problem::new(Check::Unreadable, path.display().to_string(), error.to_string())
             })
         })
         .collect();
@@ -142,9 +129,7 @@ fn read_all(files: &[&PathBuf], progress: &dyn Progress) -> Result<(Vec<Installe
 /// package if it owns a kernel archive.
 fn mark_kernel_packages(packages: &mut [Installed]) {
     for package in packages {
-        let owns = package
-            .files()
-            .any(|(_, facts)| matches!(facts.class, Class::Archive(_)));
+        let owns = package.files().any(|(_, facts)| matches!(facts.class, Class::Archive(_)));
         if package.kernel_archs.is_none() && owns {
             package.kernel_archs = Some(Vec::new());
         }
@@ -152,18 +137,11 @@ fn mark_kernel_packages(packages: &mut [Installed]) {
 }
 
 fn count(packages: &[Installed]) -> Report {
-    let mut report = Report {
-        packages: packages.len(),
-        ..Report::default()
-    };
+    let mut report = Report { packages: packages.len(), ..Report::default() };
     for (_, facts) in packages.iter().flat_map(Installed::files) {
         report.files += 1;
         if let Class::Archive(archive) = &facts.class {
-            report.archive_rows += archive
-                .rows
-                .values()
-                .map(|row| row.len() as u64)
-                .sum::<u64>();
+            report.archive_rows += archive.rows.values().map(|row| row.len() as u64).sum::<u64>();
             report.code_objects += archive.code_objects.len() as u64;
         }
     }
@@ -178,29 +156,17 @@ fn check_against(
     let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
     let excused: BTreeSet<String> = findings.flat_map(|f| f.code_objects.clone()).collect();
     let declared = receipts.first().map(|receipt| receipt.prefix.clone());
-    let prefix = declared
-        .or_else(|| archive_prefix(packages))
-        .ok_or_else(|| {
-            Error::new(
-                Kind::Usage,
-                "the install prefix of these packages is not known",
-            )
+    let prefix = declared.or_else(|| archive_prefix(packages)).ok_or_else(|| {
+        Error::new(Kind::Usage, "the install prefix of these packages is not known")
             .hint("verify the folder that holds packages.json")
-        })?;
+    })?;
     let sets = [Format::Deb, Format::Rpm].map(|format| {
-        packages
-            .iter()
-            .filter(|package| package.format == format)
-            .collect::<Vec<_>>()
+        packages.iter().filter(|package| package.format == format).collect::<Vec<_>>()
     });
     let packed: Vec<_> = sets
         .iter()
         .filter(|set| !set.is_empty())
-        .map(|set| against::Packed {
-            packages: set,
-            prefix: &prefix,
-            excused: &excused,
-        })
+        .map(|set| against::Packed { packages: set, prefix: &prefix, excused: &excused })
         .collect();
     against::check(&packed, scan)
 }
@@ -209,6 +175,5 @@ fn check_against(
 fn archive_prefix(packages: &[Installed]) -> Option<String> {
     let mut archives = packages.iter().flat_map(Installed::files);
     let (path, _) = archives.find(|(_, facts)| matches!(facts.class, Class::Archive(_)))?;
-    path.split_once("/lib/.kpack/")
-        .map(|(prefix, _)| prefix.to_owned())
+    path.split_once("/lib/.kpack/").map(|(prefix, _)| prefix.to_owned())
 }

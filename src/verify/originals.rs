@@ -73,9 +73,7 @@ fn walk(fatbin: &Content) -> Result<BTreeMap<u64, Vec<DeviceEntry>>> {
         // Padding is zero and bundles are at least 8-aligned: the magic starts where zeros end.
         let rest = fatbin.slice(start..fatbin.len())?;
         let mut magic = [0; 24];
-        let len = magic
-            .len()
-            .min(usize::try_from(rest.len()).unwrap_or(usize::MAX));
+        let len = magic.len().min(usize::try_from(rest.len()).unwrap_or(usize::MAX));
         rest.read_at(0, &mut magic[..len])?;
         let (entries, extent) = if magic.starts_with(COMPRESSED_MAGIC) {
             compressed(&rest)?
@@ -120,11 +118,8 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     let mut extent = at;
     let mut entries = Vec::new();
     for _ in 0..count {
-        let (offset, size, id_len) = (
-            word(bundle, at)?,
-            word(bundle, at + 8)?,
-            word(bundle, at + 16)?,
-        );
+        let (offset, size, id_len) =
+            (word(bundle, at)?, word(bundle, at + 8)?, word(bundle, at + 16)?);
         let id_end = (at + 24).saturating_add(id_len);
         let id = String::from_utf8_lossy(&bundle.read_vec(at + 24..id_end, 4096, "entry id")?)
             .into_owned();
@@ -133,16 +128,9 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
         if id.starts_with("host") {
             continue;
         }
-        let target = id
-            .rsplit_once("--")
-            .map_or(id.as_str(), |(_, target)| target)
-            .to_owned();
+        let target = id.rsplit_once("--").map_or(id.as_str(), |(_, target)| target).to_owned();
         let body = bundle.slice(offset..offset.saturating_add(size))?;
-        entries.push(DeviceEntry {
-            target,
-            sha256: digest(&body)?,
-            size,
-        });
+        entries.push(DeviceEntry { target, sha256: digest(&body)?, size });
     }
     Ok((entries, extent))
 }
@@ -163,11 +151,7 @@ pub(super) fn digest(content: &Content) -> Result<[u8; 32]> {
 fn compressed(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     let [v0, v1, m0, m1] = bundle.read_array(4)?;
     let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
-    let half = |at| {
-        bundle
-            .read_array(at)
-            .map(|b| u64::from(u32::from_le_bytes(b)))
-    };
+    let half = |at| bundle.read_array(at).map(|b| u64::from(u32::from_le_bytes(b)));
     let (header, total, size) = match version {
         1 => (20, None, half(8)?),
         2 => (24, Some(half(8)?), half(12)?),
@@ -175,10 +159,7 @@ fn compressed(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
         _ => return Err(Error::unsupported(format!("CCOB version {version}")).at(&bundle.place(4))),
     };
     let end = total.unwrap_or(bundle.len());
-    let mut stream = Counting {
-        inner: bundle.slice(header..end)?.reader(),
-        count: 0,
-    };
+    let mut stream = Counting { inner: bundle.slice(header..end)?.reader(), count: 0 };
     // Version 1 ends where its stream ends: there the decoder must not read a byte ahead.
     let ahead = if total.is_some() { 64 << 10 } else { 1 };
     let mut buffered = std::io::BufReader::with_capacity(ahead, &mut stream);
@@ -203,10 +184,7 @@ fn inflate(decoder: impl Read, size: u64) -> Result<Vec<u8>> {
     if bytes.len() as u64 == size {
         return Ok(bytes);
     }
-    Err(Error::malformed(format!(
-        "decodes to {} bytes or more, announced are {size}",
-        bytes.len()
-    )))
+    Err(Error::malformed(format!("decodes to {} bytes or more, announced are {size}", bytes.len())))
 }
 
 struct Counting<R> {

@@ -24,11 +24,7 @@ const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 pub(super) fn read(path: &Path) -> Result<(Installed, Vec<Problem>)> {
     let package = Content::open(path)?;
     let reader = Reader::open(package.clone()).file(path)?;
-    let file = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut installed = match &reader {
         Reader::Deb(deb) => describe_deb(deb, file)?,
         Reader::Rpm(rpm) => describe_rpm(rpm, file)?,
@@ -41,17 +37,13 @@ pub(super) fn read(path: &Path) -> Result<(Installed, Vec<Problem>)> {
             let (node, fault) = node(entry, content)?;
             let subject = format!("{name}:/{}", entry.entry.path);
             problems.extend(fault.map(|text| Problem::new(Check::DigestMismatch, &subject, text)));
-            installed
-                .paths
-                .insert(format!("/{}", entry.entry.path), node);
+            installed.paths.insert(format!("/{}", entry.entry.path), node);
             Ok(())
         })
         .file(path)?;
     if let Reader::Deb(deb) = &reader {
-        let unlisted = deb
-            .md5sums()
-            .keys()
-            .filter(|p| !installed.paths.contains_key(&format!("/{p}")));
+        let unlisted =
+            deb.md5sums().keys().filter(|p| !installed.paths.contains_key(&format!("/{p}")));
         problems.extend(unlisted.map(|path| {
             Problem::new(
                 Check::DigestMismatch,
@@ -94,10 +86,7 @@ fn describe_rpm(rpm: &rpm::Reader, file: String) -> Result<Installed> {
     let fault = |error: ::rpm::Error| Error::malformed("the header lacks a tag").cause(error);
     let version = metadata.get_version().map_err(fault)?;
     let release = metadata.get_release().map_err(fault)?;
-    let epoch = metadata
-        .get_epoch()
-        .map(|epoch| format!("{epoch}:"))
-        .unwrap_or_default();
+    let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
     let requires = metadata.get_requires().map_err(fault)?.into_iter();
     let exact = requires.filter(|d| d.flags.contains(::rpm::DependencyFlags::EQUAL));
     Ok(Installed {
@@ -118,17 +107,9 @@ fn node(entry: &ReadEntry, content: &mut dyn Read) -> Result<(InstalledNode, Opt
     let mode = entry.entry.mode;
     match &entry.entry.kind {
         EntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
-        EntryKind::Link { target } => Ok((
-            InstalledNode::Link {
-                target: target.clone(),
-            },
-            None,
-        )),
+        EntryKind::Link { target } => Ok((InstalledNode::Link { target: target.clone() }, None)),
         EntryKind::File => {
-            let mut digesting = Md5Reader {
-                inner: content,
-                md5: Md5::default(),
-            };
+            let mut digesting = Md5Reader { inner: content, md5: Md5::default() };
             let facts = facts::examine(&mut digesting, entry.entry.size)?;
             let fault = match entry.declared {
                 Some(Digest::Md5(sum)) if sum != <[u8; 16]>::from(digesting.md5.finalize()) => {

@@ -82,11 +82,7 @@ pub struct Problem {
 impl Problem {
     /// A failed check of `subject`.
     pub fn new(check: Check, subject: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            check,
-            subject: subject.into(),
-            message: message.into(),
-        }
+        Self { check, subject: subject.into(), message: message.into() }
     }
 }
 

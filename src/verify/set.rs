@@ -96,10 +96,7 @@ fn row_fault(target: &str, arch: Option<&str>) -> Option<String> {
     };
     let base = parsed.base();
     // The header cannot tell `gfx1250-strict` from `gfx1250`.
-    let plain = base
-        .as_str()
-        .strip_suffix("-strict")
-        .unwrap_or(base.as_str());
+    let plain = base.as_str().strip_suffix("-strict").unwrap_or(base.as_str());
     match arch {
         None if base.is_spirv() => None,
         None => Some("its code object is for no known processor".to_owned()),
@@ -128,11 +125,7 @@ fn check_host_package(package: &Installed, problems: &mut Vec<Problem>) {
                 }
             }
             Class::Broken(error) => {
-                problems.push(Problem::new(
-                    Check::BadHostBinary,
-                    &subject,
-                    error.to_string(),
-                ));
+                problems.push(Problem::new(Check::BadHostBinary, &subject, error.to_string()));
             }
             Class::Other | Class::Manifest => {}
         }
@@ -144,10 +137,7 @@ fn host_faults(elf: &HostElf, marker: Option<&Marker>) -> Vec<String> {
     let mut faults = Vec::new();
     let transformed = elf.wrappers.iter().filter(|w| w.magic == HIPK).count();
     if transformed != 0 && transformed != elf.wrappers.len() {
-        faults.push(format!(
-            "{transformed} of {} wrappers are transformed",
-            elf.wrappers.len()
-        ));
+        faults.push(format!("{transformed} of {} wrappers are transformed", elf.wrappers.len()));
     }
     if (transformed != 0) != marker.is_some() {
         faults.push("has a marker without transformed wrappers, or the reverse".to_owned());
@@ -163,10 +153,7 @@ fn host_faults(elf: &HostElf, marker: Option<&Marker>) -> Vec<String> {
             ));
         }
         if usize::try_from(wrapper.co_index) != Ok(position) {
-            faults.push(format!(
-                "wrapper {position} has the index {}",
-                wrapper.co_index
-            ));
+            faults.push(format!("wrapper {position} has the index {}", wrapper.co_index));
         }
     }
     faults
@@ -197,11 +184,7 @@ fn check_ownership(packages: &[&Installed], problems: &mut Vec<Problem>) {
 fn check_markers(packages: &[&Installed], problems: &mut Vec<Problem>) {
     let archives: BTreeMap<&str, (&ArchiveFacts, &Installed)> = packages
         .iter()
-        .flat_map(|package| {
-            package
-                .files()
-                .map(move |(path, facts)| (path, facts, *package))
-        })
+        .flat_map(|package| package.files().map(move |(path, facts)| (path, facts, *package)))
         .filter_map(|(path, facts, package)| match &facts.class {
             Class::Archive(archive) => Some((path, (archive, package))),
             _ => None,
@@ -219,11 +202,7 @@ fn check_markers(packages: &[&Installed], problems: &mut Vec<Problem>) {
 
 fn transformed(facts: &FileFacts) -> Option<(&HostElf, &Marker)> {
     match &facts.class {
-        Class::Host {
-            elf,
-            marker: Some(marker),
-            ..
-        } => Some((elf, marker)),
+        Class::Host { elf, marker: Some(marker), .. } => Some((elf, marker)),
         _ => None,
     }
 }
@@ -238,18 +217,10 @@ fn check_marker(
 ) {
     let found: Vec<_> = archives
         .iter()
-        .filter(|(archive, _)| {
-            marker
-                .kpack_search_paths
-                .iter()
-                .any(|p| leads_to(path, p, archive))
-        })
+        .filter(|(archive, _)| marker.kpack_search_paths.iter().any(|p| leads_to(path, p, archive)))
         .collect();
     if found.is_empty() {
-        let message = format!(
-            "{:?} leads to no archive of the set",
-            marker.kpack_search_paths
-        );
+        let message = format!("{:?} leads to no archive of the set", marker.kpack_search_paths);
         problems.push(Problem::new(Check::MarkerUnresolved, subject, message));
     }
     let key = |index: usize| format!("{}#{index}", marker.kernel_name);
@@ -258,10 +229,8 @@ fn check_marker(
         for (index, served) in served.iter_mut().enumerate() {
             let row = archive.rows.get(&key(index));
             *served |= row.is_some();
-            let missing = row
-                .iter()
-                .flat_map(|row| missing_targets(row, &archive.archs))
-                .collect::<Vec<_>>();
+            let missing =
+                row.iter().flat_map(|row| missing_targets(row, &archive.archs)).collect::<Vec<_>>();
             if !missing.is_empty() {
                 let message = format!(
                     "{archive_path} lists {} but {} has no such row",
@@ -272,12 +241,7 @@ fn check_marker(
             }
         }
     }
-    for index in served
-        .iter()
-        .enumerate()
-        .filter(|(_, served)| !**served)
-        .map(|(index, _)| index)
-    {
+    for index in served.iter().enumerate().filter(|(_, served)| !**served).map(|(index, _)| index) {
         let message = format!("no archive has a row for {}", key(index));
         problems.push(Problem::new(Check::RowMissing, subject, message));
     }
@@ -317,13 +281,8 @@ mod tests {
 
     #[test]
     fn a_pattern_names_the_archives_of_its_own_component() {
-        let to = |archive| {
-            leads_to(
-                "/opt/r/lib/liba.so",
-                ".kpack/blas_lib_@GFXARCH@.kpack",
-                archive,
-            )
-        };
+        let to =
+            |archive| leads_to("/opt/r/lib/liba.so", ".kpack/blas_lib_@GFXARCH@.kpack", archive);
         assert!(to("/opt/r/lib/.kpack/blas_lib_gfx90a.kpack"));
         assert!(!to("/opt/r/lib/.kpack/sparse_lib_gfx90a.kpack"));
         assert!(!to("/opt/r/lib/.kpack/blas_lib_x.kpack"));

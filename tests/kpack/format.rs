@@ -36,10 +36,8 @@ fn toc(scheme: Scheme, rows: &[(&str, u32, u32, u64)]) -> Toc {
 
 /// Stores `objects` under wrappers 0, 1, … of one binary.
 fn archive(scheme: Scheme, objects: &[Vec<u8>]) -> (Toc, Content) {
-    let rows: Vec<_> = (0_u32..)
-        .zip(objects)
-        .map(|(n, object)| ("lib/x.so", n, n, object.len() as u64))
-        .collect();
+    let rows: Vec<_> =
+        (0_u32..).zip(objects).map(|(n, object)| ("lib/x.so", n, n, object.len() as u64)).collect();
     let stored = objects.iter().map(|object| match scheme {
         Scheme::None => Content::of_bytes(object.clone()),
         Scheme::ZstdPerKernel => Content::of_bytes(zstd::bulk::compress(object, 3).unwrap()),
@@ -61,10 +59,7 @@ fn the_independent_reader_accepts_both_schemes() {
         assert_eq!(json["compression_scheme"], scheme.as_str());
         assert_eq!(json["objects"], 12);
         for (n, object) in objects.iter().enumerate() {
-            assert_eq!(
-                json["rows"][format!("lib/x.so#{n}")]["gfx1100"]["sha256"],
-                sha256(object)
-            );
+            assert_eq!(json["rows"][format!("lib/x.so#{n}")]["gfx1100"]["sha256"], sha256(object));
             assert_eq!(json["keys"][n], format!("lib/x.so#{n}"), "numeric order");
         }
     }
@@ -75,12 +70,9 @@ fn archives_of_an_independent_writer_are_read() {
     if !python_is_there() {
         return;
     }
-    for (scheme, start) in [
-        ("zstd-per-kernel", "64"),
-        ("none", "64"),
-        ("zstd-per-kernel", "16"),
-        ("none", "16"),
-    ] {
+    for (scheme, start) in
+        [("zstd-per-kernel", "64"), ("none", "64"), ("zstd-per-kernel", "16"), ("none", "16")]
+    {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().to_str().unwrap();
         let expected = python("kpack_writer.py", &[path, scheme, start]).unwrap();
@@ -94,11 +86,7 @@ fn archives_of_an_independent_writer_are_read() {
             });
             seen.insert(key.clone(), serde_json::Value::Object(digests.collect()));
         }
-        assert_eq!(
-            serde_json::Value::Object(seen),
-            expected,
-            "{scheme} at {start}"
-        );
+        assert_eq!(serde_json::Value::Object(seen), expected, "{scheme} at {start}");
         assert_eq!(reader.toc().group_name, "one_lib");
     }
 }
@@ -135,9 +123,7 @@ fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack::error::Error> {
 /// A frame as the pack stage writes them: with content size and checksum.
 fn checked_frame(object: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
-    encoder
-        .set_pledged_src_size(Some(object.len() as u64))
-        .unwrap();
+    encoder.set_pledged_src_size(Some(object.len() as u64)).unwrap();
     encoder.include_checksum(true).unwrap();
     std::io::Write::write_all(&mut encoder, object).unwrap();
     encoder.finish().unwrap()
@@ -167,10 +153,8 @@ fn the_end_of_a_frame_is_checked() {
 #[test]
 fn a_changed_byte_changes_nothing_silently() {
     let objects = [code(1, 300), code(2, 40)];
-    let stored: Vec<_> = objects
-        .iter()
-        .map(|object| Content::of_bytes(checked_frame(object)))
-        .collect();
+    let stored: Vec<_> =
+        objects.iter().map(|object| Content::of_bytes(checked_frame(object))).collect();
     let toc = toc(Scheme::ZstdPerKernel, &[("a", 0, 0, 300), ("a", 1, 1, 40)]);
     let content = write(&toc, &stored).unwrap();
     let whole = bytes(&content);
@@ -185,9 +169,7 @@ fn a_changed_byte_changes_nothing_silently() {
 }
 
 fn patched(whole: &[u8], from: &[u8], to: &[u8]) -> Content {
-    let places: Vec<_> = (0..whole.len())
-        .filter(|at| whole[*at..].starts_with(from))
-        .collect();
+    let places: Vec<_> = (0..whole.len()).filter(|at| whole[*at..].starts_with(from)).collect();
     assert_eq!(places.len(), 1, "{}", from.escape_ascii());
     let mut bytes = whole[..places[0]].to_vec();
     bytes.extend(to);
@@ -204,67 +186,27 @@ fn what_contradicts_itself_is_refused() {
     let refused = |content: Content| Reader::open(content).unwrap_err();
     let cases = [
         (patched(&framed, b"KPAK\x01", b"KPAC\x01"), Kind::Malformed),
+        (patched(&framed, b"KPAK\x01", b"KPAK\x02"), Kind::Unsupported),
+        (patched(&framed, b"\xaeformat_version\x01", b"\xaeformat_version\x02"), Kind::Unsupported),
+        (patched(&framed, b"zstd-per-kernel", b"lz4-per-kernel!"), Kind::Unsupported),
+        (patched(&framed, b"\xa7ordinal\x00", b"\xa7ordinal\x01"), Kind::Malformed),
+        (patched(&framed, b"\xadoriginal_size\x46", b"\xadoriginal_size\x45"), Kind::Malformed),
+        (patched(&framed, b"zstd_offset\x40", b"zstd_offset\x3f"), Kind::Malformed),
+        (patched(&framed, b"gfx_arches\x91", b"gfx_archez\x91"), Kind::Malformed),
         (
-            patched(&framed, b"KPAK\x01", b"KPAK\x02"),
-            Kind::Unsupported,
-        ),
-        (
-            patched(
-                &framed,
-                b"\xaeformat_version\x01",
-                b"\xaeformat_version\x02",
-            ),
-            Kind::Unsupported,
-        ),
-        (
-            patched(&framed, b"zstd-per-kernel", b"lz4-per-kernel!"),
-            Kind::Unsupported,
-        ),
-        (
-            patched(&framed, b"\xa7ordinal\x00", b"\xa7ordinal\x01"),
+            patched(&plain, b"\xa6offset\x40\xa4size\x46", b"\xa6offset\x0f\xa4size\x46"),
             Kind::Malformed,
         ),
         (
-            patched(&framed, b"\xadoriginal_size\x46", b"\xadoriginal_size\x45"),
+            patched(&plain, b"\xa6offset\x40\xa4size\x46", b"\xa6offset\x7f\xa4size\x46"),
             Kind::Malformed,
         ),
         (
-            patched(&framed, b"zstd_offset\x40", b"zstd_offset\x3f"),
-            Kind::Malformed,
-        ),
-        (
-            patched(&framed, b"gfx_arches\x91", b"gfx_archez\x91"),
-            Kind::Malformed,
-        ),
-        (
-            patched(
-                &plain,
-                b"\xa6offset\x40\xa4size\x46",
-                b"\xa6offset\x0f\xa4size\x46",
-            ),
-            Kind::Malformed,
-        ),
-        (
-            patched(
-                &plain,
-                b"\xa6offset\x40\xa4size\x46",
-                b"\xa6offset\x7f\xa4size\x46",
-            ),
-            Kind::Malformed,
-        ),
-        (
-            patched(
-                &plain,
-                b"\xa6offset\x40\xa4size\x46",
-                b"\xa6offset\x40\xa4size\x7f",
-            ),
+            patched(&plain, b"\xa6offset\x40\xa4size\x46", b"\xa6offset\x40\xa4size\x7f"),
             Kind::Malformed,
         ),
         // A key twice: loaders disagree on which counts.
-        (
-            patched(&plain, b"\xaalib/x.so#1", b"\xaalib/x.so#0"),
-            Kind::Malformed,
-        ),
+        (patched(&plain, b"\xaalib/x.so#1", b"\xaalib/x.so#0"), Kind::Malformed),
     ];
     for (number, (content, kind)) in cases.into_iter().enumerate() {
         let error = refused(content);
@@ -292,20 +234,13 @@ fn frames_must_announce_their_size() {
 #[test]
 fn the_ceilings_of_loaders_are_ours_and_name_the_component() {
     let whole_blob = BLOB_LIMIT - 8;
-    for (len, fits) in [
-        (whole_blob, true),
-        (whole_blob + 1, false),
-        (u64::MAX - 9, false),
-    ] {
+    for (len, fits) in [(whole_blob, true), (whole_blob + 1, false), (u64::MAX - 9, false)] {
         let toc = toc(Scheme::ZstdPerKernel, &[("lib/x.so", 0, 0, 1)]);
         let written = write(&toc, &[Content::zeros(len)]);
         assert_eq!(written.is_ok(), fits, "{len}");
         if let Err(error) = written {
             assert_eq!(error.kind(), Kind::Limit);
-            assert!(
-                error.to_string().contains("blas_lib for gfx1100"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("blas_lib for gfx1100"), "{error}");
         }
     }
     for (count, kind) in [(FRAME_LIMIT, Kind::Bug), (FRAME_LIMIT + 1, Kind::Limit)] {
@@ -322,10 +257,7 @@ fn rows_and_frames_must_belong_together() {
     let frame = || Content::of_bytes(*b"x");
     let rows = toc(Scheme::None, &[("lib/x.so", 0, 1, 1)]);
     assert_eq!(write(&rows, &[frame()]).unwrap_err().kind(), Kind::Bug);
-    assert_eq!(
-        write(&rows, &[frame(), frame()]).unwrap_err().kind(),
-        Kind::Bug
-    );
+    assert_eq!(write(&rows, &[frame(), frame()]).unwrap_err().kind(), Kind::Bug);
 }
 
 proptest! {

@@ -56,9 +56,7 @@ fn load(archive: &Reader, loader: Loader, device: &str, key: &str) -> Option<Vec
 /// What a device has to get: the target of the most specific code object that it can run.
 fn wanted<'a>(targets: &[&'a str], device: &str) -> Option<&'a str> {
     let by_rank = compatible(device).into_iter();
-    by_rank
-        .filter_map(|target| targets.iter().copied().find(|t| *t == target))
-        .next()
+    by_rank.filter_map(|target| targets.iter().copied().find(|t| *t == target)).next()
 }
 
 /// Packs wrappers with the given targets; a code object's content is its key and target.
@@ -81,11 +79,7 @@ fn check(wrappers: &[Vec<&str>], devices: &[&str]) {
         return;
     };
     for target in &archive.toc().gfx_arches {
-        let answered = archive
-            .toc()
-            .rows
-            .values()
-            .any(|row| row.contains_key(target));
+        let answered = archive.toc().rows.values().any(|row| row.contains_key(target));
         assert!(answered, "{target} is listed without a row: {wrappers:?}");
     }
     for device in devices {
@@ -103,10 +97,7 @@ fn check(wrappers: &[Vec<&str>], devices: &[&str]) {
 #[test]
 fn one_wrapper_of_a_feature_variant_hides_no_other() {
     let wrappers = [vec!["gfx90a"], vec!["gfx90a:xnack-"], vec!["gfx90a"]];
-    check(
-        &wrappers,
-        &["gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack+"],
-    );
+    check(&wrappers, &["gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack+"]);
 }
 
 #[test]
@@ -127,20 +118,11 @@ fn targets_are_listed_most_specific_first_and_only_where_needed() {
     let mut wanted = expected.to_vec();
     wanted.sort_unstable();
     assert_eq!(sorted, wanted);
-    let counts: Vec<_> = mixed
-        .toc()
-        .gfx_arches
-        .iter()
-        .map(|t| t.matches(':').count())
-        .collect();
+    let counts: Vec<_> = mixed.toc().gfx_arches.iter().map(|t| t.matches(':').count()).collect();
     assert_eq!(counts, [2, 2, 2, 2, 1, 0]);
     // No row promises code that is not there.
-    let rows: BTreeMap<_, _> = mixed
-        .toc()
-        .rows
-        .iter()
-        .map(|(k, t)| (k.as_str(), t.len()))
-        .collect();
+    let rows: BTreeMap<_, _> =
+        mixed.toc().rows.iter().map(|(k, t)| (k.as_str(), t.len())).collect();
     assert_eq!(rows, [("lib/x.so#0", 6), ("lib/x.so#1", 3)].into());
     assert_eq!(mixed.len(), 2, "aliases store nothing");
 }
@@ -158,33 +140,20 @@ fn the_independent_reader_accepts_aliases() {
     if !python_is_there() {
         return;
     }
-    let kernels = [
-        kernel("lib/x.so", 0, "gfx90a", "any"),
-        kernel("lib/x.so", 1, "gfx90a:xnack+", "on"),
-    ];
+    let kernels =
+        [kernel("lib/x.so", 0, "gfx90a", "any"), kernel("lib/x.so", 1, "gfx90a:xnack+", "on")];
     let json = judged(&pack(&kernels, u64::MAX)[0].content);
     let rows = &json["rows"];
     let on = &rows["lib/x.so#1"]["gfx90a:xnack+"];
     assert_eq!(&rows["lib/x.so#1"]["gfx90a:sramecc-:xnack+"], on);
-    assert_eq!(
-        rows["lib/x.so#0"]["gfx90a:sramecc-:xnack+"],
-        rows["lib/x.so#0"]["gfx90a"]
-    );
+    assert_eq!(rows["lib/x.so#0"]["gfx90a:sramecc-:xnack+"], rows["lib/x.so#0"]["gfx90a"]);
     assert!(rows["lib/x.so#1"]["gfx90a:sramecc-:xnack-"].is_null());
 }
 
 #[test]
 fn features_that_the_table_does_not_know_are_listed_as_well() {
     let wrappers = [vec!["gfx1999:xnack-"], vec!["gfx1999"]];
-    check(
-        &wrappers,
-        &[
-            "gfx1999:xnack+",
-            "gfx1999:xnack-",
-            "gfx1999:sramecc+:xnack-",
-            "gfx1999",
-        ],
-    );
+    check(&wrappers, &["gfx1999:xnack+", "gfx1999:xnack-", "gfx1999:sramecc+:xnack-", "gfx1999"]);
 }
 
 /// All wrappers of up to three target sets, for one arch with its devices.

@@ -25,18 +25,9 @@ fn assorted() -> Vec<Kernel> {
     let mut kernels = Vec::new();
     for co_index in 0..12 {
         for (n, target) in ["gfx1100", "gfx1101", "gfx90a"].into_iter().enumerate() {
-            let seed = if co_index % 4 == 0 {
-                7
-            } else {
-                co_index * 10 + n as u32
-            };
+            let seed = if co_index % 4 == 0 { 7 } else { co_index * 10 + n as u32 };
             let len = 1000 + seed as usize * 301;
-            kernels.push(kernel(
-                "lib/libblas.so.5",
-                co_index,
-                target,
-                code(seed, len),
-            ));
+            kernels.push(kernel("lib/libblas.so.5", co_index, target, code(seed, len)));
         }
     }
     for co_index in [0, 1] {
@@ -122,11 +113,7 @@ fn bytes_do_not_depend_on_threads_or_memory() {
         // 0: every frame is spooled. 40,000: some are, and which ones depends on timing.
         for memory in [0, 40_000, u64::MAX] {
             let archives = on_threads(threads, || pack(&kernels, memory));
-            assert_eq!(
-                digests(&archives),
-                expected,
-                "{threads} threads, {memory} bytes"
-            );
+            assert_eq!(digests(&archives), expected, "{threads} threads, {memory} bytes");
         }
     }
 }
@@ -211,12 +198,8 @@ fn progress_counts_every_byte_once() {
 }
 
 fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack::error::Error {
-    let options = PackOptions {
-        level,
-        spool_dir: "/nonexistent".as_ref(),
-        memory,
-        progress: &Silent,
-    };
+    let options =
+        PackOptions { level, spool_dir: "/nonexistent".as_ref(), memory, progress: &Silent };
     pack_kernels("blas_lib", kernels, &options).unwrap_err()
 }
 
@@ -226,25 +209,16 @@ fn faults_name_their_place() {
     let empty = kernel("lib/x.so", 4, "gfx1101", "");
     let error = refused(&[one.clone(), empty.clone(), empty], 9, 100_000);
     assert_eq!(error.kind(), Kind::Malformed);
-    assert_eq!(
-        error.to_string(),
-        "lib/x.so: the code object of wrapper 4 for gfx1101 is empty"
-    );
+    assert_eq!(error.to_string(), "lib/x.so: the code object of wrapper 4 for gfx1101 is empty");
     assert_eq!(error.others().len(), 1, "all faults are gathered");
     assert_eq!(error.frames(), ["packing the kernels of blas_lib"]);
 
     let twice = refused(&[one.clone(), one.clone()], 9, 100_000);
     assert_eq!(twice.kind(), Kind::Bug);
-    assert_eq!(
-        refused(std::slice::from_ref(&one), 23, 0).kind(),
-        Kind::Usage
-    );
+    assert_eq!(refused(std::slice::from_ref(&one), 23, 0).kind(), Kind::Usage);
     let no_spool = refused(&[one], 9, 0);
     assert_eq!(no_spool.kind(), Kind::Io);
-    assert_eq!(
-        no_spool.place().file.as_deref(),
-        Some("/nonexistent".as_ref())
-    );
+    assert_eq!(no_spool.place().file.as_deref(), Some("/nonexistent".as_ref()));
 }
 
 #[test]

@@ -6,10 +6,8 @@ use std::process::Command;
 /// Whether all `tools` are installed; if not, says so, or fails where `ROCKPACK_INTEROP=1`
 /// demands them.
 pub fn have(tools: &[&str]) -> bool {
-    let missing: Vec<_> = tools
-        .iter()
-        .filter(|tool| Command::new(tool).arg("--version").output().is_err())
-        .collect();
+    let missing: Vec<_> =
+        tools.iter().filter(|tool| Command::new(tool).arg("--version").output().is_err()).collect();
     if missing.is_empty() {
         return true;
     }
@@ -21,11 +19,7 @@ pub fn have(tools: &[&str]) -> bool {
 
 /// Runs a command line in `dir`; it has to succeed.
 pub fn run(dir: &Path, command: &[&str]) {
-    let output = Command::new(command[0])
-        .args(&command[1..])
-        .current_dir(dir)
-        .output()
-        .unwrap();
+    let output = Command::new(command[0]).args(&command[1..]).current_dir(dir).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {text}");
 }
@@ -54,19 +48,8 @@ pub fn compile(dir: &Path, name: &str, archs: &[&str], flags: &[&str]) {
     let file = format!("{name}.hip");
     std::fs::write(dir.join(&file), source).unwrap();
     let object = format!("{name}.o");
-    let archs: Vec<String> = archs
-        .iter()
-        .map(|a| format!("--offload-arch={a}"))
-        .collect();
-    let mut command = vec![
-        "clang++-19",
-        "-x",
-        "hip",
-        "-nogpuinc",
-        "-nogpulib",
-        "-O2",
-        "-fPIC",
-    ];
+    let archs: Vec<String> = archs.iter().map(|a| format!("--offload-arch={a}")).collect();
+    let mut command = vec!["clang++-19", "-x", "hip", "-nogpuinc", "-nogpulib", "-O2", "-fPIC"];
     command.extend(archs.iter().map(String::as_str));
     command.extend(flags);
     command.extend(["-c", &file, "-o", &object]);

@@ -16,28 +16,17 @@ const PYTHON: &str = "/usr/bin/python3";
 /// Whether Python with msgpack and zstandard is there. Where it is not, the calling test has to
 /// skip; with ROCKPACK_INTEROP=1 it fails here instead.
 pub fn python_is_there() -> bool {
-    let run = Command::new(PYTHON)
-        .args(["-c", "import msgpack, zstandard"])
-        .output();
+    let run = Command::new(PYTHON).args(["-c", "import msgpack, zstandard"]).output();
     let there = run.is_ok_and(|run| run.status.success());
     let wanted = std::env::var("ROCKPACK_INTEROP").as_deref() == Ok("1");
-    assert!(
-        there || !wanted,
-        "needs python3-msgpack and python3-zstandard"
-    );
+    assert!(there || !wanted, "needs python3-msgpack and python3-zstandard");
     there
 }
 
 /// Runs a script of tests/support and returns the JSON that it prints.
 pub fn python(script: &str, arguments: &[&str]) -> Result<serde_json::Value, String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/support")
-        .join(script);
-    let run = Command::new(PYTHON)
-        .arg(script)
-        .args(arguments)
-        .output()
-        .unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(script);
+    let run = Command::new(PYTHON).arg(script).args(arguments).output().unwrap();
     match run.status.success() {
         true => Ok(serde_json::from_slice(&run.stdout).unwrap()),
         false => Err(String::from_utf8_lossy(&run.stderr).into_owned()),

@@ -37,10 +37,7 @@ pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{text}\n{errors}"
-    );
+    assert!(output.status.success(), "{command:?} failed:\n{text}\n{errors}");
     text
 }
 
@@ -66,34 +63,19 @@ impl Tree {
         formats: Formats,
     ) -> Self {
         let path = TreePath::new(path).unwrap();
-        self.0.push(PackageEntry {
-            path,
-            node,
-            treatment,
-            formats,
-        });
+        self.0.push(PackageEntry { path, node, treatment, formats });
         self
     }
 
     /// A directory of both formats.
     pub fn directory(self, path: &str) -> Self {
-        self.add(
-            path,
-            Node::Directory { mode: 0o755 },
-            Treatment::Plain,
-            Formats::All,
-        )
+        self.add(path, Node::Directory { mode: 0o755 }, Treatment::Plain, Formats::All)
     }
 
     /// A directory that only the .deb lists.
     pub fn deb_directory(self, path: &str) -> Self {
         let formats = Formats::Only(Format::Deb);
-        self.add(
-            path,
-            Node::Directory { mode: 0o755 },
-            Treatment::Plain,
-            formats,
-        )
+        self.add(path, Node::Directory { mode: 0o755 }, Treatment::Plain, formats)
     }
 
     /// A file.
@@ -103,19 +85,12 @@ impl Tree {
 
     /// A plain file with text in it.
     pub fn text(self, path: &str, text: &str) -> Self {
-        self.file(
-            path,
-            Content::of_bytes(text.as_bytes()),
-            0o644,
-            Treatment::Plain,
-        )
+        self.file(path, Content::of_bytes(text.as_bytes()), 0o644, Treatment::Plain)
     }
 
     /// A link.
     pub fn link(self, path: &str, target: &str) -> Self {
-        let node = Node::Link {
-            target: target.to_owned(),
-        };
+        let node = Node::Link { target: target.to_owned() };
         self.add(path, node, Treatment::Plain, Formats::All)
     }
 
@@ -132,10 +107,7 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
         id: name.to_owned(),
         role: Role::Host,
         summary: "Basic linear algebra for GPUs".to_owned(),
-        description: vec![
-            "First paragraph.".to_owned(),
-            "Second paragraph.".to_owned(),
-        ],
+        description: vec!["First paragraph.".to_owned(), "Second paragraph.".to_owned()],
         homepage: Some("https://example.org/".to_owned()),
         deb: Some(DebControl {
             name: name.to_owned(),

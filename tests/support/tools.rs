@@ -1,17 +1,17 @@
 //! Foreign tools that tests use as judges.
 
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
 use std::env;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// Whether every tool is installed. Says which one is missing, and fails instead of returning
 /// `false` where `ROCKPACK_INTEROP=1` promises that all are there.
 pub fn have(tools: &[&str]) -> bool {
-    let missing: Vec<&str> = tools
-        .iter()
-        .copied()
-        .filter(|tool| find(tool).is_none())
-        .collect();
+    let missing: Vec<&str> = tools.iter().copied().filter(|tool| find(tool).is_none()).collect();
     if !missing.is_empty() {
         skip(&format!("needs {}", missing.join(", ")));
     }
@@ -24,7 +24,8 @@ pub fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
 }
 
-fn find(tool: &str) -> Option<PathBuf> {
+/// The path of a tool.
+pub fn find(tool: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
         .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")])
@@ -34,9 +35,7 @@ fn find(tool: &str) -> Option<PathBuf> {
 
 /// Runs a command that has to succeed.
 pub fn run(command: &mut Command) -> Output {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = output(command);
     assert!(
         output.status.success(),
         "{command:?}: {}\n{}{}",
@@ -50,4 +49,42 @@ pub fn run(command: &mut Command) -> Output {
 /// A path of the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// What a command that must succeed writes to its standard output.
+pub fn succeed(command: &mut Command) -> String {
+    String::from_utf8_lossy(&run(command).stdout).into_owned()
+}
+
+/// What a command writes to both streams, with its exit status.
+pub fn told(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = output(command);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}{status}\n", text(&stdout), text(&stderr))
+}
+
+/// A program that was just written is busy while another test's child, forked in between, still
+/// holds the descriptor that it was written through: until that child becomes its own program.
+fn output(command: &mut Command) -> Output {
+    for _ in 0..100 {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => return other.unwrap_or_else(|error| panic!("{command:?}: {error}")),
+        }
+    }
+    panic!("{command:?}: the program stays busy")
+}
+
+/// What `eu-elflint --gnu-ld` says about a file, without the numbers that a tool may change.
+pub fn lint(file: &Path) -> Vec<String> {
+    let text = told(Command::new("eu-elflint").arg("--gnu-ld").arg(file));
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.starts_with("exit status") && *line != "No errors")
+        .map(|line| line.chars().filter(|c| !c.is_ascii_digit() && *c != ' ').collect())
+        .collect();
+    lines.sort();
+    lines
 }

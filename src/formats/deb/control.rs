@@ -26,32 +26,19 @@ pub struct Field {
 impl Field {
     /// A field of one line.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            lines: vec![value.into()],
-        }
+        Self { name: name.into(), lines: vec![value.into()] }
     }
 
     fn check(&self) -> Result<()> {
         let plain = |c: char| c.is_ascii_graphic() && c != ':';
         let named = !self.name.is_empty() && !self.name.starts_with(['#', '-']);
         if !named || !self.name.chars().all(plain) {
-            return Err(fault(format!(
-                "`{}` is no field name",
-                self.name.escape_debug()
-            )));
+            return Err(fault(format!("`{}` is no field name", self.name.escape_debug())));
         }
         let first = self.lines.first().map_or("", String::as_str);
-        if first.trim().is_empty()
-            || self
-                .lines
-                .iter()
-                .any(|line| line.contains(char::is_control))
+        if first.trim().is_empty() || self.lines.iter().any(|line| line.contains(char::is_control))
         {
-            return Err(fault(format!(
-                "field {} is empty or has control characters",
-                self.name
-            )));
+            return Err(fault(format!("field {} is empty or has control characters", self.name)));
         }
         Ok(())
     }
@@ -89,9 +76,7 @@ impl Control {
             if !SCRIPTS.contains(&name.as_str()) {
                 faults.push(fault(format!("dpkg knows no maintainer script {name}")));
             } else if !text.starts_with("#!") {
-                faults.push(fault(format!(
-                    "maintainer script {name} does not begin with #!"
-                )));
+                faults.push(fault(format!("maintainer script {name} does not begin with #!")));
             }
         }
         if self.triggers.iter().any(|line| line.contains('\n')) {
@@ -115,9 +100,7 @@ impl Control {
         sums: &[[u8; 16]],
         stamp: u64,
     ) -> Result<Vec<u8>> {
-        let gzip = GzBuilder::new()
-            .mtime(0)
-            .write(Vec::new(), Compression::none());
+        let gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::none());
         let mut archive = Archive::new(gzip, stamp);
         archive.begin(&root())?;
         for (name, mode, text) in self.files(entries, sums) {
@@ -133,8 +116,7 @@ impl Control {
             archive.end()?;
         }
         let gzip = archive.finish()?;
-        gzip.finish()
-            .map_err(|e| io_fault("write control.tar.gz", e))
+        gzip.finish().map_err(|e| io_fault("write control.tar.gz", e))
     }
 
     /// Name, mode and text of the files; absent ones are left out.
@@ -194,26 +176,17 @@ pub(super) fn parse(text: &str) -> Result<Fields> {
     let mut current: Option<String> = None;
     for line in text.trim_end_matches('\n').split('\n') {
         if let Some(continuation) = line.strip_prefix([' ', '\t']) {
-            let name = current
-                .as_ref()
-                .ok_or_else(|| fault("begins with a blank".to_owned()))?;
+            let name = current.as_ref().ok_or_else(|| fault("begins with a blank".to_owned()))?;
             let value = fields.entry(name.clone()).or_default();
             value.push('\n');
-            value.push_str(if continuation == "." {
-                ""
-            } else {
-                continuation
-            });
+            value.push_str(if continuation == "." { "" } else { continuation });
             continue;
         }
         let (name, value) = line
             .split_once(':')
             .filter(|(name, _)| !name.is_empty() && !name.contains(char::is_whitespace))
             .ok_or_else(|| fault(format!("`{}` is no field", line.escape_debug())))?;
-        if fields
-            .insert(name.to_owned(), value.trim().to_owned())
-            .is_some()
-        {
+        if fields.insert(name.to_owned(), value.trim().to_owned()).is_some() {
             return Err(fault(format!("field {name} appears twice")));
         }
         current = Some(name.to_owned());
@@ -228,14 +201,10 @@ fn fault(message: String) -> Error {
 /// Writes `bytes` and checks that they are as many as were reserved.
 pub(super) fn refill(sink: &mut impl Write, bytes: &[u8], reserved: u64) -> Result<()> {
     if bytes.len() as u64 != reserved {
-        let message = format!(
-            "control archive has {} bytes, {reserved} reserved",
-            bytes.len()
-        );
+        let message = format!("control archive has {} bytes, {reserved} reserved", bytes.len());
         return Err(Error::bug(message));
     }
-    sink.write_all(bytes)
-        .map_err(|e| io_fault("write control.tar.gz", e))
+    sink.write_all(bytes).map_err(|e| io_fault("write control.tar.gz", e))
 }
 
 #[cfg(test)]
@@ -248,10 +217,8 @@ mod tests {
             name: "Description".to_owned(),
             lines: ["short", "long", "", "more"].map(str::to_owned).to_vec(),
         };
-        let control = Control {
-            fields: vec![Field::new("Package", "x"), description],
-            ..Control::default()
-        };
+        let control =
+            Control { fields: vec![Field::new("Package", "x"), description], ..Control::default() };
         control.check().unwrap();
         let text = control.fields_text();
         assert_eq!(text, "Package: x\nDescription: short\n long\n .\n more\n");
@@ -261,17 +228,8 @@ mod tests {
 
     #[test]
     fn what_would_forge_a_field_is_refused() {
-        for (name, value) in [
-            ("A", "x\nB: y"),
-            ("A B", "x"),
-            ("", "x"),
-            ("A", " "),
-            ("A:", "x"),
-        ] {
-            assert!(
-                Field::new(name, value).check().is_err(),
-                "{name:?} {value:?}"
-            );
+        for (name, value) in [("A", "x\nB: y"), ("A B", "x"), ("", "x"), ("A", " "), ("A:", "x")] {
+            assert!(Field::new(name, value).check().is_err(), "{name:?} {value:?}");
         }
         for text in ["", " x", "A: 1\nA: 2", "A: 1\n\nB: 2", "# c", "A 1"] {
             assert!(parse(text).is_err(), "{text:?}");

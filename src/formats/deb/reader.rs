@@ -52,14 +52,7 @@ impl Reader {
         let conffiles = text("conffiles").lines().map(str::to_owned).collect();
         let method = method(&data.name, "data.tar")?;
         let data = package.slice(data.range)?;
-        Ok(Self {
-            data,
-            method,
-            fields,
-            files,
-            sums,
-            conffiles,
-        })
+        Ok(Self { data, method, fields, files, sums, conffiles })
     }
 
     /// The fields of the control file.
@@ -91,20 +84,12 @@ impl Reader {
             }
             let path = &read.entry.path;
             read.declared = self.sums.get(path).copied().map(Digest::Md5);
-            if self
-                .conffiles
-                .iter()
-                .any(|file| file.strip_prefix('/') == Some(path))
-            {
+            if self.conffiles.iter().any(|file| file.strip_prefix('/') == Some(path)) {
                 read.entry.marking = Marking::Config;
             }
             visitor(&read, &mut members)?;
         }
-        members
-            .into_inner()
-            .finish()
-            .map_err(|e| e.at(&place))
-            .map(drop)
+        members.into_inner().finish().map_err(|e| e.at(&place)).map(drop)
     }
 }
 
@@ -116,9 +101,7 @@ fn method(name: &str, stem: &str) -> Result<Method> {
     let rest = name.strip_prefix(stem);
     let extension = rest.map(|rest| rest.strip_prefix('.').unwrap_or(rest));
     extension.and_then(Method::of_extension).ok_or_else(|| {
-        Error::unsupported(format!(
-            "member {name} stands where {stem} with gz, xz or zst belongs"
-        ))
+        Error::unsupported(format!("member {name} stands where {stem} with gz, xz or zst belongs"))
     })
 }
 
@@ -132,16 +115,11 @@ fn control_files(member: &Content, method: Method) -> Result<BTreeMap<String, St
             continue;
         }
         left = left.checked_sub(read.entry.size).ok_or_else(|| {
-            Error::new(
-                Kind::Limit,
-                format!("control archive exceeds {CONTROL_MAX} bytes"),
-            )
-            .at(&place)
+            Error::new(Kind::Limit, format!("control archive exceeds {CONTROL_MAX} bytes"))
+                .at(&place)
         })?;
         let mut bytes = Vec::new();
-        members
-            .read_to_end(&mut bytes)
-            .map_err(|e| decoder_fault(e).at(&place))?;
+        members.read_to_end(&mut bytes).map_err(|e| decoder_fault(e).at(&place))?;
         let name = read.entry.path;
         let text = String::from_utf8(bytes)
             .map_err(|_| Error::malformed(format!("{name} is no UTF-8")).at(&place))?;
@@ -171,7 +149,5 @@ fn sums(text: &str) -> Result<BTreeMap<String, [u8; 16]>> {
 }
 
 fn structure(package: &Content, message: &str) -> Error {
-    Error::malformed(message.to_owned())
-        .structure(".deb")
-        .at(&package.place(0))
+    Error::malformed(message.to_owned()).structure(".deb").at(&package.place(0))
 }

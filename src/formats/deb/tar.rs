@@ -44,21 +44,13 @@ pub(super) struct Archive<W: Write> {
 impl<W: Write> Archive<W> {
     /// An archive whose members all carry `mtime`.
     pub fn new(sink: W, mtime: u64) -> Self {
-        Self {
-            sink,
-            mtime,
-            left: 0,
-            padding: 0,
-        }
+        Self { sink, mtime, left: 0, padding: 0 }
     }
 
     /// Begins a member; its content follows, as much as it announces.
     pub fn begin(&mut self, entry: &Entry) -> Result<()> {
         if self.left > 0 {
-            return Err(Error::bug(format!(
-                "{} begins inside another member",
-                entry.path
-            )));
+            return Err(Error::bug(format!("{} begins inside another member", entry.path)));
         }
         let name = member_name(entry);
         let target = entry.target().unwrap_or_default();
@@ -79,9 +71,7 @@ impl<W: Write> Archive<W> {
             EntryKind::Link { .. } => EntryType::Symlink,
         };
         let mut header = blank_header(kind, entry.mode, self.mtime, entry.size)?;
-        let gnu = header
-            .as_gnu_mut()
-            .ok_or_else(|| Error::bug("header is not GNU"))?;
+        let gnu = header.as_gnu_mut().ok_or_else(|| Error::bug("header is not GNU"))?;
         copy_cut(&mut gnu.name, name);
         copy_cut(&mut gnu.linkname, target);
         Ok(header)
@@ -92,17 +82,12 @@ impl<W: Write> Archive<W> {
             return Ok(());
         }
         if name.len() as u64 >= LONG_NAME_MAX {
-            let message = format!(
-                "path of {} bytes is longer than {LONG_NAME_MAX}",
-                name.len()
-            );
+            let message = format!("path of {} bytes is longer than {LONG_NAME_MAX}", name.len());
             return Err(Error::new(Kind::Limit, message).structure("tar header"));
         }
         let size = name.len() as u64 + 1;
         let mut header = blank_header(kind, 0o644, 0, size)?;
-        let gnu = header
-            .as_gnu_mut()
-            .ok_or_else(|| Error::bug("header is not GNU"))?;
+        let gnu = header.as_gnu_mut().ok_or_else(|| Error::bug("header is not GNU"))?;
         copy_cut(&mut gnu.name, b"././@LongLink");
         header.set_cksum();
         self.put(header.as_bytes())?;
@@ -136,9 +121,7 @@ impl<W: Write> Archive<W> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.sink
-            .write_all(bytes)
-            .map_err(|e| io_fault("write the tar archive", e))
+        self.sink.write_all(bytes).map_err(|e| io_fault("write the tar archive", e))
     }
 }
 
@@ -235,10 +218,7 @@ mod tests {
 
     #[test]
     fn members_come_back_as_they_went_in() {
-        let sample: Vec<_> = sample()
-            .into_iter()
-            .filter(|(e, _)| !e.path.ends_with('/'))
-            .collect();
+        let sample: Vec<_> = sample().into_iter().filter(|(e, _)| !e.path.ends_with('/')).collect();
         let back = read_all(&archive(&sample)).unwrap();
         assert_eq!(back.len(), sample.len());
         for ((entry, content), (read, bytes)) in sample.iter().zip(&back) {
@@ -249,10 +229,7 @@ mod tests {
 
     #[test]
     fn every_cut_and_anything_behind_the_end_is_an_error() {
-        let bytes = archive(&[
-            (file("a", 600), &[7; 600]),
-            (file(&"b".repeat(101), 1), b"x"),
-        ]);
+        let bytes = archive(&[(file("a", 600), &[7; 600]), (file(&"b".repeat(101), 1), b"x")]);
         for len in 0..bytes.len() {
             assert!(read_all(&bytes[..len]).is_err(), "cut to {len}");
         }

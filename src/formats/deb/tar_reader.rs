@@ -27,12 +27,7 @@ pub(super) struct Members<R: Read> {
 impl<R: Read> Members<R> {
     /// Reads from the first member on.
     pub fn new(source: R) -> Self {
-        Self {
-            source,
-            at: 0,
-            left: 0,
-            padding: 0,
-        }
+        Self { source, at: 0, left: 0, padding: 0 }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
@@ -62,24 +57,17 @@ impl<R: Read> Members<R> {
 
     /// Checks the sum and the magic and returns the size.
     fn check(&self, header: &Header, start: u64) -> Result<u64> {
-        let stated = header
-            .cksum()
-            .map_err(|_| fault(start, "has no checksum"))?;
+        let stated = header.cksum().map_err(|_| fault(start, "has no checksum"))?;
         let bytes = header.as_bytes();
         let outside = |index: &usize| !(148..156).contains(index);
-        let sum: u32 = (0..BLOCK)
-            .filter(outside)
-            .map(|i| u32::from(bytes[i]))
-            .sum();
+        let sum: u32 = (0..BLOCK).filter(outside).map(|i| u32::from(bytes[i])).sum();
         if stated != sum + 8 * u32::from(b' ') {
             return Err(fault(start, "has a wrong checksum"));
         }
         if header.as_gnu().is_none() && header.as_ustar().is_none() {
             return Err(fault(start, "is neither GNU nor ustar"));
         }
-        let size = header
-            .entry_size()
-            .map_err(|_| fault(start, "has no size"))?;
+        let size = header.entry_size().map_err(|_| fault(start, "has no size"))?;
         match size <= SIZE_MAX {
             true => Ok(size),
             false => Err(fault(start, "has a size beyond any file")),
@@ -106,9 +94,7 @@ impl<R: Read> Members<R> {
             EntryType::Symlink => EntryKind::Link { target },
             other => {
                 let message = format!("member {name} of type {other:?} is not supported");
-                return Err(Error::unsupported(message)
-                    .structure("tar header")
-                    .offset(start));
+                return Err(Error::unsupported(message).structure("tar header").offset(start));
             }
         };
         if size > 0 && kind != EntryKind::File {
@@ -116,17 +102,7 @@ impl<R: Read> Members<R> {
         }
         (self.left, self.padding) = (size, padding(size));
         let path = entry_path(&name, &kind).ok_or_else(|| fault(start, "has no path below ./"))?;
-        read_entry(
-            header,
-            Entry {
-                path,
-                kind,
-                mode: 0,
-                size,
-                marking: Marking::Plain,
-            },
-            start,
-        )
+        read_entry(header, Entry { path, kind, mode: 0, size, marking: Marking::Plain }, start)
     }
 
     fn text(&mut self, size: u64) -> Result<String> {
@@ -198,9 +174,7 @@ impl<R: Read> Members<R> {
 
 impl<R: Read> Read for Members<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = usize::try_from(self.left)
-            .unwrap_or(usize::MAX)
-            .min(buffer.len());
+        let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let len = self.source.read(&mut buffer[..len])?;
         if len == 0 && self.left > 0 && !buffer.is_empty() {
             return Err(fault(self.at, "ends inside a member").into());
@@ -234,13 +208,7 @@ fn read_entry(header: &Header, mut entry: Entry, start: u64) -> Result<ReadEntry
     let group = owner(header.groupname(), header.gid())?;
     let mtime = header.mtime().map_err(|_| fault(start, "has no mtime"))?;
     entry.mode = header.mode().map_err(|_| fault(start, "has no mode"))?;
-    Ok(ReadEntry {
-        entry,
-        user,
-        group,
-        mtime,
-        declared: None,
-    })
+    Ok(ReadEntry { entry, user, group, mtime, declared: None })
 }
 
 fn fault(at: u64, message: &str) -> Error {

@@ -49,12 +49,7 @@ impl Writer {
         specification.control.check()?;
         check_parents(&specification.entries)?;
         let files = specification.entries.iter().filter(|e| e.is_file()).count();
-        let Specification {
-            control,
-            entries,
-            stamp,
-            ..
-        } = &specification;
+        let Specification { control, entries, stamp, .. } = &specification;
         let blank = control.archive(entries, &vec![[0; 16]; files], *stamp)?;
         let mut front = ar::MAGIC.to_vec();
         let version = super::FORMAT_VERSION;
@@ -71,15 +66,7 @@ impl Writer {
         let encoder = Encoder::new(sink, specification.compression, specification.workers)?;
         let mut archive = Archive::new(encoder, specification.mtime);
         archive.begin(&control::root())?;
-        Ok(Self {
-            specification,
-            archive,
-            next: 0,
-            digest: None,
-            sums: Vec::new(),
-            control,
-            data,
-        })
+        Ok(Self { specification, archive, next: 0, digest: None, sums: Vec::new(), control, data })
     }
 }
 
@@ -110,29 +97,16 @@ impl PayloadWriter for Writer {
         if self.next != self.specification.entries.len() {
             return Err(Error::bug("fewer entries than announced"));
         }
-        let Self {
-            specification,
-            archive,
-            sums,
-            control,
-            data,
-            ..
-        } = *self;
+        let Self { specification, archive, sums, control, data, .. } = *self;
         let mut sink = archive.finish()?.finish().map_err(fault)?;
         let len = sink.stream_position().map_err(fault)? - data;
         sink.write_all(pad(len)).map_err(fault)?;
-        let Specification {
-            control: fields,
-            entries,
-            stamp,
-            ..
-        } = &specification;
+        let Specification { control: fields, entries, stamp, .. } = &specification;
         let filled = fields.archive(entries, &sums, *stamp)?;
         sink.seek(SeekFrom::Start(control.0)).map_err(fault)?;
         control::refill(&mut sink, &filled, control.1)?;
         let header = data_header(&specification, len)?;
-        sink.seek(SeekFrom::Start(data - ar::HEADER_SIZE as u64))
-            .map_err(fault)?;
+        sink.seek(SeekFrom::Start(data - ar::HEADER_SIZE as u64)).map_err(fault)?;
         sink.write_all(&header).map_err(fault)?;
         sink.flush().map_err(fault)
     }
@@ -156,10 +130,7 @@ fn check_parents(entries: &[Entry]) -> Result<()> {
     for entry in entries {
         let parent = entry.path.rsplit_once('/').map_or("", |(parent, _)| parent);
         if !directories.contains(parent) {
-            faults.push(Error::bug(format!(
-                "/{} comes before its directory",
-                entry.path
-            )));
+            faults.push(Error::bug(format!("/{} comes before its directory", entry.path)));
         }
         if entry.path.is_empty() || !paths.insert(&entry.path) {
             faults.push(Error::bug(format!("/{} is listed twice", entry.path)));

@@ -63,15 +63,12 @@ impl Dynamic {
             |message: String| file.refuse(Kind::Malformed, "dynamic section", item.offset, message);
         let skip = item.entry.d_val;
         let Some(start) = file.offset_of(table, size).filter(|_| skip < size) else {
-            return Err(refuse(format!(
-                "string {skip:#x} lies outside of DT_STRTAB"
-            )));
+            return Err(refuse(format!("string {skip:#x} lies outside of DT_STRTAB")));
         };
         let len = (size - skip).min(MAX_STRING);
         let start = start.saturating_add(skip);
         let bytes =
-            file.content()
-                .read_vec(start..start.saturating_add(len), MAX_STRING, "string")?;
+            file.content().read_vec(start..start.saturating_add(len), MAX_STRING, "string")?;
         match bytes.iter().position(|byte| *byte == 0) {
             Some(end) => Ok(String::from_utf8_lossy(&bytes[..end]).into_owned()),
             None => Err(refuse(format!("string {skip:#x} does not end"))),

@@ -68,11 +68,7 @@ impl ElfFile {
             let message = "has 65535 or more program headers";
             return Err(self.refuse(Kind::Unsupported, "ELF header", 0, message));
         }
-        self.check_entry_size(
-            "e_phentsize",
-            self.header.e_phentsize(),
-            ProgramHeader::SIZE,
-        )?;
+        self.check_entry_size("e_phentsize", self.header.e_phentsize(), ProgramHeader::SIZE)?;
         let size = u64::from(count) * ProgramHeader::SIZE;
         self.program_headers = Table::new(&self.content, self.header.e_phoff(), size)?.to_vec()?;
         Ok(())
@@ -83,11 +79,7 @@ impl ElfFile {
         if start == 0 {
             return Ok(());
         }
-        self.check_entry_size(
-            "e_shentsize",
-            self.header.e_shentsize(),
-            SectionHeader::SIZE,
-        )?;
+        self.check_entry_size("e_shentsize", self.header.e_shentsize(), SectionHeader::SIZE)?;
         let mut count = u64::from(self.header.e_shnum());
         if count == 0 {
             // The count did not fit and stands in the null section instead.
@@ -116,9 +108,7 @@ impl ElfFile {
             return Err(self.refuse(Kind::Malformed, "ELF header", 0, message));
         };
         let range = self.file_range(index, &section)?;
-        self.names = self
-            .content
-            .read_vec(range, MAX_SECTION_NAMES, "section name table")?;
+        self.names = self.content.read_vec(range, MAX_SECTION_NAMES, "section name table")?;
         self.names_index = index;
         Ok(())
     }
@@ -166,8 +156,7 @@ impl ElfFile {
     /// The sections called `name`, with their indexes.
     pub fn sections_named(&self, name: &str) -> Vec<(usize, SectionHeader)> {
         let all = self.sections.iter().copied().enumerate().skip(1);
-        all.filter(|(_, section)| self.name_bytes(section) == name.as_bytes())
-            .collect()
+        all.filter(|(_, section)| self.name_bytes(section) == name.as_bytes()).collect()
     }
 
     /// The load segments with their indexes among the program headers, in table order.
@@ -178,9 +167,7 @@ impl ElfFile {
 
     /// The program header of type `p_type`, if there is one.
     pub fn segment(&self, p_type: elf::ProgramType) -> Option<&ProgramHeader> {
-        self.program_headers
-            .iter()
-            .find(|header| header.p_type == p_type)
+        self.program_headers.iter().find(|header| header.p_type == p_type)
     }
 
     /// Offset in the file of the `len` bytes at address `start`, where they are loaded from it.
@@ -280,10 +267,8 @@ impl ElfFile {
             return Some(self.refuse_segment(Kind::Malformed, index, message));
         }
         if header.p_align > ADDRESS_LIMIT || header.p_align & header.p_align.wrapping_sub(1) != 0 {
-            let message = format!(
-                "has the alignment {:#x}, which no load can have",
-                header.p_align
-            );
+            let message =
+                format!("has the alignment {:#x}, which no load can have", header.p_align);
             return Some(self.refuse_segment(Kind::Malformed, index, message));
         }
         None
@@ -298,6 +283,10 @@ impl ElfFile {
         let memory_end = section.sh_addr.checked_add(section.sh_size);
         if section.is_allocated() && memory_end.is_none_or(|end| end > ADDRESS_LIMIT) {
             let message = format!("ends above address {ADDRESS_LIMIT:#x}");
+            return Some(self.refuse_section(Kind::Malformed, index, message));
+        }
+        if usize::try_from(section.sh_name).is_ok_and(|name| name >= self.names.len()) {
+            let message = format!("has its name at {:#x}, outside of the names", section.sh_name);
             return Some(self.refuse_section(Kind::Malformed, index, message));
         }
         let align = section.sh_addralign;

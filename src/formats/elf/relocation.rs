@@ -36,6 +36,15 @@ pub enum Site {
     Relr(u64),
 }
 
+impl Relocation {
+    /// Offset in the file of what encodes it, for messages.
+    pub fn offset(&self) -> u64 {
+        match self.site {
+            Site::Rela(offset) | Site::Relr(offset) => offset,
+        }
+    }
+}
+
 /// Calls `visit` with every relocation that `dynamic` names, in table order.
 pub fn for_each_relocation(
     file: &ElfFile,
@@ -43,10 +52,7 @@ pub fn for_each_relocation(
     visit: &mut dyn FnMut(Relocation) -> Result<()>,
 ) -> Result<()> {
     refuse_other_encodings(file, dynamic)?;
-    for (address, size) in [
-        (elf::DT_RELA, elf::DT_RELASZ),
-        (elf::DT_JMPREL, elf::DT_PLTRELSZ),
-    ] {
+    for (address, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
         if let Some((start, size)) = table(file, dynamic, address, size)? {
             for item in Table::<Rela>::new(file.content(), start, size)?.iter() {
                 let (offset, entry) = item?;
@@ -62,20 +68,12 @@ pub fn for_each_relocation(
 
 /// The x86-64 ABI has no relocations without addend, and Android's packed forms do not occur.
 fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
-    let other = [
-        elf::DT_REL,
-        elf::DT_ANDROID_REL,
-        elf::DT_ANDROID_RELA,
-        elf::DT_ANDROID_RELR,
-    ];
+    let other = [elf::DT_REL, elf::DT_ANDROID_REL, elf::DT_ANDROID_RELA, elf::DT_ANDROID_RELR];
     for item in &dynamic.entries {
         let tag = item.entry.d_tag;
         let plain_plt = tag == elf::DT_PLTREL && item.entry.d_val.cast_signed() != elf::DT_RELA.0;
         if other.contains(&tag) || plain_plt {
-            let message = format!(
-                "relocations of the kind of tag {:#x} are not handled",
-                tag.0
-            );
+            let message = format!("relocations of the kind of tag {:#x} are not handled", tag.0);
             return Err(file.refuse(Kind::Unsupported, "dynamic section", item.offset, message));
         }
     }

@@ -38,11 +38,7 @@ impl<T: Record> Table<T> {
             let place = file.place(start);
             return Err(Error::malformed(message).structure(T::NAME).at(&place));
         }
-        Ok(Self {
-            content: file.slice(start..end)?,
-            start,
-            records: PhantomData,
-        })
+        Ok(Self { content: file.slice(start..end)?, start, records: PhantomData })
     }
 
     /// Number of records.
@@ -62,19 +58,12 @@ impl<T: Record> Table<T> {
 
     /// All records with their offsets in the file, in order; ends with the first error.
     pub fn iter(&self) -> Records<'_, T> {
-        Records {
-            table: self,
-            next: 0,
-            window: Vec::new(),
-            window_start: 0,
-        }
+        Records { table: self, next: 0, window: Vec::new(), window_start: 0 }
     }
 
     /// All records.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.iter()
-            .map(|item| item.map(|(_, record)| record))
-            .collect()
+        self.iter().map(|item| item.map(|(_, record)| record)).collect()
     }
 }
 
@@ -108,10 +97,7 @@ impl<T: Record> Records<'_, T> {
     fn read(&mut self) -> Result<(u64, T)> {
         if self.next >= self.window_start + self.window.len() as u64 {
             let window = WINDOW - WINDOW % T::SIZE;
-            let end = self
-                .next
-                .saturating_add(window)
-                .min(self.table.content.len());
+            let end = self.next.saturating_add(window).min(self.table.content.len());
             let range = self.next..end;
             self.window = self.table.content.read_vec(range, WINDOW, T::NAME)?;
             self.window_start = self.next;
@@ -137,11 +123,7 @@ pub struct WordReader {
 impl WordReader {
     /// For the words of `content`.
     pub fn new(content: &Content) -> Self {
-        Self {
-            content: content.clone(),
-            window: Vec::new(),
-            start: 0,
-        }
+        Self { content: content.clone(), window: Vec::new(), start: 0 }
     }
 
     /// The word at `offset`.

@@ -40,21 +40,14 @@ impl Reader {
         let value = decode(&table, TOC_LIMIT, "kernel archive TOC")?;
         let fields = Fields::of(&value, "kernel archive TOC", &table.place(0))?;
         let mut toc = read_toc(&fields)?;
-        let body = Body {
-            content: &content,
-            end: toc_offset,
-        };
+        let body = Body { content: &content, end: toc_offset };
         let frames = match toc.scheme {
             Scheme::ZstdPerKernel => body.framed(&fields)?,
             Scheme::None => body.plain(&fields)?,
         };
         let sizes = original_sizes(&content, toc.scheme, &frames)?;
         toc.rows = read_rows(&fields, &table.place(0), &sizes)?;
-        Ok(Self {
-            content,
-            toc,
-            frames,
-        })
+        Ok(Self { content, toc, frames })
     }
 
     /// The table of contents.
@@ -99,9 +92,8 @@ fn read_header(content: &Content) -> Result<u64> {
         let error = Error::malformed(message).structure("kernel archive header");
         Err(error.at(&content.place(offset)))
     };
-    let [m0, m1, m2, m3, v0, v1, v2, v3, rest @ ..]: [u8; 16] = content
-        .read_array(0)
-        .map_err(|error| error.structure("kernel archive header"))?;
+    let [m0, m1, m2, m3, v0, v1, v2, v3, rest @ ..]: [u8; 16] =
+        content.read_array(0).map_err(|error| error.structure("kernel archive header"))?;
     let magic = [m0, m1, m2, m3];
     if magic != MAGIC {
         return fault(format!("begins with {}, not KPAK", magic.escape_ascii()), 0);
@@ -116,10 +108,7 @@ fn read_header(content: &Content) -> Result<u64> {
     let toc_offset = u64::from_le_bytes(rest);
     if toc_offset < HEADER_LEN || toc_offset >= content.len() {
         let len = content.len();
-        return fault(
-            format!("puts the TOC at {toc_offset:#x}, in a file of {len:#x} bytes"),
-            8,
-        );
+        return fault(format!("puts the TOC at {toc_offset:#x}, in a file of {len:#x} bytes"), 8);
     }
     Ok(toc_offset)
 }
@@ -137,11 +126,8 @@ fn original_sizes(content: &Content, scheme: Scheme, frames: &[Range<u64>]) -> R
 fn content_size(frame: &Content) -> Result<u64> {
     let len = frame.len().min(FRAME_HEADER_LIMIT);
     let header = frame.read_vec(0..len, FRAME_HEADER_LIMIT, "zstd frame header")?;
-    let fault = |message: &str| {
-        Error::malformed(message)
-            .structure("zstd frame")
-            .at(&frame.place(0))
-    };
+    let fault =
+        |message: &str| Error::malformed(message).structure("zstd frame").at(&frame.place(0));
     match zstd_safe::get_frame_content_size(&header) {
         Ok(Some(size)) => Ok(size),
         Ok(None) => Err(fault("does not announce its content size")),
@@ -224,9 +210,7 @@ struct Body<'a> {
 
 impl Body<'_> {
     fn fault(&self, message: String, offset: u64) -> Error {
-        Error::malformed(message)
-            .structure("kernel archive blob")
-            .at(&self.content.place(offset))
+        Error::malformed(message).structure("kernel archive blob").at(&self.content.place(offset))
     }
 
     /// The frames of a blob with scheme `zstd-per-kernel`.
@@ -352,10 +336,7 @@ impl StreamSource for Frame {
         let input = BufReader::with_capacity(zstd_safe::DCtx::in_size(), self.stored.reader());
         let decoder = Decoder::with_buffer(input)
             .map_err(|cause| Error::bug("no zstd decoder").cause(cause))?;
-        Ok(Box::new(FrameReader {
-            decoder: decoder.single_frame(),
-            left: self.len,
-        }))
+        Ok(Box::new(FrameReader { decoder: decoder.single_frame(), left: self.len }))
     }
 
     fn place(&self) -> Place {

@@ -35,22 +35,17 @@ pub fn write(toc: &Toc, frames: &[Content]) -> Result<Content> {
         return Err(too_large(toc, message));
     }
     let header = Content::of_bytes(header(BLOB_START + blob.content.len()));
-    Ok(Content::concat([
-        &header,
-        &blob.content,
-        &Content::of_bytes(table),
-    ]))
+    Ok(Content::concat([&header, &blob.content, &Content::of_bytes(table)]))
 }
 
 /// Size of the blob, or `None` where it exceeds 64 bits.
 fn blob_size(scheme: Scheme, frames: &[Content]) -> Option<u64> {
     match scheme {
-        Scheme::ZstdPerKernel => frames.iter().try_fold(4_u64, |size, frame| {
-            size.checked_add(4)?.checked_add(frame.len())
-        }),
+        Scheme::ZstdPerKernel => frames
+            .iter()
+            .try_fold(4_u64, |size, frame| size.checked_add(4)?.checked_add(frame.len())),
         Scheme::None => frames.iter().try_fold(0_u64, |size, frame| {
-            size.checked_next_multiple_of(BLOB_START)?
-                .checked_add(frame.len())
+            size.checked_next_multiple_of(BLOB_START)?.checked_add(frame.len())
         }),
     }
 }
@@ -68,10 +63,7 @@ fn framed_blob(frames: &[Content]) -> Result<Blob> {
         parts.push(frame.clone());
     }
     let content = Content::concat(&parts);
-    let fields = vec![
-        ("zstd_offset", BLOB_START.into()),
-        ("zstd_size", content.len().into()),
-    ];
+    let fields = vec![("zstd_offset", BLOB_START.into()), ("zstd_size", content.len().into())];
     Ok(Blob { content, fields })
 }
 
@@ -84,16 +76,10 @@ fn plain_blob(frames: &[Content]) -> Blob {
         parts.push(Content::zeros(padding));
         parts.push(frame.clone());
         offset += padding;
-        places.push(map([
-            ("offset", offset.into()),
-            ("size", frame.len().into()),
-        ]));
+        places.push(map([("offset", offset.into()), ("size", frame.len().into())]));
         offset += frame.len();
     }
-    Blob {
-        content: Content::concat(&parts),
-        fields: vec![("blobs", Value::Array(places))],
-    }
+    Blob { content: Content::concat(&parts), fields: vec![("blobs", Value::Array(places))] }
 }
 
 /// A u32 of the blob.
@@ -125,17 +111,13 @@ fn table(toc: &Toc, location: Vec<(&'static str, Value)>) -> Value {
     // As text, `…#10` would come before `…#2`.
     let mut keys: Vec<_> = toc.rows.iter().collect();
     keys.sort_by_key(|(key, _)| (split_key(key), key.as_str()));
-    let rows = keys
-        .into_iter()
-        .map(|(key, targets)| (key.as_str().into(), targets_value(targets)));
+    let rows = keys.into_iter().map(|(key, targets)| (key.as_str().into(), targets_value(targets)));
     fields.push(("toc", Value::Map(rows.collect())));
     map(fields)
 }
 
 fn targets_value(targets: &BTreeMap<String, Row>) -> Value {
-    let rows = targets
-        .iter()
-        .map(|(target, row)| (target.as_str().into(), row_value(row)));
+    let rows = targets.iter().map(|(target, row)| (target.as_str().into(), row_value(row)));
     Value::Map(rows.collect())
 }
 
@@ -170,10 +152,7 @@ fn check_ordinals(toc: &Toc, frames: &[Content]) -> Result<()> {
 }
 
 fn too_large(toc: &Toc, message: String) -> Error {
-    let archive = format!(
-        "kernel archive of {} for {}",
-        toc.group_name, toc.gfx_arch_family
-    );
+    let archive = format!("kernel archive of {} for {}", toc.group_name, toc.gfx_arch_family);
     Error::new(Kind::Limit, message)
         .structure(archive)
         .hint("split the component, so that its kernels are spread over several archives")

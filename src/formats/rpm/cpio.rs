@@ -83,21 +83,7 @@ fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
     // rpmbuild numbers inodes from 1 and writes no devices.
     let inode = if links == 0 { 0 } else { member.index + 1 };
     let (mode, mtime) = (member.mode, member.mtime);
-    let fields = [
-        inode,
-        mode,
-        0,
-        0,
-        links.max(1),
-        mtime,
-        size,
-        0,
-        0,
-        0,
-        0,
-        name_size,
-        0,
-    ];
+    let fields = [inode, mode, 0, 0, links.max(1), mtime, size, 0, 0, 0, 0, name_size, 0];
     let mut bytes = NEWC_MAGIC.to_vec();
     for field in fields {
         bytes.extend(format!("{field:08x}").into_bytes());
@@ -118,12 +104,7 @@ pub(super) struct Archive<W: Write> {
 impl<W: Write> Archive<W> {
     /// An archive in one form.
     pub fn new(sink: W, form: Form) -> Self {
-        Self {
-            sink,
-            form,
-            written: 0,
-            left: 0,
-        }
+        Self { sink, form, written: 0, left: 0 }
     }
 
     /// Begins a member; its content follows, as much as it announces.
@@ -159,13 +140,7 @@ impl<W: Write> Archive<W> {
 
     /// Writes the trailer and gives the sink back, with the size of the archive.
     pub fn finish(mut self) -> Result<(W, u64)> {
-        let trailer = MemberHeader {
-            index: 0,
-            name: TRAILER,
-            mode: 0,
-            mtime: 0,
-            size: 0,
-        };
+        let trailer = MemberHeader { index: 0, name: TRAILER, mode: 0, mtime: 0, size: 0 };
         self.put(&newc_header(trailer, 0)?)?;
         self.pad()?;
         Ok((self.sink, self.written))
@@ -178,9 +153,7 @@ impl<W: Write> Archive<W> {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.written += bytes.len() as u64;
-        self.sink
-            .write_all(bytes)
-            .map_err(|e| io_fault("write the cpio archive", e))
+        self.sink.write_all(bytes).map_err(|e| io_fault("write the cpio archive", e))
     }
 }
 
@@ -215,11 +188,7 @@ pub(super) struct Members<R: Read> {
 impl<R: Read> Members<R> {
     /// Reads from the first member on.
     pub fn new(source: R) -> Self {
-        Self {
-            source,
-            at: 0,
-            left: 0,
-        }
+        Self { source, at: 0, left: 0 }
     }
 
     /// The next member, or none after the trailer. Before its content is read, the size of a
@@ -246,9 +215,7 @@ impl<R: Read> Members<R> {
             *field = self.number()?;
         }
         let [_, mode, uid, gid, links, mtime, size, .., name_size, _] = fields;
-        let len = usize::try_from(name_size)
-            .ok()
-            .filter(|len| (1..=NAME_MAX).contains(len));
+        let len = usize::try_from(name_size).ok().filter(|len| (1..=NAME_MAX).contains(len));
         let mut name = vec![0; len.ok_or_else(|| fault(start, "has a name beyond PATH_MAX"))?];
         self.fill(&mut name)?;
         if name.pop() != Some(0) || name.contains(&0) {
@@ -265,18 +232,11 @@ impl<R: Read> Members<R> {
             };
         }
         if (uid, gid, links) != (0, 0, 1) {
-            return Err(
-                Error::unsupported(format!("{name} is a hard link or not root's"))
-                    .structure(structure(start)),
-            );
+            return Err(Error::unsupported(format!("{name} is a hard link or not root's"))
+                .structure(structure(start)));
         }
         self.left = size;
-        Ok(Some(Member::Newc {
-            name,
-            mode,
-            mtime,
-            size,
-        }))
+        Ok(Some(Member::Newc { name, mode, mtime, size }))
     }
 
     /// Sets the size of the stripped member that was read last.
@@ -326,9 +286,7 @@ impl<R: Read> Members<R> {
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
         let at = self.at;
-        self.source
-            .read_exact(buffer)
-            .map_err(|e| decoder_fault(e).structure(structure(at)))?;
+        self.source.read_exact(buffer).map_err(|e| decoder_fault(e).structure(structure(at)))?;
         self.at += buffer.len() as u64;
         Ok(())
     }
@@ -341,9 +299,7 @@ impl<R: Read> Members<R> {
 
 impl<R: Read> Read for Members<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = usize::try_from(self.left)
-            .unwrap_or(usize::MAX)
-            .min(buffer.len());
+        let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let len = self.source.read(&mut buffer[..len])?;
         if len == 0 && self.left > 0 && !buffer.is_empty() {
             return Err(fault(self.at, "ends inside a member").into());
@@ -368,9 +324,8 @@ mod tests {
 
     fn archive(form: Form) -> Vec<u8> {
         let mut archive = Archive::new(Vec::new(), form);
-        for (index, (name, content)) in [("./a", "x"), ("./some/dir", ""), ("./b", "12345")]
-            .into_iter()
-            .enumerate()
+        for (index, (name, content)) in
+            [("./a", "x"), ("./some/dir", ""), ("./b", "12345")].into_iter().enumerate()
         {
             let member = MemberHeader {
                 index: u32::try_from(index).unwrap(),
@@ -385,10 +340,7 @@ mod tests {
         }
         let (bytes, size) = archive.finish().unwrap();
         let lengths = [(3, 1), (10, 0), (3, 5)].into_iter();
-        assert_eq!(
-            (size, archive_size(form, lengths)),
-            (bytes.len() as u64, size)
-        );
+        assert_eq!((size, archive_size(form, lengths)), (bytes.len() as u64, size));
         bytes
     }
 
@@ -408,19 +360,11 @@ mod tests {
     #[test]
     fn both_forms_come_back() {
         let newc = read(&archive(Form::Newc)).unwrap();
-        let first = Member::Newc {
-            name: "./a".into(),
-            mode: 0o100_644,
-            mtime: 7,
-            size: 1,
-        };
+        let first = Member::Newc { name: "./a".into(), mode: 0o100_644, mtime: 7, size: 1 };
         assert_eq!(newc[0], (first, b"x".to_vec()));
         assert_eq!(newc[2].1, b"12345");
         let stripped = read(&archive(Form::Stripped)).unwrap();
-        assert_eq!(
-            stripped[2],
-            (Member::Stripped { index: 2 }, b"12345".to_vec())
-        );
+        assert_eq!(stripped[2], (Member::Stripped { index: 2 }, b"12345".to_vec()));
     }
 
     #[test]

@@ -119,19 +119,16 @@ pub(super) fn entries(specification: &Specification, entries: &[Entry]) -> Vec<H
         tags.push((versions, IndexData::StringArray(texts(|line| &line.1))));
         tags.push((flags, IndexData::Int32(bits)));
     }
-    tags.into_iter()
-        .map(|(tag, data)| HeaderEntry::new(tag.into(), data))
-        .collect()
+    tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect()
 }
 
 fn stated(specification: &Specification, kind: DependencyKind) -> impl Iterator<Item = Line> {
     let all = specification.dependencies.iter();
-    all.filter(move |dependency| dependency.kind == kind)
-        .map(|dependency| {
-            let version = dependency.version.clone();
-            let (flags, version) = version.unwrap_or((Flags::ANY, String::new()));
-            (dependency.name.clone(), version, flags.bits())
-        })
+    all.filter(move |dependency| dependency.kind == kind).map(|dependency| {
+        let version = dependency.version.clone();
+        let (flags, version) = version.unwrap_or((Flags::ANY, String::new()));
+        (dependency.name.clone(), version, flags.bits())
+    })
 }
 
 fn own_provides(specification: &Specification, entries: &[Entry]) -> Vec<Line> {
@@ -215,18 +212,13 @@ fn features(specification: &Specification, entries: &[Entry]) -> Vec<(&'static s
         found.push(("BuiltinLuaScripts", "4.2.2-1"));
     }
     let dependencies = &specification.dependencies;
-    if dependencies
-        .iter()
-        .any(|dependency| dependency.name.starts_with('('))
-    {
+    if dependencies.iter().any(|dependency| dependency.name.starts_with('(')) {
         found.push(("RichDependencies", "4.12.0-1"));
     }
     let versions = dependencies.iter().filter_map(|d| d.version.as_ref());
     let evr = specification.evr();
-    let versions: Vec<&str> = versions
-        .map(|(_, text)| text.as_str())
-        .chain([evr.as_str()])
-        .collect();
+    let versions: Vec<&str> =
+        versions.map(|(_, text)| text.as_str()).chain([evr.as_str()]).collect();
     if versions.iter().any(|version| version.contains('~')) {
         found.push(("TildeInVersions", "4.10.0-1"));
     }

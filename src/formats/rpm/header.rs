@@ -122,10 +122,7 @@ pub struct Specification {
 impl Specification {
     /// `[epoch:]version-release`.
     pub fn evr(&self) -> String {
-        let epoch = self
-            .epoch
-            .map(|epoch| format!("{epoch}:"))
-            .unwrap_or_default();
+        let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
         format!("{epoch}{}-{}", self.version, self.release)
     }
 
@@ -135,28 +132,19 @@ impl Specification {
         let word = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && c != '/');
         for (what, text) in [("name", &self.name), ("arch", &self.arch)] {
             if text.is_empty() || !word(text) {
-                faults.push(fault(format!(
-                    "{what} `{}` is not one word",
-                    text.escape_debug()
-                )));
+                faults.push(fault(format!("{what} `{}` is not one word", text.escape_debug())));
             }
         }
         for (what, text) in [("version", &self.version), ("release", &self.release)] {
             if text.is_empty() || !word(text) || text.contains(['-', ':']) {
-                faults.push(fault(format!(
-                    "{what} `{}` is not valid",
-                    text.escape_debug()
-                )));
+                faults.push(fault(format!("{what} `{}` is not valid", text.escape_debug())));
             }
         }
         if self.texts().any(|text| text.contains('\0')) {
             faults.push(fault("a text contains a NUL".to_owned()));
         }
         for (index, scriptlet) in self.scriptlets.iter().enumerate() {
-            if self.scriptlets[..index]
-                .iter()
-                .any(|other| other.phase == scriptlet.phase)
-            {
+            if self.scriptlets[..index].iter().any(|other| other.phase == scriptlet.phase) {
                 faults.push(fault(format!("{:?} has two scriptlets", scriptlet.phase)));
             }
         }
@@ -180,9 +168,7 @@ impl Specification {
 
 /// rpm looks files up by path and needs them in order, each once.
 fn order_faults(entries: &[Entry]) -> impl Iterator<Item = Error> {
-    let pairs = entries
-        .windows(2)
-        .filter(|pair| pair[0].path >= pair[1].path);
+    let pairs = entries.windows(2).filter(|pair| pair[0].path >= pair[1].path);
     pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path)))
 }
 
@@ -236,10 +222,8 @@ pub(super) fn entries(
     tags.extend(build(specification));
     tags.extend(scriptlets(specification));
     tags.extend(payload(specification, digests));
-    let mut all: Vec<HeaderEntry> = tags
-        .into_iter()
-        .map(|(tag, data)| HeaderEntry::new(tag.into(), data))
-        .collect();
+    let mut all: Vec<HeaderEntry> =
+        tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect();
     all.extend(dependencies::entries(specification, &specification.entries));
     if !specification.entries.is_empty() {
         all.extend(files(specification, digests)?);
@@ -256,18 +240,12 @@ fn text(text: impl Into<String>) -> IndexData {
 fn identity(specification: &Specification) -> Vec<Tag> {
     let localized = |text: &String| IndexData::I18NString(vec![text.clone()]);
     let mut tags = vec![
-        (
-            IndexTag::RPMTAG_HEADERI18NTABLE,
-            IndexData::StringArray(vec!["C".to_owned()]),
-        ),
+        (IndexTag::RPMTAG_HEADERI18NTABLE, IndexData::StringArray(vec!["C".to_owned()])),
         (IndexTag::RPMTAG_NAME, text(&specification.name)),
         (IndexTag::RPMTAG_VERSION, text(&specification.version)),
         (IndexTag::RPMTAG_RELEASE, text(&specification.release)),
         (IndexTag::RPMTAG_SUMMARY, localized(&specification.summary)),
-        (
-            IndexTag::RPMTAG_DESCRIPTION,
-            localized(&specification.description),
-        ),
+        (IndexTag::RPMTAG_DESCRIPTION, localized(&specification.description)),
         (IndexTag::RPMTAG_LICENSE, text(&specification.license)),
         (IndexTag::RPMTAG_GROUP, localized(&specification.group)),
         (IndexTag::RPMTAG_OS, text("linux")),
@@ -281,11 +259,7 @@ fn identity(specification: &Specification) -> Vec<Tag> {
         (IndexTag::RPMTAG_VENDOR, &specification.vendor),
         (IndexTag::RPMTAG_PACKAGER, &specification.packager),
     ];
-    tags.extend(
-        optional
-            .into_iter()
-            .filter_map(|(tag, value)| Some((tag, text(value.as_ref()?)))),
-    );
+    tags.extend(optional.into_iter().filter_map(|(tag, value)| Some((tag, text(value.as_ref()?)))));
     if !specification.prefixes.is_empty() {
         let prefixes = IndexData::StringArray(specification.prefixes.clone());
         tags.push((IndexTag::RPMTAG_PREFIXES, prefixes));
@@ -295,29 +269,14 @@ fn identity(specification: &Specification) -> Vec<Tag> {
 
 /// SOURCERPM makes it a binary package for rpm; no such source package exists.
 fn build(specification: &Specification) -> Vec<Tag> {
-    let Specification {
-        name,
-        version,
-        release,
-        arch,
-        ..
-    } = specification;
+    let Specification { name, version, release, arch, .. } = specification;
     let number = |number: u32| IndexData::Int32(vec![number]);
     vec![
         (IndexTag::RPMTAG_BUILDTIME, number(specification.build_time)),
         (IndexTag::RPMTAG_BUILDHOST, text(BUILD_HOST)),
-        (
-            IndexTag::RPMTAG_SOURCERPM,
-            text(format!("{name}-{version}-{release}.src.rpm")),
-        ),
-        (
-            IndexTag::RPMTAG_RPMVERSION,
-            text(concat!("rockpack ", env!("CARGO_PKG_VERSION"))),
-        ),
-        (
-            IndexTag::RPMTAG_PLATFORM,
-            text(format!("{arch}-unknown-linux")),
-        ),
+        (IndexTag::RPMTAG_SOURCERPM, text(format!("{name}-{version}-{release}.src.rpm"))),
+        (IndexTag::RPMTAG_RPMVERSION, text(concat!("rockpack ", env!("CARGO_PKG_VERSION")))),
+        (IndexTag::RPMTAG_PLATFORM, text(format!("{arch}-unknown-linux"))),
         (IndexTag::RPMTAG_ENCODING, text("utf-8")),
     ]
 }
@@ -329,11 +288,7 @@ fn scriptlets(specification: &Specification) -> Vec<Tag> {
         if !scriptlet.text.is_empty() {
             tags.push((body, text(scriptlet.text.trim_end_matches('\n'))));
         }
-        let words: Vec<String> = scriptlet
-            .interpreter
-            .split(' ')
-            .map(str::to_owned)
-            .collect();
+        let words: Vec<String> = scriptlet.interpreter.split(' ').map(str::to_owned).collect();
         let data = match words.len() {
             1 => text(&scriptlet.interpreter),
             _ => IndexData::StringArray(words),
@@ -346,11 +301,7 @@ fn scriptlets(specification: &Specification) -> Vec<Tag> {
 fn payload(specification: &Specification, digests: &Digests) -> Vec<Tag> {
     let digest = |digest: &[u8]| IndexData::StringArray(vec![hex(digest)]);
     let algorithm = || IndexData::Int32(vec![SHA256_ALGORITHM]);
-    let total: u64 = specification
-        .entries
-        .iter()
-        .map(|entry| entry.stored_size())
-        .sum();
+    let total: u64 = specification.entries.iter().map(|entry| entry.stored_size()).sum();
     let size = match u32::try_from(total) {
         Ok(total) => (IndexTag::RPMTAG_SIZE, IndexData::Int32(vec![total])),
         Err(_) => (IndexTag::RPMTAG_LONGSIZE, IndexData::Int64(vec![total])),
@@ -358,14 +309,8 @@ fn payload(specification: &Specification, digests: &Digests) -> Vec<Tag> {
     vec![
         size,
         (IndexTag::RPMTAG_PAYLOADFORMAT, text("cpio")),
-        (
-            IndexTag::RPMTAG_PAYLOADCOMPRESSOR,
-            text(specification.compression.method().name()),
-        ),
-        (
-            IndexTag::RPMTAG_PAYLOADFLAGS,
-            text(specification.compression.level()),
-        ),
+        (IndexTag::RPMTAG_PAYLOADCOMPRESSOR, text(specification.compression.method().name())),
+        (IndexTag::RPMTAG_PAYLOADFLAGS, text(specification.compression.level())),
         (IndexTag::RPMTAG_PAYLOADSHA256, digest(&digests.payload)),
         (IndexTag::RPMTAG_PAYLOADSHA256ALGO, algorithm()),
         (IndexTag::RPMTAG_PAYLOADSHA256ALT, digest(&digests.archive)),
@@ -380,43 +325,26 @@ fn files(specification: &Specification, digests: &Digests) -> Result<Vec<HeaderE
     tags.push(sizes(entries));
     tags.extend(paths(entries)?);
     let tags = tags.into_iter();
-    Ok(tags
-        .map(|(tag, data)| HeaderEntry::new(tag.into(), data))
-        .collect())
+    Ok(tags.map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect())
 }
 
 /// What differs from file to file.
 fn content(specification: &Specification, digests: &Digests) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
     let modes = entries.iter().map(|entry| u16::try_from(mode(entry)));
-    let modes: Vec<u16> = modes
-        .collect::<Result<_, _>>()
-        .map_err(|_| Error::bug("a mode has more than 16 bits"))?;
+    let modes: Vec<u16> =
+        modes.collect::<Result<_, _>>().map_err(|_| Error::bug("a mode has more than 16 bits"))?;
     let sums = digests.files.iter();
     let sums = sums.map(|sum| sum.map(|sum| hex(&sum)).unwrap_or_default());
-    let links = entries
-        .iter()
-        .map(|entry| entry.target().unwrap_or_default().to_owned());
+    let links = entries.iter().map(|entry| entry.target().unwrap_or_default().to_owned());
     let flags = entries.iter().map(|entry| flags(entry).bits());
     let colors = IndexData::Int32(digests.colors.clone());
     Ok(vec![
         (IndexTag::RPMTAG_FILEMODES, IndexData::Int16(modes)),
-        (
-            IndexTag::RPMTAG_FILEMTIMES,
-            IndexData::Int32(vec![specification.mtime; entries.len()]),
-        ),
-        (
-            IndexTag::RPMTAG_FILEDIGESTS,
-            IndexData::StringArray(sums.collect()),
-        ),
-        (
-            IndexTag::RPMTAG_FILELINKTOS,
-            IndexData::StringArray(links.collect()),
-        ),
-        (
-            IndexTag::RPMTAG_FILEFLAGS,
-            IndexData::Int32(flags.collect()),
-        ),
+        (IndexTag::RPMTAG_FILEMTIMES, IndexData::Int32(vec![specification.mtime; entries.len()])),
+        (IndexTag::RPMTAG_FILEDIGESTS, IndexData::StringArray(sums.collect())),
+        (IndexTag::RPMTAG_FILELINKTOS, IndexData::StringArray(links.collect())),
+        (IndexTag::RPMTAG_FILEFLAGS, IndexData::Int32(flags.collect())),
         (IndexTag::RPMTAG_FILECOLORS, colors),
     ])
 }
@@ -434,10 +362,7 @@ fn constants(entries: &[Entry]) -> Result<Vec<Tag>> {
         (IndexTag::RPMTAG_FILEGROUPNAME, texts("root")),
         (IndexTag::RPMTAG_FILEVERIFYFLAGS, numbers(u32::MAX)),
         (IndexTag::RPMTAG_FILEDEVICES, numbers(1)),
-        (
-            IndexTag::RPMTAG_FILEINODES,
-            IndexData::Int32((1..=count).collect()),
-        ),
+        (IndexTag::RPMTAG_FILEINODES, IndexData::Int32((1..=count).collect())),
         (IndexTag::RPMTAG_FILELANGS, texts("")),
     ])
 }
@@ -459,20 +384,15 @@ fn paths(entries: &[Entry]) -> Result<[Tag; 3]> {
         bases.push(base.to_owned());
     }
     Ok([
-        (
-            IndexTag::RPMTAG_DIRNAMES,
-            IndexData::StringArray(directories),
-        ),
+        (IndexTag::RPMTAG_DIRNAMES, IndexData::StringArray(directories)),
         (IndexTag::RPMTAG_DIRINDEXES, IndexData::Int32(indexes)),
         (IndexTag::RPMTAG_BASENAMES, IndexData::StringArray(bases)),
     ])
 }
 
 fn sizes(entries: &[Entry]) -> Tag {
-    let small: Result<Vec<u32>, _> = entries
-        .iter()
-        .map(|entry| u32::try_from(entry.stored_size()))
-        .collect();
+    let small: Result<Vec<u32>, _> =
+        entries.iter().map(|entry| u32::try_from(entry.stored_size())).collect();
     match small {
         Ok(sizes) => (IndexTag::RPMTAG_FILESIZES, IndexData::Int32(sizes)),
         Err(_) => {

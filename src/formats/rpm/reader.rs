@@ -37,12 +37,7 @@ pub struct Reader {
 
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            payload,
-            method,
-            entries,
-            ..
-        } = self;
+        let Self { payload, method, entries, .. } = self;
         f.debug_struct("Reader")
             .field("payload", payload)
             .field("method", method)
@@ -71,12 +66,7 @@ impl Reader {
         let payload = package.slice(end..package.len())?;
         let method = method(&metadata.header)?;
         let entries = entries(&metadata.header).map_err(|e| e.at(&package.place(start)))?;
-        let reader = Self {
-            metadata,
-            payload,
-            method,
-            entries,
-        };
+        let reader = Self { metadata, payload, method, entries };
         reader
             .check_signature(&front[raw..], package.len() - start)
             .map_err(|e| e.at(&package.place(LEAD_SIZE as u64)))?;
@@ -114,8 +104,7 @@ impl Reader {
 
     /// Goes once through the payload, in its order, and compares its digests and sizes.
     pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
-        self.visit_payload(visitor)
-            .map_err(|e| e.at(&self.payload.place(0)))
+        self.visit_payload(visitor).map_err(|e| e.at(&self.payload.place(0)))
     }
 
     fn visit_payload(&self, visitor: &mut Visitor<'_>) -> Result<()> {
@@ -124,9 +113,8 @@ impl Reader {
         let decoder = Digesting::new(Decoder::new(source, self.method)?);
         let mut members = Members::new(decoder);
         let names = self.entries.iter().enumerate();
-        let by_path: HashMap<&str, usize> = names
-            .map(|(index, read)| (read.entry.path.as_str(), index))
-            .collect();
+        let by_path: HashMap<&str, usize> =
+            names.map(|(index, read)| (read.entry.path.as_str(), index)).collect();
         let mut seen = vec![false; self.entries.len()];
         while let Some(member) = members.next()? {
             let index = self.locate(&member, &by_path)?;
@@ -139,18 +127,13 @@ impl Reader {
             if let Some(target) = read.entry.target()
                 && members.content(LINK_MAX)? != target.as_bytes()
             {
-                return Err(mismatch(&format!(
-                    "link /{} differs from header",
-                    read.entry.path
-                )));
+                return Err(mismatch(&format!("link /{} differs from header", read.entry.path)));
             }
             visitor(read, &mut members)?;
         }
         if let Some(index) = seen.iter().position(|seen| !seen) {
             let path = &self.entries[index].entry.path;
-            return Err(fault(&format!(
-                "/{path} is in the header but not in the payload"
-            )));
+            return Err(fault(&format!("/{path} is in the header but not in the payload")));
         }
         let (decoder, size) = members.into_inner();
         self.check_payload(decoder, size)
@@ -171,13 +154,7 @@ impl Reader {
     }
 
     fn check_member(&self, member: &Member, read: &ReadEntry) -> Result<()> {
-        let Member::Newc {
-            name,
-            mode,
-            mtime,
-            size,
-        } = member
-        else {
+        let Member::Newc { name, mode, mtime, size } = member else {
             return Ok(());
         };
         let entry = &read.entry;
@@ -186,9 +163,7 @@ impl Reader {
             && *size == entry.stored_size();
         match same {
             true => Ok(()),
-            false => Err(mismatch(&format!(
-                "{name} differs between header and payload"
-            ))),
+            false => Err(mismatch(&format!("{name} differs between header and payload"))),
         }
     }
 
@@ -207,12 +182,8 @@ impl Reader {
             (IndexTag::RPMTAG_PAYLOADSHA256ALT, archive),
         ];
         for (tag, digest) in digests {
-            let stated = header
-                .entry_is_present(tag)
-                .then(|| header.get_entry_data_as_string(tag));
-            let stated = stated
-                .transpose()
-                .map_err(|e| fault("bad payload digest").cause(e))?;
+            let stated = header.entry_is_present(tag).then(|| header.get_entry_data_as_string(tag));
+            let stated = stated.transpose().map_err(|e| fault("bad payload digest").cause(e))?;
             if stated.is_some_and(|stated| stated != hex(&digest)) {
                 return Err(mismatch("the payload's SHA-256 is not the stated one"));
             }
@@ -231,10 +202,7 @@ struct Digesting<R> {
 
 impl<R> Digesting<R> {
     fn new(source: R) -> Self {
-        Self {
-            source,
-            digest: Sha256::new(),
-        }
+        Self { source, digest: Sha256::new() }
     }
 }
 
@@ -279,38 +247,27 @@ fn check_entry(entry: &[u8], data: &Content) -> Result<()> {
         4 => 4,
         5 => 8,
         _ => {
-            return Err(Error::unsupported(format!(
-                "tag {tag} has unknown type {kind}"
-            )));
+            return Err(Error::unsupported(format!("tag {tag} has unknown type {kind}")));
         }
     };
     let end = offset + count * width;
     if count == 0 || offset % width != 0 || end > data.len() {
-        return Err(Error::malformed(format!(
-            "tag {tag} lies outside of the data"
-        )));
+        return Err(Error::malformed(format!("tag {tag} lies outside of the data")));
     }
     if kind == 6 && count != 1 {
-        return Err(Error::malformed(format!(
-            "tag {tag} is a string more than once"
-        )));
+        return Err(Error::malformed(format!("tag {tag} is a string more than once")));
     }
     Ok(())
 }
 
 fn be32(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .take(4)
-        .fold(0, |word, byte| word << 8 | u32::from(*byte))
+    bytes.iter().take(4).fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
 fn method(header: &Header<IndexTag>) -> Result<Method> {
     let tag = IndexTag::RPMTAG_PAYLOADCOMPRESSOR;
     let name = match header.entry_is_present(tag) {
-        true => header
-            .get_entry_data_as_string(tag)
-            .map_err(|e| fault("bad tag").cause(e))?,
+        true => header.get_entry_data_as_string(tag).map_err(|e| fault("bad tag").cause(e))?,
         false => "gzip",
     };
     Method::of_name(name)
@@ -362,9 +319,7 @@ impl<'a> Columns<'a> {
             directories: texts(IndexTag::RPMTAG_DIRNAMES)?,
             indexes: numbers(IndexTag::RPMTAG_DIRINDEXES)?,
             sizes,
-            modes: header
-                .get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES)
-                .map_err(bad)?,
+            modes: header.get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES).map_err(bad)?,
             mtimes: numbers(IndexTag::RPMTAG_FILEMTIMES)?,
             flags: numbers(IndexTag::RPMTAG_FILEFLAGS)?,
             links: texts(IndexTag::RPMTAG_FILELINKTOS)?,
@@ -411,24 +366,12 @@ impl<'a> Columns<'a> {
         };
         let stored = self.sizes[index];
         let size = if kind == EntryKind::File { stored } else { 0 };
-        let entry = Entry {
-            path,
-            kind,
-            mode: mode & 0o7777,
-            size,
-            marking: marking(flags),
-        };
+        let entry = Entry { path, kind, mode: mode & 0o7777, size, marking: marking(flags) };
         if entry.stored_size() != stored && entry.kind != EntryKind::Directory {
             return Err(fault(&format!("link /{} has another size", entry.path)));
         }
         let (user, group) = (self.users[index].to_owned(), self.groups[index].to_owned());
-        Ok(ReadEntry {
-            entry,
-            user,
-            group,
-            mtime: self.mtimes[index].into(),
-            declared,
-        })
+        Ok(ReadEntry { entry, user, group, mtime: self.mtimes[index].into(), declared })
     }
 
     fn path(&self, index: usize) -> Result<String> {
@@ -445,9 +388,7 @@ impl<'a> Columns<'a> {
         Ok(match mode & 0o170_000 {
             MODE_DIRECTORY => EntryKind::Directory,
             MODE_FILE => EntryKind::File,
-            MODE_LINK => EntryKind::Link {
-                target: self.links[index].to_owned(),
-            },
+            MODE_LINK => EntryKind::Link { target: self.links[index].to_owned() },
             _ => {
                 let message = format!("/{path} of mode {mode:o} is not supported");
                 return Err(Error::unsupported(message).structure("rpm header"));
@@ -483,9 +424,7 @@ fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     }
     let columns = Columns::read(header)?;
     columns.check()?;
-    (0..columns.bases.len())
-        .map(|index| columns.entry(index))
-        .collect()
+    (0..columns.bases.len()).map(|index| columns.entry(index)).collect()
 }
 
 fn fault(message: &str) -> Error {

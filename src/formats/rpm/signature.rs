@@ -70,10 +70,7 @@ fn signature(header: &[u8], sizes: Sizes) -> Result<Header<IndexSignatureTag>> {
         .build()
         .map_err(fault)?;
     let mut entries = Vec::new();
-    for tag in [
-        IndexSignatureTag::RPMSIGTAG_SHA1,
-        IndexSignatureTag::RPMSIGTAG_SHA256,
-    ] {
+    for tag in [IndexSignatureTag::RPMSIGTAG_SHA1, IndexSignatureTag::RPMSIGTAG_SHA256] {
         let digest = digests.get_entry_data_as_string(tag).map_err(fault)?;
         let data = IndexData::StringTag(digest.to_owned());
         entries.push(HeaderEntry::new(tag.into(), data));
@@ -91,19 +88,13 @@ fn signature(header: &[u8], sizes: Sizes) -> Result<Header<IndexSignatureTag>> {
     entries.extend(sizes);
     let tag = IndexSignatureTag::RPMSIGTAG_RESERVEDSPACE.into();
     entries.push(HeaderEntry::new(tag, reserved));
-    Ok(Header::from_entries(
-        entries,
-        IndexSignatureTag::HEADER_SIGNATURES,
-    ))
+    Ok(Header::from_entries(entries, IndexSignatureTag::HEADER_SIGNATURES))
 }
 
 /// Bytes of data in front of RESERVEDSPACE. Data follows the order of the tags: SHA1 (41 bytes),
 /// long sizes (aligned to 8), SHA256 (65 bytes), short sizes (aligned to 4).
 fn before_reserved(sizes: &[HeaderEntry]) -> usize {
-    let long = sizes
-        .iter()
-        .filter(|entry| matches!(entry.data, IndexData::Int64(_)))
-        .count();
+    let long = sizes.iter().filter(|entry| matches!(entry.data, IndexData::Int64(_))).count();
     let mut at: usize = 41;
     for _ in 0..long {
         at = at.next_multiple_of(8) + 8;
@@ -133,10 +124,7 @@ mod tests {
     #[test]
     fn long_sizes_do_not_move_what_follows() {
         let len = |total: u64, archive: u64| {
-            let sizes = Sizes {
-                payload: total,
-                archive,
-            };
+            let sizes = Sizes { payload: total, archive };
             let signature = signature(b"header", sizes).unwrap();
             let metadata = PackageMetadata {
                 lead: Lead::new("x"),

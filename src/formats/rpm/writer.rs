@@ -21,11 +21,7 @@ struct Digesting<W> {
 
 impl<W> Digesting<W> {
     fn new(sink: W) -> Self {
-        Self {
-            sink,
-            digest: Sha256::new(),
-            len: 0,
-        }
+        Self { sink, digest: Sha256::new(), len: 0 }
     }
 
     fn finish(self) -> (W, [u8; 32], u64) {
@@ -72,34 +68,17 @@ impl Writer {
             true => Form::Stripped,
             false => Form::Newc,
         };
-        let lengths = entries
-            .iter()
-            .map(|e| (e.path.len() as u64 + 2, e.stored_size()));
+        let lengths = entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
         let archive_size = archive_size(form, lengths);
         let digests = Digests::blank(entries);
-        let room = front(
-            &specification,
-            &digests,
-            Sizes {
-                payload: 0,
-                archive: archive_size,
-            },
-        )?;
+        let room = front(&specification, &digests, Sizes { payload: 0, archive: archive_size })?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&room).map_err(fault)?;
         let compression = specification.compression;
         let encoder = Encoder::new(Digesting::new(sink), compression, specification.workers)?;
         let archive = Archive::new(Digesting::new(encoder), form);
         let front = room.len();
-        Ok(Self {
-            specification,
-            archive,
-            archive_size,
-            digests,
-            next: 0,
-            started: false,
-            front,
-        })
+        Ok(Self { specification, archive, archive_size, digests, next: 0, started: false, front })
     }
 }
 
@@ -134,17 +113,11 @@ impl PayloadWriter for Writer {
 
     fn end(&mut self, sha256: Option<[u8; 32]>) -> Result<()> {
         let index = self.next.wrapping_sub(1);
-        let is_file = self
-            .specification
-            .entries
-            .get(index)
-            .is_some_and(Entry::is_file);
+        let is_file = self.specification.entries.get(index).is_some_and(Entry::is_file);
         match self.digests.files.get_mut(index) {
             Some(slot) if is_file == sha256.is_some() => *slot = sha256,
             _ => {
-                return Err(Error::bug(
-                    "a digest for something that is no file, or none",
-                ));
+                return Err(Error::bug("a digest for something that is no file, or none"));
             }
         }
         self.archive.end()
@@ -154,14 +127,7 @@ impl PayloadWriter for Writer {
         if self.next != self.specification.entries.len() {
             return Err(Error::bug("fewer entries than announced"));
         }
-        let Self {
-            specification,
-            archive,
-            archive_size,
-            mut digests,
-            front: room,
-            ..
-        } = *self;
+        let Self { specification, archive, archive_size, mut digests, front: room, .. } = *self;
         let (stream, written) = archive.finish()?;
         if written != archive_size {
             let message = format!("archive of {written} bytes, {archive_size} announced");
@@ -170,10 +136,7 @@ impl PayloadWriter for Writer {
         let (encoder, archive_digest, _) = stream.finish();
         let (mut sink, payload_digest, payload) = encoder.finish().map_err(fault)?.finish();
         (digests.archive, digests.payload) = (archive_digest, payload_digest);
-        let sizes = Sizes {
-            payload,
-            archive: archive_size,
-        };
+        let sizes = Sizes { payload, archive: archive_size };
         let bytes = front(&specification, &digests, sizes)?;
         if bytes.len() != room {
             let message = format!("header of {} bytes, {room} reserved", bytes.len());

@@ -24,14 +24,7 @@ fn a_component_becomes_its_packages() {
     assert_eq!(dev.rpm.as_ref().unwrap().name, "rocm-blas-devel");
     assert_eq!(dev.deb.as_ref().unwrap().architecture, "all");
     assert_eq!(dev.rpm.as_ref().unwrap().arch, "noarch");
-    assert_eq!(
-        package(&plan, "rocm-blas")
-            .deb
-            .as_ref()
-            .unwrap()
-            .architecture,
-        "amd64"
-    );
+    assert_eq!(package(&plan, "rocm-blas").deb.as_ref().unwrap().architecture, "amd64");
 }
 
 #[test]
@@ -50,18 +43,12 @@ fn a_host_package_has_host_files_and_the_manifest() {
     ];
     assert_eq!(paths(host, Format::Rpm), expected);
     let deb = paths(host, Format::Deb);
-    for path in [
-        "opt/",
-        "usr/share/doc/rocm-blas/changelog.Debian.gz",
-        "usr/share/doc/rocm-blas/copyright",
-    ] {
+    for path in
+        ["opt/", "usr/share/doc/rocm-blas/changelog.Debian.gz", "usr/share/doc/rocm-blas/copyright"]
+    {
         assert!(deb.contains(&path.to_owned()), "{deb:?}");
     }
-    let library = host
-        .entries
-        .iter()
-        .find(|e| e.path.name() == "librocblas.so.5")
-        .unwrap();
+    let library = host.entries.iter().find(|e| e.path.name() == "librocblas.so.5").unwrap();
     let expected = Source::Fat {
         component: "blas_lib".to_owned(),
         path: path("lib/librocblas.so.5"),
@@ -88,20 +75,11 @@ fn a_kernel_package_has_its_groups_device_code_only() {
     let deb = paths(kernels, Format::Deb);
     assert!(deb.contains(&"usr/share/doc/rocm-blas-gfx110x -> rocm-blas".to_owned()));
     let control = kernels.deb.as_ref().unwrap();
-    let field = (
-        "X-ROCm-GPU-Architecture".to_owned(),
-        "gfx1100 gfx1101".to_owned(),
-    );
+    let field = ("X-ROCm-GPU-Architecture".to_owned(), "gfx1100 gfx1101".to_owned());
     assert_eq!(control.fields, [field]);
     assert_eq!(control.architecture, "amd64");
     let archs = vec!["gfx1100".to_owned(), "gfx1101".to_owned()];
-    assert_eq!(
-        kernels.role,
-        Role::Kernels {
-            group: "gfx110X".to_owned(),
-            archs
-        }
-    );
+    assert_eq!(kernels.role, Role::Kernels { group: "gfx110X".to_owned(), archs });
     let sets: Vec<_> = plan.archives.iter().map(|set| set.name.as_str()).collect();
     assert_eq!(sets, ["blas_lib", "blas_test"]);
     assert_eq!(plan.archives[0].archs.len(), 3);
@@ -111,24 +89,12 @@ fn a_kernel_package_has_its_groups_device_code_only() {
 fn relations_tie_kernels_to_their_host_and_nothing_to_other_gpus() {
     let plan = planned(blas(), GROUPS);
     let kernels = "rocm-blas-gfx110x";
-    assert_eq!(
-        deb_relations(&plan, kernels, RelationKind::Depends),
-        ["rocm-blas = 7.1.0-1"]
-    );
-    assert_eq!(
-        deb_relations(&plan, kernels, RelationKind::Enhances),
-        ["rocm-blas"]
-    );
+    assert_eq!(deb_relations(&plan, kernels, RelationKind::Depends), ["rocm-blas = 7.1.0-1"]);
+    assert_eq!(deb_relations(&plan, kernels, RelationKind::Enhances), ["rocm-blas"]);
     let provides = ["rocm-blas-kernels = 7.1.0-1"];
-    assert_eq!(
-        deb_relations(&plan, kernels, RelationKind::Provides),
-        provides
-    );
+    assert_eq!(deb_relations(&plan, kernels, RelationKind::Provides), provides);
     let suggests = ["rocm-blas-gfx110x", "rocm-blas-gfx120x"];
-    assert_eq!(
-        deb_relations(&plan, "rocm-blas", RelationKind::Suggests),
-        suggests
-    );
+    assert_eq!(deb_relations(&plan, "rocm-blas", RelationKind::Suggests), suggests);
     assert!(deb_relations(&plan, "rocm-blas", RelationKind::Recommends).is_empty());
     let dev = rpm_relations(&plan, "rocm-blas-dev", RelationKind::Depends);
     assert_eq!(dev, ["rocm-blas = 7.1.0-1"]);
@@ -141,28 +107,15 @@ fn metapackages_name_sets() {
     let plan = planned(parts, GROUPS);
     let depends = |id| deb_relations(&plan, id, RelationKind::Depends);
     assert_eq!(depends("rocm-gfx110x"), ["rocm-blas-gfx110x = 7.1.0-1"]);
-    assert_eq!(
-        depends("rocm-hosts"),
-        ["rocm-blas = 7.1.0-1", "rocm-core = 7.1.0-1"]
-    );
-    assert_eq!(
-        depends("rocm"),
-        ["rocm-blas-all = 7.1.0-1", "rocm-core = 7.1.0-1"]
-    );
-    let all = [
-        "rocm-blas = 7.1.0-1",
-        "rocm-blas-gfx110x = 7.1.0-1",
-        "rocm-blas-gfx120x = 7.1.0-1",
-    ];
+    assert_eq!(depends("rocm-hosts"), ["rocm-blas = 7.1.0-1", "rocm-core = 7.1.0-1"]);
+    assert_eq!(depends("rocm"), ["rocm-blas-all = 7.1.0-1", "rocm-core = 7.1.0-1"]);
+    let all = ["rocm-blas = 7.1.0-1", "rocm-blas-gfx110x = 7.1.0-1", "rocm-blas-gfx120x = 7.1.0-1"];
     assert_eq!(depends("rocm-blas-all"), all);
     let meta = package(&plan, "rocm");
     assert_eq!(meta.role, Role::Meta);
     assert!(paths(meta, Format::Rpm).is_empty());
     let deb = meta.deb.as_ref().unwrap();
-    assert_eq!(
-        (deb.section.as_str(), deb.scripts.len()),
-        ("metapackages", 0)
-    );
+    assert_eq!((deb.section.as_str(), deb.scripts.len()), ("metapackages", 0));
 }
 
 /// A library with a dynamic section of the given names: header, two segments, entries, strings.
@@ -242,10 +195,7 @@ fn damaged_and_ambiguous_libraries_are_findings() {
     ];
     let plan = planned(parts, "");
     assert!(codes(&plan).contains(&Code::LibraryAmbiguous));
-    assert_eq!(
-        deb_relations(&plan, "rocm-x", RelationKind::Depends),
-        ["rocm-y = 7.1.0-1"]
-    );
+    assert_eq!(deb_relations(&plan, "rocm-x", RelationKind::Depends), ["rocm-y = 7.1.0-1"]);
 }
 
 #[test]
@@ -254,14 +204,8 @@ fn the_runtime_is_needed_by_transformed_binaries_only() {
     let mut parts = blas();
     parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
     let plan = planned(parts, &format!("{toml}{GROUPS}"));
-    assert_eq!(
-        deb_relations(&plan, "rocm-blas", RelationKind::Depends),
-        ["libamdhip64-7 ? 7.1"]
-    );
-    assert_eq!(
-        rpm_relations(&plan, "rocm-blas", RelationKind::Depends),
-        ["hip ? 7.1"]
-    );
+    assert_eq!(deb_relations(&plan, "rocm-blas", RelationKind::Depends), ["libamdhip64-7 ? 7.1"]);
+    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends), ["hip ? 7.1"]);
     assert!(deb_relations(&plan, "rocm-core", RelationKind::Depends).is_empty());
     assert!(!codes(&plan).contains(&Code::RuntimeUnset));
     assert!(codes(&planned(blas(), GROUPS)).contains(&Code::RuntimeUnset));
@@ -275,17 +219,8 @@ fn the_configuration_adds_relations() {
     let toml =
         "[relations.rocm-blas]\ndeb.conflicts = ['rocblas']\nrpm.obsoletes = ['rocblas < 7.1']\n";
     let plan = planned(blas(), &format!("{toml}{GROUPS}"));
-    assert_eq!(
-        deb_relations(&plan, "rocm-blas", RelationKind::Conflicts),
-        ["rocblas"]
-    );
-    assert_eq!(
-        rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes),
-        ["rocblas ? 7.1"]
-    );
+    assert_eq!(deb_relations(&plan, "rocm-blas", RelationKind::Conflicts), ["rocblas"]);
+    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes), ["rocblas ? 7.1"]);
     let typo = format!("[relations.rocm-blass]\ndeb.depends = ['x']\n{GROUPS}");
-    assert_refused(
-        planned_with(blas(), &typo, &options()),
-        &["line 1", "no such package"],
-    );
+    assert_refused(planned_with(blas(), &typo, &options()), &["line 1", "no such package"]);
 }

@@ -28,9 +28,7 @@ fn selectors_cut_an_artifact_by_module() {
         let entries = package(&plan, id).entries.iter();
         let files = entries.filter(|e| e.formats == Formats::All);
         let files = files.filter(|e| !matches!(e.node, Node::Directory { .. }));
-        files
-            .map(|e| e.path.as_str()["opt/rocm-7.1/".len()..].to_owned())
-            .collect::<Vec<_>>()
+        files.map(|e| e.path.as_str()["opt/rocm-7.1/".len()..].to_owned()).collect::<Vec<_>>()
     };
     let sparse = [
         "lib/.kpack/sparse_lib.kpm",
@@ -40,24 +38,15 @@ fn selectors_cut_an_artifact_by_module() {
         "lib/sparse-1/x",
     ];
     assert_eq!(files("rocm-sparse"), sparse);
-    assert_eq!(
-        files("rocm-blas"),
-        ["lib/.kpack/blas_lib.kpm", "lib/librocblas.so.5"]
-    );
-    assert_eq!(
-        files("rocm-sparse-gfx110x"),
-        ["lib/.kpack/sparse_lib_gfx1100.kpack"]
-    );
+    assert_eq!(files("rocm-blas"), ["lib/.kpack/blas_lib.kpm", "lib/librocblas.so.5"]);
+    assert_eq!(files("rocm-sparse-gfx110x"), ["lib/.kpack/sparse_lib_gfx1100.kpack"]);
     assert!(
         paths(package(&plan, "rocm-blas"), Format::Rpm)
             .contains(&"opt/rocm-7.1/lib/empty/".to_owned())
     );
     let binaries = |name: &str| {
         let set = plan.archives.iter().find(|set| set.name == name).unwrap();
-        set.binaries
-            .iter()
-            .map(|(_, path)| path.to_string())
-            .collect::<Vec<_>>()
+        set.binaries.iter().map(|(_, path)| path.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(binaries("sparse_lib"), ["lib/librocsparse.so.1"]);
     assert_eq!(binaries("blas_lib"), ["lib/librocblas.so.5"]);
@@ -70,31 +59,15 @@ fn what_no_selector_takes_is_listed() {
     assert_refused(result, &["blas_lib", "lib/librocblas.so.5", "lib/empty"]);
     let typo = "[selectors]\nrocm-x = [{artifact = 'blass'}]\nROCm_y = [{artifact = 'blas'}]\n";
     let result = planned_with(modules(), &format!("{typo}{GROUPS}"), &options());
-    assert_refused(
-        result,
-        &[
-            "line 2, column 23",
-            "no artifact `blass`",
-            "line 3",
-            "`ROCm_y`",
-        ],
-    );
+    assert_refused(result, &["line 2, column 23", "no artifact `blass`", "line 3", "`ROCm_y`"]);
 }
 
 #[test]
 fn a_path_belongs_to_one_package() {
     let with = |name: &str| Part::new("one", name).plain("lib/a", "x");
-    let result = planned_with(
-        vec![with("x_lib_generic"), with("x_dev_generic")],
-        "",
-        &options(),
-    );
+    let result = planned_with(vec![with("x_lib_generic"), with("x_dev_generic")], "", &options());
     assert_refused(result, &["lib/a", "rocm-x", "rocm-x-dev"]);
-    let result = planned_with(
-        vec![with("x_lib_generic"), with("x_run_generic")],
-        "",
-        &options(),
-    );
+    let result = planned_with(vec![with("x_lib_generic"), with("x_run_generic")], "", &options());
     assert_refused(result, &["lib/a", "x_lib", "x_run"]);
     let below = Part::new("one", "y_lib_generic").plain("lib/a/b", "x");
     let result = planned_with(vec![with("x_lib_generic"), below], "", &options());
@@ -107,16 +80,10 @@ fn a_path_belongs_to_one_package() {
 #[test]
 fn names_that_meet_are_refused() {
     let with = |name: &str, file: &str| Part::new("one", name).plain(file, "x");
-    let parts = vec![
-        with("X_lib_generic", "lib/a"),
-        with("x_lib_generic", "lib/b"),
-    ];
+    let parts = vec![with("X_lib_generic", "lib/a"), with("x_lib_generic", "lib/b")];
     assert_refused(planned_with(parts, "", &options()), &["X, x", "rocm-x"]);
     let parts = vec![with("hosts_lib_generic", "lib/a")];
-    assert_refused(
-        planned_with(parts, "", &options()),
-        &["two packages", "rocm-hosts"],
-    );
+    assert_refused(planned_with(parts, "", &options()), &["two packages", "rocm-hosts"]);
     let parts = vec![with("a+b_lib_generic", "lib/a")];
     assert_refused(planned_with(parts, "", &options()), &["rocm-a+b"]);
 }
@@ -129,113 +96,59 @@ fn only_limits_the_set_without_changing_its_packages() {
     for (only, expected) in [
         ("core", vec!["rocm-core"]),
         ("blas_dev", vec!["rocm-blas-dev"]),
-        (
-            "rocm-blas-tests",
-            vec!["rocm-blas-tests", "rocm-blas-tests-gfx110x"],
-        ),
-        (
-            "blas_lib",
-            vec![
-                "rocm-blas",
-                "rocm-blas-all",
-                "rocm-blas-gfx110x",
-                "rocm-blas-gfx120x",
-            ],
-        ),
+        ("rocm-blas-tests", vec!["rocm-blas-tests", "rocm-blas-tests-gfx110x"]),
+        ("blas_lib", vec!["rocm-blas", "rocm-blas-all", "rocm-blas-gfx110x", "rocm-blas-gfx120x"]),
     ] {
         let mut parts = blas();
         parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
-        let options = PlanOptions {
-            only: vec![only.to_owned()],
-            ..options()
-        };
+        let options = PlanOptions { only: vec![only.to_owned()], ..options() };
         let plan = planned_with(parts, GROUPS, &options).unwrap();
         assert_eq!(ids(&plan), expected);
         for id in expected {
-            assert_eq!(
-                format!("{:?}", package(&plan, id)),
-                format!("{:?}", package(&all, id))
-            );
+            assert_eq!(format!("{:?}", package(&plan, id)), format!("{:?}", package(&all, id)));
         }
     }
-    let options = PlanOptions {
-        only: vec!["blass".to_owned()],
-        ..options()
-    };
-    assert_refused(
-        planned_with(blas(), GROUPS, &options),
-        &["no component `blass`"],
-    );
+    let options = PlanOptions { only: vec!["blass".to_owned()], ..options() };
+    assert_refused(planned_with(blas(), GROUPS, &options), &["no component `blass`"]);
 }
 
 #[test]
 fn version_and_prefix_come_from_the_command_line_first() {
     let toml = format!("version = '6.4.1-rc2'\nrelease = '3'\n{GROUPS}");
-    let none = PlanOptions {
-        version: None,
-        ..options()
-    };
+    let none = PlanOptions { version: None, ..options() };
     let plan = planned_with(blas(), &toml, &none).unwrap();
     assert_eq!(plan.prefix.absolute(), "/opt/rocm-6.4");
-    assert_eq!(
-        package(&plan, "rocm").deb.as_ref().unwrap().version,
-        "6.4.1~rc2-3"
-    );
+    assert_eq!(package(&plan, "rocm").deb.as_ref().unwrap().version, "6.4.1~rc2-3");
     let rpm = package(&plan, "rocm").rpm.as_ref().unwrap();
-    assert_eq!(
-        (rpm.version.as_str(), rpm.release.as_str()),
-        ("6.4.1~rc2", "3")
-    );
+    assert_eq!((rpm.version.as_str(), rpm.release.as_str()), ("6.4.1~rc2", "3"));
     let prefix = Some("/opt/other".to_owned());
-    let plan = planned_with(
-        blas(),
-        &toml,
-        &PlanOptions {
-            prefix,
-            ..options()
-        },
-    )
-    .unwrap();
+    let plan = planned_with(blas(), &toml, &PlanOptions { prefix, ..options() }).unwrap();
     assert_eq!(plan.prefix.absolute(), "/opt/other");
-    assert_eq!(
-        package(&plan, "rocm-blas").rpm.as_ref().unwrap().prefixes,
-        ["/opt/other"]
-    );
+    assert_eq!(package(&plan, "rocm-blas").rpm.as_ref().unwrap().prefixes, ["/opt/other"]);
     let plan = planned_with(blas(), GROUPS, &none).unwrap();
     assert_eq!(plan.version.full(Format::Deb), "0.0.0-1");
     assert!(codes(&plan).contains(&Code::VersionUnset));
     let bad = format!("prefix = '/opt/rocm'\n{GROUPS}");
-    assert_refused(
-        planned_with(blas(), &bad, &options()),
-        &["line 1, column 10", "symbolic link"],
-    );
+    assert_refused(planned_with(blas(), &bad, &options()), &["line 1, column 10", "symbolic link"]);
 }
 
 #[test]
 fn a_format_that_is_not_wanted_leaves_nothing() {
-    let rpm = PlanOptions {
-        formats: vec![Format::Rpm],
-        ..options()
-    };
+    let rpm = PlanOptions { formats: vec![Format::Rpm], ..options() };
     let plan = planned_with(blas(), GROUPS, &rpm).unwrap();
     for package in &plan.packages {
         assert!(package.deb.is_none() && package.rpm.is_some());
         let documents = |path: &TreePath| path.as_str().starts_with("usr/");
         assert!(!package.entries.iter().any(|entry| documents(&entry.path)));
     }
-    let none = PlanOptions {
-        formats: Vec::new(),
-        ..options()
-    };
+    let none = PlanOptions { formats: Vec::new(), ..options() };
     assert!(planned_with(blas(), GROUPS, &none).is_err());
 }
 
 #[test]
 fn empty_groups_and_dangling_links_are_findings() {
     let parts = vec![
-        Part::new("one", "x_lib_generic")
-            .plain("lib/x.so.1", "x")
-            .link("lib/gone", "nowhere"),
+        Part::new("one", "x_lib_generic").plain("lib/x.so.1", "x").link("lib/gone", "nowhere"),
         Part::new("one", "x_dev_generic")
             .link("lib/x.so", "x.so.1")
             .link("lib64", "lib")
@@ -243,11 +156,7 @@ fn empty_groups_and_dangling_links_are_findings() {
             .link("lib/up", ".."),
     ];
     let plan = planned(parts, GROUPS);
-    let found: Vec<_> = plan
-        .findings
-        .iter()
-        .map(|f| (f.code, f.subject.as_str()))
-        .collect();
+    let found: Vec<_> = plan.findings.iter().map(|f| (f.code, f.subject.as_str())).collect();
     let expected = [
         (Code::LinkDangling, "x_lib/lib/gone"),
         (Code::GroupEmpty, "gfx110X"),
@@ -262,23 +171,12 @@ fn summaries_and_descriptions_are_whole() {
     for package in &plan.packages {
         assert!(package.summary.chars().count() <= 80 && !package.summary.ends_with('.'));
         assert!(!package.description.is_empty(), "{}", package.id);
-        assert!(
-            package
-                .description
-                .iter()
-                .all(|p| p.ends_with('.') && !p.contains('\n'))
-        );
+        assert!(package.description.iter().all(|p| p.ends_with('.') && !p.contains('\n')));
     }
     let kernels = package(&plan, "rocm-blas-gfx110x");
     assert_eq!(kernels.summary, "ROCm component blas: GPU code for gfx110X");
-    let long = format!(
-        "[architecture_groups.{}]\narchitectures = ['gfx1100']",
-        "x".repeat(60)
-    );
-    assert_refused(
-        planned_with(blas(), &long, &options()),
-        &["more than 80 characters"],
-    );
+    let long = format!("[architecture_groups.{}]\narchitectures = ['gfx1100']", "x".repeat(60));
+    assert_refused(planned_with(blas(), &long, &options()), &["more than 80 characters"]);
 }
 
 proptest! {

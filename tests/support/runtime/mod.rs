@@ -72,15 +72,13 @@ impl Line {
     fn parse(line: &str) -> Self {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
-            ["fat", binary, form] => Line::Fat {
-                binary: (*binary).to_owned(),
-                form: (*form).to_owned(),
-            },
+            ["fat", binary, form] => {
+                Line::Fat { binary: (*binary).to_owned(), form: (*form).to_owned() }
+            }
             ["MISSING", ..] | ["MISSING:", ..] => Line::Missing(line.to_owned()),
-            ["absent", key, _, kernel] => Line::Absent {
-                key: (*key).to_owned(),
-                kernel: (*kernel).to_owned(),
-            },
+            ["absent", key, _, kernel] => {
+                Line::Absent { key: (*key).to_owned(), kernel: (*kernel).to_owned() }
+            }
             ["kernels", key, _, counts] => kernels(key, counts),
             [key, target, "->", archive, ordinal, size, tag @ ..] => Line::Found(Found {
                 key: (*key).to_owned(),
@@ -108,11 +106,7 @@ impl Runtime {
     /// Builds into `folder` what `libraries` need and this machine lacks, and the loader.
     pub fn build(folder: &Path, libraries: &[PathBuf]) -> Self {
         let sources = tools::repository("tests/support/runtime");
-        tools::run(
-            Command::new(sources.join("make-stub.sh"))
-                .args(libraries)
-                .arg(folder),
-        );
+        tools::run(Command::new(sources.join("make-stub.sh")).args(libraries).arg(folder));
         tools::run(
             Command::new("gcc")
                 .args(["-O1", "-Wall", "-Wextra", "-Werror"])
@@ -120,11 +114,7 @@ impl Runtime {
                 .args(["-ldl", "-o"])
                 .arg(folder.join("load")),
         );
-        Self {
-            folder: folder.to_owned(),
-            libraries: vec![folder.to_owned()],
-            libc: None,
-        }
+        Self { folder: folder.to_owned(), libraries: vec![folder.to_owned()], libc: None }
     }
 
     /// Also looks for libraries in `folder`.
@@ -163,10 +153,7 @@ impl Runtime {
                 command
             }
         };
-        command
-            .args(arguments)
-            .env("ROCKPACK_STUB_ARCH", devices)
-            .env("ROCKPACK_STUB_DECODE", "1");
+        command.args(arguments).env("ROCKPACK_STUB_ARCH", devices).env("ROCKPACK_STUB_DECODE", "1");
         if self.libc.is_none() {
             command.env("LD_LIBRARY_PATH", &path);
         }

@@ -1,0 +1,89 @@
+//! What leads where it must not: into device code, or into a section that makes room.
+
+use std::ops::Range;
+
+use object::elf;
+
+use super::layout::Layout;
+use crate::error::{Kind, Result};
+use crate::formats::elf::{
+    Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, for_each_relocation,
+};
+
+/// Tags that hold an address, with the tag of its size where there is one.
+const ADDRESSES: [(elf::DynamicTag, Option<elf::DynamicTag>); 17] = [
+    (elf::DT_RELA, Some(elf::DT_RELASZ)),
+    (elf::DT_JMPREL, Some(elf::DT_PLTRELSZ)),
+    (elf::DT_RELR, Some(elf::DT_RELRSZ)),
+    (elf::DT_STRTAB, Some(elf::DT_STRSZ)),
+    (elf::DT_INIT_ARRAY, Some(elf::DT_INIT_ARRAYSZ)),
+    (elf::DT_FINI_ARRAY, Some(elf::DT_FINI_ARRAYSZ)),
+    (elf::DT_PREINIT_ARRAY, Some(elf::DT_PREINIT_ARRAYSZ)),
+    (elf::DT_SYMTAB, None),
+    (elf::DT_HASH, None),
+    (elf::DT_GNU_HASH, None),
+    (elf::DT_VERSYM, None),
+    (elf::DT_VERNEED, None),
+    (elf::DT_VERDEF, None),
+    (elf::DT_PLTGOT, None),
+    (elf::DT_INIT, None),
+    (elf::DT_FINI, None),
+    (elf::DT_DEBUG, None),
+];
+
+/// Fails if the loader's own tables lie in the device code.
+pub fn refuse_tags(file: &ElfFile, dynamic: &Dynamic, device_code: &Range<u64>) -> Result<()> {
+    for item in &dynamic.entries {
+        let tag = item.entry.d_tag;
+        let Some((_, size)) = ADDRESSES.iter().find(|(address, _)| *address == tag) else {
+            continue;
+        };
+        let size = size.and_then(|size| dynamic.value(size)).unwrap_or_default();
+        let start = item.entry.d_val;
+        let end = start.saturating_add(size.max(1));
+        if start < device_code.end && device_code.start < end {
+            let message = format!("tag {:#x} leads to {start:#x} inside of the device code", tag.0);
+            return Err(file.refuse(Kind::Unsupported, "dynamic section", item.offset, message));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if a relocation changes device code or headers, or concerns a section that moves: such a
+/// section holds more than the tables that dynamic tags lead to.
+pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) -> Result<()> {
+    let room = &layout.room;
+    let indexes = room.shifted.iter().copied().chain(room.displaced);
+    let moved: Vec<Range<u64>> = indexes
+        .filter(|index| layout.moved_to(file, *index).is_some())
+        .map(|index| file.sections[index].sh_addr..file.sections[index].memory_end())
+        .collect();
+    let rewritten = [headers(file), layout.start..layout.end];
+    for_each_relocation(file, dynamic, &mut |relocation| {
+        let relative = relocation.kind == elf::R_X86_64_RELATIVE;
+        let target = relative.then_some(relocation.addend.cast_unsigned());
+        let last_byte = relocation.address.saturating_add(7);
+        let in_moved = |address: u64| moved.iter().any(|range| range.contains(&address));
+        let changes = |address: u64| rewritten.iter().any(|range| range.contains(&address));
+        let what = if changes(relocation.address) || changes(last_byte) {
+            "headers or device code"
+        } else if in_moved(relocation.address)
+            || in_moved(last_byte)
+            || target.is_some_and(in_moved)
+        {
+            "a section that has to make room for program headers"
+        } else {
+            return Ok(());
+        };
+        let message = format!("the one at {:#x} concerns {what}", relocation.address);
+        Err(file.refuse(Kind::Unsupported, "relocation", relocation.offset(), message))
+    })
+}
+
+/// The addresses of the file header and the program headers.
+fn headers(file: &ElfFile) -> Range<u64> {
+    let size = FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * file.program_headers.len() as u64;
+    let first = file.loads().find(|(_, load)| load.p_offset == 0);
+    let start = first.map_or(0, |(_, load)| load.p_vaddr);
+    start..start.saturating_add(size)
+}

@@ -1,0 +1,326 @@
+//! Foreign judges of transformed host binaries: the dynamic loader with a stub HIP runtime,
+//! `eu-elflint`, `readelf`, and the tools that distributions run over packaged binaries.
+
+#![allow(clippy::unwrap_used)] // A panic is how a test fails.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection};
+use rockpack::content::Content;
+use rockpack::formats::marker::Marker;
+use rockpack::host_binary::{Analysis, Examined, examine};
+use support::{fixtures, tools};
+
+/// A run path that fits into no slack, so that `patchelf` has to move sections.
+const LONG_RUN_PATH: &str =
+    "/opt/rocm/lib:/a/run/path/that/is/far/too/long/for/the/room/of/the/old/one";
+
+/// What is run over a transformed file, as a shell command in which `$1` is the file.
+const TREATMENTS: [(&str, &str, &str); 11] = [
+    ("strip", "strip", "strip $1"),
+    ("strip-g", "strip", "strip -g $1"),
+    (
+        "dh_strip",
+        "strip",
+        "strip --remove-section=.comment --remove-section=.note --strip-unneeded $1",
+    ),
+    ("objcopy", "objcopy", "objcopy $1"),
+    ("eu-strip", "eu-strip", "eu-strip $1"),
+    ("eu-strip-f", "eu-strip", "eu-strip -f $1.debug $1"),
+    ("llvm-strip", "llvm-strip-19", "llvm-strip-19 $1"),
+    ("patchelf", "patchelf", "patchelf --set-rpath $RUN_PATH $1"),
+    ("patchelf-strip", "patchelf", "patchelf --set-rpath $RUN_PATH $1 && strip $1"),
+    ("chrpath", "chrpath", "chrpath -r /opt $1"),
+    ("debugedit", "debugedit", "debugedit -b /work -d /usr/src/debug -i -s 0123456789abcdef $1"),
+];
+
+fn marker() -> Vec<u8> {
+    let marker = Marker {
+        kernel_name: "lib/libx.so".into(),
+        kpack_search_paths: vec![".kpack/x_@GFXARCH@.kpack".into()],
+    };
+    marker.to_bytes().unwrap()
+}
+
+fn analyse(path: &Path) -> Box<Analysis> {
+    match examine(&Content::open(path).unwrap()) {
+        Ok(Examined::Fat(analysis)) => analysis,
+        other => panic!("{}: {other:?}", path.display()),
+    }
+}
+
+/// The original and the transformed file of one case, in a folder of their own.
+struct Case {
+    analysis: Box<Analysis>,
+    original: PathBuf,
+    folder: PathBuf,
+}
+
+impl Case {
+    fn new(test: &str, original: &Path) -> Self {
+        let name = fixtures::name(original);
+        Self {
+            analysis: analyse(original),
+            original: original.to_owned(),
+            folder: fixtures::scratch(&format!("{test}-{name}")),
+        }
+    }
+
+    /// A copy of the original under its own name in a folder called `purpose`.
+    fn copy(&self, purpose: &str) -> PathBuf {
+        let path = self.path(purpose);
+        std::fs::copy(&self.original, &path).unwrap();
+        path
+    }
+
+    /// The transformed file likewise.
+    fn transformed(&self, purpose: &str) -> PathBuf {
+        let path = self.path(purpose);
+        let mut file = std::fs::File::create(&path).unwrap();
+        let content = self.analysis.apply(&marker()).unwrap();
+        std::io::copy(&mut content.reader(), &mut file).unwrap();
+        file.set_permissions(std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn path(&self, purpose: &str) -> PathBuf {
+        let folder = self.folder.join(purpose);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.join(fixtures::name(&self.original))
+    }
+}
+
+/// The fields of the lines that the stub runtime prints, by wrapper address.
+fn registrations(output: &str) -> BTreeMap<u64, BTreeMap<String, String>> {
+    let lines = output.lines().filter_map(|line| line.strip_prefix("register "));
+    let fields = |line: &str| -> BTreeMap<String, String> {
+        let pairs = line.split(' ').filter_map(|field| field.split_once('='));
+        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    };
+    lines.map(fields).map(|fields| (number(&fields["wrapper"]), fields)).collect()
+}
+
+fn number(text: &str) -> u64 {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).unwrap(),
+        None => text.parse().unwrap(),
+    }
+}
+
+/// The addresses of the wrappers of a file, found without the transform's own reader.
+fn wrapper_addresses(path: &Path) -> Vec<u64> {
+    let data = std::fs::read(path).unwrap();
+    let file = ElfFile64::<LittleEndian>::parse(&*data).unwrap();
+    let section = file.section_by_name(".hipFatBinSegment").unwrap();
+    let bytes = section.data().unwrap();
+    let starts = (0..bytes.len()).step_by(8);
+    let wrappers = starts.filter(|at| bytes[*at..].starts_with(b"FPIH\x01\0\0\0"));
+    wrappers.map(|at| section.address() + at as u64).collect()
+}
+
+/// Every wrapper that the program registers leads to the marker with its own index, and the
+/// original led to the bundle that the analysis tells.
+fn assert_resolves(case: &Case, before: &str, after: &str) {
+    let (old, new) = (registrations(before), registrations(after));
+    assert!(!old.is_empty(), "{before}");
+    assert!(old.keys().eq(new.keys()), "{before}{after}");
+    let addresses = wrapper_addresses(&case.original);
+    let data = std::fs::read(&case.original).unwrap();
+    let file = ElfFile64::<LittleEndian>::parse(&*data).unwrap();
+    let start = file.section_by_name(".hip_fatbin").unwrap().address();
+    for (address, fields) in &new {
+        let index = addresses.iter().position(|other| other == address).unwrap();
+        assert_eq!(fields["magic"], "4b504948");
+        assert_eq!(number(&fields["reserved"]), index as u64);
+        assert_eq!(number(&fields["target"]), start);
+        let bundle = case.analysis.wrappers()[index].bundle_offset;
+        assert_eq!(number(&old[address]["target"]), start + bundle);
+    }
+    let text = " kernel_name =lib/libx.so kpack_search_paths =.kpack/x_@GFXARCH@.kpack\n";
+    assert_eq!(after.matches(text).count(), new.len(), "{after}");
+}
+
+/// What the program prints besides registrations: results of its own code.
+fn rest(output: &str) -> Vec<&str> {
+    output.lines().filter(|line| !line.starts_with("register ")).collect()
+}
+
+fn assert_loads(case: &Case) {
+    let before = fixtures::load(&case.original);
+    let after = fixtures::load(&case.transformed("load"));
+    assert_resolves(case, &before, &after);
+    assert_eq!(rest(&before), rest(&after));
+    assert!(after.contains("exit status: 0"), "{after}");
+}
+
+fn assert_lints(case: &Case) {
+    let before = tools::lint(&case.original);
+    let file = case.transformed("lint");
+    let new: Vec<_> =
+        tools::lint(&file).into_iter().filter(|line| !before.contains(line)).collect();
+    assert!(new.is_empty(), "{new:?}");
+    let mut readelf = Command::new("readelf");
+    let output = readelf.arg("-lSdrsnW").arg(&file).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+fn treat(command: &str, file: &Path) -> String {
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", command, "sh"]).arg(file);
+    tools::told(shell.env("RUN_PATH", LONG_RUN_PATH))
+}
+
+/// What a tool said, without the name of its file and without build IDs, which it may print.
+fn without(said: &str, file: &Path) -> Vec<String> {
+    let said = said.replace(&*file.to_string_lossy(), "");
+    let is_build_id = |word: &str| word.len() == 40 && word.chars().all(|c| c.is_ascii_hexdigit());
+    said.lines().filter(|line| !is_build_id(line)).map(str::to_owned).collect()
+}
+
+/// After each tool the file loads as before, and the tool leaves no complaint that it does not
+/// also leave on the original.
+fn assert_survives(case: &Case) {
+    let expected = fixtures::load(&case.transformed("plain"));
+    for (name, tool, command) in TREATMENTS {
+        if !tools::have(&[tool]) {
+            continue;
+        }
+        let original = case.copy(&format!("{name}-original"));
+        let said = treat(command, &original);
+        let file = case.transformed(name);
+        let says = treat(command, &file);
+        assert_eq!(without(&says, &file), without(&said, &original), "{name}");
+        assert_eq!(fixtures::load(&file), expected, "{name}");
+        let known = tools::lint(&original);
+        let new: Vec<_> =
+            tools::lint(&file).into_iter().filter(|line| !known.contains(line)).collect();
+        assert!(new.is_empty(), "{name}: {new:?}");
+        let content = Content::open(&file).unwrap();
+        assert!(matches!(examine(&content), Ok(Examined::Transformed(_))), "{name}");
+    }
+}
+
+/// The separate debug information can be split off and is recognised.
+fn assert_debug_splits(case: &Case) {
+    for (purpose, file) in [("fat", case.copy("fat")), ("host", case.transformed("host"))] {
+        let debug = case.path(&format!("{purpose}-debug"));
+        let mut objcopy = Command::new("objcopy");
+        tools::succeed(objcopy.arg("--only-keep-debug").arg(&file).arg(&debug));
+        let examined = examine(&Content::open(&debug).unwrap()).unwrap();
+        assert!(matches!(examined, Examined::SeparateDebug), "{purpose}: {examined:?}");
+        tools::succeed(Command::new("readelf").arg("-SW").arg(&debug));
+    }
+}
+
+fn for_all_cases(test: &str, needed: &[&str], check: fn(&Case)) {
+    if !tools::have(needed) {
+        return;
+    }
+    for path in fixtures::matrix().unwrap_or_default() {
+        eprintln!("{}", path.display());
+        let case = Case::new(test, path);
+        check(&case);
+        std::fs::remove_dir_all(&case.folder).unwrap();
+    }
+}
+
+#[test]
+fn wrappers_resolve_at_run_time() {
+    for_all_cases("load", &["gcc"], assert_loads);
+}
+
+#[test]
+fn linters_find_nothing_new() {
+    for_all_cases("lint", &["eu-elflint", "readelf"], assert_lints);
+}
+
+#[test]
+fn tools_of_distributions_leave_binaries_loadable() {
+    for_all_cases("treat", &["gcc", "eu-elflint"], assert_survives);
+}
+
+#[test]
+fn debug_information_splits_off() {
+    for_all_cases("debug", &["objcopy", "readelf"], assert_debug_splits);
+}
+
+#[test]
+fn committed_and_assembled_binaries_load() {
+    let mut paths = fixtures::committed();
+    let shapes: [(&str, &[&str]); 4] = [
+        ("ordered", &[]),
+        ("reversed", &["-DORDER=1"]),
+        ("shared_bundle", &["-DORDER=2"]),
+        ("exact_pages", &["-DCODE=4096"]),
+    ];
+    for (name, flags) in shapes {
+        match fixtures::assembled(name, flags) {
+            Some(path) => paths.push(path),
+            None => return,
+        }
+    }
+    for (index, path) in paths.iter().enumerate() {
+        eprintln!("{}", path.display());
+        let case = Case::new(&format!("small{index}"), path);
+        assert_loads(&case);
+    }
+}
+
+/// Binaries that were treated before they are transformed.
+fn assert_treated_input_transforms(case: &Case) {
+    for (name, tool, command) in TREATMENTS {
+        let chosen = ["strip", "objcopy", "llvm-strip", "patchelf"].contains(&name);
+        if !chosen || !tools::have(&[tool]) {
+            continue;
+        }
+        let original = case.copy(&format!("{name}-first"));
+        treat(command, &original);
+        let treated =
+            Case { analysis: analyse(&original), folder: case.folder.join(name), original };
+        assert_loads(&treated);
+        assert_lints(&treated);
+    }
+}
+
+#[test]
+fn treated_binaries_are_transformed() {
+    let needed = ["gcc", "eu-elflint", "readelf"];
+    for_all_cases("treated", &needed, assert_treated_input_transforms);
+}
+
+/// Real libraries, given by a colon-separated list: too large to be fetched by every test run.
+/// `ROCKPACK_REAL_ROOT` may name the root of the distribution that they are for.
+#[test]
+fn real_libraries_resolve_and_survive() {
+    let Some(list) = std::env::var_os("ROCKPACK_REAL_LIBRARIES") else {
+        eprintln!("skipped: ROCKPACK_REAL_LIBRARIES names no libraries");
+        return;
+    };
+    assert!(tools::have(&["gcc", "readelf", "eu-elflint", "strip", "patchelf"]));
+    let root = std::env::var_os("ROCKPACK_REAL_ROOT").map(PathBuf::from);
+    for path in std::env::split_paths(&list) {
+        let case = Case::new("real", &path);
+        let runtime = fixtures::scratch("real-runtime");
+        fixtures::versioned_runtime(&path, &runtime);
+        let load = |file: &Path| fixtures::load_real(file, &runtime, root.as_deref());
+        let before = load(&path);
+        let file = case.transformed("plain");
+        let after = load(&file);
+        assert_resolves(&case, &before, &after);
+        assert_eq!(registrations(&after).len(), case.analysis.wrappers().len());
+        assert_lints(&case);
+        for command in ["strip $1", "patchelf --set-rpath $RUN_PATH $1", "strip $1"] {
+            treat(command, &file);
+            assert_eq!(load(&file), after, "{command}");
+        }
+        let sizes = (case.analysis.original().len(), case.analysis.output_len());
+        eprintln!("{}: {} -> {} bytes", path.display(), sizes.0, sizes.1);
+        std::fs::remove_dir_all(&case.folder).unwrap();
+    }
+}

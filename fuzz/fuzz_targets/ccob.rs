@@ -12,12 +12,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     assert!(opened.extent <= data.len() as u64);
-    let Opened {
-        header,
-        content,
-        pinned,
-        ..
-    } = opened;
+    let Opened { header, content, pinned, .. } = opened;
     assert_eq!(header.uncompressed_size, content.len());
     let read = || {
         let mut bytes = Vec::new();

@@ -23,9 +23,9 @@ pub use compressor::Compression;
 pub use receipt::{Written, receipt};
 pub use staging::Staging;
 
-use crate::content::Content;
+use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter, hex};
+use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter};
 use crate::plan::package::{Format, Package, PackageEntry, Treatment};
 use crate::report::Progress;
 use crate::tree::Node;

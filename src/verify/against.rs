@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
-use super::originals::{self, DeviceEntry, digest};
+use super::originals::{self, DeviceEntry};
 use super::problem::{Check, Problem};
 use crate::artifact::Scan;
-use crate::content::Content;
+use crate::content::{Content, hex};
 use crate::error::Result;
-use crate::receipt::hex;
 use crate::tree::{Node, TreePath};
 
 type Digest = [u8; 32];
@@ -93,7 +92,7 @@ impl Originals {
             self.fat.entry(path.clone()).or_default().push((shard.to_owned(), device));
             return Ok(());
         }
-        self.add(path, Plain::File { shard: shard.to_owned(), sha256: digest(content)? });
+        self.add(path, Plain::File { shard: shard.to_owned(), sha256: content.sha256()? });
         Ok(())
     }
 }

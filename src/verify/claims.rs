@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
 use super::problem::{Check, Problem};
+use crate::content::hex;
 use crate::plan::package::Format;
-use crate::receipt::{PackageRecord, Receipt, hex};
+use crate::receipt::{PackageRecord, Receipt};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.
 pub(super) fn apply(receipt: &Receipt, packages: &mut [Installed]) {

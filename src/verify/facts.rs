@@ -6,7 +6,6 @@ use std::io::Read;
 use sha2::{Digest, Sha256};
 
 use super::host_elf::{self, HostElf};
-use super::originals::digest;
 use crate::content::{Content, WINDOW};
 use crate::error::{Error, Result};
 use crate::formats::marker::{self, AnyMarker, Marker};
@@ -77,7 +76,7 @@ pub(super) fn examine(reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
     }
     let content = super::hold::hold(&mut whole, size)?;
     let class = classify(&content, &head).unwrap_or_else(Class::Broken);
-    Ok(FileFacts { size, sha256: digest(&content)?, class })
+    Ok(FileFacts { size, sha256: content.sha256()?, class })
 }
 
 fn is_elf(head: &[u8], machine: u16) -> bool {
@@ -153,7 +152,7 @@ fn archive(content: &Content) -> Result<ArchiveFacts> {
             true => code_object::read_header(&code_object)?.processor,
             false => None,
         };
-        facts.code_objects.push(CodeObjectFacts { sha256: digest(&code_object)?, arch });
+        facts.code_objects.push(CodeObjectFacts { sha256: code_object.sha256()?, arch });
     }
     for (key, targets) in &toc.rows {
         let row = facts.rows.entry(key.clone()).or_default();

@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use sha2::{Digest, Sha256};
-
 use super::host_elf::{HIPF, HostElf};
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -130,21 +128,9 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
         }
         let target = id.rsplit_once("--").map_or(id.as_str(), |(_, target)| target).to_owned();
         let body = bundle.slice(offset..offset.saturating_add(size))?;
-        entries.push(DeviceEntry { target, sha256: digest(&body)?, size });
+        entries.push(DeviceEntry { target, sha256: body.sha256()?, size });
     }
     Ok((entries, extent))
-}
-
-pub(super) fn digest(content: &Content) -> Result<[u8; 32]> {
-    let mut hash = Sha256::new();
-    let mut reader = content.reader();
-    let mut window = vec![0; crate::content::WINDOW];
-    loop {
-        match reader.read_window(&mut window)? {
-            0 => return Ok(hash.finalize().into()),
-            len => hash.update(&window[..len]),
-        }
-    }
 }
 
 /// Entries of the compressed bundle at the start of `bundle`, and how far it reaches.

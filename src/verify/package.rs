@@ -9,7 +9,6 @@ use sha2::Digest as _;
 
 use super::facts;
 use super::installed::{Installed, InstalledNode};
-use super::originals::digest;
 use super::problem::{Check, Problem};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
@@ -29,7 +28,7 @@ pub(super) fn read(path: &Path) -> Result<(Installed, Vec<Problem>)> {
         Reader::Deb(deb) => describe_deb(deb, file)?,
         Reader::Rpm(rpm) => describe_rpm(rpm, file)?,
     };
-    (installed.size, installed.sha256) = (package.len(), digest(&package)?);
+    (installed.size, installed.sha256) = (package.len(), package.sha256()?);
     let mut problems = Vec::new();
     let name = installed.file.clone();
     reader

@@ -237,8 +237,7 @@ fn bytes_do_not_depend_on_jobs() {
 fn bytes_are_those_of_every_other_machine() {
     let out = tempfile::tempdir().unwrap();
     let emitted = emit_set(out.path(), &[small("a", "1")], &options(1, Compression::default()));
-    let digests: Vec<String> =
-        emitted.iter().map(|e| rockpack::formats::payload::hex(&e.sha256)).collect();
+    let digests: Vec<String> = emitted.iter().map(|e| rockpack::content::hex(&e.sha256)).collect();
     assert_eq!(digests, PINNED);
 }
 

@@ -7,6 +7,7 @@
 //! its name, never a crash.
 
 mod decoded;
+mod digest;
 mod file;
 mod reader;
 mod spool;
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use decoded::{HOLD_LIMIT, Pinned, StreamSource};
+pub use digest::{hex, unhex};
 pub use file::{InputFile, Inputs};
 pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;

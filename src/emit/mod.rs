@@ -27,9 +27,9 @@ pub use staging::Staging;
 pub use turns::{Turn, in_turn};
 pub use unsealed::Unsealed;
 
-use crate::content::Content;
+use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter, hex};
+use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter};
 use crate::plan::package::{Format, Package, PackageEntry, Treatment};
 use crate::report::Progress;
 use crate::tree::Node;

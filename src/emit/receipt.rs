@@ -1,10 +1,11 @@
 //! The receipt of a written set.
 
 use super::{Emitted, Member, MemberKind};
+use crate::content::hex;
 use crate::plan::Plan;
 use crate::plan::package::{Format, Role};
 use crate::receipt::{
-    CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, Receipt, SCHEMA, hex,
+    CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, Receipt, SCHEMA,
 };
 use crate::report::{Findings, Severity};
 

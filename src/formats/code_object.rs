@@ -14,21 +14,19 @@
 //! Source: LLVM's AMDGPU guide ("ELF Code Object"); code objects of LLVM 17 and 19. V2 keeps its
 //! target in a note and other bits in the flags, so its processor is not read.
 //!
-//! Refused: files that are no ELF64 for AMDGPU, and symbol tables that reach beyond the file.
+//! Refused: files that are no ELF64 for AMDGPU, and tables that reach beyond the file.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 
-use super::elf_sections::{self, FileHeader, Section};
+use object::elf;
+
+use super::elf::{ElfFile, FileHeader, SectionHeader, string_at};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::gfx::{self, BaseArch, Target};
 
-/// EM_AMDGPU.
-pub const MACHINE: u16 = 224;
-
 /// ELFOSABI_AMDGPU_HSA.
-const OS_ABI_HSA: u8 = 64;
+const OS_ABI_HSA: elf::OsAbi = elf::OsAbi(64);
 
 /// What the flags say about a target feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,14 +73,14 @@ pub struct Header {
 
 /// Whether `content` is an ELF64 file for AMDGPU.
 pub fn is_code_object(content: &Content) -> Result<bool> {
-    Ok(elf_sections::file_header(content)?.is_some_and(|header| header.machine == MACHINE))
+    Ok(FileHeader::read(content)?.is_some_and(|header| header.e_machine() == elf::EM_AMDGPU))
 }
 
 /// Reads the ELF header.
 pub fn read_header(content: &Content) -> Result<Header> {
     let file = file_header(content)?;
-    let versioned = file.os_abi == OS_ABI_HSA && file.abi_version > 0;
-    let [mach, ..] = file.flags.to_le_bytes();
+    let versioned = file.os_abi() == OS_ABI_HSA && file.abi_version() > 0;
+    let [mach, ..] = file.e_flags().to_le_bytes();
     let processor = versioned.then(|| gfx::processor(mach)).flatten().cloned();
     let (xnack, sramecc) = features(&file);
     let fixed = [("sramecc", sramecc), ("xnack", xnack)]
@@ -91,8 +89,8 @@ pub fn read_header(content: &Content) -> Result<Header> {
     let target = processor.clone().map(|base| Target::new(base, fixed));
     Ok(Header {
         processor,
-        flags: file.flags,
-        abi_version: file.abi_version,
+        flags: file.e_flags(),
+        abi_version: file.abi_version(),
         xnack,
         sramecc,
         target,
@@ -104,81 +102,63 @@ fn file_header(content: &Content) -> Result<FileHeader> {
         let place = content.place(0);
         Error::malformed(message).structure("code object").at(&place)
     };
-    let header = elf_sections::file_header(content)?;
+    let header = FileHeader::read(content)?;
     let header = header.ok_or_else(|| wrong("is no ELF64 little-endian file".to_owned()))?;
-    match header.machine {
-        MACHINE => Ok(header),
-        other => Err(wrong(format!("is for ELF machine {other}, not for AMDGPU"))),
+    match header.e_machine() {
+        elf::EM_AMDGPU => Ok(header),
+        other => Err(wrong(format!("is for ELF machine {}, not for AMDGPU", other.0))),
     }
 }
 
 /// XNACK and SRAMECC.
 fn features(file: &FileHeader) -> (FeatureState, FeatureState) {
-    let two_bits = |shift: u32| match (file.flags >> shift) & 3 {
+    let two_bits = |shift: u32| match (file.e_flags() >> shift) & 3 {
         0 => FeatureState::Unsupported,
         1 => FeatureState::Any,
         2 => FeatureState::Off,
         _ => FeatureState::On,
     };
     // A clear bit of V3 means off, or no such feature.
-    let one_bit = |bit: u32| match file.flags & bit {
+    let one_bit = |bit: u32| match file.e_flags() & bit {
         0 => FeatureState::Unknown,
         _ => FeatureState::On,
     };
-    match (file.os_abi, file.abi_version) {
+    match (file.os_abi(), file.abi_version()) {
         (OS_ABI_HSA, 1) => (one_bit(0x100), one_bit(0x200)),
         (OS_ABI_HSA, 2..) => (two_bits(8), two_bits(10)),
         _ => (FeatureState::Unknown, FeatureState::Unknown),
     }
 }
 
-const SHT_SYMTAB: u32 = 2;
-const SHT_DYNSYM: u32 = 11;
-
-/// Length of an ELF64 symbol: u32 name | u8 info | u8 other | u16 section | u64 value | u64 size.
-const SYMBOL_LEN: usize = 24;
-
 /// The names of the kernels that the code object defines, without their `.kd`.
 pub fn kernel_names(content: &Content) -> Result<BTreeSet<String>> {
-    let header = file_header(content)?;
-    let sections = elf_sections::sections(content, &header)?;
+    let file = ElfFile::with_header(content, file_header(content)?)?;
     let mut found = BTreeSet::new();
     // A file has at most one table of each type.
-    let tables = [SHT_DYNSYM, SHT_SYMTAB]
-        .map(|wanted| sections.iter().find(|section| section.section_type == wanted));
-    for table in tables.into_iter().flatten() {
-        let link = usize::try_from(table.link).unwrap_or(usize::MAX);
-        let names = sections.get(link).ok_or_else(|| {
-            let message = format!("a symbol table names section {link} for its names");
-            Error::malformed(message).at(&content.place(table.offset))
-        })?;
-        collect_kernels(content, table, names, &mut found)
-            .map_err(|error| error.structure("code object symbols"))?;
+    for wanted in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
+        let mut sections = file.sections.iter().enumerate();
+        if let Some((index, table)) = sections.find(|(_, section)| section.sh_type == wanted) {
+            collect_kernels(&file, index, table, &mut found)?;
+        }
     }
     Ok(found)
 }
 
 fn collect_kernels(
-    content: &Content,
-    table: &Section,
-    names: &Section,
+    file: &ElfFile,
+    index: usize,
+    table: &SectionHeader,
     found: &mut BTreeSet<String>,
 ) -> Result<()> {
-    let names = elf_sections::names(content, names)?;
-    let end = table.offset.saturating_add(table.size);
-    let mut symbols = std::io::BufReader::new(content.slice(table.offset..end)?.reader());
-    let mut symbol = [0; SYMBOL_LEN];
-    for _ in 0..table.size / SYMBOL_LEN as u64 {
-        symbols
-            .read_exact(&mut symbol)
-            .map_err(|e| Error::from_io(e).unwrap_or_else(|e| Error::truncated("ends").cause(e)))?;
-        let name = u32::from_le_bytes(elf_sections::field(&symbol, 0));
-        let section = u16::from_le_bytes(elf_sections::field(&symbol, 6));
-        let name = elf_sections::name_at(&names, name);
-        let kernel = name.and_then(|name| name.strip_suffix(b".kd"));
-        if let Some(kernel) = kernel.filter(|_| section != 0) {
-            let text = std::str::from_utf8(kernel);
-            let text = text.map_err(|_| Error::malformed("a kernel name is not text"))?;
+    let names = file.linked_strings(table)?;
+    for item in file.symbols(index, table)?.iter() {
+        let (offset, symbol) = item?;
+        let kernel = string_at(&names, symbol.st_name).strip_suffix(b".kd");
+        if let Some(kernel) = kernel.filter(|_| symbol.st_shndx != 0) {
+            let text = std::str::from_utf8(kernel).map_err(|_| {
+                let message = "a kernel name is not text";
+                file.refuse(Kind::Malformed, "code object symbols", offset, message)
+            })?;
             found.insert(text.to_owned());
         }
     }

@@ -1,7 +1,10 @@
 use super::*;
 
+/// Length of a symbol: u32 name | u8 info | u8 other | u16 section | u64 value | u64 size.
+const SYMBOL_LEN: usize = 24;
+
 /// An AMDGPU ELF of one section table: null, .dynsym of `symbols` (name, section), its names.
-fn elf(abi_version: u8, flags: u32, symbols: &[(&str, u16)]) -> Vec<u8> {
+fn code_object(abi_version: u8, flags: u32, symbols: &[(&str, u16)]) -> Vec<u8> {
     let (mut names, mut table) = (vec![0_u8], vec![0_u8; SYMBOL_LEN]);
     for (name, section) in symbols {
         let at = u32::try_from(names.len()).unwrap();
@@ -13,9 +16,9 @@ fn elf(abi_version: u8, flags: u32, symbols: &[(&str, u16)]) -> Vec<u8> {
         table.extend(symbol);
     }
     let mut file = vec![0_u8; 64];
-    file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, OS_ABI_HSA, abi_version]);
+    file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, OS_ABI_HSA.0, abi_version]);
     file[16] = 3;
-    file[18..20].copy_from_slice(&MACHINE.to_le_bytes());
+    file[18..20].copy_from_slice(&elf::EM_AMDGPU.0.to_le_bytes());
     file[48..52].copy_from_slice(&flags.to_le_bytes());
     let table_at = file.len() as u64;
     file.extend(&table);
@@ -23,7 +26,8 @@ fn elf(abi_version: u8, flags: u32, symbols: &[(&str, u16)]) -> Vec<u8> {
     file.extend(&names);
     let sections_at = file.len() as u64;
     file[40..48].copy_from_slice(&sections_at.to_le_bytes());
-    file[60] = 3;
+    // e_shentsize and e_shnum.
+    (file[58], file[60]) = (64, 3);
     let mut section = |kind: u32, offset: u64, size: usize, link: u32| {
         let mut bytes = [0_u8; 64];
         bytes[4..8].copy_from_slice(&kind.to_le_bytes());
@@ -33,13 +37,13 @@ fn elf(abi_version: u8, flags: u32, symbols: &[(&str, u16)]) -> Vec<u8> {
         file.extend(bytes);
     };
     section(0, 0, 0, 0);
-    section(SHT_DYNSYM, table_at, table.len(), 2);
+    section(elf::SHT_DYNSYM.0, table_at, table.len(), 2);
     section(3, names_at, names.len(), 0);
     file
 }
 
 fn target(abi_version: u8, flags: u32) -> Option<String> {
-    let content = Content::of_bytes(elf(abi_version, flags, &[]));
+    let content = Content::of_bytes(code_object(abi_version, flags, &[]));
     Some(read_header(&content).unwrap().target?.to_string())
 }
 
@@ -64,14 +68,14 @@ fn flags_name_processor_and_features() {
 #[test]
 fn kernels_are_the_defined_descriptors() {
     let symbols = [("b.kd", 1), ("a.kd", 2), ("b", 1), ("undefined.kd", 0), ("a.kd", 2)];
-    let content = Content::of_bytes(elf(2, 0x2a, &symbols));
+    let content = Content::of_bytes(code_object(2, 0x2a, &symbols));
     let names: Vec<_> = kernel_names(&content).unwrap().into_iter().collect();
     assert_eq!(names, ["a", "b"]);
 }
 
 #[test]
 fn a_code_object_cut_anywhere_is_an_error() {
-    let bytes = elf(2, 0x2a, &[("a.kd", 1)]);
+    let bytes = code_object(2, 0x2a, &[("a.kd", 1)]);
     for len in 0..bytes.len() {
         assert!(kernel_names(&Content::of_bytes(&bytes[..len])).is_err(), "cut to {len}");
     }
@@ -79,7 +83,7 @@ fn a_code_object_cut_anywhere_is_an_error() {
 
 #[test]
 fn what_is_no_code_object_is_refused() {
-    let mut host = elf(2, 0x2a, &[]);
+    let mut host = code_object(2, 0x2a, &[]);
     host[18] = 62;
     assert!(read_header(&Content::of_bytes(host)).is_err());
     assert!(read_header(&Content::of_bytes(*b"BC\xc0\xde")).is_err());

@@ -18,7 +18,7 @@ use crate::formats::ccob;
 use crate::formats::offload_bundle::{self, Bundle};
 
 /// The smallest alignment of a bundle: that of the numbers in its table.
-pub const ALIGNMENT: u64 = 8;
+pub const ALIGNMENT: usize = 8;
 
 /// A bundle within a section or file.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub fn starts_bundle(content: &Content) -> Result<bool> {
 
 fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
     let rest = section.slice(offset..section.len())?;
-    if !offset.is_multiple_of(ALIGNMENT) || !starts_bundle(&rest)? {
+    if !offset.is_multiple_of(ALIGNMENT as u64) || !starts_bundle(&rest)? {
         let message = "neither zero padding nor the start of an aligned offload bundle";
         return Err(Error::malformed(message).structure(".hip_fatbin").at(&section.place(offset)));
     }

@@ -7,7 +7,6 @@ pub mod code_object;
 pub mod compression;
 pub mod deb;
 pub mod elf;
-pub mod elf_sections;
 pub mod fatbin;
 pub mod hip_wrapper;
 pub mod kpack;

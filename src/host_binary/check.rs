@@ -157,7 +157,7 @@ fn program_header_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
 
 /// Checks the result of a transform by reading it anew. Only small tables are read.
 pub fn transformed(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
-    let Some(file) = ElfFile::read(content)? else {
+    let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
         return Err(Error::bug("the transformed file is no ELF file"));
     };
     file.validate().map_err(|error| Error::bug("invalid headers").cause(error))?;

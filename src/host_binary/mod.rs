@@ -75,7 +75,7 @@ pub enum Examined {
 /// Finds out what `content` is. All refusals of the transform happen here.
 pub fn examine(content: &Content) -> Result<Examined> {
     let _open = content.pin()?;
-    match ElfFile::read(content)? {
+    match ElfFile::read(content, elf::EM_X86_64)? {
         Some(file) => analyze::examine(file),
         None => Ok(Examined::NoDeviceCode),
     }

@@ -1,19 +1,16 @@
 //! Device code in files whose section table was removed.
 
+use crate::content::Content;
 use crate::error::{Kind, Result};
 use crate::formats::elf::{ElfFile, ProgramHeader};
+use crate::formats::{ccob, fatbin, offload_bundle};
 
-/// Start of an uncompressed offload bundle.
-const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-/// Start of a compressed one.
-const COMPRESSED: &[u8] = b"CCOB";
-/// Bundles start at multiples of this: linkers align them to 16 at least.
-const STEP: usize = 8;
+/// Where bundles can start.
+const STEP: usize = fatbin::ALIGNMENT;
+
 /// Bytes read at once, and how far past its start a bundle is looked at.
 const WINDOW: usize = 1 << 20;
 const HEAD: usize = 128;
-/// More entries than any bundle has: one per target.
-const MAX_ENTRIES: u64 = 4096;
 
 /// Fails if a load segment of `file` holds an offload bundle: without section headers it cannot
 /// be taken out, and passing it on would put device code into a host package unnoticed.
@@ -55,12 +52,14 @@ fn find(file: &ElfFile, load: &ProgramHeader) -> Result<Option<u64>> {
 
 /// Whether the bytes are the head of a bundle rather than of a program that knows its magic.
 fn is_bundle(bytes: &[u8]) -> bool {
-    match bytes.strip_prefix(BUNDLE) {
+    match bytes.strip_prefix(offload_bundle::MAGIC) {
         Some(rest) => is_entry_table(rest).unwrap_or(false),
-        None => bytes.strip_prefix(COMPRESSED).is_some_and(is_compressed),
+        None if bytes.starts_with(ccob::MAGIC) => is_compressed(bytes),
+        None => false,
     }
 }
 
+/// Less than reading the table asks: damaged or unknown entries are device code all the same.
 fn is_entry_table(bytes: &[u8]) -> Option<bool> {
     let word = |index: usize| -> Option<u64> {
         let bytes = bytes.get(index * 8..index * 8 + 8)?;
@@ -70,12 +69,12 @@ fn is_entry_table(bytes: &[u8]) -> Option<bool> {
     let id_length = usize::try_from(word(3)?).ok()?;
     let id = bytes.get(32..32usize.checked_add(id_length.min(16))?)?;
     let named = id_length > 0 && id.iter().all(u8::is_ascii_graphic);
-    Some((1..=MAX_ENTRIES).contains(&count) && named)
+    Some((1..=offload_bundle::ENTRY_LIMIT).contains(&count) && named)
 }
 
-/// Versions 1 to 3 with method zlib or zstd.
-fn is_compressed(rest: &[u8]) -> bool {
-    matches!(rest, [1..=3, 0, 0 | 1, 0, ..])
+fn is_compressed(bytes: &[u8]) -> bool {
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    ccob::read_header(&Content::of_bytes(head)).is_ok()
 }
 
 #[cfg(test)]
@@ -84,16 +83,18 @@ mod tests {
 
     #[test]
     fn the_magic_alone_is_no_bundle() {
-        let mut bytes = BUNDLE.to_vec();
+        let mut bytes = offload_bundle::MAGIC.to_vec();
         bytes.extend_from_slice(&[0; 64]);
         assert!(!is_bundle(&bytes));
         assert!(!is_bundle(b"CCOBwebs"));
-        assert!(is_bundle(b"CCOB\x02\0\x01\0"));
+        let compressed = [&b"CCOB\x02\0\x01\0"[..], &[7; 16]].concat();
+        assert!(is_bundle(&compressed));
+        assert!(!is_bundle(&compressed[..23]));
     }
 
     #[test]
     fn a_header_with_entries_is_a_bundle() {
-        let mut bytes = BUNDLE.to_vec();
+        let mut bytes = offload_bundle::MAGIC.to_vec();
         for word in [2u64, 4096, 0, 26] {
             bytes.extend_from_slice(&word.to_le_bytes());
         }

@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use object::elf;
 use serde::Serialize;
 
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::code_object;
-use crate::formats::elf_sections::{self, FileHeader};
+use crate::formats::elf::FileHeader;
 use crate::formats::fatbin::{self, FatbinBundle};
 use crate::formats::kpack;
 use crate::formats::kpm::Manifest;
@@ -160,8 +161,8 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     if head == kpack::MAGIC {
         return archive(content).map(Inspected::Archive);
     }
-    if let Some(header) = elf_sections::file_header(content)? {
-        return elf(content, &header);
+    if let Some(header) = FileHeader::read(content)? {
+        return elf_file(content, &header);
     }
     if fatbin::starts_bundle(content)? {
         let bundles = fatbin::parse(content)?.iter().map(bundle).collect();
@@ -177,22 +178,19 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     ))
 }
 
-fn elf(content: &Content, header: &FileHeader) -> Result<Inspected> {
+fn elf_file(content: &Content, header: &FileHeader) -> Result<Inspected> {
     let refused = |message: String| Err(Error::unsupported(message).at(&content.place(16)));
-    match (header.machine, header.file_type) {
-        (code_object::MACHINE, _) => code_object(content).map(Inspected::CodeObject),
-        (X86_64, EXECUTABLE | SHARED) => host_binary(content).map(Inspected::HostBinary),
-        (X86_64, kind) => refused(format!("is an ELF file of type {kind}, not a linked binary")),
-        (machine, _) => refused(format!("is an ELF file for machine {machine}")),
+    match (header.e_machine(), header.e_type()) {
+        (elf::EM_AMDGPU, _) => code_object(content).map(Inspected::CodeObject),
+        (elf::EM_X86_64, elf::ET_EXEC | elf::ET_DYN) => {
+            host_binary(content).map(Inspected::HostBinary)
+        }
+        (elf::EM_X86_64, kind) => {
+            refused(format!("is an ELF file of type {}, not a linked binary", kind.0))
+        }
+        (machine, _) => refused(format!("is an ELF file for machine {}", machine.0)),
     }
 }
-
-/// ELF machine of x86-64.
-const X86_64: u16 = 62;
-/// ELF type of executables that are loaded where they say.
-const EXECUTABLE: u16 = 2;
-/// ELF type of shared libraries and other executables.
-const SHARED: u16 = 3;
 
 fn code_object(content: &Content) -> Result<CodeObject> {
     let header = code_object::read_header(content)?;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{PackedArchive, Packer, kpm, marker};
-use crate::content::Content;
+use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
 use crate::plan::package::{Package, PackageEntry, Role};
 use crate::plan::{ArchiveSet, Plan, Source};
-use crate::receipt::{CodeObjectRecord, hex};
+use crate::receipt::CodeObjectRecord;
 use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};

@@ -148,21 +148,9 @@ impl Receipt {
     }
 }
 
-/// Lower-case hex, as digests are written in receipts and packages.
-pub fn hex(digest: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hex_is_lower_case_and_whole() {
-        assert_eq!(hex(&[0, 0x0f, 0xa5, 0xff]), "000fa5ff");
-    }
 
     #[test]
     fn a_receipt_of_another_schema_is_refused() {

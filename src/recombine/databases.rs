@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Join;
 use super::groups::Grouping;
 use super::host::label;
-use super::{Join, bytes};
 use crate::content::Content;
 use crate::error::{Error, Kind};
 use crate::gfx::BaseArch;
@@ -63,7 +63,7 @@ impl Join<'_> {
         (first, known): (&SplitArtifact, &DatabaseFile),
         (again, file): (&SplitArtifact, &DatabaseFile),
     ) -> bool {
-        let same = bytes::same(&known.content, &file.content);
+        let same = known.content.same_bytes(&file.content);
         let Some(same) = self.faults.keep(same) else {
             return false;
         };
@@ -109,7 +109,7 @@ impl Join<'_> {
                     first = Some(part);
                     continue;
                 };
-                let same = bytes::same(content, other);
+                let same = content.same_bytes(other);
                 if self.faults.keep(same) == Some(false) {
                     self.faults.add(self.shared_differs(path, first, part));
                 }

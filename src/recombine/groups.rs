@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use super::Group;
 use super::sources::Sources;
-use super::{Group, bytes};
 use crate::config::Config;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
@@ -137,7 +137,7 @@ fn not_grouped(arch: &BaseArch, left: &[LeftOut]) -> Result<Finding> {
     for out in left {
         *places.entry(out.place.as_str()).or_default() += 1;
     }
-    let digests = left.par_iter().map(|out| bytes::sha256(&out.content));
+    let digests = left.par_iter().map(|out| out.content.sha256_hex());
     let digests: BTreeSet<String> = digests.collect::<Result<_>>()?;
     let places: Vec<String> = places.iter().map(|(place, n)| format!("{place}: {n}")).collect();
     let message = format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Join, bytes};
+use super::Join;
 use crate::error::{Error, Kind};
 use crate::report::{Code, Finding};
 use crate::split::{HostFile, HostKind, SplitArtifact};
@@ -186,7 +186,7 @@ fn files(one: &HostKind, other: &HostKind, compare: bool) -> crate::error::Resul
             false => Verdict::Agree,
         },
         (HostKind::Plain(one), HostKind::Plain(other)) => {
-            match !compare || bytes::same(one, other)? {
+            match !compare || one.same_bytes(other)? {
                 true => Verdict::Agree,
                 false => Verdict::Differ("has different content"),
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::groups::{Grouping, nothing_grouped};
 use super::host::label;
 use super::wrappers::{Identity, Matching, Side, match_wrappers};
-use super::{Join, Kernel, Readers, bytes};
+use super::{Join, Kernel, Readers};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, Target};
@@ -183,7 +183,7 @@ impl Join<'_> {
                 let error = Error::new(Kind::Conflict, message).structure(subject);
                 self.faults.add(error.hint(hint));
             } else {
-                let digests = found.different.iter().map(|(_, _, code)| bytes::sha256(code));
+                let digests = found.different.iter().map(|(_, _, code)| code.sha256_hex());
                 let digests = self.faults.keep(digests.collect::<Result<BTreeSet<_>>>());
                 let message = format!("{message}; those of {first} are packed");
                 let mut finding = Finding::new(Code::DuplicateDropped, subject, message);
@@ -226,7 +226,7 @@ fn add<'a>(
     };
     let pair = (code.target.base().clone(), label(first), label(part));
     let found = repeated.entry(pair).or_default();
-    if bytes::same(content, &code.content)? {
+    if content.same_bytes(&code.content)? {
         found.same += 1;
     } else {
         let target = code.target.clone();

@@ -18,7 +18,6 @@
 //! always have to match): their addresses, hence their bytes, follow from the size of the device
 //! code, so two shards never give the same file.
 
-mod bytes;
 mod databases;
 mod groups;
 mod host;

@@ -4,7 +4,7 @@
 //! Where they disagree, the header decides; where the header cannot tell, the id does.
 
 use super::CodeObject;
-use super::notes::{Notes, same_bytes, sha256};
+use super::notes::Notes;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::code_object::{self, FeatureState, Header};
@@ -39,7 +39,7 @@ pub(super) fn code_objects(
 fn known(found: &[CodeObject], code: &CodeObject) -> Result<bool> {
     match found.iter().find(|other| other.target == code.target) {
         None => Ok(false),
-        Some(other) if same_bytes(&other.content, &code.content)? => Ok(true),
+        Some(other) if other.content.same_bytes(&code.content)? => Ok(true),
         Some(_) => {
             let message = format!("a bundle holds two different code objects for {}", code.target);
             Err(Error::new(Kind::Conflict, message).at(&code.content.place(0)))
@@ -66,7 +66,7 @@ fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Opti
     }
     if entry.content.is_empty() {
         let message = format!("entry {id} is empty and is left out");
-        let accounted = vec![sha256(&entry.content)?];
+        let accounted = vec![entry.content.sha256_hex()?];
         notes.account(Code::EmptyCodeObject, path, message, accounted);
         return Ok(None);
     }

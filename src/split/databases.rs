@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::code;
 use super::development::Sniffed;
 use super::flatten::Located;
-use super::notes::{Notes, sha256};
+use super::notes::Notes;
 use super::{CodeObject, DatabaseFile, HostFile, HostKind};
 use crate::content::Content;
 use crate::database::{Claim, IndexArchs, Role, Rules, archs_of_index};
@@ -92,7 +92,7 @@ pub(super) fn claim(
         .map_err(|error| error.at(&file.content.place(0)))?;
     let mut code_objects = Vec::new();
     for code in device.iter().filter(|_| arch.is_none()) {
-        code_objects.push(sha256(&code.content)?);
+        code_objects.push(code.content.sha256_hex()?);
     }
     Ok(Some(Candidate {
         path: path.clone(),

@@ -1,14 +1,12 @@
 //! What a file is by its first bytes, and which development files carry device code.
 
+use object::elf;
+
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::formats::code_object;
-use crate::formats::elf_sections::{self, FileHeader};
+use crate::formats::elf::{ElfFile, FileHeader};
 use crate::formats::fatbin::{self, Bundles};
 use crate::formats::offload_bundle::{Entry, EntryKind};
-
-/// ET_REL: an object file that is not linked.
-const RELOCATABLE: u16 = 1;
 
 /// What a file is by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,37 +62,36 @@ fn has_host_code(content: &Content) -> Result<bool> {
 
 fn sniff_elf(content: &Content) -> Result<Sniffed> {
     // ELF32 and big-endian files are for the examination of host binaries to judge.
-    let Some(header) = elf_sections::file_header(content)? else {
+    let Some(header) = FileHeader::read(content)? else {
         return Ok(Sniffed::HostElf);
     };
-    if header.file_type == RELOCATABLE {
-        return Ok(Sniffed::Development(object_device_code(content, &header)?));
+    if header.e_type() == elf::ET_REL {
+        return Ok(Sniffed::Development(object_device_code(content, header)?));
     }
-    if header.machine == code_object::MACHINE {
+    if header.e_machine() == elf::EM_AMDGPU {
         return Ok(Sniffed::CodeObject);
     }
-    match elf_sections::sections(content, &header)?.is_empty() {
+    match ElfFile::with_header(content, header)?.sections.is_empty() {
         true => Ok(Sniffed::Stripped),
         false => Ok(Sniffed::HostElf),
     }
 }
 
-/// Sections of an unlinked object that hold device code: bundled by either driver, or unbundled.
+/// What names of sections of an unlinked object start with that hold device code: bundled by either driver, or unbundled.
 const DEVICE_SECTIONS: [&[u8]; 3] =
     [b".hip_fatbin", b"__CLANG_OFFLOAD_BUNDLE__", b".llvm.offloading"];
 
 /// What of an unlinked object carries device code.
-fn object_device_code(content: &Content, header: &FileHeader) -> Result<Option<&'static str>> {
-    if header.machine == code_object::MACHINE {
+fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<&'static str>> {
+    if header.e_machine() == elf::EM_AMDGPU {
         return Ok(Some("an unlinked AMDGPU object"));
     }
-    let sections = elf_sections::sections(content, header)?;
-    for name in DEVICE_SECTIONS {
-        if elf_sections::find(content, header, &sections, name)?.is_some() {
-            return Ok(Some("an unlinked object"));
-        }
-    }
-    Ok(None)
+    let object = ElfFile::with_header(content, header)?;
+    let holds = object.sections.iter().any(|section| {
+        let name = object.name_bytes(section);
+        DEVICE_SECTIONS.iter().any(|start| name.starts_with(start))
+    });
+    Ok(holds.then_some("an unlinked object"))
 }
 
 /// Length of a member header: name 16, date 12, owner 6, group 6, mode 8, size 10, end 2.
@@ -128,8 +125,8 @@ fn carries_device_code(member: &Content) -> Result<bool> {
     if fatbin::starts_bundle(member)? {
         return Ok(true);
     }
-    match elf_sections::file_header(member)? {
-        Some(header) => Ok(object_device_code(member, &header)?.is_some()),
+    match FileHeader::read(member)? {
+        Some(header) => Ok(object_device_code(member, header)?.is_some()),
         None => Ok(member.len() >= 4 && member.read_array(0)? == *b"BC\xc0\xde"),
     }
 }

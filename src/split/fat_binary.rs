@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::code;
-use super::notes::{Notes, sha256};
+use super::notes::Notes;
 use super::{CodeObject, FatBinary, HostKind, WrapperCode};
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -89,7 +89,7 @@ fn note_unreferenced(
 ) -> Result<()> {
     let mut digests = Vec::new();
     for code in code_objects {
-        digests.push(sha256(&code.content)?);
+        digests.push(code.content.sha256_hex()?);
     }
     let message = format!(
         "no wrapper points to the bundle {:#x} bytes into .hip_fatbin; its {} code objects are left out",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::notes::{Notes, same_bytes};
+use super::notes::Notes;
 use crate::artifact::{Artifact, Prefix};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -76,7 +76,7 @@ fn lay<'a>(
         }
         (Node::Link { target }, Node::Link { target: other }) => target == other,
         (Node::File { data, mode }, Node::File { data: other, mode: other_mode }) => {
-            mode == other_mode && same_bytes(&data.content, &other.content)?
+            mode == other_mode && data.content.same_bytes(&other.content)?
         }
         _ => false,
     };

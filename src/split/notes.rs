@@ -1,10 +1,6 @@
-//! Findings about the files of one artifact, and digests for them.
-
-use sha2::{Digest, Sha256};
+//! Findings about the files of one artifact.
 
 use crate::artifact::Artifact;
-use crate::content::{Content, WINDOW};
-use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::tree::TreePath;
 
@@ -50,36 +46,5 @@ impl Notes {
     pub fn finish(mut self) -> Findings {
         self.findings.sort();
         self.findings
-    }
-}
-
-/// The SHA-256 of `content` in hex.
-pub(super) fn sha256(content: &Content) -> Result<String> {
-    let mut digest = Sha256::new();
-    let mut reader = content.reader();
-    let mut window = vec![0; WINDOW];
-    loop {
-        match reader.read_window(&mut window)? {
-            0 => break,
-            len => digest.update(&window[..len]),
-        }
-    }
-    let digest = digest.finalize();
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// Whether two contents are the same bytes.
-pub(super) fn same_bytes(a: &Content, b: &Content) -> Result<bool> {
-    if a.len() != b.len() {
-        return Ok(false);
-    }
-    let (mut a, mut b) = (a.reader(), b.reader());
-    let (mut left, mut right) = (vec![0; WINDOW], vec![0; WINDOW]);
-    loop {
-        let len = a.read_window(&mut left)?;
-        let same = b.read_window(&mut right)? == len && left[..len] == right[..len];
-        if !same || len == 0 {
-            return Ok(same);
-        }
     }
 }

@@ -236,8 +236,8 @@ fn a_bundle_of_one_arch_is_that_archs_and_one_of_several_is_named() {
     assert_eq!(archs(&split), [("Kernels.so-000-gfx90a.hsaco", "gfx90a")]);
     let finding = split.findings.iter().next().unwrap();
     assert_eq!(finding.code, Code::DatabaseShared);
-    let digests = [GFX906, GFX1100]
-        .map(|flags| notes::sha256(&Content::of_bytes(code_object(flags))).unwrap());
+    let digests =
+        [GFX906, GFX1100].map(|flags| Content::of_bytes(code_object(flags)).sha256_hex().unwrap());
     assert_eq!(finding.code_objects, digests);
     let error = library(&[("Kernels.so-000-gfx906.hsaco", several)]).unwrap_err();
     assert_eq!(error.kind(), Kind::Unsupported);

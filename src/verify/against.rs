@@ -15,7 +15,7 @@ use super::inputs::{Build, Inputs, Plain};
 use super::installed::{Installed, InstalledNode};
 use super::originals::DeviceEntry;
 use super::problem::{Check, Problems};
-use crate::receipt::hex;
+use crate::content::hex;
 use crate::tree::TreePath;
 
 /// The packages of one format beside the artifacts.

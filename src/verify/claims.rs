@@ -6,8 +6,9 @@ use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
 use super::markers::{Archives, archives};
 use super::problem::{Check, Problems};
+use crate::content::hex;
 use crate::plan::package::Format;
-use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt, hex};
+use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.
 pub(super) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::digest::Sha;
-use crate::receipt::{FindingRecord, Receipt, hex};
+use crate::content::hex;
+use crate::receipt::{FindingRecord, Receipt};
 use crate::report::Code;
 
 /// Findings that leave a file with device code or an index of it in the host package.

@@ -11,8 +11,9 @@ use std::io::Write;
 use flate2::{Compression, GzBuilder};
 
 use super::tar::Archive;
+use crate::content::hex;
 use crate::error::{Error, Kind, Result};
-use crate::formats::payload::{Entry, EntryKind, Marking, hex, io_fault};
+use crate::formats::payload::{Entry, EntryKind, Marking, io_fault};
 
 /// A field of the control file: its name and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use std::io::{BufReader, Read};
 
 use super::control::{self, Fields};
 use super::tar_reader::Members;
-use crate::content::{Content, ContentReader};
+use crate::content::{Content, ContentReader, unhex};
 use crate::error::{Error, Kind, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Decoder, Method, decoder_fault};
-use crate::formats::payload::{Digest, EntryKind, Marking, Visitor, unhex};
+use crate::formats::payload::{Digest, EntryKind, Marking, Visitor};
 
 /// A control archive is read into memory; md5sums of a million files stay below this.
 const CONTROL_MAX: u64 = 256 << 20;

@@ -12,18 +12,26 @@ use crate::error::{Error, Kind, Result};
 /// Bytes of the file header.
 pub const FILE_HEADER_SIZE: u64 = FileHeader::SIZE;
 
-/// Bytes up to and including `e_machine`: what is needed to tell what a file is.
+/// Bytes up to and including `e_machine`: enough to tell what a file is, or pretends to be.
 const IDENTIFICATION: usize = 20;
+
+/// Section tables above this are refused: a million sections, many times the largest known
+/// objects (built with a section per function).
+const MAX_SECTION_TABLE: u64 = 64 << 20;
 
 /// Section name tables above this are refused: real ones have some hundred bytes, and one that
 /// doubles as the symbol names of a debug build stays far below.
 const MAX_SECTION_NAMES: u64 = 256 << 20;
 
+/// String tables of symbols above this are refused. Kernel names are their largest use, 30 MB in
+/// the largest known code object.
+const MAX_STRINGS: u64 = 512 << 20;
+
 /// End of the user half of the x86-64 address space; what lies above it cannot be loaded. It
 /// also keeps sums of addresses and sizes far from overflow.
 const ADDRESS_LIMIT: u64 = 1 << 47;
 
-/// An ELF64 little-endian x86-64 file: its header tables, read completely.
+/// An ELF64 little-endian file: its header tables, read completely.
 #[derive(Debug, Clone)]
 pub struct ElfFile {
     content: Content,
@@ -39,12 +47,17 @@ pub struct ElfFile {
 }
 
 impl ElfFile {
-    /// Reads the headers of `content`, or answers `None` where it is no ELF64 little-endian
-    /// x86-64 file.
-    pub fn read(content: &Content) -> Result<Option<Self>> {
-        let Some(header) = identify(content)? else {
-            return Ok(None);
-        };
+    /// Reads the headers of `content`, or answers `None` where it is no ELF64 little-endian file
+    /// for `machine`.
+    pub fn read(content: &Content, machine: elf::Machine) -> Result<Option<Self>> {
+        match FileHeader::read(content)?.filter(|header| header.e_machine() == machine) {
+            Some(header) => Self::with_header(content, header).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the tables that `header`, the one of `content`, names.
+    pub fn with_header(content: &Content, header: FileHeader) -> Result<Self> {
         let mut file = Self {
             content: content.clone(),
             header,
@@ -56,7 +69,7 @@ impl ElfFile {
         file.read_program_headers()?;
         file.read_sections()?;
         file.read_names()?;
-        Ok(Some(file))
+        Ok(file)
     }
 
     fn read_program_headers(&mut self) -> Result<()> {
@@ -87,6 +100,10 @@ impl ElfFile {
             count = first.to_vec()?.first().map_or(0, |null| null.sh_size);
         }
         let size = count.saturating_mul(SectionHeader::SIZE);
+        if size > MAX_SECTION_TABLE {
+            let message = format!("{count} sections are more than are read");
+            return Err(self.refuse(Kind::Limit, "ELF header", 0, message));
+        }
         self.sections = Table::new(&self.content, start, size)?.to_vec()?;
         Ok(())
     }
@@ -143,9 +160,7 @@ impl ElfFile {
 
     /// The bytes of a section's name; empty where it has none.
     pub fn name_bytes(&self, section: &SectionHeader) -> &[u8] {
-        let start = usize::try_from(section.sh_name).unwrap_or(usize::MAX);
-        let tail = self.names.get(start..).unwrap_or_default();
-        tail.split(|byte| *byte == 0).next().unwrap_or_default()
+        string_at(&self.names, section.sh_name)
     }
 
     /// A section's name, for messages.
@@ -202,6 +217,23 @@ impl ElfFile {
         }
     }
 
+    /// The bytes of the string table section that `section` links to.
+    pub fn linked_strings(&self, section: &SectionHeader) -> Result<Vec<u8>> {
+        let index = usize::try_from(section.sh_link).unwrap_or(usize::MAX);
+        let Some(strings) = self.sections.get(index) else {
+            let message =
+                format!("a table names section {index} for its strings, which does not exist");
+            return Err(self.refuse(
+                Kind::Malformed,
+                "section headers",
+                section.sh_offset,
+                message,
+            ));
+        };
+        let range = self.file_range(index, strings)?;
+        self.content.read_vec(range, MAX_STRINGS, "string table")
+    }
+
     /// The symbols of a symbol table section.
     pub fn symbols(&self, index: usize, section: &SectionHeader) -> Result<Table<Symbol>> {
         let range = self.file_range(index, section)?;
@@ -237,7 +269,7 @@ impl ElfFile {
         self.refuse(kind, "program header", offset, message)
     }
 
-    /// Checks that all ranges lie inside the file and the address space, so that later
+    /// Checks that all ranges lie inside the file and the address space of x86-64, so that later
     /// arithmetic on them cannot overflow.
     pub fn validate(&self) -> Result<()> {
         let mut faults = Vec::new();
@@ -298,24 +330,33 @@ impl ElfFile {
     }
 }
 
-/// The file header of a supported file.
-fn identify(content: &Content) -> Result<Option<FileHeader>> {
-    if content.len() < IDENTIFICATION as u64 {
-        return Ok(None);
+impl FileHeader {
+    /// Reads the header of `content`, or answers `None` where it is no ELF64 little-endian file.
+    pub fn read(content: &Content) -> Result<Option<Self>> {
+        if content.len() < IDENTIFICATION as u64 {
+            return Ok(None);
+        }
+        let start: [u8; IDENTIFICATION] = content.read_array(0)?;
+        let mut bytes = [0; size_of::<<FileHeader as Record>::Raw>()];
+        bytes[..IDENTIFICATION].copy_from_slice(&start);
+        if !parse_header(&bytes)?.is_supported() {
+            return Ok(None);
+        }
+        if content.len() < FILE_HEADER_SIZE {
+            let message = format!("the file ends after {} bytes", content.len());
+            let error = Error::truncated(message).structure("ELF header");
+            return Err(error.at(&content.place(0)));
+        }
+        content.read_at(0, &mut bytes)?;
+        parse_header(&bytes).map(Some)
     }
-    let start: [u8; IDENTIFICATION] = content.read_array(0)?;
-    let mut bytes = [0; size_of::<<FileHeader as Record>::Raw>()];
-    bytes[..IDENTIFICATION].copy_from_slice(&start);
-    if !parse_header(&bytes)?.is_supported() {
-        return Ok(None);
-    }
-    if content.len() < FILE_HEADER_SIZE {
-        let message = format!("the file ends after {} bytes", content.len());
-        let error = Error::truncated(message).structure("ELF header");
-        return Err(error.at(&content.place(0)));
-    }
-    content.read_at(0, &mut bytes)?;
-    parse_header(&bytes).map(Some)
+}
+
+/// The string at `offset` of a string table, without its closing zero; empty if outside of it.
+pub fn string_at(table: &[u8], offset: u32) -> &[u8] {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let tail = table.get(start..).unwrap_or_default();
+    tail.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 fn parse_header(bytes: &[u8]) -> Result<FileHeader> {

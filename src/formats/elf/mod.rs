@@ -1,4 +1,4 @@
-//! The small tables of ELF64 little-endian x86-64 files, read by positioned reads.
+//! The small tables of ELF64 little-endian files, read by positioned reads.
 //!
 //! ```text
 //! offset  size  what
@@ -11,10 +11,12 @@
 //! DT_RELR       8-byte words: even = an address, odd = a bitmap of the 63 words after it
 //! ```
 //!
-//! Source: System V ABI, generic edition and AMD64 supplement; RELR as in glibc 2.36. The byte
+//! Source: System V ABI, generic edition and AMD64 supplement (symbols and dynamic relocations
+//! are those of x86-64; the rest is the same for AMDGPU code objects); RELR as in glibc 2.36. The byte
 //! layouts are those of the `object` crate; field names are the specification's.
 //!
-//! Other classes, byte orders and machines are no error: [`ElfFile::read`] answers `None`.
+//! Other classes, byte orders and machines are no error: [`FileHeader::read`] and
+//! [`ElfFile::read`] answer `None`.
 //! Reading checks that tables lie inside the file; [`ElfFile::validate`] checks what they say,
 //! because files without device code are passed on however odd they are.
 
@@ -25,7 +27,7 @@ mod relocation;
 mod table;
 
 pub use dynamic::{Dynamic, DynamicEntry};
-pub use file::{ElfFile, FILE_HEADER_SIZE};
+pub use file::{ElfFile, FILE_HEADER_SIZE, string_at};
 pub use record::{
     Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
     SectionHeader, Symbol,

@@ -241,14 +241,33 @@ impl Record for FileHeader {
 }
 
 impl FileHeader {
-    /// Whether the first bytes say ELF64, little-endian, version 1, x86-64.
-    pub fn is_supported(&self) -> bool {
+    /// Whether the first bytes say ELF64, little-endian, version 1.
+    pub(super) fn is_supported(&self) -> bool {
         let ident = &self.raw.e_ident;
         ident.magic == elf::ELFMAG
             && ident.class == elf::ELFCLASS64
             && ident.data == elf::ELFDATA2LSB
             && ident.version == elf::EV_CURRENT
-            && self.raw.e_machine.get(LE) == elf::EM_X86_64
+    }
+
+    /// `EI_OSABI`.
+    pub fn os_abi(&self) -> elf::OsAbi {
+        self.raw.e_ident.os_abi
+    }
+
+    /// `EI_ABIVERSION`.
+    pub fn abi_version(&self) -> u8 {
+        self.raw.e_ident.abi_version
+    }
+
+    /// `EM_*`.
+    pub fn e_machine(&self) -> elf::Machine {
+        self.raw.e_machine.get(LE)
+    }
+
+    /// Flags of the machine.
+    pub fn e_flags(&self) -> u32 {
+        self.raw.e_flags.get(LE).0
     }
 
     /// `ET_*`.

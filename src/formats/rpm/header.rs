@@ -12,9 +12,10 @@ use rpm::{FileFlags, HeaderEntry, IndexData, IndexTag};
 
 use super::dependencies::{self, Dependency};
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
+use crate::content::hex;
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::Compression;
-use crate::formats::payload::{Entry, EntryKind, Marking, hex};
+use crate::formats::payload::{Entry, EntryKind, Marking};
 
 /// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
 const BUILD_HOST: &str = "rockpack";

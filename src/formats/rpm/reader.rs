@@ -13,10 +13,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::cpio::{Member, Members};
 use super::{HEADER_MAGIC, LEAD_MAGIC, LEAD_SIZE, MODE_DIRECTORY, MODE_FILE, MODE_LINK, header};
-use crate::content::{Content, ContentReader};
+use crate::content::{Content, ContentReader, hex, unhex};
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::{Decoder, Method};
-use crate::formats::payload::{Digest, Entry, EntryKind, Marking, ReadEntry, Visitor, hex, unhex};
+use crate::formats::payload::{Digest, Entry, EntryKind, Marking, ReadEntry, Visitor};
 
 /// rpm refuses headers with more data.
 const HEADER_DATA_MAX: u64 = 256 << 20;

@@ -1,0 +1,119 @@
+//! Comparison and digests of content, and the way digests are written.
+
+use sha2::{Digest, Sha256};
+
+use super::{Content, WINDOW};
+use crate::error::{Error, Result};
+
+impl Content {
+    /// The SHA-256 of all bytes.
+    pub fn sha256(&self) -> Result<[u8; 32]> {
+        let mut digest = Sha256::new();
+        self.each_window(|bytes| digest.update(bytes))?;
+        Ok(digest.finalize().into())
+    }
+
+    /// The SHA-256 of all bytes, in hex.
+    pub fn sha256_hex(&self) -> Result<String> {
+        Ok(hex(&self.sha256()?))
+    }
+
+    /// Calls `take` with all bytes from the first to the last, in windows of [`WINDOW`] bytes.
+    pub fn each_window(&self, mut take: impl FnMut(&[u8])) -> Result<()> {
+        let mut reader = self.reader();
+        let mut window = self.window();
+        loop {
+            match reader.read_window(&mut window)? {
+                0 => return Ok(()),
+                len => take(&window[..len]),
+            }
+        }
+    }
+
+    /// Whether `other` holds the same bytes; both are read at most once.
+    pub fn same_bytes(&self, other: &Content) -> Result<bool> {
+        if self.len() != other.len() {
+            return Ok(false);
+        }
+        let (mut left, mut right) = (self.reader(), other.reader());
+        let (mut one, mut another) = (self.window(), other.window());
+        loop {
+            let len = left.read_window(&mut one)?;
+            if right.read_window(&mut another)? != len {
+                return Err(Error::bug("contents of one length ended apart"));
+            }
+            if one[..len] != another[..len] {
+                return Ok(false);
+            }
+            if len == 0 {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// A buffer for reading; no longer than the content, of which there are often many short ones.
+    fn window(&self) -> Vec<u8> {
+        vec![0; usize::try_from(self.len()).unwrap_or(WINDOW).min(WINDOW)]
+    }
+}
+
+/// The lower-case hexadecimal form of `bytes`.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+/// The `N` bytes whose hexadecimal form is `text`.
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != N * 2 {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let high = char::from(pair[0]).to_digit(16)?;
+        let low = char::from(pair[1]).to_digit(16)?;
+        *byte = u8::try_from(high << 4 | low).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_compared_byte_for_byte() {
+        let text = vec![7; WINDOW + 1];
+        let mut other = text.clone();
+        let content = Content::of_bytes(text);
+        assert!(content.same_bytes(&Content::of_bytes(other.clone())).unwrap());
+        other[WINDOW] = 8;
+        assert!(!content.same_bytes(&Content::of_bytes(other)).unwrap());
+        assert!(!content.same_bytes(&Content::of_bytes([7])).unwrap());
+        assert!(Content::default().same_bytes(&Content::default()).unwrap());
+    }
+
+    #[test]
+    fn the_digest_is_fips_180s() {
+        let digest = Content::of_bytes(*b"abc").sha256_hex().unwrap();
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest, expected);
+        // The standard's long message, a million times "a", read in pieces of which one ends
+        // inside of a window.
+        let part = Content::of_bytes(vec![b'a'; 250_000]);
+        let digest = Content::concat([&part; 4]).sha256_hex().unwrap();
+        let expected = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+        assert_eq!(digest, expected);
+    }
+
+    #[test]
+    fn hexadecimal_goes_both_ways_and_refuses_the_rest() {
+        assert_eq!(hex(&[0, 0xaf, 0x10]), "00af10");
+        assert_eq!(unhex::<3>("00af10"), Some([0, 0xaf, 0x10]));
+        for bad in ["00af1", "00af1g", "00af1000", "é0af1"] {
+            assert_eq!(unhex::<3>(bad), None, "{bad}");
+        }
+    }
+}

@@ -47,7 +47,8 @@ pub struct PackageRecord {
     pub file_name: String,
     /// Size of the file in bytes.
     pub size: u64,
-    /// Sum of the sizes of the installed files in bytes.
+    /// Bytes that the package says it takes: a deb's Installed-Size (whole KiB per entry, folders
+    /// and documents included) × 1024, an rpm's SIZE.
     pub installed_size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,

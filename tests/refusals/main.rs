@@ -2,18 +2,14 @@
 //! why and what to do, and without output.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
-#[path = "support/example.rs"]
+#[path = "../support/example.rs"]
 mod example;
-#[path = "support/tools.rs"]
+#[path = "../support/tools.rs"]
 mod tools;
 
-#[path = "refusals/artifacts.rs"]
 mod artifacts;
-#[path = "refusals/binaries.rs"]
 mod binaries;
-#[path = "refusals/configuration.rs"]
 mod configuration;
-#[path = "refusals/options.rs"]
 mod options;
 
 use std::fs;

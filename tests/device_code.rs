@@ -4,6 +4,7 @@
 
 mod support {
     pub mod device;
+    pub mod tools;
 }
 
 use std::collections::BTreeSet;
@@ -18,7 +19,8 @@ use rockpack::formats::{code_object, fatbin};
 use rockpack::report::{Code, Findings};
 use rockpack::split::{FatBinary, HostKind, SplitArtifact, WrapperCode, split};
 use rockpack::tree::{Node, Tree, TreePath};
-use support::device::{compile, have, run};
+use support::device::{compile, run};
+use support::tools::have;
 
 const BUNDLER: &str = "clang-offload-bundler-19";
 const ARCHS: [&str; 2] = ["gfx1100", "gfx90a:xnack+"];

@@ -15,21 +15,7 @@ use rockpack::content::Content;
 use rockpack::formats::marker::{AnyMarker, Marker, parse};
 use rockpack::host_binary::{Analysis, Examined, MARKER_AREA, examine};
 use support::fixtures;
-
-fn marker() -> Vec<u8> {
-    let marker = Marker {
-        kernel_name: "lib/libx.so".into(),
-        kpack_search_paths: vec![".kpack/x_@GFXARCH@.kpack".into()],
-    };
-    marker.to_bytes().unwrap()
-}
-
-fn analyse(path: &Path) -> Box<Analysis> {
-    match examine(&Content::open(path).unwrap()) {
-        Ok(Examined::Fat(analysis)) => analysis,
-        other => panic!("{}: {other:?}", path.display()),
-    }
-}
+use support::transform::{analyse, marker};
 
 fn bytes(content: &Content) -> Vec<u8> {
     content.read_vec(0..content.len(), 1 << 30, "test").unwrap()

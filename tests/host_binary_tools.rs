@@ -13,8 +13,8 @@ use std::process::Command;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection};
 use rockpack::content::Content;
-use rockpack::formats::marker::Marker;
 use rockpack::host_binary::{Analysis, Examined, examine};
+use support::transform::{analyse, marker};
 use support::{fixtures, tools};
 
 /// A run path that fits into no slack, so that `patchelf` has to move sections.
@@ -39,21 +39,6 @@ const TREATMENTS: [(&str, &str, &str); 11] = [
     ("chrpath", "chrpath", "chrpath -r /opt $1"),
     ("debugedit", "debugedit", "debugedit -b /work -d /usr/src/debug -i -s 0123456789abcdef $1"),
 ];
-
-fn marker() -> Vec<u8> {
-    let marker = Marker {
-        kernel_name: "lib/libx.so".into(),
-        kpack_search_paths: vec![".kpack/x_@GFXARCH@.kpack".into()],
-    };
-    marker.to_bytes().unwrap()
-}
-
-fn analyse(path: &Path) -> Box<Analysis> {
-    match examine(&Content::open(path).unwrap()) {
-        Ok(Examined::Fat(analysis)) => analysis,
-        other => panic!("{}: {other:?}", path.display()),
-    }
-}
 
 /// The original and the transformed file of one case, in a folder of their own.
 struct Case {

@@ -5,17 +5,20 @@
 
 #[path = "support/packages.rs"]
 mod packages;
+#[path = "support/tools.rs"]
+mod tools;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
-use packages::{Tree, emit_one, has_tool, package, relation, run};
+use packages::{Tree, emit_one, package, relation};
 use rockpack::content::Content;
 use rockpack::formats::payload::{Digest, Reader};
 use rockpack::plan::package::{Package, RelationKind, Treatment};
 use sha2::Digest as _;
+use tools::{have, succeed};
 
 /// A host package with everything that a package can have.
 fn host() -> Package<Content> {
@@ -131,12 +134,12 @@ fn assert_same(
 
 #[test]
 fn dpkg_deb_reads_control_and_files() {
-    if !has_tool("dpkg-deb") {
+    if !have(&["dpkg-deb"]) {
         return;
     }
     let out = tempfile::tempdir().unwrap();
     let (deb, _) = emit_one(out.path(), &host());
-    let field = |name: &str| run(Command::new("dpkg-deb").arg("-f").arg(&deb).arg(name));
+    let field = |name: &str| succeed(Command::new("dpkg-deb").arg("-f").arg(&deb).arg(name));
     assert_eq!(field("Package").trim(), "rocm-blas");
     assert_eq!(field("Depends").trim(), "libc6, rocm-common (= 7.1.0-1)");
     assert_eq!(field("X-ROCm-GPU-Architecture").trim(), "gfx1100");
@@ -144,25 +147,25 @@ fn dpkg_deb_reads_control_and_files() {
         field("Description").trim_end(),
         "Basic linear algebra for GPUs\n First paragraph.\n .\n Second paragraph."
     );
-    let info = run(Command::new("dpkg-deb").arg("-I").arg(&deb));
+    let info = succeed(Command::new("dpkg-deb").arg("-I").arg(&deb));
     for name in ["conffiles", "control", "md5sums", "postinst", "triggers"] {
         assert!(info.contains(name), "{info}");
     }
     let root = out.path().join("root");
-    run(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&root));
+    succeed(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&root));
     assert_same(&tree_below(&root), &tree_of(&host(), true));
-    let list = run(Command::new("dpkg-deb").arg("-c").arg(&deb));
+    let list = succeed(Command::new("dpkg-deb").arg("-c").arg(&deb));
     assert!(list.lines().all(|line| line.contains(" root/root ")), "{list}");
     assert!(list.lines().all(|line| line.contains(" 2024-01-01 ")), "{list}");
     let control = out.path().join("control");
-    run(Command::new("dpkg-deb").arg("-e").arg(&deb).arg(&control));
-    run(Command::new("md5sum").current_dir(&root).arg("-c").arg(control.join("md5sums")));
+    succeed(Command::new("dpkg-deb").arg("-e").arg(&deb).arg(&control));
+    succeed(Command::new("md5sum").current_dir(&root).arg("-c").arg(control.join("md5sums")));
     assert_eq!(std::fs::read_to_string(control.join("conffiles")).unwrap(), "/etc/rocm.conf\n");
 }
 
 #[test]
 fn dpkg_deb_reads_xz_and_empty_packages() {
-    if !has_tool("dpkg-deb") {
+    if !have(&["dpkg-deb"]) {
         return;
     }
     let out = tempfile::tempdir().unwrap();
@@ -179,26 +182,26 @@ fn dpkg_deb_reads_xz_and_empty_packages() {
         ]
     );
     let root = out.path().join("root");
-    run(Command::new("dpkg-deb").arg("-x").arg(out.path().join(names[0])).arg(&root));
+    succeed(Command::new("dpkg-deb").arg("-x").arg(out.path().join(names[0])).arg(&root));
     assert_same(&tree_below(&root), &tree_of(&host(), true));
-    let list = run(Command::new("dpkg-deb").arg("-c").arg(out.path().join(names[2])));
+    let list = succeed(Command::new("dpkg-deb").arg("-c").arg(out.path().join(names[2])));
     assert_eq!(list.lines().count(), 1, "{list}");
-    if has_tool("rpm") {
+    if have(&["rpm"]) {
         for name in [names[1], names[3]] {
-            run(Command::new("rpm").args(["-K", "--nosignature"]).arg(out.path().join(name)));
+            succeed(Command::new("rpm").args(["-K", "--nosignature"]).arg(out.path().join(name)));
         }
     }
 }
 
 #[test]
 fn rpm_reads_tags_and_verifies_digests() {
-    if !has_tool("rpm") {
+    if !have(&["rpm"]) {
         return;
     }
     let out = tempfile::tempdir().unwrap();
     let (_, rpm) = emit_one(out.path(), &host());
-    let query = |args: &[&str]| run(Command::new("rpm").arg("-qp").args(args).arg(&rpm));
-    let check = run(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
+    let query = |args: &[&str]| succeed(Command::new("rpm").arg("-qp").args(args).arg(&rpm));
+    let check = succeed(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
     for line in ["Header SHA256 digest: OK", "Header SHA1 digest: OK", "Payload SHA256 digest: OK"]
     {
         assert!(check.contains(line), "{check}");
@@ -260,7 +263,7 @@ fn is_root() -> bool {
 
 #[test]
 fn rpm_installs_verifies_and_removes() {
-    if !has_tool("rpm") || !is_root() {
+    if !have(&["rpm"]) || !is_root() {
         return;
     }
     let out = tempfile::tempdir().unwrap();
@@ -272,18 +275,18 @@ fn rpm_installs_verifies_and_removes() {
         command.arg("--root").arg(&root).args(["--dbpath", "/var/lib/rpm"]).args(args);
         command
     };
-    run(rpm_at(&["-i", "--nodeps", "--noscripts"]).arg(&rpm));
+    succeed(rpm_at(&["-i", "--nodeps", "--noscripts"]).arg(&rpm));
     let mut found = tree_below(&root);
     found.retain(|path, _| !path.starts_with("var") && path != "etc" && path != "opt");
     assert_same(&found, &tree_of(&host(), false));
-    run(&mut rpm_at(&["-V", "--nodeps", "rocm-blas"]));
-    run(&mut rpm_at(&["-e", "--nodeps", "--noscripts", "rocm-blas"]));
+    succeed(&mut rpm_at(&["-V", "--nodeps", "rocm-blas"]));
+    succeed(&mut rpm_at(&["-e", "--nodeps", "--noscripts", "rocm-blas"]));
     assert!(!root.join("opt/rocm-7.1").exists());
 }
 
 #[test]
 fn dpkg_installs_verifies_and_purges() {
-    if !has_tool("dpkg") || !is_root() {
+    if !have(&["dpkg"]) || !is_root() {
         return;
     }
     let out = tempfile::tempdir().unwrap();
@@ -303,13 +306,13 @@ fn dpkg_installs_verifies_and_purges() {
         command.args(args);
         command
     };
-    run(dpkg(&["--force-depends", "-i"]).arg(&deb));
+    succeed(dpkg(&["--force-depends", "-i"]).arg(&deb));
     let mut found = tree_below(&root);
     found.retain(|path, _| !path.starts_with("var"));
     assert_same(&found, &tree_of(&host, true));
-    let verified = run(&mut dpkg(&["--verify", "rocm-blas"]));
+    let verified = succeed(&mut dpkg(&["--verify", "rocm-blas"]));
     assert_eq!(verified, "");
-    run(&mut dpkg(&["--purge", "rocm-blas"]));
+    succeed(&mut dpkg(&["--purge", "rocm-blas"]));
     assert!(!root.join("opt/rocm-7.1").exists() && !root.join("etc/rocm.conf").exists());
 }
 
@@ -346,18 +349,18 @@ fn our_readers_see_what_was_written() {
 /// Our reader before a package that dpkg-deb made: it must not know our own writer only.
 #[test]
 fn our_reader_reads_what_dpkg_deb_builds() {
-    if !has_tool("dpkg-deb") {
+    if !have(&["dpkg-deb"]) {
         return;
     }
     let out = tempfile::tempdir().unwrap();
     let (deb, _) = emit_one(out.path(), &host());
     let tree = out.path().join("tree");
-    run(Command::new("dpkg-deb").arg("-R").arg(&deb).arg(&tree));
+    succeed(Command::new("dpkg-deb").arg("-R").arg(&deb).arg(&tree));
     for method in ["zstd", "xz", "gzip", "none"] {
         let built = out.path().join(format!("{method}.deb"));
         let mut build = Command::new("dpkg-deb");
         build.arg(format!("-Z{method}")).args(["--root-owner-group", "-b"]);
-        run(build.arg(&tree).arg(&built));
+        succeed(build.arg(&tree).arg(&built));
         let Reader::Deb(reader) = Reader::open(Content::open(&built).unwrap()).unwrap() else {
             panic!("{method}: not a .deb");
         };

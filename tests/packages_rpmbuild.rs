@@ -6,16 +6,19 @@
 
 #[path = "support/packages.rs"]
 mod packages;
+#[path = "support/tools.rs"]
+mod tools;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use packages::{CONTENT_DATE, EPOCH, Tree, emit_one, has_tool, package, relation, run};
+use packages::{CONTENT_DATE, EPOCH, Tree, emit_one, package, relation};
 use rockpack::content::Content;
 use rockpack::formats::rpm::Reader;
 use rockpack::plan::package::{Package, RelationKind, Treatment};
 use rpm::IndexData;
+use tools::{have, succeed};
 
 /// Tags that differ, and why.
 const MEANT: [(u32, &str); 10] = [
@@ -129,7 +132,7 @@ echo preun
 
 fn rpmbuild(work: &Path, deb: &Path) -> PathBuf {
     let tree = work.join("tree");
-    run(Command::new("dpkg-deb").arg("-x").arg(deb).arg(&tree));
+    succeed(Command::new("dpkg-deb").arg("-x").arg(deb).arg(&tree));
     std::fs::write(work.join("blas.spec"), SPEC).unwrap();
     let defines = [
         format!("_topdir {}", work.join("top").display()),
@@ -151,7 +154,7 @@ fn rpmbuild(work: &Path, deb: &Path) -> PathBuf {
     for define in defines {
         command.args(["--define", &define]);
     }
-    run(command.arg(work.join("blas.spec")));
+    succeed(command.arg(work.join("blas.spec")));
     work.join("top/RPMS/x86_64/rocm-blas-7.1.0~rc1-1.x86_64.rpm")
 }
 
@@ -181,7 +184,7 @@ fn assert_differ_only(ours: &Tags, theirs: &Tags, meant: &[(u32, &str)]) {
 /// (1007) are in neither list.
 #[test]
 fn tags_equal_those_of_rpmbuild_but_for_the_list() {
-    if !has_tool("rpmbuild") || !has_tool("dpkg-deb") {
+    if !have(&["rpmbuild", "dpkg-deb"]) {
         return;
     }
     let work = tempfile::tempdir().unwrap();

@@ -5,17 +5,20 @@
 
 #[path = "support/packages.rs"]
 mod packages;
+#[path = "support/tools.rs"]
+mod tools;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use packages::{Tree, emit_set, has_tool, options, package, receipt};
+use packages::{Tree, emit_set, options, package, receipt};
 use rockpack::content::Content;
 use rockpack::emit::{Compression, Staging, emit_package};
 use rockpack::error::Kind;
 use rockpack::formats::payload::Reader;
 use rockpack::plan::package::{Package, Treatment};
+use tools::{have, succeed};
 
 fn small(name: &str, text: &str) -> Package<Content> {
     let tree = Tree::default().deb_directory("opt").directory("opt/x").text("opt/x/file", text);
@@ -269,10 +272,9 @@ fn ten_thousand_files_go_in_and_come_out() {
         visited.unwrap();
         assert_eq!(files, 10_000);
     }
-    if has_tool("rpm") {
-        let check = packages::run(
-            std::process::Command::new("rpm").args(["-K", "--nosignature"]).arg(&rpm),
-        );
+    if have(&["rpm"]) {
+        let check =
+            succeed(std::process::Command::new("rpm").args(["-K", "--nosignature"]).arg(&rpm));
         assert!(check.contains("digests OK"), "{check}");
     }
 }
@@ -307,7 +309,7 @@ fn files_and_packages_above_4_gib() {
         assert!(seen.contains(&("opt/x/large".to_owned(), size)), "{seen:?}");
         assert!(seen.contains(&("opt/x/small".to_owned(), 5)), "{seen:?}");
     }
-    if has_tool("rpm") && has_tool("dpkg-deb") {
+    if have(&["rpm", "dpkg-deb"]) {
         judge_large(out.path(), &emitted, size);
     }
 }
@@ -315,17 +317,17 @@ fn files_and_packages_above_4_gib() {
 fn judge_large(out: &Path, emitted: &[rockpack::emit::Emitted], size: u64) {
     use std::process::Command;
     let [deb, rpm] = [0, 1].map(|index| out.join(&emitted[index].file_name));
-    let list = packages::run(Command::new("dpkg-deb").arg("-c").arg(deb));
+    let list = succeed(Command::new("dpkg-deb").arg("-c").arg(deb));
     assert!(list.contains(&format!(" {size} ")), "{list}");
-    let check = packages::run(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
+    let check = succeed(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
     assert!(check.contains("Payload SHA256 digest: OK"), "{check}");
     let tags = "%{LONGSIZE} %{LONGARCHIVESIZE} [%{LONGFILESIZES},]";
-    let query = packages::run(Command::new("rpm").args(["-qp", "--qf", tags]).arg(&rpm));
+    let query = succeed(Command::new("rpm").args(["-qp", "--qf", tags]).arg(&rpm));
     let total = size + 5 + 5;
     assert!(query.starts_with(&format!("{total} ")), "{query}");
-    if has_tool("rpm2archive") && has_tool("tar") {
+    if have(&["rpm2archive", "tar"]) {
         let script = format!("rpm2archive -n - < '{}' | tar -tv", rpm.display());
-        let archive = packages::run(Command::new("sh").arg("-c").arg(script));
+        let archive = succeed(Command::new("sh").arg("-c").arg(script));
         assert!(archive.contains(&format!(" {size} ")), "{archive}");
         assert_eq!(archive.lines().count(), 4, "{archive}");
     }

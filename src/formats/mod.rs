@@ -13,6 +13,7 @@ pub mod kpack;
 pub mod kpm;
 pub mod loaded_code;
 pub mod marker;
+mod member;
 mod message_pack;
 pub mod offload_bundle;
 pub mod payload;

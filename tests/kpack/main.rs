@@ -6,3 +6,5 @@ mod loader;
 mod pack;
 #[path = "../support/kpack.rs"]
 mod support;
+#[path = "../support/tools.rs"]
+mod tools;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
-use rockpack::content::{Content, StreamSource};
+use rockpack::content::{Content, StreamSource, hex};
 use rockpack::error::{Kind, Place, Result};
 use rockpack::formats::kpack::Reader;
 use rockpack::formats::kpm::Manifest;
@@ -16,7 +16,7 @@ use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
 use rockpack::report::{Progress, Silent, Stage};
 
-use crate::support::{bytes, code, hex, judged, kernel, pack, python_is_there, sha256};
+use crate::support::{bytes, code, judged, kernel, pack, python_is_there, sha256};
 
 const MIB: usize = 1 << 20;
 

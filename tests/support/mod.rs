@@ -4,3 +4,4 @@
 
 pub mod fixtures;
 pub mod tools;
+pub mod transform;

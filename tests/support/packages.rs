@@ -4,7 +4,6 @@
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rockpack::content::Content;
 use rockpack::emit::{Compression, EmitOptions, Emitted, Staging, emit_package};
@@ -19,27 +18,6 @@ use rockpack::tree::{Node, TreePath};
 pub const CONTENT_DATE: i64 = 1_704_067_200;
 /// 2023-11-14, when these packages say they were built.
 pub const EPOCH: i64 = 1_700_000_000;
-
-/// Whether `tool` can be run; where interoperability is demanded, it must be.
-pub fn has_tool(tool: &str) -> bool {
-    let found = std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(tool).is_file()));
-    if !found {
-        let demanded = std::env::var("ROCKPACK_INTEROP").is_ok_and(|value| value == "1");
-        assert!(!demanded, "{tool} is not installed and ROCKPACK_INTEROP=1");
-        eprintln!("skipped: {tool} is not installed");
-    }
-    found
-}
-
-/// Standard output of a command that must succeed.
-pub fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{command:?} failed:\n{text}\n{errors}");
-    text
-}
 
 /// A relation without or with `= version`.
 pub fn relation(kind: RelationKind, name: &str, version: Option<&str>) -> Relation {

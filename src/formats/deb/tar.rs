@@ -20,6 +20,7 @@ use std::io::Write;
 use tar::{EntryType, Header};
 
 use crate::error::{Error, Kind, Result};
+use crate::formats::member::Announced;
 use crate::formats::payload::{Entry, EntryKind, io_fault};
 
 /// Unit of headers and padding, in bytes.
@@ -51,8 +52,7 @@ fn member_size(content: u64) -> u64 {
 pub(super) struct Archive<W: Write> {
     sink: W,
     mtime: u64,
-    /// Bytes of the current member that are still to come.
-    left: u64,
+    announced: Announced,
     /// Zeros that follow the current member.
     padding: usize,
 }
@@ -60,14 +60,12 @@ pub(super) struct Archive<W: Write> {
 impl<W: Write> Archive<W> {
     /// An archive whose members all carry `mtime`.
     pub fn new(sink: W, mtime: u64) -> Self {
-        Self { sink, mtime, left: 0, padding: 0 }
+        Self { sink, mtime, announced: Announced::default(), padding: 0 }
     }
 
     /// Begins a member; its content follows, as much as it announces.
     pub fn begin(&mut self, entry: &Entry) -> Result<()> {
-        if self.left > 0 {
-            return Err(Error::bug(format!("{} begins inside another member", entry.path)));
-        }
+        self.announced.begin(entry.size)?;
         let name = member_name(entry);
         let target = entry.target().unwrap_or_default();
         self.long_name(EntryType::GNULongLink, target)?;
@@ -75,7 +73,6 @@ impl<W: Write> Archive<W> {
         let mut header = self.header(entry, name.as_bytes(), target.as_bytes())?;
         header.set_cksum();
         self.put(header.as_bytes())?;
-        self.left = entry.size;
         self.padding = padding(entry.size);
         Ok(())
     }
@@ -114,17 +111,13 @@ impl<W: Write> Archive<W> {
 
     /// More content of the current member.
     pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
-        let left = self.left.checked_sub(bytes.len() as u64);
-        self.left = left.ok_or_else(|| Error::bug("a member has more content than announced"))?;
+        self.announced.take(bytes)?;
         self.put(bytes)
     }
 
     /// Ends the current member.
     pub fn end(&mut self) -> Result<()> {
-        if self.left > 0 {
-            let message = format!("a member has {} bytes less than announced", self.left);
-            return Err(Error::bug(message));
-        }
+        self.announced.end()?;
         let zeros = [0; BLOCK];
         let len = std::mem::take(&mut self.padding);
         self.put(&zeros[..len])
@@ -171,7 +164,7 @@ fn member_name(entry: &Entry) -> String {
 }
 
 /// Zeros that follow `size` bytes.
-pub(super) fn padding(size: u64) -> usize {
+fn padding(size: u64) -> usize {
     let over = usize::try_from(size % BLOCK as u64).unwrap_or_default();
     (BLOCK - over) % BLOCK
 }

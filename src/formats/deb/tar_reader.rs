@@ -7,36 +7,35 @@ use std::io::Read;
 
 use tar::{EntryType, Header};
 
-use super::tar::{BLOCK, LONG_NAME_MAX, padding};
+use super::tar::{BLOCK, LONG_NAME_MAX};
 use crate::error::{Error, Result};
-use crate::formats::compression::decoder_fault;
+use crate::formats::member::{self, Source};
 use crate::formats::payload::{Entry, EntryKind, Marking, ReadEntry};
 
 /// A size field can say more than any file has; this bound keeps sums of sizes in range.
 const SIZE_MAX: u64 = 1 << 60;
 
+/// What the archive is called in messages.
+const ARCHIVE: &str = "tar archive";
+
 /// Reads an archive member by member.
 pub(super) struct Members<R: Read> {
-    source: R,
-    /// Bytes read so far, for messages.
-    at: u64,
-    left: u64,
-    padding: usize,
+    source: Source<R>,
 }
 
 impl<R: Read> Members<R> {
     /// Reads from the first member on.
     pub fn new(source: R) -> Self {
-        Self { source, at: 0, left: 0, padding: 0 }
+        Self { source: Source::new(source, ARCHIVE) }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
     /// skipped.
     pub fn next(&mut self) -> Result<Option<ReadEntry>> {
-        self.skip()?;
+        self.source.skip(BLOCK)?;
         let (mut name, mut target) = (None, None);
         loop {
-            let start = self.at;
+            let start = self.source.at();
             let block = self.block()?;
             if block == [0; BLOCK] {
                 return match (name, target) {
@@ -94,94 +93,54 @@ impl<R: Read> Members<R> {
             EntryType::Symlink => EntryKind::Link { target },
             other => {
                 let message = format!("member {name} of type {other:?} is not supported");
-                return Err(Error::unsupported(message).structure("tar header").offset(start));
+                return Err(
+                    Error::unsupported(message).structure(member::structure(ARCHIVE, start))
+                );
             }
         };
         if size > 0 && kind != EntryKind::File {
             return Err(fault(start, "has content but is no file"));
         }
-        (self.left, self.padding) = (size, padding(size));
+        self.source.expect(size);
         let path = entry_path(&name, &kind).ok_or_else(|| fault(start, "has no path below ./"))?;
         read_entry(header, Entry { path, kind, mode: 0, size, marking: Marking::Plain }, start)
     }
 
     fn text(&mut self, size: u64) -> Result<String> {
-        let start = self.at;
+        let start = self.source.at();
         let len = usize::try_from(size).ok().filter(|_| size <= LONG_NAME_MAX);
         let mut bytes = vec![0; len.ok_or_else(|| fault(start, "has a name beyond PATH_MAX"))?];
-        self.fill(&mut bytes)?;
-        (self.left, self.padding) = (0, padding(size));
-        self.skip()?;
+        self.source.fill(&mut bytes)?;
+        self.source.align(BLOCK)?;
         if bytes.pop() != Some(0) || bytes.contains(&0) {
             return Err(fault(start, "has a name that does not end with a NUL"));
         }
         String::from_utf8(bytes).map_err(|_| fault(start, "has a name that is no UTF-8"))
     }
 
-    fn skip(&mut self) -> Result<()> {
-        let mut buffer = [0; 8192];
-        while self.left > 0 {
-            if self.read(&mut buffer).map_err(decoder_fault)? == 0 {
-                return Err(fault(self.at, "ends inside a member"));
-            }
-        }
-        let len = std::mem::take(&mut self.padding);
-        self.fill(&mut buffer[..len])?;
-        match buffer[..len].iter().all(|byte| *byte == 0) {
-            true => Ok(()),
-            false => Err(fault(self.at, "has padding that is not zero")),
-        }
-    }
-
     /// The second block of zeros, and nothing but zeros behind it.
     fn end(&mut self) -> Result<()> {
         if self.block()? != [0; BLOCK] {
-            return Err(fault(self.at, "has a lone block of zeros"));
+            return Err(fault(self.source.at(), "has a lone block of zeros"));
         }
-        let mut buffer = [0; 8192];
-        loop {
-            let len = self.source.read(&mut buffer).map_err(decoder_fault)?;
-            if buffer[..len].iter().any(|byte| *byte != 0) {
-                return Err(fault(self.at, "has data behind its end"));
-            }
-            self.at += len as u64;
-            if len == 0 {
-                return Ok(());
-            }
-        }
+        self.source.zeros_to_end()
     }
 
     fn block(&mut self) -> Result<[u8; BLOCK]> {
         let mut block = [0; BLOCK];
-        self.fill(&mut block)?;
+        self.source.fill(&mut block)?;
         Ok(block)
-    }
-
-    fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
-        let at = self.at;
-        self.source
-            .read_exact(buffer)
-            .map_err(|e| decoder_fault(e).structure("tar archive").offset(at))?;
-        self.at += buffer.len() as u64;
-        Ok(())
     }
 
     /// The decompressor, after the end of the archive.
     pub fn into_inner(self) -> R {
-        self.source
+        self.source.into_inner().0
     }
 }
 
 impl<R: Read> Read for Members<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let len = self.source.read(&mut buffer[..len])?;
-        if len == 0 && self.left > 0 && !buffer.is_empty() {
-            return Err(fault(self.at, "ends inside a member").into());
-        }
-        self.left -= len as u64;
-        self.at += len as u64;
-        Ok(len)
+        self.source.read(buffer)
     }
 }
 
@@ -212,5 +171,5 @@ fn read_entry(header: &Header, mut entry: Entry, start: u64) -> Result<ReadEntry
 }
 
 fn fault(at: u64, message: &str) -> Error {
-    Error::malformed(message.to_owned()).structure(format!("tar archive at its byte {at:#x}"))
+    member::fault(ARCHIVE, at, message)
 }

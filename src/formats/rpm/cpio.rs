@@ -18,12 +18,17 @@ use std::io::{Read, Write};
 
 use crate::error::{Error, Result};
 use crate::formats::compression::decoder_fault;
+use crate::formats::member::{self, Announced, Source};
 use crate::formats::payload::io_fault;
 
 const NEWC_MAGIC: &[u8; 6] = b"070701";
 const STRIPPED_MAGIC: &[u8; 6] = b"07070X";
 const NEWC_SIZE: usize = 110;
 const STRIPPED_SIZE: usize = 14;
+/// What the archive is called in messages.
+const ARCHIVE: &str = "cpio archive";
+/// Headers and contents start at multiples of this.
+const ALIGNMENT: usize = 4;
 const TRAILER: &str = "TRAILER!!!";
 
 /// Linux's PATH_MAX with `./`; a bound for hostile input.
@@ -53,9 +58,10 @@ pub(super) enum Form {
     Stripped,
 }
 
-/// Bytes that bring `size` to a multiple of four.
+/// Bytes that bring `size` to a multiple of [`ALIGNMENT`].
 fn padding(size: u64) -> u64 {
-    (4 - size % 4) % 4
+    let multiple = ALIGNMENT as u64;
+    (multiple - size % multiple) % multiple
 }
 
 /// Bytes of a whole archive of `members` (lengths of name and content).
@@ -98,13 +104,13 @@ pub(super) struct Archive<W: Write> {
     sink: W,
     form: Form,
     written: u64,
-    left: u64,
+    announced: Announced,
 }
 
 impl<W: Write> Archive<W> {
     /// An archive in one form.
     pub fn new(sink: W, form: Form) -> Self {
-        Self { sink, form, written: 0, left: 0 }
+        Self { sink, form, written: 0, announced: Announced::default() }
     }
 
     /// Begins a member; its content follows, as much as it announces.
@@ -118,23 +124,18 @@ impl<W: Write> Archive<W> {
         };
         self.put(&bytes)?;
         self.pad()?;
-        self.left = member.size;
-        Ok(())
+        self.announced.begin(member.size)
     }
 
     /// More content of the current member.
     pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
-        let left = self.left.checked_sub(bytes.len() as u64);
-        self.left = left.ok_or_else(|| Error::bug("a member has more content than announced"))?;
+        self.announced.take(bytes)?;
         self.put(bytes)
     }
 
     /// Ends the current member.
     pub fn end(&mut self) -> Result<()> {
-        if self.left > 0 {
-            let message = format!("a member has {} bytes less than announced", self.left);
-            return Err(Error::bug(message));
-        }
+        self.announced.end()?;
         self.pad()
     }
 
@@ -148,7 +149,7 @@ impl<W: Write> Archive<W> {
 
     fn pad(&mut self) -> Result<()> {
         let len = usize::try_from(padding(self.written)).unwrap_or_default();
-        self.put(&[0; 4][..len])
+        self.put(&[0; ALIGNMENT][..len])
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
@@ -180,24 +181,22 @@ pub(super) enum Member {
 
 /// Reads an archive member by member.
 pub(super) struct Members<R: Read> {
-    source: R,
-    at: u64,
-    left: u64,
+    source: Source<R>,
 }
 
 impl<R: Read> Members<R> {
     /// Reads from the first member on.
     pub fn new(source: R) -> Self {
-        Self { source, at: 0, left: 0 }
+        Self { source: Source::new(source, ARCHIVE) }
     }
 
     /// The next member, or none after the trailer. Before its content is read, the size of a
     /// stripped member is to be given by [`Members::expect`].
     pub fn next(&mut self) -> Result<Option<Member>> {
-        self.skip()?;
-        let start = self.at;
+        self.source.skip(ALIGNMENT)?;
+        let start = self.source.at();
         let mut magic = [0; 6];
-        self.fill(&mut magic)?;
+        self.source.fill(&mut magic)?;
         match &magic {
             NEWC_MAGIC => self.newc(start),
             STRIPPED_MAGIC => {
@@ -217,7 +216,7 @@ impl<R: Read> Members<R> {
         let [_, mode, uid, gid, links, mtime, size, .., name_size, _] = fields;
         let len = usize::try_from(name_size).ok().filter(|len| (1..=NAME_MAX).contains(len));
         let mut name = vec![0; len.ok_or_else(|| fault(start, "has a name beyond PATH_MAX"))?];
-        self.fill(&mut name)?;
+        self.source.fill(&mut name)?;
         if name.pop() != Some(0) || name.contains(&0) {
             return Err(fault(start, "has a name that does not end with a NUL"));
         }
@@ -233,89 +232,55 @@ impl<R: Read> Members<R> {
         }
         if (uid, gid, links) != (0, 0, 1) {
             return Err(Error::unsupported(format!("{name} is a hard link or not root's"))
-                .structure(structure(start)));
+                .structure(member::structure(ARCHIVE, start)));
         }
-        self.left = size;
+        self.source.expect(size);
         Ok(Some(Member::Newc { name, mode, mtime, size }))
     }
 
     /// Sets the size of the stripped member that was read last.
     pub fn expect(&mut self, size: u64) {
-        self.left = size;
+        self.source.expect(size);
     }
 
     /// The whole content of the current member, which is at most `limit` bytes.
     pub fn content(&mut self, limit: u64) -> Result<Vec<u8>> {
-        if self.left > limit {
-            return Err(fault(self.at, "has a link text beyond PATH_MAX"));
+        if self.source.left() > limit {
+            return Err(fault(self.source.at(), "has a link text beyond PATH_MAX"));
         }
         let mut bytes = Vec::new();
-        self.read_to_end(&mut bytes).map_err(decoder_fault)?;
+        self.source.read_to_end(&mut bytes).map_err(decoder_fault)?;
         Ok(bytes)
     }
 
-    fn skip(&mut self) -> Result<()> {
-        let mut buffer = [0; 8192];
-        while self.left > 0 {
-            if self.read(&mut buffer).map_err(decoder_fault)? == 0 {
-                return Err(fault(self.at, "ends inside a member"));
-            }
-        }
-        self.pad()
-    }
-
     fn pad(&mut self) -> Result<()> {
-        let mut buffer = [0; 4];
-        let len = usize::try_from(padding(self.at)).unwrap_or_default();
-        self.fill(&mut buffer[..len])?;
-        match buffer == [0; 4] {
-            true => Ok(()),
-            false => Err(fault(self.at, "has padding that is not zero")),
-        }
+        self.source.align(ALIGNMENT)
     }
 
     fn number(&mut self) -> Result<u32> {
-        let at = self.at;
+        let at = self.source.at();
         let mut digits = [0; 8];
-        self.fill(&mut digits)?;
+        self.source.fill(&mut digits)?;
         let text = std::str::from_utf8(&digits).ok();
         text.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()))
             .and_then(|text| u32::from_str_radix(text, 16).ok())
             .ok_or_else(|| fault(at, "has a field that is not hexadecimal"))
     }
 
-    fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
-        let at = self.at;
-        self.source.read_exact(buffer).map_err(|e| decoder_fault(e).structure(structure(at)))?;
-        self.at += buffer.len() as u64;
-        Ok(())
-    }
-
     /// The source and the bytes read from it, after the trailer.
     pub fn into_inner(self) -> (R, u64) {
-        (self.source, self.at)
+        self.source.into_inner()
     }
 }
 
 impl<R: Read> Read for Members<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let len = self.source.read(&mut buffer[..len])?;
-        if len == 0 && self.left > 0 && !buffer.is_empty() {
-            return Err(fault(self.at, "ends inside a member").into());
-        }
-        self.left -= len as u64;
-        self.at += len as u64;
-        Ok(len)
+        self.source.read(buffer)
     }
 }
 
-fn structure(at: u64) -> String {
-    format!("cpio archive at its byte {at:#x}")
-}
-
 fn fault(at: u64, message: &str) -> Error {
-    Error::malformed(message.to_owned()).structure(structure(at))
+    member::fault(ARCHIVE, at, message)
 }
 
 #[cfg(test)]

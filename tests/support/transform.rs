@@ -1,0 +1,24 @@
+//! What every test of the host binary transform starts with.
+
+use std::path::Path;
+
+use rockpack::content::Content;
+use rockpack::formats::marker::Marker;
+use rockpack::host_binary::{Analysis, Examined, examine};
+
+/// The bytes of an ordinary reference.
+pub fn marker() -> Vec<u8> {
+    let marker = Marker {
+        kernel_name: "lib/libx.so".into(),
+        kpack_search_paths: vec![".kpack/x_@GFXARCH@.kpack".into()],
+    };
+    marker.to_bytes().unwrap()
+}
+
+/// A binary that is fat.
+pub fn analyse(path: &Path) -> Box<Analysis> {
+    match examine(&Content::open(path).unwrap()) {
+        Ok(Examined::Fat(analysis)) => analysis,
+        other => panic!("{}: {other:?}", path.display()),
+    }
+}

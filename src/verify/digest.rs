@@ -9,11 +9,6 @@ use crate::error::Result;
 
 pub(super) type Sha = [u8; 32];
 
-/// The digest of `content`.
-pub(super) fn digest(content: &Content) -> Result<Sha> {
-    hash(&mut content.reader())
-}
-
 /// The digest of everything that `reader` still has.
 pub(super) fn hash(reader: &mut dyn Read) -> Result<Sha> {
     let mut hash = Sha256::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use super::archive::{self, ArchiveFacts, Nature};
-use super::digest::{Sha, digest, hash};
+use super::digest::{Sha, hash};
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, first_bundle};
 use super::hold::{fault, hold};
 use super::host_elf::{self, HostElf};
@@ -85,7 +85,7 @@ pub(super) fn examine(path: &str, reader: &mut dyn Read, size: u64) -> Result<Fi
     };
     let content = hold(&mut whole, size)?;
     let class = classify(path, &content, &head).unwrap_or_else(|e| Class::Broken(claimed, e));
-    Ok(FileFacts { size, sha256: digest(&content)?, class })
+    Ok(FileFacts { size, sha256: content.sha256()?, class })
 }
 
 fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {

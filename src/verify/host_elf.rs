@@ -11,7 +11,7 @@ use object::elf::{self, FileHeader64, ProgramHeader64, Rela64, SectionHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
 use object::{LittleEndian, ReadCache, SectionIndex, SymbolIndex};
 
-use super::digest::{Sha, digest};
+use super::digest::Sha;
 use crate::content::Content;
 use crate::error::{Error, Result};
 
@@ -152,7 +152,7 @@ impl<'a> File<'a> {
                 parts.push(self.content.slice(offset..offset.saturating_add(size))?);
             }
         }
-        digest(&Content::concat(&parts))
+        Content::concat(&parts).sha256()
     }
 
     /// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.

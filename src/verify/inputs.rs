@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::digest::{Sha, digest};
+use super::digest::Sha;
 use super::host_elf;
 use super::originals::{self, Device};
 use crate::artifact::Scan;
@@ -97,5 +97,5 @@ fn examine(shard: &str, content: &Content) -> Result<Found> {
     {
         return Ok(Found::Fat(Build { shard, device, code: elf.code }));
     }
-    Ok(Found::Plain(Plain::File { shard, sha256: digest(content)? }))
+    Ok(Found::Plain(Plain::File { shard, sha256: content.sha256()? }))
 }

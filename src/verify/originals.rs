@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 
-use super::digest::{Sha, digest};
+use super::digest::Sha;
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ID_LIMIT};
 use super::hold::hold;
 use super::host_elf::{HIPF, HostElf};
@@ -159,7 +159,7 @@ fn entry(id: &str, body: &Content) -> Result<DeviceEntry> {
         target = stated(claimed.parse().ok(), &header).map_or(target, |target| target.to_string());
         kernels = code_object::kernel_names(body)?.iter().map(name_hash).collect();
     }
-    Ok(DeviceEntry { target, sha256: digest(body)?, kernels })
+    Ok(DeviceEntry { target, sha256: body.sha256()?, kernels })
 }
 
 fn name_hash(name: &String) -> u64 {

@@ -8,7 +8,6 @@ use ::rpm::DependencyFlags;
 use md5::Md5;
 use sha2::Digest as _;
 
-use super::digest::digest;
 use super::facts;
 use super::installed::{Installed, InstalledNode, Requirement};
 use super::problem::{Check, Problems};
@@ -33,7 +32,7 @@ pub(super) fn read(path: &Path, source: usize) -> Result<(Installed, Problems)> 
         file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         source,
         size: package.len(),
-        sha256: digest(&package)?,
+        sha256: package.sha256()?,
         format: said.format,
         name: said.name,
         version: said.version,

@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 /// Result of every fallible operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What to do about a file or folder that may not be used.
+const PERMISSION_HINT: &str =
+    "check the permissions of the file and of its folders, or run as a user who has them";
+
 /// What sort of fault an [`Error`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -114,6 +118,9 @@ impl Error {
                 let message = format!("cannot {action}: {source}");
                 let mut error = Self::new(Kind::Io, message).file(file.as_ref());
                 error.inner.broken_pipe = source.kind() == io::ErrorKind::BrokenPipe;
+                if source.kind() == io::ErrorKind::PermissionDenied {
+                    return error.hint(PERMISSION_HINT);
+                }
                 error
             }
         }

@@ -35,9 +35,9 @@ use rayon::prelude::*;
 use artifact::Scan;
 use config::Config;
 use database::Rules;
-use emit::{EmitOptions, Staging, Written};
+use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Faults, Result};
-use pack::{PackOptions, Packer, SetPacker};
+use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Plan, PlanOptions};
 use receipt::Receipt;
@@ -141,7 +141,7 @@ fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Find
     findings
 }
 
-/// Packs and writes one package after the other; each of the two steps uses all cores.
+/// Packs one package after the other on all cores and writes each in its turn.
 fn write(
     options: &BuildOptions,
     recombined: &recombine::Recombined,
@@ -166,18 +166,26 @@ fn write(
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
     progress.begin(Stage::Pack, packer.device_bytes());
     progress.begin(Stage::Emit, 0);
-    let mut written = Vec::new();
-    for package in &plan.packages {
-        let packed = packer.pack(package)?;
-        let emitted = emit::emit_package(&packed.package, staging, &emit_options)?;
-        written.push(Written {
-            role: packed.package.role,
-            distinct: packed.distinct,
-            code_objects: packed.code_objects,
-            emitted,
-        });
-    }
+    let make = |package| packer.pack(package);
+    let written = emit::in_turn(&plan.packages, &emit_options, make, |packed, turn| {
+        write_one(packed, turn, staging, &emit_options)
+    })?;
     progress.end(Stage::Pack);
     progress.end(Stage::Emit);
     Ok(written)
+}
+
+/// Its content and cores are let go before the disk is waited for.
+fn write_one(
+    packed: PackedPackage,
+    turn: Turn<'_>,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Written> {
+    let PackedPackage { package, code_objects, distinct } = packed;
+    let unsealed = emit::write_package(&package, staging, options)?;
+    let role = package.role.clone();
+    drop((package, turn));
+    let emitted = unsealed.seal(staging, options.progress)?;
+    Ok(Written { role, distinct, code_objects, emitted })
 }

@@ -110,7 +110,8 @@ enum FolderKind {
 impl Scanner {
     fn root(&mut self, root: &Path) {
         if let Err(e) = std::fs::read_dir(root) {
-            return self.faults.add(Error::io(root, "list", e));
+            let hint = "give a folder of artifacts (a shard) or a folder of shards";
+            return self.faults.add(Error::io(root, "list", e).hint(hint));
         }
         if root.join(MANIFEST_NAME).exists() {
             let error = Error::new(Kind::Usage, "is one artifact, not a folder of artifacts");
@@ -135,7 +136,7 @@ impl Scanner {
                     let inside = list(&entry.path, &mut self.faults);
                     self.shard(&entry.path, inside);
                 }
-                _ => self.passed_over(&entry),
+                _ => self.passed_over(entry.name.clone(), &entry),
             }
         }
     }
@@ -154,7 +155,7 @@ impl Scanner {
             if folder_kind(&entry) == FolderKind::Artifact {
                 artifacts.extend(self.artifact(&name, &entry));
             } else {
-                self.passed_over(&entry);
+                self.passed_over(format!("{name}/{}", entry.name), &entry);
             }
         }
         artifacts.sort_by(|a: &Artifact, b| a.name.cmp(&b.name));
@@ -162,15 +163,15 @@ impl Scanner {
         self.shards.insert(name, (folder.to_path_buf(), shard));
     }
 
-    /// Notes what is no artifact; a packed artifact must not be missed in silence.
-    fn passed_over(&mut self, entry: &Listed) {
+    /// Notes what is no artifact; a packed artifact must not be missed in silence. The subject is
+    /// the same wherever the folders lie, because findings are part of the output.
+    fn passed_over(&mut self, subject: String, entry: &Listed) {
         let packed = ARCHIVE_ENDINGS.iter().any(|end| entry.name.ends_with(end));
         if packed {
             let error = Error::unsupported("is a packed artifact; only folders are read");
             let hint = "unpack it into a folder of the same name without the ending";
             return self.faults.add(error.file(&entry.path).hint(hint));
         }
-        let subject = entry.path.display().to_string();
         let message = "is no artifact folder and is left out";
         self.findings.add(Finding::new(Code::NotAnArtifact, subject, message));
     }

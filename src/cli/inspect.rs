@@ -7,17 +7,19 @@ use serde::Serialize;
 
 use super::{Outcome, terminal};
 use crate::content::Content;
-use crate::error::{Result, ResultExt};
+use crate::error::{Faults, Result, ResultExt};
 use crate::inspect::{Inspected, inspect};
 use crate::report;
 
-/// Show what is in kernel archives, kernel manifests and host binaries.
+/// Show what is in kernel archives, kernel manifests, host binaries, code objects and bundles.
+///
+/// Files that cannot be read do not keep the others from being shown; the exit code is 2 then.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// .kpack archives, .kpm manifests, ELF host binaries
+    /// .kpack archives, .kpm manifests, ELF files, offload bundles
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print JSON, one object per file
+    /// Print JSON: a list with one object per file
     #[arg(long)]
     json: bool,
 }
@@ -31,19 +33,24 @@ struct Named {
 
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut all = Vec::new();
+    let mut faults = Faults::default();
     for path in &arguments.files {
-        let content = Content::open(path)?;
-        let inspected = inspect(&content).file(path)?;
-        all.push(Named { file: path.display().to_string(), inspected });
+        let inspected = Content::open(path).and_then(|content| inspect(&content).file(path));
+        let named = |inspected| Named { file: path.display().to_string(), inspected };
+        all.extend(faults.keep(inspected).map(named));
     }
-    if arguments.json {
-        terminal::print_json(&all)?;
-        return Ok(Outcome::Done);
+    match arguments.json {
+        true => terminal::print_json(&all)?,
+        false => terminal::print(&text(&all, arguments.files.len() > 1))?,
     }
-    for (position, named) in all.iter().enumerate() {
-        let gap = if position == 0 { "" } else { "\n" };
-        let heading = if all.len() > 1 { format!("{gap}{}:\n", named.file) } else { String::new() };
-        terminal::print(&(heading + &report::inspect_text(&named.inspected)))?;
-    }
-    Ok(Outcome::Done)
+    faults.finish().map(|()| Outcome::Done)
+}
+
+/// All files, each under its name if there are several.
+fn text(all: &[Named], several: bool) -> String {
+    let one = |named: &Named| {
+        let heading = if several { format!("{}:\n", named.file) } else { String::new() };
+        heading + &report::inspect_text(&named.inspected)
+    };
+    all.iter().map(one).collect::<Vec<_>>().join("\n")
 }

@@ -50,7 +50,8 @@ pub(super) fn print_error(error: &Error) {
         io::IsTerminal::is_terminal(&io::stderr()) && std::env::var_os("NO_COLOR").is_none();
     let theme = if styled { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut text = String::new();
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+    // Unwrapped, so that a path stays one word for whoever copies it or searches a log for it.
+    let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
     if handler.render_report(&mut text, &Shown::new(error)).is_err() {
         text = format!("{error}\n");
     }

@@ -9,10 +9,12 @@ use super::{Outcome, terminal};
 use crate::error::Result;
 use crate::{artifact, report, verify};
 
-/// Check finished packages: digests, code objects, ownership, markers.
+/// Check finished packages: digests, contents, ownership, dependencies, and that every binary
+/// finds its device code.
 ///
-/// With --against, every file and code object of the artifacts is looked for in the packages.
-/// Exits with 1 if a check fails.
+/// What is named is checked as one set, so it should be whole: a host package alone finds no
+/// archives. With --against, every file and code object of the artifacts is looked for in the
+/// packages, and nothing else may be in them. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Folders of packages (with their packages.json, if there) or single packages

@@ -10,6 +10,9 @@ use toml::de::{DeTable, DeValue};
 use super::schema::Schema;
 use crate::error::{Error, Kind, Result};
 
+/// What to do about a configuration that does not have the schema.
+const SCHEMA_HINT: &str = "the README shows a configuration; JSON and TOML have the same keys";
+
 /// The syntax of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Syntax {
@@ -35,7 +38,7 @@ impl Origin {
 
     /// The text as the schema; errors carry line, column and, for a mistyped key, the nearest.
     pub fn decode(&self) -> Result<Schema> {
-        match self.syntax {
+        let decoded = match self.syntax {
             Syntax::Json => serde_json::from_str(&self.text).map_err(|error| {
                 let text = error.to_string();
                 let message = text.split(" at line ").next().unwrap_or(&text);
@@ -45,7 +48,8 @@ impl Origin {
                 let at = error.span().map(|span| line_and_column(&self.text, span.start));
                 self.at_line(at, error.message())
             }),
-        }
+        };
+        decoded.map_err(|error| error.hint(SCHEMA_HINT))
     }
 
     /// An error about the value at `keys`.

@@ -2,6 +2,8 @@
 
 pub use crate::formats::compression::Compression;
 
+use super::EmitOptions;
+
 /// Memory that the compressor of one payload may take. Two of them, with everything else, stay
 /// below a gigabyte.
 const MEMORY: u64 = 448 << 20;
@@ -16,6 +18,12 @@ pub(super) fn workers(jobs: usize, streams: usize, compression: Compression) -> 
     let share = u32::try_from(share).unwrap_or(u32::MAX).clamp(1, MOST);
     let fits = |workers: &u32| compression.memory(*workers) <= MEMORY;
     (1..=share).take_while(fits).last().unwrap_or(1)
+}
+
+/// Compressor threads of a package with `streams` payloads.
+pub(super) fn cores(streams: usize, options: &EmitOptions<'_>) -> usize {
+    let workers = workers(options.jobs, streams, options.compression);
+    usize::try_from(workers).unwrap_or(usize::MAX).saturating_mul(streams)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! reader stops; when the reader fails, the channels close without the final message and the
 //! writers stop without finishing.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -56,7 +57,8 @@ pub(super) fn fan_out(
             let thread = thread::Builder::new().spawn_scoped(scope, drain);
             writers.push(thread.map_err(|e| io_fault("start a thread", e))?);
         }
-        let read = Source { channels, progress }.read_all(entries);
+        let windows = Windows::default();
+        let read = Source { channels, windows, progress }.read_all(entries);
         let mut faults = Vec::new();
         for writer in writers {
             let result = writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked")));
@@ -83,13 +85,45 @@ fn drain(mut writer: Box<dyn PayloadWriter + Send>, receiver: &Receiver<Message>
     Ok(())
 }
 
+/// Windows that are used again when all writers are done with them: fresh memory for each would
+/// cost a page fault per 4 KiB of payload.
+#[derive(Default)]
+struct Windows {
+    /// Those that were shared, the oldest first.
+    shared: VecDeque<Arc<Vec<u8>>>,
+}
+
+impl Windows {
+    /// A window of `len` bytes of any content.
+    fn take(&mut self, len: usize) -> Vec<u8> {
+        // Writers take windows in turn, so the oldest is the first that they are done with.
+        let mut window = match self.shared.pop_front().map(Arc::try_unwrap) {
+            Some(Ok(window)) => window,
+            Some(Err(busy)) => {
+                self.shared.push_front(busy);
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
+        window.resize(len, 0);
+        window
+    }
+
+    fn share(&mut self, window: Vec<u8>) -> Arc<Vec<u8>> {
+        let window = Arc::new(window);
+        self.shared.push_back(Arc::clone(&window));
+        window
+    }
+}
+
 struct Source<'a> {
     channels: Vec<(Format, SyncSender<Message>)>,
+    windows: Windows,
     progress: &'a dyn Progress,
 }
 
 impl Source<'_> {
-    fn read_all(self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<[u8; 32]>>> {
+    fn read_all(mut self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<[u8; 32]>>> {
         let digests: Result<Vec<_>> = entries
             .iter()
             .map(|entry| self.read(entry).context(|| format!("packing /{}", entry.path)))
@@ -101,7 +135,7 @@ impl Source<'_> {
         Ok(digests)
     }
 
-    fn read(&self, entry: &PackageEntry<Content>) -> Result<Option<[u8; 32]>> {
+    fn read(&mut self, entry: &PackageEntry<Content>) -> Result<Option<[u8; 32]>> {
         self.send(entry, Message::Begin)?;
         let digest = match &entry.node {
             Node::File { data, .. } => Some(self.content(entry, data)?),
@@ -111,19 +145,20 @@ impl Source<'_> {
         Ok(digest)
     }
 
-    fn content(&self, entry: &PackageEntry<Content>, content: &Content) -> Result<[u8; 32]> {
+    fn content(&mut self, entry: &PackageEntry<Content>, content: &Content) -> Result<[u8; 32]> {
         let mut reader = content.reader();
         let mut digest = Sha256::new();
         let mut left = content.len();
         while left > 0 {
             let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
-            let mut window = vec![0; len];
+            let mut window = self.windows.take(len);
             let read = reader.read_window(&mut window)?;
             if read != len {
                 return Err(Error::bug("content ends before its length"));
             }
             digest.update(&window);
-            self.send(entry, Message::Data(Arc::new(window)))?;
+            let window = self.windows.share(window);
+            self.send(entry, Message::Data(window))?;
             self.progress.advance(Stage::Emit, len as u64);
             left -= len as u64;
         }

@@ -3,7 +3,7 @@
 //! A package is written in both formats from one read of every file: the content goes in windows
 //! through bounded channels to one writer per format, each on its own thread with its own
 //! compressor threads. Nothing is held but windows, digests and headers, so packages above 4 GiB
-//! work in the memory of small ones. Files are staged in a hidden directory of the output folder,
+//! work in the memory of small ones. [`in_turn`] keeps the cores busy from package to package. Files are staged in a hidden directory of the output folder,
 //! flushed and synced; the whole set appears when [`Staging::commit`] renames it into place.
 //!
 //! Refuses: entries that a format cannot hold, times before 1970, names that are no file names.
@@ -16,12 +16,16 @@ mod receipt;
 mod rpm;
 mod staging;
 mod text;
+mod turns;
+mod unsealed;
 
 use serde::{Serialize, Serializer};
 
 pub use compressor::Compression;
 pub use receipt::{Written, receipt};
 pub use staging::Staging;
+pub use turns::{Turn, in_turn};
+pub use unsealed::Unsealed;
 
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
@@ -30,6 +34,7 @@ use crate::plan::package::{Format, Package, PackageEntry, Treatment};
 use crate::report::Progress;
 use crate::tree::Node;
 use fan_out::Sink;
+use unsealed::UnsealedFile;
 
 /// How packages are written.
 #[derive(Clone, Copy)]
@@ -127,14 +132,23 @@ pub fn emit_package(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Vec<Emitted>> {
-    emit(package, staging, options).context(|| format!("writing package {}", package.id))
+    write_package(package, staging, options)?.seal(staging, options.progress)
 }
 
-fn emit(
+/// [`emit_package`] without the step that waits for the disk.
+pub fn write_package(
     package: &Package<Content>,
     staging: &Staging,
     options: &EmitOptions<'_>,
-) -> Result<Vec<Emitted>> {
+) -> Result<Unsealed> {
+    write(package, staging, options).context(|| format!("writing package {}", package.id))
+}
+
+fn write(
+    package: &Package<Content>,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Unsealed> {
     let mut begun = Vec::new();
     if let Some(control) = &package.deb {
         begun.push(deb::begin(package, control, staging, options)?);
@@ -149,14 +163,11 @@ fn emit(
         files.push((format, file_name, installed_size));
     }
     let digests = fan_out::fan_out(&package.entries, sinks, options.progress)?;
-    let seal = |(format, file_name, installed_size): (Format, String, u64)| {
-        let (size, sha256) = staging.seal(&file_name)?;
-        options.progress.package(&file_name, size);
+    let file = |(format, file_name, installed_size)| {
         let members = members(&package.entries, &digests, format);
-        let package = package.id.clone();
-        Ok(Emitted { package, format, file_name, size, installed_size, sha256, members })
+        UnsealedFile { format, file_name, installed_size, members }
     };
-    files.into_iter().map(seal).collect()
+    Ok(Unsealed { package: package.id.clone(), files: files.into_iter().map(file).collect() })
 }
 
 fn members(

@@ -28,6 +28,9 @@ use crate::error::{Error, Kind, Result};
 
 const PREFIX: &str = ".rockpack-staging-";
 
+/// What to do about an output folder that cannot be used.
+const OUT_HINT: &str = "the output folder has to be one that can be created and written to";
+
 /// Runs into one folder at the same time; more dead or live directories than this are a mistake.
 const STAGINGS_MAX: u32 = 1000;
 
@@ -51,7 +54,7 @@ impl Staging {
     /// away what dead runs left there.
     pub fn begin(out: &Path) -> Result<Self> {
         let made_out = !out.exists();
-        fs::create_dir_all(out).map_err(|e| Error::io(out, "create", e))?;
+        make_folder(out)?;
         let guard = lock(out)?;
         clear_dead(out)?;
         journal::earlier_packages(out)?;
@@ -144,6 +147,14 @@ impl Drop for Staging {
     }
 }
 
+fn make_folder(out: &Path) -> Result<()> {
+    if out.exists() && !out.is_dir() {
+        let message = "is a file, and packages are written into a folder";
+        return Err(Error::new(Kind::Usage, message).file(out).hint(OUT_HINT));
+    }
+    fs::create_dir_all(out).map_err(|e| Error::io(out, "create", e).hint(OUT_HINT))
+}
+
 /// Waits until no other run begins or commits in `out`.
 fn lock(out: &Path) -> Result<File> {
     let directory = File::open(out).map_err(|e| Error::io(out, "open", e))?;
@@ -162,7 +173,7 @@ fn make_directory(out: &Path) -> Result<(PathBuf, File)> {
                 return Ok((path, own));
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Error::io(&path, "create", error)),
+            Err(error) => return Err(Error::io(&path, "create", error).hint(OUT_HINT)),
         }
     }
     let message = format!("{STAGINGS_MAX} staging directories are in use");

@@ -5,6 +5,9 @@
 //! by the multi-threaded encoders, whose output does not depend on the number of workers as long
 //! as there is one; zstd without workers gives other bytes and is never used. gzip is written by
 //! `formats::deb` alone, uncompressed. Bytes after the end of a stream are refused when reading.
+//!
+//! The size of a payload is known before it is written, and zstd is told: window and tables are
+//! then no larger than the payload needs, for the writer and for everyone who installs it.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -136,13 +139,18 @@ enum Inner<W: Write> {
 }
 
 impl<W: Write> Encoder<W> {
-    /// A compressor on `workers` threads of its own, at least one.
-    pub fn new(sink: W, compression: Compression, workers: u32) -> Result<Self> {
+    /// A compressor of `size` bytes, no more and no less, on `workers` threads of its own, at
+    /// least one.
+    pub fn new(sink: W, compression: Compression, workers: u32, size: u64) -> Result<Self> {
         compression.check()?;
         let workers = workers.max(1);
         let inner = match compression {
             Compression::Zstd { level, window_log, long } => {
-                zstd_encoder(sink, level, window_log, long, workers).map(Inner::Zstd)
+                zstd_encoder(sink, level, workers, size).and_then(|mut encoder| {
+                    encoder.window_log(window_log)?;
+                    encoder.long_distance_matching(long)?;
+                    Ok(Inner::Zstd(encoder))
+                })
             }
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
         };
@@ -162,14 +170,12 @@ impl<W: Write> Encoder<W> {
 fn zstd_encoder<W: Write>(
     sink: W,
     level: i32,
-    window_log: u32,
-    long: bool,
     workers: u32,
+    size: u64,
 ) -> io::Result<zstd::stream::write::Encoder<'static, W>> {
     let mut encoder = zstd::stream::write::Encoder::new(sink, level)?;
     encoder.set_parameter(CParameter::NbWorkers(workers))?;
-    encoder.window_log(window_log)?;
-    encoder.long_distance_matching(long)?;
+    encoder.set_pledged_src_size(Some(size))?;
     encoder.include_checksum(true)?;
     Ok(encoder)
 }
@@ -331,7 +337,8 @@ mod tests {
     use super::*;
 
     fn compressed(compression: Compression, workers: u32, chunk: usize, input: &[u8]) -> Vec<u8> {
-        let mut encoder = Encoder::new(Vec::new(), compression, workers).unwrap();
+        let size = input.len() as u64;
+        let mut encoder = Encoder::new(Vec::new(), compression, workers, size).unwrap();
         for part in input.chunks(chunk) {
             encoder.write_all(part).unwrap();
             encoder.flush().unwrap();

@@ -206,7 +206,7 @@ impl<'a> Table<'a> {
         match end.filter(|end| *end <= self.content.len()) {
             Some(end) => self.content.slice(offset..end),
             None => Err(Error::truncated(format!(
-                "entry {id} is to have {size} bytes from {offset:#x} on, beyond the end at {:#x}",
+                "entry {id} is to have {size} bytes from {offset:#x} of the bundle on, beyond its end at {:#x}",
                 self.content.len()
             ))),
         }

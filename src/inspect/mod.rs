@@ -1,11 +1,18 @@
-//! Looks into one file: kernel archives, kernel manifests, host binaries.
+//! Looks into one file: kernel archives, kernel manifests, host binaries, lone code objects and
+//! offload bundles.
+//!
+//! What a file is shows in its content; its name does not matter. Refused: ELF files for other
+//! machines and unlinked object files, of which nothing would be said that is true of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use object::elf;
 use serde::Serialize;
 
 use crate::content::Content;
 use crate::error::{Error, Result};
+use crate::formats::code_object;
+use crate::formats::elf::FileHeader;
 use crate::formats::fatbin::{self, FatbinBundle};
 use crate::formats::kpack;
 use crate::formats::kpm::Manifest;
@@ -20,8 +27,28 @@ pub enum Inspected {
     Archive(Archive),
     /// A `.kpm` manifest.
     Manifest(Manifest),
-    /// An x86-64 ELF file.
+    /// A linked x86-64 ELF file, or the separate debug file of one.
     HostBinary(HostBinary),
+    /// An AMDGPU ELF file.
+    CodeObject(CodeObject),
+    /// A file that consists of offload bundles.
+    OffloadBundles {
+        /// By offset.
+        bundles: Vec<Bundle>,
+    },
+}
+
+/// A code object in a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CodeObject {
+    /// The target ID that its header states; none of a processor that is not known.
+    pub target: Option<String>,
+    /// The flags of its ELF header.
+    pub flags: u32,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// The kernels that it defines.
+    pub kernels: BTreeSet<String>,
 }
 
 /// A kernel archive.
@@ -127,20 +154,52 @@ pub struct Entry {
 
 /// Looks into `content`.
 pub fn inspect(content: &Content) -> Result<Inspected> {
-    let head_len = usize::try_from(content.len()).map_or(20, |len| len.min(20));
-    let mut head = [0; 20];
+    let _open = content.pin()?;
+    let head_len = usize::try_from(content.len()).map_or(4, |len| len.min(4));
+    let mut head = [0; 4];
     content.read_at(0, &mut head[..head_len])?;
-    if head.starts_with(&kpack::MAGIC) {
+    if head == kpack::MAGIC {
         return archive(content).map(Inspected::Archive);
     }
-    if head.starts_with(b"\x7fELF") {
-        return host_binary(content).map(Inspected::HostBinary);
+    if let Some(header) = FileHeader::read(content)? {
+        return elf_file(content, &header);
+    }
+    if fatbin::starts_bundle(content)? {
+        let bundles = fatbin::parse(content)?.iter().map(bundle).collect();
+        return Ok(Inspected::OffloadBundles { bundles });
     }
     // A manifest has no magic: it is a MessagePack map with few entries.
     if head[0] & 0xf0 == 0x80 && head_len > 1 {
         return Manifest::parse(content).map(Inspected::Manifest);
     }
-    Err(Error::unsupported("is no .kpack archive, .kpm manifest or ELF file").at(&content.place(0)))
+    let message = "is none of the files that are known";
+    Err(Error::unsupported(message).at(&content.place(0)).hint(
+        "known are .kpack archives, .kpm manifests, x86-64 and AMDGPU ELF files, and offload bundles",
+    ))
+}
+
+fn elf_file(content: &Content, header: &FileHeader) -> Result<Inspected> {
+    let refused = |message: String| Err(Error::unsupported(message).at(&content.place(16)));
+    match (header.e_machine(), header.e_type()) {
+        (elf::EM_AMDGPU, _) => code_object(content).map(Inspected::CodeObject),
+        (elf::EM_X86_64, elf::ET_EXEC | elf::ET_DYN) => {
+            host_binary(content).map(Inspected::HostBinary)
+        }
+        (elf::EM_X86_64, kind) => {
+            refused(format!("is an ELF file of type {}, not a linked binary", kind.0))
+        }
+        (machine, _) => refused(format!("is an ELF file for machine {}", machine.0)),
+    }
+}
+
+fn code_object(content: &Content) -> Result<CodeObject> {
+    let header = code_object::read_header(content)?;
+    Ok(CodeObject {
+        target: header.target.map(|target| target.to_string()),
+        flags: header.flags,
+        size: content.len(),
+        kernels: code_object::kernel_names(content)?,
+    })
 }
 
 fn archive(content: &Content) -> Result<Archive> {

@@ -76,33 +76,55 @@ impl<'a> Setting<'a> {
     }
 }
 
+/// A value of the caller or, behind it, of the configuration.
+struct Chosen<'a> {
+    key: &'static str,
+    given: Option<&'a str>,
+    configured: Option<&'a str>,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(key: &'static str, given: &'a Option<String>, configured: &'a Option<String>) -> Self {
+        Self { key, given: given.as_deref(), configured: configured.as_deref() }
+    }
+
+    fn text(&self) -> Option<&'a str> {
+        self.given.or(self.configured)
+    }
+
+    /// Says whose value `error` is about.
+    fn blame(&self, config: &Config, error: &Error) -> Error {
+        let hint = error.hint_text().unwrap_or_default();
+        match self.given {
+            Some(_) => Error::new(Kind::Usage, error.message())
+                .structure(format!("--{}", self.key))
+                .hint(hint),
+            None => config.fault(&[self.key], error.message()).hint(hint),
+        }
+    }
+}
+
 fn version(config: &Config, options: &PlanOptions, findings: &mut Findings) -> Result<Version> {
-    let given = options.version.as_ref().or(config.version.as_ref());
-    if given.is_none() {
+    let version = Chosen::new("version", &options.version, &config.version);
+    let release = Chosen::new("release", &options.release, &config.release);
+    if version.text().is_none() {
         let message = format!("no version was given; the packages have {NO_VERSION}");
         findings.add(Finding::new(Code::VersionUnset, "version", message));
     }
-    let release = options.release.as_ref().or(config.release.as_ref());
-    let release = release.map_or(NO_RELEASE, String::as_str);
-    let version = Version::new(given.map_or(NO_VERSION, String::as_str), release);
-    let own = options.version.is_none() && options.release.is_none();
-    version.map_err(|error| match own {
-        true => placed(config, &["version"], &error),
-        false => error,
-    })
+    let text = version.text().unwrap_or(NO_VERSION);
+    Version::new(text, NO_RELEASE).map_err(|error| version.blame(config, &error))?;
+    Version::new(text, release.text().unwrap_or(NO_RELEASE))
+        .map_err(|error| release.blame(config, &error))
 }
 
 fn prefix(config: &Config, options: &PlanOptions, version: &Version) -> Result<Prefix> {
-    match (&options.prefix, &config.prefix) {
-        (Some(text), _) => Prefix::new(text),
-        (None, Some(text)) => Prefix::new(text).map_err(|e| placed(config, &["prefix"], &e)),
-        (None, None) => Prefix::of_version(version),
+    let prefix = Chosen::new("prefix", &options.prefix, &config.prefix);
+    match prefix.text() {
+        Some(text) => Prefix::new(text).map_err(|error| prefix.blame(config, &error)),
+        None => Prefix::of_version(version).map_err(|error| {
+            Chosen::new("version", &options.version, &config.version).blame(config, &error)
+        }),
     }
-}
-
-fn placed(config: &Config, keys: &[&str], error: &Error) -> Error {
-    let hint = error.hint_text().unwrap_or_default();
-    config.fault(keys, error.message()).hint(hint)
 }
 
 fn date(config: &Config, options: &PlanOptions) -> Result<String> {

@@ -180,7 +180,10 @@ impl Findings {
         let warnings = self.0.iter().filter(|f| f.code.severity() == Severity::Warning);
         let faults = warnings.map(|f| Error::new(Kind::Conflict, f.to_string())).collect();
         match Error::gather(faults) {
-            Some(error) => Err(error.hint("--strict turns these findings into errors")),
+            Some(error) => {
+                Err(error
+                    .hint("--strict turns warnings into errors: settle them, or build without it"))
+            }
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::kpm;
 use super::units::bytes;
-use crate::inspect::{Archive, Bundle, HostBinary, Inspected, State};
+use crate::inspect::{Archive, Bundle, CodeObject, HostBinary, Inspected, State, Wrapper};
 
 /// The text that `inspect` prints for a file.
 pub fn inspect_text(inspected: &Inspected) -> String {
@@ -10,6 +10,8 @@ pub fn inspect_text(inspected: &Inspected) -> String {
         Inspected::Archive(archive) => archive_text(archive),
         Inspected::Manifest(manifest) => kpm::manifest(manifest),
         Inspected::HostBinary(binary) => host_binary_text(binary),
+        Inspected::CodeObject(code) => code_object_text(code),
+        Inspected::OffloadBundles { bundles } => bundles_text(bundles),
     }
 }
 
@@ -34,35 +36,59 @@ fn archive_text(archive: &Archive) -> String {
     text
 }
 
-fn host_binary_text(binary: &HostBinary) -> String {
-    let state = match binary.state {
-        State::HostOnly => "host-only",
-        State::Fat => "fat",
-        State::Transformed => "transformed",
-        State::SeparateDebug => "separate debug file",
+fn code_object_text(code: &CodeObject) -> String {
+    let target = match &code.target {
+        Some(target) => target.clone(),
+        None => format!("an unknown processor (flags {:#x})", code.flags),
     };
-    let mut text = format!("Host binary: {state}\n");
-    if let Some(marker) = &binary.marker {
-        if let Some(kernel_name) = &marker.kernel_name {
-            text.push_str(&format!("Kernel name: {kernel_name}\n"));
+    let mut text = format!("Code object: {target} ({})\n", bytes(code.size));
+    text.push_str(&format!("Kernels: {}\n", code.kernels.len()));
+    code.kernels.iter().for_each(|kernel| text.push_str(&format!("  {kernel}\n")));
+    text
+}
+
+fn host_binary_text(binary: &HostBinary) -> String {
+    match binary.state {
+        State::HostOnly => "Host binary: no device code\n".to_owned(),
+        State::SeparateDebug => "Host binary: separate debug file\n".to_owned(),
+        State::Fat => {
+            let wrappers = wrappers_text(&binary.wrappers, &|wrapper| {
+                wrapper.bundle_offset.map(|offset| format!("bundle at {offset:#x}"))
+            });
+            format!("Host binary: fat\n{wrappers}{}", bundles_text(&binary.bundles))
         }
-        for path in &marker.kpack_search_paths {
-            text.push_str(&format!("Search path: {path}\n"));
-        }
+        State::Transformed => transformed_text(binary),
     }
-    text.push_str(&format!("Wrappers: {}\n", binary.wrappers.len()));
-    for wrapper in &binary.wrappers {
-        match wrapper.bundle_offset {
-            Some(offset) => {
-                text.push_str(&format!("  #{} → bundle at {offset:#x}\n", wrapper.index))
-            }
-            None => text.push_str(&format!("  #{}\n", wrapper.index)),
-        }
+}
+
+fn transformed_text(binary: &HostBinary) -> String {
+    let mut text = "Host binary: transformed\n".to_owned();
+    let marker = binary.marker.as_ref();
+    let kernel_name = marker.and_then(|marker| marker.kernel_name.as_ref());
+    if let Some(kernel_name) = kernel_name {
+        text.push_str(&format!("Kernel name: {kernel_name}\n"));
     }
-    if binary.state == State::Fat {
-        text.push_str(&format!("Bundles: {}\n", binary.bundles.len()));
-        binary.bundles.iter().for_each(|bundle| text.push_str(&bundle_text(bundle)));
+    for path in marker.into_iter().flat_map(|marker| &marker.kpack_search_paths) {
+        text.push_str(&format!("Search path: {path}\n"));
     }
+    text + &wrappers_text(&binary.wrappers, &|wrapper| {
+        kernel_name.map(|name| format!("rows of {name}#{}", wrapper.index))
+    })
+}
+
+/// The wrappers, each with what it leads to.
+fn wrappers_text(wrappers: &[Wrapper], leads_to: &dyn Fn(&Wrapper) -> Option<String>) -> String {
+    let mut text = format!("Wrappers: {}\n", wrappers.len());
+    for wrapper in wrappers {
+        let there = leads_to(wrapper).map(|there| format!(" → {there}")).unwrap_or_default();
+        text.push_str(&format!("  #{}{there}\n", wrapper.index));
+    }
+    text
+}
+
+fn bundles_text(bundles: &[Bundle]) -> String {
+    let mut text = format!("Bundles: {}\n", bundles.len());
+    bundles.iter().for_each(|bundle| text.push_str(&bundle_text(bundle)));
     text
 }
 

@@ -8,19 +8,28 @@ pub fn verify_text(report: &Report) -> String {
     for problem in &report.problems {
         text.push_str(&format!("failed: {problem}\n"));
     }
-    text.push_str(&format!(
-        "{} packages, {} files, {} archive rows, {} code objects read",
-        report.packages, report.files, report.archive_rows, report.code_objects
-    ));
-    if report.input_code_objects > 0 {
-        text.push_str(&format!(
-            "; {} code objects of the artifacts looked for",
-            report.input_code_objects
-        ));
+    let archives = match report.archive_rows {
+        0 => "no kernel archives".to_owned(),
+        rows => format!(
+            "kernel archives with {} and {}",
+            counted(report.code_objects, "code object"),
+            counted(rows, "row")
+        ),
+    };
+    let packages = counted(report.packages as u64, "package");
+    text.push_str(&format!("{packages}, {}, {archives}\n", counted(report.files, "file")));
+    if let Some(count) = report.input_code_objects {
+        let count = counted(count, "code object");
+        text.push_str(&format!("{count} of the artifacts looked for in each format\n"));
     }
     match report.problems.len() {
-        0 => text.push_str("; all checks passed\n"),
-        count => text.push_str(&format!("; {count} checks failed\n")),
+        0 => text.push_str("all checks passed\n"),
+        1 => text.push_str("1 check failed\n"),
+        count => text.push_str(&format!("{count} checks failed\n")),
     }
     text
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::artifact::{Artifact, ArtifactName};
 use crate::content::Content;
 use crate::database::Rules;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::host_binary::Analysis;
 use crate::report::{Code, Findings};
@@ -121,7 +121,7 @@ fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
             Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
             Node::Link { target } => host.insert(path, Node::Link { target }),
             Node::File { data, mode } => classify(&path, data, rules, &mut notes)
-                .map_err(|error| error.context(format!("reading {path}")))
+                .map_err(|error| advised(error).context(format!("reading {path}")))
                 .and_then(|sorted| match sorted {
                     Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
                     Sorted::Database(candidate) => {
@@ -144,6 +144,21 @@ fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
         databases,
         findings: notes.finish(),
     })
+}
+
+/// Says what to do about a file whose bytes are at fault, unless the fault says it itself.
+fn advised(error: Error) -> Error {
+    match error.kind() {
+        Kind::Malformed | Kind::Truncated => error.hint(
+            "the file is damaged or was copied only in part: build it or copy it again; \
+             `rockpack inspect` shows what can be read of it",
+        ),
+        Kind::Unsupported => error.hint(
+            "a newer compiler may have made it than this version of rockpack knows: use a newer \
+             rockpack, or build the file with other options",
+        ),
+        _ => error,
+    }
 }
 
 /// Where a file goes.

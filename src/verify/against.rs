@@ -2,126 +2,206 @@
 //!
 //! Every file of the artifacts has to be in a package with the same bytes, every code object in
 //! an archive under the wrapper and target it had, or be named by a finding of the receipt; and no
-//! archive may hold a code object that the artifacts do not hold.
+//! package may hold device code that the artifacts do not hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::archive::CodeObjectFacts;
+use super::builds::check_builds;
+use super::digest::Sha;
+use super::excuses::Excuses;
 use super::facts::Class;
+use super::inputs::{Build, Inputs, Plain};
 use super::installed::{Installed, InstalledNode};
-use super::originals::{self, DeviceEntry};
-use super::problem::{Check, Problem};
-use crate::artifact::Scan;
-use crate::content::{Content, hex};
-use crate::error::Result;
-use crate::tree::{Node, TreePath};
+use super::originals::DeviceEntry;
+use super::problem::{Check, Problems};
+use crate::content::hex;
+use crate::tree::TreePath;
 
-type Digest = [u8; 32];
-
-/// What the artifacts hold, by install-relative path.
-#[derive(Default)]
-struct Originals {
-    /// Contents of plain files over all shards, and whether the path is a directory or link.
-    plain: BTreeMap<TreePath, Vec<Plain>>,
-    /// Device code of fat binaries, per shard.
-    fat: BTreeMap<TreePath, Vec<(String, originals::Device)>>,
-}
-
-enum Plain {
-    File { shard: String, sha256: Digest },
-    Link { target: String },
-    Directory,
-}
-
-/// The packages of one format, as far as this comparison needs them.
-pub(super) struct Packed<'a> {
+/// The packages of one format beside the artifacts.
+pub(super) struct Comparison<'a> {
     pub(super) packages: &'a [&'a Installed],
     /// Install prefix, absolute.
     pub(super) prefix: &'a str,
-    /// SHA-256 of what findings account for.
-    pub(super) excused: &'a BTreeSet<String>,
+    pub(super) excuses: &'a Excuses,
+    pub(super) inputs: &'a Inputs,
 }
 
-/// Compares the packages of each format with `scan`. Returns the problems and how many code
-/// objects the artifacts hold.
-pub(super) fn check(formats: &[Packed<'_>], scan: &Scan) -> Result<(Vec<Problem>, u64)> {
-    let originals = read_originals(scan)?;
-    let mut problems = Vec::new();
-    for packed in formats {
-        check_files(packed, &originals, &mut problems);
-        check_code_objects(packed, &originals, &mut problems);
-        check_foreign(packed, &originals, &mut problems);
+/// Key → target → code object, over all archives.
+pub(super) type Rows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
+
+impl<'a> Comparison<'a> {
+    /// Adds all that is lost, foreign or misplaced.
+    pub(super) fn check(&self, problems: &mut Problems) {
+        for (path, variants) in &self.inputs.plain {
+            // Where another shard's build has device code, that build is what is installed.
+            if !self.inputs.fat.contains_key(path) {
+                self.check_plain(path, variants, problems);
+            }
+        }
+        let rows = self.rows();
+        for (path, builds) in &self.inputs.fat {
+            self.check_host(path, builds, problems);
+            self.check_lost(path, builds, &rows, problems);
+            check_builds(&Wrappers { comparison: self, path, rows: &rows }, builds, problems);
+        }
+        self.check_foreign(problems);
     }
-    Ok((problems, originals.entries().count() as u64))
-}
 
-impl Originals {
-    fn entries(&self) -> impl Iterator<Item = &DeviceEntry> {
-        self.fat
-            .values()
-            .flatten()
-            .flat_map(|(_, device)| device.by_wrapper.iter().flatten().chain(&device.unreferenced))
+    /// What stands at an install-relative path, in any package.
+    fn at(&self, path: &TreePath) -> Vec<&'a InstalledNode> {
+        let absolute = format!("{}/{path}", self.prefix);
+        self.packages.iter().filter_map(|package| package.paths.get(&absolute)).collect()
     }
-}
 
-fn read_originals(scan: &Scan) -> Result<Originals> {
-    let mut originals = Originals::default();
-    for shard in &scan.shards {
-        let prefixes = shard.artifacts.iter().flat_map(|artifact| &artifact.prefixes);
-        for (path, node) in prefixes.flat_map(|prefix| &prefix.tree) {
-            match node {
-                Node::Directory { .. } => originals.add(path, Plain::Directory),
-                Node::Link { target } => {
-                    originals.add(path, Plain::Link { target: target.clone() })
+    fn check_plain(&self, path: &TreePath, variants: &[Plain], problems: &mut Problems) {
+        let nodes = self.at(path);
+        let there = |plain: &Plain| nodes.iter().any(|node| same(plain, node));
+        let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
+        if variants.iter().any(|plain| there(plain) || implied(plain)) {
+            return;
+        }
+        let excused = |plain: &Plain| match plain {
+            Plain::File { sha256, .. } => self.excuses.absence(sha256),
+            Plain::Link { .. } | Plain::Directory => false,
+        };
+        if !variants.iter().all(excused) {
+            let message = match nodes.is_empty() {
+                true => format!("{} is in no package", described(variants)),
+                false => format!("{} is in a package with other content", described(variants)),
+            };
+            problems.add(Check::FileLost, format!("{}/{path}", self.prefix), message);
+        }
+    }
+
+    fn has_below(&self, path: &TreePath) -> bool {
+        let below = format!("{}/{path}/", self.prefix);
+        self.packages.iter().any(|package| {
+            let next = package.paths.range(below.clone()..).next();
+            next.is_some_and(|(path, _)| path.starts_with(&below))
+        })
+    }
+
+    /// A transformed binary has the machine code and the wrappers of one of the builds.
+    fn check_host(&self, path: &TreePath, builds: &[Build], problems: &mut Problems) {
+        let absolute = format!("{}/{path}", self.prefix);
+        let installed = self.installed_code(path);
+        let wrappers = |build: &Build| build.device.by_wrapper.len();
+        let message = match installed {
+            None => "a binary with device code is in no package as a host binary",
+            Some((code, count))
+                if !builds.iter().any(|b| b.code == code && wrappers(b) == count) =>
+            {
+                "a binary is in a package with other machine code or another number of wrappers"
+            }
+            Some(_) => return,
+        };
+        problems.add(Check::FileLost, absolute, message);
+    }
+
+    /// Machine code and number of wrappers of the host binary installed at `path`.
+    pub(super) fn installed_code(&self, path: &TreePath) -> Option<(Sha, usize)> {
+        self.at(path).into_iter().find_map(|node| match node {
+            InstalledNode::File { facts, .. } => match &facts.class {
+                Class::Host(host) => Some((host.elf.code, host.elf.wrappers.len())),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn rows(&self) -> Rows<'a> {
+        let mut rows = Rows::new();
+        for (_, facts) in self.packages.iter().flat_map(|package| package.files()) {
+            if let Class::Archive(archive) = &facts.class {
+                for (key, target, facts) in archive.entries() {
+                    rows.entry(key).or_default().insert(target, facts);
                 }
-                Node::File { data, .. } => originals.add_file(path, &shard.name, data)?,
+            }
+        }
+        rows
+    }
+
+    /// Every code object of a binary is under one of its keys and its own target.
+    fn check_lost(
+        &self,
+        path: &TreePath,
+        builds: &[Build],
+        rows: &Rows<'_>,
+        problems: &mut Problems,
+    ) {
+        for build in builds {
+            for (index, entries) in build.device.by_wrapper.iter().enumerate() {
+                let lost = entries.iter().filter(|entry| {
+                    keys_of(path, entry, rows).is_empty() && !self.excuses.absence(&entry.sha256)
+                });
+                for entry in lost {
+                    let subject = format!("{path} of {}, wrapper {index}", build.shard);
+                    let message = format!(
+                        "its code object for {} ({}) is in no archive and in no finding",
+                        entry.target,
+                        hex(&entry.sha256)
+                    );
+                    problems.add(Check::CodeObjectLost, subject, message);
+                }
+            }
+            let unreferenced = build.device.unreferenced.iter();
+            for entry in unreferenced.filter(|entry| !self.excuses.absence(&entry.sha256)) {
+                let subject = format!("{path} of {}", build.shard);
+                let message =
+                    format!("a code object for {} without wrapper is in no finding", entry.target);
+                problems.add(Check::CodeObjectLost, subject, message);
             }
         }
     }
-    Ok(originals)
-}
 
-impl Originals {
-    fn add(&mut self, path: &TreePath, plain: Plain) {
-        self.plain.entry(path.clone()).or_default().push(plain);
-    }
-
-    fn add_file(&mut self, path: &TreePath, shard: &str, content: &Content) -> Result<()> {
-        if let Some(elf) = super::host_elf::read(content)?
-            && let Some(device) = originals::read(content, &elf)?
-        {
-            self.fat.entry(path.clone()).or_default().push((shard.to_owned(), device));
-            return Ok(());
-        }
-        self.add(path, Plain::File { shard: shard.to_owned(), sha256: content.sha256()? });
-        Ok(())
-    }
-}
-
-fn check_files(packed: &Packed<'_>, originals: &Originals, problems: &mut Vec<Problem>) {
-    for (path, variants) in &originals.plain {
-        let absolute = format!("{}/{path}", packed.prefix);
-        let nodes: Vec<_> = packed.packages.iter().filter_map(|p| p.paths.get(&absolute)).collect();
-        let there = variants.iter().any(|plain| nodes.iter().any(|node| same(plain, node)));
-        let excused = variants.iter().all(|plain| match plain {
-            Plain::File { sha256, .. } => packed.excused.contains(&hex(sha256)),
-            Plain::Link { .. } | Plain::Directory => false,
+    /// All device code of the packages comes from the artifacts.
+    fn check_foreign(&self, problems: &mut Problems) {
+        let entries = self.inputs.builds().flat_map(|build| build.device.entries());
+        let known: BTreeSet<&Sha> = entries.map(|entry| &entry.sha256).collect();
+        let plain = self.inputs.plain.values().flatten().filter_map(|plain| match plain {
+            Plain::File { sha256, .. } => Some(sha256),
+            _ => None,
         });
-        if !there && !excused {
-            let shards: Vec<_> = variants.iter().filter_map(shard_of).collect();
-            let message = match nodes.is_empty() {
-                true => format!("of {} is in no package", shards.join(", ")),
-                false => format!("of {} is in a package with other content", shards.join(", ")),
-            };
-            problems.push(Problem::new(Check::FileLost, absolute, message));
+        let files: BTreeSet<&Sha> = plain.collect();
+        for package in self.packages {
+            for (path, facts) in package.files() {
+                let foreign = match &facts.class {
+                    Class::Archive(archive) => archive
+                        .entries()
+                        .filter(|(_, _, found)| !known.contains(&found.sha256))
+                        .map(|(key, target, _)| format!("{key} [{target}]: "))
+                        .collect(),
+                    Class::CodeObject(_) | Class::Bundle(_) if !files.contains(&facts.sha256) => {
+                        vec![String::new()]
+                    }
+                    _ => Vec::new(),
+                };
+                for what in foreign {
+                    let message = format!("{what}is device code that no artifact has");
+                    problems.add(Check::CodeObjectForeign, package.at(path), message);
+                }
+            }
         }
     }
 }
 
-fn shard_of(plain: &Plain) -> Option<&str> {
-    match plain {
-        Plain::File { shard, .. } => Some(shard),
-        Plain::Link { .. } | Plain::Directory => None,
-    }
+/// A binary and the rows that may be its own.
+pub(super) struct Wrappers<'a> {
+    pub(super) comparison: &'a Comparison<'a>,
+    pub(super) path: &'a TreePath,
+    pub(super) rows: &'a Rows<'a>,
+}
+
+/// The wrapper numbers of the binary at `path` under which `entry` stands.
+pub(super) fn keys_of(path: &TreePath, entry: &DeviceEntry, rows: &Rows<'_>) -> BTreeSet<usize> {
+    let prefix = format!("{path}#");
+    let own = rows.range(prefix.as_str()..).take_while(|(key, _)| key.starts_with(&prefix));
+    let holds = |targets: &BTreeMap<&str, &CodeObjectFacts>| {
+        targets.get(entry.target.as_str()).is_some_and(|found| found.sha256 == entry.sha256)
+    };
+    let found = own.filter(|(_, targets)| holds(targets));
+    found.filter_map(|(key, _)| key[prefix.len()..].parse().ok()).collect()
 }
 
 fn same(plain: &Plain, node: &InstalledNode) -> bool {
@@ -133,85 +213,18 @@ fn same(plain: &Plain, node: &InstalledNode) -> bool {
     }
 }
 
-/// Key → target → code object, over all archives of the packages.
-fn rows(packages: &[&Installed]) -> BTreeMap<String, BTreeMap<String, Digest>> {
-    let mut rows: BTreeMap<String, BTreeMap<String, Digest>> = BTreeMap::new();
-    for (_, facts) in packages.iter().flat_map(|package| package.files()) {
-        if let Class::Archive(archive) = &facts.class {
-            for (key, targets) in &archive.rows {
-                rows.entry(key.clone()).or_default().extend(targets.clone());
-            }
-        }
-    }
-    rows
-}
-
-fn check_code_objects(packed: &Packed<'_>, originals: &Originals, problems: &mut Vec<Problem>) {
-    let rows = rows(packed.packages);
-    for (path, shards) in &originals.fat {
-        for (shard, device) in shards {
-            for (index, entries) in device.by_wrapper.iter().enumerate() {
-                let subject = format!("{path} of {shard}, wrapper {index}");
-                check_wrapper(path, entries, &rows, packed, &subject, problems);
-            }
-            let lost =
-                device.unreferenced.iter().filter(|e| !packed.excused.contains(&hex(&e.sha256)));
-            for entry in lost {
-                let message =
-                    format!("{} of a bundle without wrapper is in no finding", entry.target);
-                problems.push(Problem::new(
-                    Check::CodeObjectLost,
-                    format!("{path} of {shard}"),
-                    message,
-                ));
-            }
-        }
-    }
-}
-
-/// All packed code objects of a wrapper stand under one and the same key of its binary, each under
-/// its own target.
-fn check_wrapper(
-    path: &TreePath,
-    entries: &[DeviceEntry],
-    rows: &BTreeMap<String, BTreeMap<String, Digest>>,
-    packed: &Packed<'_>,
-    subject: &str,
-    problems: &mut Vec<Problem>,
-) {
-    let own_prefix = format!("{path}#");
-    let mut common: Option<BTreeSet<&str>> = None;
-    for entry in entries {
-        let holds =
-            |targets: &BTreeMap<String, Digest>| targets.get(&entry.target) == Some(&entry.sha256);
-        let own =
-            rows.range(own_prefix.clone()..).take_while(|(key, _)| key.starts_with(&own_prefix));
-        let keys: BTreeSet<&str> =
-            own.filter(|(_, t)| holds(t)).map(|(key, _)| key.as_str()).collect();
-        if keys.is_empty() {
-            if !packed.excused.contains(&hex(&entry.sha256)) {
-                let message = format!("{} {} is in no archive", entry.target, hex(&entry.sha256));
-                problems.push(Problem::new(Check::CodeObjectLost, subject, message));
-            }
-            continue;
-        }
-        common = Some(match common {
-            None => keys,
-            Some(before) => before.intersection(&keys).copied().collect(),
-        });
-    }
-    if common.is_some_and(|keys| keys.is_empty()) {
-        let message = "its code objects are scattered over several keys";
-        problems.push(Problem::new(Check::CodeObjectMisplaced, subject, message));
-    }
-}
-
-fn check_foreign(packed: &Packed<'_>, originals: &Originals, problems: &mut Vec<Problem>) {
-    let known: BTreeSet<Digest> = originals.entries().map(|entry| entry.sha256).collect();
-    for (key, targets) in rows(packed.packages) {
-        for (target, sha256) in targets.iter().filter(|(_, sha256)| !known.contains(*sha256)) {
-            let message = format!("{target} {} comes from no artifact", hex(sha256));
-            problems.push(Problem::new(Check::CodeObjectForeign, &key, message));
-        }
+/// What the shards have at a path, for a message.
+fn described(variants: &[Plain]) -> String {
+    let shards: BTreeSet<&str> = variants
+        .iter()
+        .filter_map(|plain| match plain {
+            Plain::File { shard, .. } => Some(shard.as_str()),
+            _ => None,
+        })
+        .collect();
+    match variants.first() {
+        Some(Plain::Link { target }) => format!("a link to {target}"),
+        Some(Plain::Directory) => "a directory".to_owned(),
+        _ => format!("a file of {}", shards.into_iter().collect::<Vec<_>>().join(", ")),
     }
 }

@@ -4,131 +4,160 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
-use super::problem::{Check, Problem};
+use super::markers::{Archives, archives};
+use super::problem::{Check, Problems};
 use crate::content::hex;
 use crate::plan::package::Format;
-use crate::receipt::{PackageRecord, Receipt};
+use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.
-pub(super) fn apply(receipt: &Receipt, packages: &mut [Installed]) {
+pub(super) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
+    let kernels = receipt.packages.iter().filter(|record| record.role == "kernels");
     let records: BTreeMap<&str, &PackageRecord> =
-        receipt.packages.iter().map(|record| (record.file_name.as_str(), record)).collect();
+        kernels.map(|record| (record.file_name.as_str(), record)).collect();
     for package in packages {
-        if let Some(record) = records.get(package.file.as_str())
-            && record.role == "kernels"
-        {
-            package.kernel_archs.get_or_insert_with(|| record.archs.clone());
+        if let Some(record) = records.get(package.file.as_str()) {
+            package.stated_archs.get_or_insert_with(|| record.archs.clone());
         }
     }
 }
 
-/// Every claim of the receipt that does not hold.
-pub(super) fn check(receipt: &Receipt, packages: &[Installed]) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let by_file: BTreeMap<&str, &Installed> =
-        packages.iter().map(|package| (package.file.as_str(), package)).collect();
-    for record in &receipt.packages {
-        match by_file.get(record.file_name.as_str()) {
-            Some(package) => check_package(record, package, &mut problems),
-            None => problems.push(Problem::new(
-                Check::ReceiptIncomplete,
-                &record.file_name,
-                "the receipt names it, but it cannot be read here",
-            )),
-        }
-    }
-    let recorded: BTreeSet<&str> = receipt.packages.iter().map(|r| r.file_name.as_str()).collect();
-    for package in packages.iter().filter(|p| !recorded.contains(p.file.as_str())) {
-        let message = "the receipt does not name it";
-        problems.push(Problem::new(Check::ReceiptIncomplete, &package.file, message));
-    }
-    check_code_objects(receipt, packages, &mut problems);
-    check_dependencies(receipt, &by_file, &mut problems);
-    problems
+/// A receipt and the folder it lies in.
+pub(super) struct Claims<'a> {
+    pub(super) receipt: &'a Receipt,
+    /// The packages of the folder that can be read.
+    pub(super) packages: Vec<&'a Installed>,
+    /// The names of all packages of the folder.
+    pub(super) present: BTreeSet<String>,
 }
 
-fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Vec<Problem>) {
-    let mut differs = |path: &str, what: &str| {
-        let subject = format!("{}:{path}", record.file_name);
-        problems.push(Problem::new(Check::ReceiptMismatch, subject, what));
+impl<'a> Claims<'a> {
+    /// Adds every claim that does not hold.
+    pub(super) fn check(&self, problems: &mut Problems) {
+        let records: BTreeMap<&str, &PackageRecord> =
+            self.receipt.packages.iter().map(|r| (r.file_name.as_str(), r)).collect();
+        for name in records.keys().filter(|name| !self.present.contains(**name)) {
+            let message = "the receipt names it, and it is not there";
+            problems.add(Check::ReceiptIncomplete, *name, message);
+        }
+        for name in self.present.iter().filter(|name| !records.contains_key(name.as_str())) {
+            problems.add(Check::ReceiptIncomplete, name, "the receipt does not name it");
+        }
+        for package in &self.packages {
+            if let Some(record) = records.get(package.file.as_str()) {
+                check_package(record, package, problems);
+            }
+        }
+        for format in [Format::Deb, Format::Rpm] {
+            self.check_code_objects(format, &records, problems);
+        }
+    }
+
+    /// Every code object stands in the package, in the archive and under the key that the receipt
+    /// names, and the archives hold no others.
+    fn check_code_objects(
+        &self,
+        format: Format,
+        records: &BTreeMap<&str, &PackageRecord>,
+        problems: &mut Problems,
+    ) {
+        let set: Vec<&Installed> =
+            self.packages.iter().copied().filter(|package| package.format == format).collect();
+        if set.is_empty() {
+            return;
+        }
+        let archives = archives(&set);
+        for record in &self.receipt.code_objects {
+            if let Some(fault) = misplaced(record, &archives, records) {
+                let subject = format!("{} {}", record.binary, record.target);
+                problems.add(Check::CodeObjectLost, subject, fault);
+            }
+        }
+        let known: BTreeSet<&str> =
+            self.receipt.code_objects.iter().map(|record| record.sha256.as_str()).collect();
+        for (path, (package, archive)) in &archives {
+            for (key, target, facts) in archive.entries() {
+                let sha256 = hex(&facts.sha256);
+                if !known.contains(sha256.as_str()) {
+                    let message = format!("{key} [{target}]: the receipt does not know {sha256}");
+                    problems.add(Check::CodeObjectForeign, package.at(path), message);
+                }
+            }
+        }
+    }
+}
+
+/// Why a code object is not where the receipt says.
+fn misplaced(
+    record: &CodeObjectRecord,
+    archives: &Archives<'_>,
+    records: &BTreeMap<&str, &PackageRecord>,
+) -> Option<String> {
+    let CodeObjectRecord { sha256, archive: path, key, .. } = record;
+    let Some((package, archive)) = archives.get(path.as_str()) else {
+        return Some(format!("{sha256} is said to be in {path}, which no package installs"));
     };
+    let found = archive.at(key, &record.target).map(|facts| hex(&facts.sha256));
+    if found.as_ref() != Some(sha256) {
+        return Some(format!("{sha256} is not at {key} in {path}"));
+    }
+    let id = records.get(package.file.as_str()).map(|record| record.id.as_str());
+    (id != Some(record.package.as_str()))
+        .then(|| format!("{path} is in {}, not in {}", package.file, record.package))
+}
+
+fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {
     if record.sha256 != hex(&package.sha256) || record.size != package.size {
-        differs("", "its size or SHA-256 is not the receipt's");
+        let message = "its size or SHA-256 is not the receipt's";
+        problems.add(Check::ReceiptMismatch, &package.file, message);
+    }
+    if let Some(archs) = &package.stated_archs
+        && archs.iter().collect::<BTreeSet<_>>() != record.archs.iter().collect()
+    {
+        let message = format!(
+            "is for {}, and the receipt says {}",
+            archs.join(", "),
+            record.archs.join(", ")
+        );
+        problems.add(Check::ReceiptMismatch, &package.file, message);
+    }
+    let count = code_objects(package);
+    if count != record.code_objects {
+        let message =
+            format!("has {count} code objects, and the receipt says {}", record.code_objects);
+        problems.add(Check::ReceiptMismatch, &package.file, message);
     }
     for member in &record.members {
-        let same = match package.paths.get(&member.path) {
-            None => false,
-            Some(InstalledNode::Directory { mode }) => {
-                member.kind == "directory" && member.mode == *mode
-            }
-            Some(InstalledNode::Link { target }) => member.target.as_ref() == Some(target),
-            Some(InstalledNode::File { mode, facts }) => {
-                member.mode == *mode
-                    && member.size == Some(facts.size)
-                    && member.sha256.as_ref() == Some(&hex(&facts.sha256))
-            }
-        };
-        if !same {
-            differs(&member.path, "is not what the receipt says, or is missing");
+        if !package.paths.get(&member.path).is_some_and(|node| same(member, node)) {
+            let message = "is not what the receipt says, or is missing";
+            problems.add(Check::ReceiptMismatch, package.at(&member.path), message);
         }
     }
     let recorded: BTreeSet<&str> = record.members.iter().map(|m| m.path.as_str()).collect();
     for path in package.paths.keys().filter(|path| !recorded.contains(path.as_str())) {
-        differs(path, "is not in the receipt");
+        problems.add(Check::ReceiptMismatch, package.at(path), "is not in the receipt");
     }
 }
 
-/// Every code object stands in the archive and under the key that the receipt names.
-fn check_code_objects(receipt: &Receipt, packages: &[Installed], problems: &mut Vec<Problem>) {
-    for format in [Format::Deb, Format::Rpm] {
-        let set: Vec<_> = packages.iter().filter(|package| package.format == format).collect();
-        if set.is_empty() {
-            continue;
-        }
-        let archives: BTreeMap<&str, _> = set
-            .iter()
-            .flat_map(|package| package.files())
-            .filter_map(|(path, facts)| match &facts.class {
-                Class::Archive(archive) => Some((path, archive)),
-                _ => None,
-            })
-            .collect();
-        for record in &receipt.code_objects {
-            let row = archives.get(record.archive.as_str()).and_then(|a| a.rows.get(&record.key));
-            let found = row.and_then(|targets| targets.get(&record.target));
-            if found.map(|sha256| hex(sha256)).as_ref() != Some(&record.sha256) {
-                let subject = format!("{} {}", record.binary, record.target);
-                let message =
-                    format!("{} is not at {} in {}", record.sha256, record.key, record.archive);
-                problems.push(Problem::new(Check::CodeObjectLost, subject, message));
-            }
-        }
-    }
+fn code_objects(package: &Installed) -> u64 {
+    let count = |class: &Class| match class {
+        Class::Archive(archive) => archive.code_objects.len() as u64,
+        _ => 0,
+    };
+    package.files().map(|(_, facts)| count(&facts.class)).sum()
 }
 
-/// A kernel package needs its host in exactly its own version.
-fn check_dependencies(
-    receipt: &Receipt,
-    by_file: &BTreeMap<&str, &Installed>,
-    problems: &mut Vec<Problem>,
-) {
-    let hosts: BTreeSet<(&str, &str, &str)> = receipt
-        .packages
-        .iter()
-        .filter(|record| record.role == "host" || record.role == "support")
-        .filter_map(|record| by_file.get(record.file_name.as_str()).map(|p| (record, *p)))
-        .map(|(record, p)| (record.format.as_str(), p.name.as_str(), p.version.as_str()))
-        .collect();
-    for record in receipt.packages.iter().filter(|record| record.role == "kernels") {
-        let Some(package) = by_file.get(record.file_name.as_str()) else {
-            continue;
-        };
-        let needs_host = |(name, version): &(String, String)| {
-            hosts.contains(&(record.format.as_str(), name.as_str(), version.as_str()))
-        };
-        if !package.requires.iter().any(needs_host) {
-            let message = "does not depend on a host package in its exact version";
-            problems.push(Problem::new(Check::DependencyMissing, &record.file_name, message));
+fn same(member: &MemberRecord, node: &InstalledNode) -> bool {
+    match node {
+        InstalledNode::Directory { mode } => member.kind == "directory" && member.mode == *mode,
+        InstalledNode::Link { target } => {
+            member.kind == "link" && member.target.as_ref() == Some(target)
+        }
+        InstalledNode::File { mode, facts } => {
+            member.kind == "file"
+                && member.mode == *mode
+                && member.size == Some(facts.size)
+                && member.sha256.as_ref() == Some(&hex(&facts.sha256))
         }
     }
 }

@@ -1,25 +1,29 @@
 //! What one installed file is, by its content.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::Read;
 
-use sha2::{Digest, Sha256};
-
+use super::archive::{self, ArchiveFacts, Nature};
+use super::digest::{Sha, digest, hash};
+use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, first_bundle};
+use super::hold::{fault, hold};
 use super::host_elf::{self, HostElf};
-use crate::content::{Content, WINDOW};
+use super::index::archs_named;
+use super::originals::{self, DeviceEntry};
+use crate::content::Content;
 use crate::error::{Error, Result};
+use crate::formats::kpm;
 use crate::formats::marker::{self, AnyMarker, Marker};
-use crate::formats::{code_object, kpack, kpm};
 use crate::gfx::BaseArch;
 
-/// Bytes of a file that decide what it is.
+/// Bytes of a file that decide what it is: an ELF64 header.
 const HEAD: usize = 64;
 
 /// An installed file.
 #[derive(Debug)]
 pub(super) struct FileFacts {
     pub(super) size: u64,
-    pub(super) sha256: [u8; 32],
+    pub(super) sha256: Sha,
     pub(super) class: Class,
 }
 
@@ -28,150 +32,146 @@ pub(super) struct FileFacts {
 pub(super) enum Class {
     /// Nothing that concerns device code.
     Other,
-    /// An x86-64 ELF file.
-    Host {
-        elf: HostElf,
-        marker: Option<Marker>,
-        /// Whether the section for device code holds anything but zeros.
-        fat: bool,
-    },
-    /// An AMDGPU ELF file, with its arch where the header names a known one.
-    CodeObject(Option<BaseArch>),
-    /// An offload bundle or compressed bundle.
-    Bundle,
+    /// A linked x86-64 ELF file.
+    Host(Box<HostFacts>),
+    /// An AMDGPU ELF file.
+    CodeObject(Nature),
+    /// Offload bundles, compressed or not, with the code objects inside.
+    Bundle(Vec<DeviceEntry>),
+    /// An index of kernels, with the archs that it and its name name.
+    Index(BTreeSet<BaseArch>),
     /// A kernel archive.
     Archive(ArchiveFacts),
     /// A kernel manifest.
-    Manifest,
+    Manifest(kpm::Manifest),
     /// Claims to be one of the above but cannot be read as such.
-    Broken(Error),
+    Broken(Claimed, Error),
 }
 
-/// A kernel archive, every code object decoded.
-#[derive(Debug, Default)]
-pub(super) struct ArchiveFacts {
-    pub(super) archs: Vec<String>,
-    /// Key → target → SHA-256 of the code object.
-    pub(super) rows: BTreeMap<String, BTreeMap<String, [u8; 32]>>,
-    /// By ordinal: what each distinct code object is.
-    pub(super) code_objects: Vec<CodeObjectFacts>,
+/// What a file that cannot be read claims to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claimed {
+    Host,
+    Device,
+    Manifest,
 }
 
-/// One distinct code object of an archive.
+/// A linked host ELF file.
 #[derive(Debug)]
-pub(super) struct CodeObjectFacts {
-    pub(super) sha256: [u8; 32],
-    /// The arch of its ELF header; `None` for arch-neutral code.
-    pub(super) arch: Option<BaseArch>,
+pub(super) struct HostFacts {
+    pub(super) elf: HostElf,
+    /// What the wrappers of a transformed binary point to.
+    pub(super) marker: Option<Marker>,
+    /// Why there is no marker although there should be.
+    pub(super) marker_fault: Option<String>,
+    /// Where device code was found.
+    pub(super) device_code: Option<String>,
 }
 
-/// Reads a file of `size` bytes to its end.
-pub(super) fn examine(reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
+/// Reads the file installed at `path`, of `size` bytes, to its end.
+pub(super) fn examine(path: &str, reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
     let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
-    reader.read_exact(&mut head).map_err(super::hold::fault)?;
+    reader.read_exact(&mut head).map_err(fault)?;
     let mut whole = head.as_slice().chain(reader);
-    if !wants_whole(&head) {
+    let Some(claimed) = claimed(path, &head) else {
         let sha256 = hash(&mut whole)?;
-        return Ok(FileFacts { size, sha256, class: classify_head(&head) });
-    }
-    let content = super::hold::hold(&mut whole, size)?;
-    let class = classify(&content, &head).unwrap_or_else(Class::Broken);
-    Ok(FileFacts { size, sha256: content.sha256()?, class })
-}
-
-fn is_elf(head: &[u8], machine: u16) -> bool {
-    head.starts_with(b"\x7fELF") && head.get(18..20) == Some(machine.to_le_bytes().as_slice())
-}
-
-fn wants_whole(head: &[u8]) -> bool {
-    is_elf(head, object::elf::EM_X86_64.0) || head.starts_with(b"KPAK") || looks_like_map(head)
-}
-
-/// A MessagePack map of five entries that begins with `format_version`, as a manifest does.
-fn looks_like_map(head: &[u8]) -> bool {
-    head.first() == Some(&0x85) && head.get(2..16) == Some(b"format_version")
-}
-
-fn classify_head(head: &[u8]) -> Class {
-    if is_elf(head, object::elf::EM_AMDGPU.0) {
-        let header = code_object::read_header(&Content::of_bytes(head));
-        return match header {
-            Ok(header) => Class::CodeObject(header.processor),
-            Err(error) => Class::Broken(error),
+        let class = if is_elf(&head, object::elf::EM_AMDGPU) {
+            archive::nature(head)
+                .map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
+        } else {
+            Class::Other
         };
-    }
-    match head.starts_with(b"__CLANG_OFFLOAD_BUNDLE__") || head.starts_with(b"CCOB") {
-        true => Class::Bundle,
-        false => Class::Other,
+        return Ok(FileFacts { size, sha256, class });
+    };
+    let content = hold(&mut whole, size)?;
+    let class = classify(path, &content, &head).unwrap_or_else(|e| Class::Broken(claimed, e));
+    Ok(FileFacts { size, sha256: digest(&content)?, class })
+}
+
+fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {
+    head.starts_with(b"\x7fELF") && head.get(18..20) == Some(machine.0.to_le_bytes().as_slice())
+}
+
+fn is_bundle(head: &[u8]) -> bool {
+    head.starts_with(BUNDLE_MAGIC) || head.starts_with(COMPRESSED_MAGIC)
+}
+
+/// What has to be read at will, not only once from front to end.
+fn claimed(path: &str, head: &[u8]) -> Option<Claimed> {
+    if is_elf(head, object::elf::EM_X86_64) {
+        Some(Claimed::Host)
+    } else if is_elf(head, object::elf::EM_AMDGPU) {
+        None
+    } else if head.starts_with(b"KPAK") || is_bundle(head) || is_index(path) {
+        Some(Claimed::Device)
+    } else {
+        path.ends_with(".kpm").then_some(Claimed::Manifest)
     }
 }
 
-fn classify(content: &Content, head: &[u8]) -> Result<Class> {
+/// Kernel libraries look for their indexes under these names.
+fn is_index(path: &str) -> bool {
+    path.contains("/library/") && path.ends_with(".dat")
+}
+
+fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     if head.starts_with(b"KPAK") {
-        return archive(content).map(Class::Archive);
+        return archive::read(content).map(Class::Archive);
     }
-    if looks_like_map(head) {
-        return kpm::Manifest::parse(content).map(|_| Class::Manifest);
+    if is_bundle(head) {
+        return originals::bundles(content).map(Class::Bundle);
     }
-    let Some(elf) = host_elf::read(content)? else {
-        return Ok(Class::Other);
-    };
-    let marker = match elf.marker {
-        Some(section) => {
-            let offset =
-                section.offset.ok_or_else(|| Error::malformed("marker without content"))?;
-            let bytes =
-                content.read_vec(offset..offset + section.size, marker::LIMIT as u64, "marker")?;
-            Some(current_marker(&bytes)?)
-        }
-        None => None,
-    };
-    let fat = match elf.fatbin.and_then(|section| Some((section.offset?, section.size))) {
-        Some((offset, size)) => !content.slice(offset..offset.saturating_add(size))?.is_zero()?,
-        None => false,
-    };
-    Ok(Class::Host { elf, marker, fat })
+    if let Some(elf) = host_elf::read(content)? {
+        return host(content, elf).map(|host| Class::Host(Box::new(host)));
+    }
+    if path.ends_with(".kpm") {
+        return kpm::Manifest::parse(content).map(Class::Manifest);
+    }
+    match is_index(path) {
+        true => archs_named(path, content).map(Class::Index),
+        false => Ok(Class::Other),
+    }
 }
 
-/// A marker of the form that loaders read today.
-fn current_marker(bytes: &[u8]) -> Result<Marker> {
-    match marker::parse(bytes)? {
-        AnyMarker::Map(marker) => Ok(marker),
+fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
+    let (marker, marker_fault) = match marker(content, &elf) {
+        Ok(marker) => (marker, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let device_code = match first_bundle(content)? {
+        Some(offset) => Some(format!("an offload bundle at offset {offset:#x}")),
+        None => left_in_section(content, &elf)?,
+    };
+    Ok(HostFacts { elf, marker, marker_fault, device_code })
+}
+
+/// A section for device code may be absent, without content (as some tools leave it) or zero.
+fn left_in_section(content: &Content, elf: &HostElf) -> Result<Option<String>> {
+    let Some((offset, size)) = elf.fatbin.and_then(|section| Some((section.offset?, section.size)))
+    else {
+        return Ok(None);
+    };
+    let zero = content.slice(offset..offset.saturating_add(size))?.is_zero()?;
+    Ok((!zero).then(|| "a .hip_fatbin with content".to_owned()))
+}
+
+/// What the runtime reads: the bytes that the wrappers point to, as they are loaded. The section
+/// only bounds them.
+fn marker(content: &Content, elf: &HostElf) -> Result<Option<Marker>> {
+    let Some(wrapper) = elf.wrappers.iter().find(|wrapper| wrapper.magic == host_elf::HIPK) else {
+        return Ok(None);
+    };
+    let section = elf.marker.filter(|section| section.address == wrapper.pointer);
+    let section = section.ok_or_else(|| {
+        let message = format!("a wrapper points to {:#x}, where no marker is", wrapper.pointer);
+        Error::malformed(message)
+    })?;
+    let offset =
+        elf.loaded_at(section).ok_or_else(|| Error::malformed("its marker is not loaded"))?;
+    let end = offset.saturating_add(section.size);
+    let bytes = content.read_vec(offset..end, marker::LIMIT as u64, "marker")?;
+    match marker::parse(&bytes)? {
+        AnyMarker::Map(marker) => Ok(Some(marker)),
         AnyMarker::PathList(_) => Err(Error::unsupported("has a marker of the early prototype")),
-    }
-}
-
-fn archive(content: &Content) -> Result<ArchiveFacts> {
-    let reader = kpack::Reader::open(content.clone())?;
-    let toc = reader.toc();
-    let mut facts = ArchiveFacts { archs: toc.gfx_arches.clone(), ..ArchiveFacts::default() };
-    for ordinal in 0..u32::try_from(reader.len()).map_err(|_| Error::bug("frame limit"))? {
-        let code_object = reader.code_object(ordinal)?;
-        let _decoded_once = code_object.pin()?;
-        let arch = match code_object.len() >= 4 && code_object.read_array::<4>(0)? == *b"\x7fELF" {
-            true => code_object::read_header(&code_object)?.processor,
-            false => None,
-        };
-        facts.code_objects.push(CodeObjectFacts { sha256: code_object.sha256()?, arch });
-    }
-    for (key, targets) in &toc.rows {
-        let row = facts.rows.entry(key.clone()).or_default();
-        for (target, entry) in targets {
-            let code_object = facts.code_objects.get(entry.ordinal as usize);
-            let sha256 = code_object.ok_or_else(|| Error::malformed("row without a frame"))?.sha256;
-            row.insert(target.clone(), sha256);
-        }
-    }
-    Ok(facts)
-}
-
-fn hash(reader: &mut dyn Read) -> Result<[u8; 32]> {
-    let mut hash = Sha256::new();
-    let mut window = vec![0; WINDOW];
-    loop {
-        match reader.read(&mut window).map_err(super::hold::fault)? {
-            0 => return Ok(hash.finalize().into()),
-            len => hash.update(&window[..len]),
-        }
     }
 }

@@ -1,20 +1,34 @@
-//! Keeps a payload file at hand: in memory if it is small, in a nameless file if not.
+//! Keeps a stream at hand: in memory if it is short, in a nameless file if not.
 
 use std::io::Read;
 
 use crate::content::{Content, Spool, WINDOW};
 use crate::error::{Error, Result};
 
-/// Longest file that is kept in memory, in bytes.
+/// Longest stream that is kept in memory, in bytes: one for every thread, beside a decoder's
+/// window of up to 128 MiB.
 const MEMORY_LIMIT: u64 = 64 << 20;
 
-/// The `size` bytes of `reader`.
+/// The bytes of `reader`, which must be exactly `size`.
 pub(super) fn hold(reader: &mut dyn Read, size: u64) -> Result<Content> {
-    if size <= MEMORY_LIMIT {
-        let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes).map_err(fault)?;
-        return Ok(Content::of_bytes(bytes));
+    // One byte more than announced is enough to know that the announcement is wrong.
+    let mut limited = reader.take(size.saturating_add(1));
+    let content = match size <= MEMORY_LIMIT {
+        true => {
+            let mut bytes = Vec::new();
+            limited.read_to_end(&mut bytes).map_err(fault)?;
+            Content::of_bytes(bytes)
+        }
+        false => spooled(&mut limited)?,
+    };
+    if content.len() == size {
+        return Ok(content);
     }
+    let more = if content.len() > size { " or more" } else { "" };
+    Err(Error::malformed(format!("holds {} bytes{more}, announced are {size}", content.len())))
+}
+
+fn spooled(reader: &mut dyn Read) -> Result<Content> {
     let spool = Spool::create(&std::env::temp_dir())?;
     let mut parts = Vec::new();
     let mut window = vec![0; WINDOW];
@@ -26,7 +40,27 @@ pub(super) fn hold(reader: &mut dyn Read, size: u64) -> Result<Content> {
     }
 }
 
-/// The error of a read from a payload.
+/// The error of a read from a payload or a compressed stream.
 pub(super) fn fault(source: std::io::Error) -> Error {
     crate::formats::compression::decoder_fault(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_has_to_be_as_long_as_announced() {
+        assert_eq!(hold(&mut &b"abc"[..], 3).unwrap().len(), 3);
+        for size in [0, 2, 4, MEMORY_LIMIT, MEMORY_LIMIT + 1] {
+            assert!(hold(&mut &b"abc"[..], size).is_err(), "{size}");
+        }
+    }
+
+    #[test]
+    fn a_long_stream_is_kept_outside_of_memory() {
+        let size = MEMORY_LIMIT + 5;
+        let content = hold(&mut std::io::repeat(7).take(size), size).unwrap();
+        assert_eq!(content.read_array::<2>(size - 2).unwrap(), [7, 7]);
+    }
 }

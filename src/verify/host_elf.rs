@@ -1,4 +1,4 @@
-//! What a host binary says about its device code, read through the `object` crate's section view.
+//! What a host binary says about its device code, read through the `object` crate.
 //!
 //! Verification must not trust the code that made the output, so nothing here is shared with the
 //! transform: sections and relocations are looked up by their section headers, where the transform
@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use object::elf::{self, FileHeader64, Sym64};
-use object::read::elf::{ElfFile64, FileHeader, SectionHeader, Sym};
-use object::{LittleEndian, Object, ObjectSection, ReadCache};
+use object::elf::{self, FileHeader64, ProgramHeader64, Rela64, SectionHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::{LittleEndian, ReadCache, SectionIndex, SymbolIndex};
 
+use super::digest::{Sha, digest};
 use crate::content::Content;
 use crate::error::{Error, Result};
 
@@ -19,16 +20,20 @@ pub(super) const HIPF: u32 = 0x4849_5046;
 /// Wrapper magic of a transformed binary: "HIPK".
 pub(super) const HIPK: u32 = 0x4B50_4948;
 /// Bytes of one wrapper: magic, version, pointer, reserved.
-const WRAPPER_LEN: u64 = 24;
+const WRAPPER_LEN: usize = 24;
 /// Most wrappers a binary may have here; the largest ROCm library has a few thousand.
 const WRAPPER_SECTION_LIMIT: u64 = 64 << 20;
 
-/// One `__CudaFatBinaryWrapper`-shaped record of `.hipFatBinSegment`.
+/// One record of `.hipFatBinSegment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrapper {
     pub(super) magic: u32,
-    /// Address it points to after relocation.
+    pub(super) version: u32,
+    /// Address it points to once the file is loaded at its own addresses.
     pub(super) pointer: u64,
+    /// Whether the dynamic loader moves the pointer along with the file, as it has to unless the
+    /// file is loaded where it says.
+    pub(super) moves: bool,
     /// Low half of `reserved`: the co_index of a transformed wrapper.
     pub(super) co_index: u32,
 }
@@ -42,44 +47,73 @@ pub(super) struct Section {
     pub(super) offset: Option<u64>,
 }
 
+/// A load segment, as far as the file fills it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Load {
+    address: u64,
+    offset: u64,
+    size: u64,
+}
+
 /// The device-code side of a host ELF.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct HostElf {
     pub(super) fatbin: Option<Section>,
     pub(super) marker: Option<Section>,
     pub(super) wrappers: Vec<Wrapper>,
+    /// Whether it is loaded at the addresses it states.
+    pub(super) fixed: bool,
+    /// SHA-256 of its machine code: of the content of all executable sections.
+    pub(super) code: Sha,
+    loads: Vec<Load>,
 }
 
-type File<'a> = ElfFile64<'a, LittleEndian, &'a ReadCache<ContentCursor>>;
+impl HostElf {
+    /// The file offset of what is loaded at `section`, if all of it is.
+    pub(super) fn loaded_at(&self, section: Section) -> Option<u64> {
+        self.loads.iter().find_map(|load| {
+            let from = section.address.checked_sub(load.address)?;
+            let end = from.checked_add(section.size)?;
+            (end <= load.size).then(|| load.offset.checked_add(from)).flatten()
+        })
+    }
+}
 
-/// Reads the host ELF `content`; `None` if it is none for x86-64.
+type Cache = ReadCache<ContentCursor>;
+type Header = FileHeader64<LittleEndian>;
+type Sections<'a> = SectionTable<'a, Header, &'a Cache>;
+
+/// The file while it is read.
+struct File<'a> {
+    content: &'a Content,
+    cache: &'a Cache,
+    header: &'a Header,
+    sections: Sections<'a>,
+}
+
+/// Reads the linked host ELF `content`; `None` if it is none for x86-64, or an object file.
 pub(super) fn read(content: &Content) -> Result<Option<HostElf>> {
-    let mut ident = [0; 20];
     if content.len() < 64 {
         return Ok(None);
     }
-    content.read_at(0, &mut ident)?;
-    let machine = u16::from_le_bytes([ident[18], ident[19]]);
-    if !ident.starts_with(b"\x7fELF\x02\x01") || elf::Machine(machine) != elf::EM_X86_64 {
+    let ident: [u8; 20] = content.read_array(0)?;
+    let half = |at: usize| u16::from_le_bytes([ident[at], ident[at + 1]]);
+    let linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&half(16));
+    if !ident.starts_with(b"\x7fELF\x02\x01") || half(18) != elf::EM_X86_64.0 || !linked {
         return Ok(None);
     }
     let cache = ReadCache::new(ContentCursor { content: content.clone(), position: 0 });
-    let file = File::parse(&cache).map_err(|error| fault(content, error))?;
-    let wrappers = match file.section_by_name(".hipFatBinSegment") {
-        Some(section) => wrappers(content, &file, &cache, section.address(), section.file_range())?,
-        None => Vec::new(),
-    };
-    let section = |name| {
-        file.section_by_name(name).map(|s| Section {
-            address: s.address(),
-            size: s.size(),
-            offset: s.file_range().map(|(offset, _)| offset),
-        })
-    };
+    let fault = |error| fault(content, error);
+    let header = Header::parse(&cache).map_err(fault)?;
+    let sections = header.sections(LittleEndian, &cache).map_err(fault)?;
+    let file = File { content, cache: &cache, header, sections };
     Ok(Some(HostElf {
-        fatbin: section(".hip_fatbin"),
-        marker: section(".rocm_kpack_ref"),
-        wrappers,
+        fatbin: file.section(".hip_fatbin").map(|(_, section)| section),
+        marker: file.section(".rocm_kpack_ref").map(|(_, section)| section),
+        wrappers: file.wrappers()?,
+        fixed: half(16) == elf::ET_EXEC.0,
+        code: file.code()?,
+        loads: file.loads()?,
     }))
 }
 
@@ -87,72 +121,130 @@ fn fault(content: &Content, error: object::Error) -> Error {
     Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
 }
 
-/// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.
-fn wrappers(
-    content: &Content,
-    file: &File<'_>,
-    cache: &ReadCache<ContentCursor>,
-    address: u64,
-    range: Option<(u64, u64)>,
-) -> Result<Vec<Wrapper>> {
-    let Some((offset, size)) = range else {
-        return Ok(Vec::new());
-    };
-    let end = offset.saturating_add(size);
-    let bytes = content.read_vec(offset..end, WRAPPER_SECTION_LIMIT, ".hipFatBinSegment")?;
-    let relocated = relocated_values(content, file, cache)?;
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at + WRAPPER_LEN <= size {
-        let record = &bytes[usize::try_from(at).map_err(|_| Error::bug("offset"))?..];
-        let magic = u32::from_le_bytes([record[0], record[1], record[2], record[3]]);
-        if magic != HIPF && magic != HIPK {
-            at += 8;
-            continue;
-        }
-        let word = |from: usize| {
-            record[from..from + 8].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
+impl<'a> File<'a> {
+    fn section(&self, name: &str) -> Option<(&'a SectionHeader64<LittleEndian>, Section)> {
+        let (_, header) = self.sections.section_by_name(LittleEndian, name.as_bytes())?;
+        let section = Section {
+            address: header.sh_addr(LittleEndian),
+            size: header.sh_size(LittleEndian),
+            offset: header.file_range(LittleEndian).map(|(offset, _)| offset),
         };
-        let pointer = relocated.get(&(address + at + 8)).copied().unwrap_or_else(|| word(8));
-        let co_index = u32::from_le_bytes([record[16], record[17], record[18], record[19]]);
-        found.push(Wrapper { magic, pointer, co_index });
-        at += WRAPPER_LEN;
+        Some((header, section))
     }
-    Ok(found)
-}
 
-/// Address → value that the dynamic loader stores there, for the relocations a wrapper may have.
-/// RELR relocations add to the value in place, which the caller falls back on.
-fn relocated_values(
-    content: &Content,
-    file: &File<'_>,
-    cache: &ReadCache<ContentCursor>,
-) -> Result<BTreeMap<u64, u64>> {
-    let header: &FileHeader64<LittleEndian> = file.elf_header();
-    let sections = header.sections(LittleEndian, cache).map_err(|e| fault(content, e))?;
-    let symbols = file.elf_dynamic_symbol_table();
-    let mut values = BTreeMap::new();
-    for section in sections.iter() {
-        let Ok(Some((entries, _))) = section.rela(LittleEndian, cache) else {
-            continue;
+    fn loads(&self) -> Result<Vec<Load>> {
+        let headers = self.header.program_headers(LittleEndian, self.cache);
+        let headers = headers.map_err(|error| fault(self.content, error))?;
+        let loads = headers.iter().filter(|h| h.p_type(LittleEndian) == elf::PT_LOAD);
+        let load = |header: &ProgramHeader64<LittleEndian>| Load {
+            address: header.p_vaddr(LittleEndian),
+            offset: header.p_offset(LittleEndian),
+            size: header.p_filesz(LittleEndian),
         };
-        for entry in entries {
-            let addend = entry.r_addend.get(LittleEndian).cast_unsigned();
-            let symbol = entry.r_sym(LittleEndian, false);
-            let value = match entry.r_type(LittleEndian, false) {
-                elf::R_X86_64_RELATIVE => Some(addend),
-                elf::R_X86_64_64 => symbols
-                    .symbol(object::SymbolIndex(symbol as usize))
-                    .ok()
-                    .map(|s: &Sym64<LittleEndian>| s.st_value(LittleEndian).wrapping_add(addend)),
-                _ => None,
-            };
-            if let Some(value) = value {
-                values.insert(entry.r_offset.get(LittleEndian), value);
+        Ok(loads.map(load).collect())
+    }
+
+    fn code(&self) -> Result<Sha> {
+        let mut parts = Vec::new();
+        for section in self.sections.iter() {
+            let executable = section.sh_flags(LittleEndian).0 & elf::SHF_EXECINSTR.0 != 0;
+            if let Some((offset, size)) = section.file_range(LittleEndian).filter(|_| executable) {
+                parts.push(self.content.slice(offset..offset.saturating_add(size))?);
             }
         }
+        digest(&Content::concat(&parts))
     }
-    Ok(values)
+
+    /// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.
+    fn wrappers(&self) -> Result<Vec<Wrapper>> {
+        let Some((_, section)) = self.section(".hipFatBinSegment") else {
+            return Ok(Vec::new());
+        };
+        let Some(offset) = section.offset else {
+            return Ok(Vec::new());
+        };
+        let end = offset.saturating_add(section.size);
+        let bytes =
+            self.content.read_vec(offset..end, WRAPPER_SECTION_LIMIT, ".hipFatBinSegment")?;
+        let relocated = self.relocated(section)?;
+        let mut found = Vec::new();
+        let mut rest = bytes.as_slice();
+        while let Some((record, _)) = rest.split_first_chunk::<WRAPPER_LEN>() {
+            let [magic, version, _, _, co_index, _] = words(record);
+            if magic != HIPF && magic != HIPK {
+                rest = &rest[8..];
+                continue;
+            }
+            let at = section.address.wrapping_add((bytes.len() - rest.len()) as u64 + 8);
+            let (moves, pointer) = match relocated.get(&at) {
+                Some(Relocated::To(value)) => (true, *value),
+                Some(Relocated::InPlace) => (true, pointer(record)),
+                None => (false, pointer(record)),
+            };
+            found.push(Wrapper { magic, version, pointer, moves, co_index });
+            rest = &rest[WRAPPER_LEN..];
+        }
+        Ok(found)
+    }
+
+    /// What the dynamic loader does to the words of `within`, by address.
+    fn relocated(&self, within: Section) -> Result<BTreeMap<u64, Relocated>> {
+        let range = within.address..within.address.saturating_add(within.size);
+        let mut values = BTreeMap::new();
+        for section in self.sections.iter() {
+            if let Ok(Some(addresses)) = section.relr(LittleEndian, self.cache) {
+                let own = addresses.filter(|address| range.contains(address));
+                values.extend(own.map(|address| (address, Relocated::InPlace)));
+            }
+            if let Ok(Some((entries, symbols))) = section.rela(LittleEndian, self.cache) {
+                let own = entries.iter().filter(|e| range.contains(&e.r_offset.get(LittleEndian)));
+                for entry in own {
+                    if let Some(value) = self.value(entry, symbols) {
+                        values.insert(entry.r_offset.get(LittleEndian), Relocated::To(value));
+                    }
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// What a relocation of a kind that wrappers have stores.
+    fn value(&self, entry: &Rela64<LittleEndian>, symbols: SectionIndex) -> Option<u64> {
+        let addend = entry.r_addend.get(LittleEndian).cast_unsigned();
+        match entry.r_type(LittleEndian, false) {
+            elf::R_X86_64_RELATIVE => Some(addend),
+            elf::R_X86_64_64 => {
+                let table = self.sections.symbol_table_by_index(LittleEndian, self.cache, symbols);
+                let index = usize::try_from(entry.r_sym(LittleEndian, false)).ok()?;
+                let table = table.ok()?;
+                let symbol = table.symbol(SymbolIndex(index)).ok()?;
+                Some(symbol.st_value(LittleEndian).wrapping_add(addend))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What the dynamic loader stores in a word.
+enum Relocated {
+    /// This value.
+    To(u64),
+    /// What stands there, moved (RELR).
+    InPlace,
+}
+
+/// The record as 32-bit words.
+fn words(record: &[u8; WRAPPER_LEN]) -> [u32; WRAPPER_LEN / 4] {
+    std::array::from_fn(|at| {
+        let word = &record[at * 4..at * 4 + 4];
+        u32::from_le_bytes([word[0], word[1], word[2], word[3]])
+    })
+}
+
+/// The pointer as it stands in the file.
+fn pointer(record: &[u8; WRAPPER_LEN]) -> u64 {
+    let [_, _, low, high, _, _] = words(record);
+    u64::from(high) << 32 | u64::from(low)
 }
 
 /// `Read + Seek` over content, as the `object` crate's cache wants it.

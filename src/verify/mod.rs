@@ -1,21 +1,37 @@
 //! Checks finished output against the invariants, with eyes of its own.
 //!
-//! Nothing here uses the split, host binary or emit stages: what they did is what is in question.
-//! The receipt is a claim like any other; without one, packages are checked against each other and
-//! against what they say of themselves.
+//! Nothing here uses the split, host binary, pack or emit stages: what they did is what is in
+//! question. The receipt is a claim like any other; without one, packages are checked against each
+//! other and against what they say of themselves. `--against` compares with the artifacts, whose
+//! bundles are taken apart a second way.
+//!
+//! Packages are read once, several at a time. Only facts about their files are kept; a file that
+//! has to be read at will is held in memory up to 64 MiB and in a nameless file beyond.
 
 mod against;
+mod archive;
+mod builds;
 mod claims;
+mod contents;
+mod dependencies;
+mod digest;
+mod embedded;
+mod excuses;
 mod facts;
 mod hold;
 mod host_elf;
+mod index;
+mod inputs;
 mod installed;
+mod loader;
+mod manifests;
+mod markers;
 mod originals;
+mod ownership;
 mod package;
 mod problem;
-mod set;
+mod source;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -25,10 +41,16 @@ pub use problem::{Check, Problem, Report};
 use crate::artifact::Scan;
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
-use crate::receipt::{self, Receipt};
+use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
+use against::Comparison;
+use claims::Claims;
+use excuses::Excuses;
 use facts::Class;
+use inputs::Inputs;
 use installed::Installed;
+use problem::Problems;
+use source::Source;
 
 /// Checks the packages that `paths` name, folders or files, as one set; with `against`, also
 /// looks for everything the artifacts hold.
@@ -37,103 +59,96 @@ pub fn verify(
     against: Option<&Scan>,
     progress: &dyn Progress,
 ) -> Result<Report> {
-    let sources = paths.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
-    let files: Vec<&PathBuf> = sources.iter().flat_map(|source| &source.packages).collect();
-    if files.is_empty() {
-        return Err(Error::new(Kind::Usage, "there is no .deb and no .rpm to verify"));
-    }
-    let (mut packages, mut problems) = read_all(&files, progress)?;
-    for source in &sources {
+    let sources = source::open_all(paths)?;
+    let mut problems = Problems::default();
+    let mut packages = read_all(&sources, progress, &mut problems);
+    for (position, source) in sources.iter().enumerate() {
         if let Some(receipt) = &source.receipt {
-            claims::apply(receipt, &mut packages);
-            problems.extend(claims::check(receipt, &packages));
+            let own = packages.iter_mut().filter(|package| package.source == position);
+            claims::apply(receipt, &mut own.collect::<Vec<_>>());
+            check_claims(receipt, (position, source), &packages, &mut problems);
         }
     }
-    mark_kernel_packages(&mut packages);
     let receipts: Vec<&Receipt> = sources.iter().filter_map(|s| s.receipt.as_ref()).collect();
+    let excuses = Excuses::of(receipts.iter().copied());
+    let sets = [Format::Deb, Format::Rpm].map(|format| of_format(&packages, format));
+    for set in &sets {
+        check_set(set, &excuses, &mut problems);
+    }
     let mut report = count(&packages);
-    for format in [Format::Deb, Format::Rpm] {
-        let set: Vec<&Installed> = packages.iter().filter(|p| p.format == format).collect();
-        problems.extend(set::check(&set));
-    }
     if let Some(scan) = against {
-        let (found, code_objects) = check_against(&packages, &receipts, scan)?;
-        problems.extend(found);
-        report.input_code_objects = code_objects;
-    }
-    problems.sort();
-    problems.dedup();
-    Ok(Report { problems, ..report })
-}
-
-/// What one argument names.
-struct Source {
-    packages: Vec<PathBuf>,
-    receipt: Option<Receipt>,
-}
-
-impl Source {
-    fn open(path: &Path) -> Result<Self> {
-        let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
-        if !metadata.is_dir() {
-            return Ok(Self { packages: vec![path.to_path_buf()], receipt: None });
+        let prefix = prefix(&receipts, &sets)?;
+        let inputs = Inputs::read(scan, progress)?;
+        for packages in sets.iter().filter(|set| !set.is_empty()) {
+            let comparison =
+                Comparison { packages, prefix: &prefix, excuses: &excuses, inputs: &inputs };
+            comparison.check(&mut problems);
         }
-        let entries = std::fs::read_dir(path).map_err(|e| Error::io(path, "list", e))?;
-        let mut packages = Vec::new();
-        for entry in entries {
-            let found = entry.map_err(|e| Error::io(path, "list", e))?.path();
-            if found.extension().is_some_and(|e| e == "deb" || e == "rpm") {
-                packages.push(found);
-            }
-        }
-        packages.sort();
-        let file = path.join(receipt::FILE_NAME);
-        let receipt = match std::fs::read(&file) {
-            Ok(bytes) => Some(Receipt::parse(&bytes).map_err(|error| error.file(&file))?),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::io(&file, "read", error)),
-        };
-        Ok(Self { packages, receipt })
+        let entries = inputs.builds().map(|build| build.device.entries().count() as u64);
+        report.input_code_objects = Some(entries.sum());
     }
+    Ok(Report { problems: problems.finish(), ..report })
 }
 
-fn read_all(files: &[&PathBuf], progress: &dyn Progress) -> Result<(Vec<Installed>, Vec<Problem>)> {
+fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {
+    packages.iter().filter(|package| package.format == format).collect()
+}
+
+/// Reads every package; one that cannot be read is a problem.
+fn read_all(
+    sources: &[Source],
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Vec<Installed> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    progress.begin(Stage::Verify, files.iter().map(|path| size(path)).sum());
-    let read: Vec<_> = files
-        .par_iter()
-        .map(|path| {
-            let read = package::read(path);
-            progress.advance(Stage::Verify, size(path));
-            read.map_err(|error| {
-                Problem::new(Check::Unreadable, path.display().to_string(), error.to_string())
-            })
-        })
-        .collect();
+    let files = sources.iter().enumerate().flat_map(|(position, source)| {
+        source.packages.iter().map(move |path| (position, path.as_path()))
+    });
+    let files: Vec<(usize, &Path)> = files.collect();
+    progress.begin(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
+    let read = files.par_iter().map(|(position, path)| {
+        let read = package::read(path, *position);
+        progress.advance(Stage::Verify, size(path));
+        read
+    });
+    let read: Vec<_> = read.collect();
     progress.end(Stage::Verify);
     let mut packages = Vec::new();
-    let mut problems = Vec::new();
-    for result in read {
+    for ((_, path), result) in files.iter().zip(read) {
         match result {
             Ok((package, found)) => {
                 packages.push(package);
                 problems.extend(found);
             }
-            Err(problem) => problems.push(problem),
+            Err(error) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                problems.add(Check::Unreadable, name, error.to_string());
+            }
         }
     }
-    Ok((packages, problems))
+    packages
 }
 
-/// A package that neither says itself nor by its receipt that it is for some archs is a kernel
-/// package if it owns a kernel archive.
-fn mark_kernel_packages(packages: &mut [Installed]) {
+fn check_claims(
+    receipt: &Receipt,
+    (position, source): (usize, &Source),
+    packages: &[Installed],
+    problems: &mut Problems,
+) {
+    let own = packages.iter().filter(|package| package.source == position);
+    let claims = Claims { receipt, packages: own.collect(), present: source.names() };
+    claims.check(problems);
+}
+
+/// Checks the packages of one format against each other.
+fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
     for package in packages {
-        let owns = package.files().any(|(_, facts)| matches!(facts.class, Class::Archive(_)));
-        if package.kernel_archs.is_none() && owns {
-            package.kernel_archs = Some(Vec::new());
-        }
+        contents::check(package, excuses, problems);
     }
+    ownership::check(packages, problems);
+    markers::check(packages, excuses, problems);
+    manifests::check(packages, problems);
+    dependencies::check(packages, problems);
 }
 
 fn count(packages: &[Installed]) -> Report {
@@ -141,39 +156,22 @@ fn count(packages: &[Installed]) -> Report {
     for (_, facts) in packages.iter().flat_map(Installed::files) {
         report.files += 1;
         if let Class::Archive(archive) = &facts.class {
-            report.archive_rows += archive.rows.values().map(|row| row.len() as u64).sum::<u64>();
+            report.archive_rows += archive.row_count();
             report.code_objects += archive.code_objects.len() as u64;
         }
     }
     report
 }
 
-fn check_against(
-    packages: &[Installed],
-    receipts: &[&Receipt],
-    scan: &Scan,
-) -> Result<(Vec<Problem>, u64)> {
-    let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
-    let excused: BTreeSet<String> = findings.flat_map(|f| f.code_objects.clone()).collect();
+/// The install prefix: of a receipt, or else where a manifest of kernel archives lies.
+fn prefix(receipts: &[&Receipt], sets: &[Vec<&Installed>]) -> Result<String> {
     let declared = receipts.first().map(|receipt| receipt.prefix.clone());
-    let prefix = declared.or_else(|| archive_prefix(packages)).ok_or_else(|| {
+    let manifests = || {
+        let listings = sets.iter().flat_map(|set| manifests::listings(set));
+        listings.filter_map(|listing| listing.prefix().map(str::to_owned)).next()
+    };
+    declared.or_else(manifests).ok_or_else(|| {
         Error::new(Kind::Usage, "the install prefix of these packages is not known")
             .hint("verify the folder that holds packages.json")
-    })?;
-    let sets = [Format::Deb, Format::Rpm].map(|format| {
-        packages.iter().filter(|package| package.format == format).collect::<Vec<_>>()
-    });
-    let packed: Vec<_> = sets
-        .iter()
-        .filter(|set| !set.is_empty())
-        .map(|set| against::Packed { packages: set, prefix: &prefix, excused: &excused })
-        .collect();
-    against::check(&packed, scan)
-}
-
-/// The prefix below which the first kernel archive is installed.
-fn archive_prefix(packages: &[Installed]) -> Option<String> {
-    let mut archives = packages.iter().flat_map(Installed::files);
-    let (path, _) = archives.find(|(_, facts)| matches!(facts.class, Class::Archive(_)))?;
-    path.split_once("/lib/.kpack/").map(|(prefix, _)| prefix.to_owned())
+    })
 }

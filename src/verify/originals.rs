@@ -1,28 +1,30 @@
 //! The device code of original binaries, read a second way.
 //!
 //! `verify --against` compares packages with the artifacts they were made from. To be worth
-//! anything it must not repeat a mistake of the split stage, so this walk of `.hip_fatbin` shares
-//! no code with it: bundles are decoded to memory one at a time and cut up here.
+//! anything it must not repeat a mistake of the split stage, so this walk of bundles shares no
+//! code with it: compressed bundles are decoded one at a time and cut up here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 
+use super::digest::{Sha, digest};
+use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ID_LIMIT};
+use super::hold::hold;
 use super::host_elf::{HIPF, HostElf};
 use crate::content::Content;
 use crate::error::{Error, Result};
-
-const BUNDLE_MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-const COMPRESSED_MAGIC: &[u8] = b"CCOB";
-/// Longest decoded bundle that is taken apart in memory.
-const BUNDLE_LIMIT: u64 = 4 << 30;
+use crate::formats::code_object::{self, FeatureState, Header};
+use crate::gfx::Target;
 
 /// One device entry of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DeviceEntry {
-    /// The entry id's target part, e.g. `gfx90a:xnack+`.
+    /// The target it has to be found under, e.g. `gfx90a:xnack+`.
     pub(super) target: String,
-    pub(super) sha256: [u8; 32],
-    pub(super) size: u64,
+    pub(super) sha256: Sha,
+    /// Hashes of the names of its kernels: names are long, and only compared.
+    pub(super) kernels: BTreeSet<u64>,
 }
 
 /// The device code of one binary.
@@ -34,54 +36,55 @@ pub(super) struct Device {
     pub(super) unreferenced: Vec<DeviceEntry>,
 }
 
-/// Everything in the fat binary `content`; `None` if it holds no device code.
+impl Device {
+    /// All entries; those of a bundle with several wrappers several times.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &DeviceEntry> {
+        self.by_wrapper.iter().flatten().chain(&self.unreferenced)
+    }
+}
+
+/// The device code of the host ELF `content`; `None` if it holds none.
 pub(super) fn read(content: &Content, elf: &HostElf) -> Result<Option<Device>> {
-    let Some(section) = elf.fatbin else {
+    let section =
+        elf.fatbin.and_then(|section| Some((section.address, section.offset?, section.size)));
+    let Some((address, offset, size)) = section else {
         return Ok(None);
     };
-    let Some(offset) = section.offset else {
+    let mut bundles = walk(&content.slice(offset..offset.saturating_add(size))?)?;
+    if bundles.is_empty() {
         return Ok(None);
-    };
-    let fatbin = content.slice(offset..offset.saturating_add(section.size))?;
-    let mut bundles = walk(&fatbin)?;
+    }
     let mut device = Device::default();
-    let mut used = Vec::new();
-    for wrapper in elf.wrappers.iter().filter(|w| w.magic == HIPF) {
-        let at = wrapper.pointer.wrapping_sub(section.address);
+    let mut used = BTreeSet::new();
+    for wrapper in elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPF) {
+        let at = wrapper.pointer.wrapping_sub(address);
         let entries = bundles.get(&at).ok_or_else(|| {
-            Error::malformed(format!(
-                "wrapper points to {:#x}, where no bundle starts",
-                wrapper.pointer
-            ))
-            .at(&content.place(offset))
+            let message = format!("a wrapper points to {:#x}, where no bundle is", wrapper.pointer);
+            Error::malformed(message).at(&content.place(offset))
         })?;
         device.by_wrapper.push(entries.clone());
-        used.push(at);
+        used.insert(at);
     }
     bundles.retain(|at, _| !used.contains(at));
     device.unreferenced = bundles.into_values().flatten().collect();
     Ok(Some(device))
 }
 
-/// The entries of every bundle by its offset in the section.
+/// The code objects of a file that consists of bundles.
+pub(super) fn bundles(content: &Content) -> Result<Vec<DeviceEntry>> {
+    Ok(walk(content)?.into_values().flatten().collect())
+}
+
+/// The entries of every bundle by its offset.
 fn walk(fatbin: &Content) -> Result<BTreeMap<u64, Vec<DeviceEntry>>> {
     let mut bundles = BTreeMap::new();
     let mut at = 0;
+    // Padding is zero: a bundle starts where zeros end.
     while let Some(start) = next_non_zero(fatbin, at)? {
-        // Padding is zero and bundles are at least 8-aligned: the magic starts where zeros end.
         let rest = fatbin.slice(start..fatbin.len())?;
-        let mut magic = [0; 24];
-        let len = magic.len().min(usize::try_from(rest.len()).unwrap_or(usize::MAX));
-        rest.read_at(0, &mut magic[..len])?;
-        let (entries, extent) = if magic.starts_with(COMPRESSED_MAGIC) {
-            compressed(&rest)?
-        } else if magic == *BUNDLE_MAGIC {
-            plain(&rest)?
-        } else {
-            return Err(Error::malformed("neither padding nor a bundle").at(&rest.place(0)));
-        };
+        let (entries, extent) = bundle(&rest)?;
         bundles.insert(start, entries);
-        at = start + extent.max(1);
+        at = start.saturating_add(extent.max(1));
     }
     Ok(bundles)
 }
@@ -105,6 +108,19 @@ fn next_non_zero(content: &Content, from: u64) -> Result<Option<u64>> {
     }
 }
 
+/// Entries of the bundle at the start of `rest`, and how far it reaches.
+fn bundle(rest: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
+    let len = rest.len().min(BUNDLE_MAGIC.len() as u64);
+    let magic = rest.read_vec(0..len, len, "magic")?;
+    if magic.starts_with(COMPRESSED_MAGIC) {
+        compressed(rest)
+    } else if magic == BUNDLE_MAGIC {
+        plain(rest)
+    } else {
+        Err(Error::malformed("neither padding nor a bundle").at(&rest.place(0)))
+    }
+}
+
 fn word(content: &Content, at: u64) -> Result<u64> {
     Ok(u64::from_le_bytes(content.read_array(at)?))
 }
@@ -116,69 +132,129 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     let mut extent = at;
     let mut entries = Vec::new();
     for _ in 0..count {
-        let (offset, size, id_len) =
-            (word(bundle, at)?, word(bundle, at + 8)?, word(bundle, at + 16)?);
-        let id_end = (at + 24).saturating_add(id_len);
-        let id = String::from_utf8_lossy(&bundle.read_vec(at + 24..id_end, 4096, "entry id")?)
-            .into_owned();
+        let [offset, size, id_len] = [at, at + 8, at + 16].map(|at| word(bundle, at));
+        let (offset, size) = (offset?, size?);
+        let id_end = (at + 24).saturating_add(id_len?);
+        let id = bundle.read_vec(at + 24..id_end, ID_LIMIT, "entry id")?;
+        let id = String::from_utf8_lossy(&id).into_owned();
+        let body = bundle.slice(offset..offset.saturating_add(size))?;
         at = id_end;
         extent = extent.max(at).max(offset.saturating_add(size));
-        if id.starts_with("host") {
-            continue;
+        if !id.starts_with("host") {
+            entries.push(entry(&id, &body)?);
         }
-        let target = id.rsplit_once("--").map_or(id.as_str(), |(_, target)| target).to_owned();
-        let body = bundle.slice(offset..offset.saturating_add(size))?;
-        entries.push(DeviceEntry { target, sha256: body.sha256()?, size });
     }
     Ok((entries, extent))
 }
 
+fn entry(id: &str, body: &Content) -> Result<DeviceEntry> {
+    let claimed = id.rsplit_once("--").map_or(id, |(_, target)| target);
+    let (mut target, mut kernels) = (claimed.to_owned(), BTreeSet::new());
+    if let Ok(claimed) = claimed.parse::<Target>() {
+        // In the order of features that archives have, whatever the compiler wrote.
+        target = claimed.to_string();
+    }
+    if code_object::is_code_object(body)? {
+        let header = code_object::read_header(body)?;
+        target = stated(claimed.parse().ok(), &header).map_or(target, |target| target.to_string());
+        kernels = code_object::kernel_names(body)?.iter().map(name_hash).collect();
+    }
+    Ok(DeviceEntry { target, sha256: digest(body)?, kernels })
+}
+
+fn name_hash(name: &String) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The target of a code object: what its header states, and of the entry what the header leaves
+/// open. `None` if neither names a known one.
+fn stated(claimed: Option<Target>, header: &Header) -> Option<Target> {
+    let Some(own) = &header.target else {
+        return claimed;
+    };
+    let Some(claimed) = claimed else {
+        return Some(own.clone());
+    };
+    // The flags of `gfx1250-strict` are those of gfx1250; generic targets have their own.
+    let (name, plain) = (claimed.base().as_str(), own.base().as_str());
+    let qualifier = name.strip_prefix(plain).filter(|rest| rest.starts_with('-'));
+    let qualified = qualifier.is_some() && !claimed.base().is_generic();
+    let base = if qualified { claimed.base() } else { own.base() };
+    let open = |name: &str| match name {
+        "xnack" => matches!(header.xnack, FeatureState::Any | FeatureState::Unknown),
+        "sramecc" => matches!(header.sramecc, FeatureState::Any | FeatureState::Unknown),
+        _ => true,
+    };
+    let left = claimed.features().iter().filter(|(name, _)| open(name));
+    Some(Target::new(base.clone(), own.features().iter().chain(left).cloned()))
+}
+
+/// The fields of a compressed bundle's header.
+struct Compressed {
+    method: u16,
+    /// Bytes of the header.
+    header: u64,
+    /// Bytes of header and stream, where they are stated.
+    total: Option<u64>,
+    /// Bytes of the bundle inside.
+    size: u64,
+}
+
+impl Compressed {
+    fn read(bundle: &Content) -> Result<Self> {
+        let [v0, v1, m0, m1] = bundle.read_array(4)?;
+        let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
+        let half = |at| bundle.read_array(at).map(|b| u64::from(u32::from_le_bytes(b)));
+        let (header, total, size) = match version {
+            1 => (20, None, half(8)?),
+            2 => (24, Some(half(8)?), half(12)?),
+            3 => (32, Some(word(bundle, 8)?), word(bundle, 16)?),
+            _ => {
+                let message = format!("CCOB version {version} is not known");
+                return Err(Error::unsupported(message).at(&bundle.place(4)));
+            }
+        };
+        Ok(Self { method, header, total, size })
+    }
+}
+
 /// Entries of the compressed bundle at the start of `bundle`, and how far it reaches.
 fn compressed(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
-    let [v0, v1, m0, m1] = bundle.read_array(4)?;
-    let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
-    let half = |at| bundle.read_array(at).map(|b| u64::from(u32::from_le_bytes(b)));
-    let (header, total, size) = match version {
-        1 => (20, None, half(8)?),
-        2 => (24, Some(half(8)?), half(12)?),
-        3 => (32, Some(word(bundle, 8)?), word(bundle, 16)?),
-        _ => return Err(Error::unsupported(format!("CCOB version {version}")).at(&bundle.place(4))),
-    };
-    let end = total.unwrap_or(bundle.len());
-    let mut stream = Counting { inner: bundle.slice(header..end)?.reader(), count: 0 };
-    // Version 1 ends where its stream ends: there the decoder must not read a byte ahead.
-    let ahead = if total.is_some() { 64 << 10 } else { 1 };
-    let mut buffered = std::io::BufReader::with_capacity(ahead, &mut stream);
-    let bytes = match method {
-        0 => inflate(flate2::bufread::ZlibDecoder::new(&mut buffered), size),
-        1 => zstd::stream::read::Decoder::with_buffer(&mut buffered)
-            .map_err(|e| Error::malformed("cannot decode").cause(e))
-            .and_then(|decoder| inflate(decoder.single_frame(), size)),
-        _ => return Err(Error::unsupported(format!("CCOB method {method}")).at(&bundle.place(6))),
-    };
-    let bytes = bytes.map_err(|error| error.at(&bundle.place(0)))?;
-    let extent = total.unwrap_or(header + stream.count);
-    Ok((plain(&Content::of_bytes(bytes))?.0, extent))
-}
-
-fn inflate(decoder: impl Read, size: u64) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    decoder
-        .take(BUNDLE_LIMIT.min(size.saturating_add(1)))
-        .read_to_end(&mut bytes)
-        .map_err(|error| Error::malformed("cannot decode the compressed bundle").cause(error))?;
-    if bytes.len() as u64 == size {
-        return Ok(bytes);
+    let fields = Compressed::read(bundle)?;
+    let end = fields.total.unwrap_or(bundle.len());
+    if end < fields.header {
+        return Err(Error::malformed("is shorter than its header").at(&bundle.place(0)));
     }
-    Err(Error::malformed(format!("decodes to {} bytes or more, announced are {size}", bytes.len())))
+    let mut stream = Counting { inner: bundle.slice(fields.header..end)?.reader(), count: 0 };
+    let decoded = decode(&fields, &mut stream).map_err(|error| error.at(&bundle.place(0)))?;
+    let extent = fields.total.unwrap_or(fields.header + stream.count);
+    Ok((plain(&decoded)?.0, extent))
 }
 
-struct Counting<R> {
-    inner: R,
+fn decode(fields: &Compressed, stream: &mut Counting) -> Result<Content> {
+    // Version 1 ends where its stream ends: there the decoder must not read a byte ahead.
+    let ahead = if fields.total.is_some() { 64 << 10 } else { 1 };
+    let mut buffered = std::io::BufReader::with_capacity(ahead, stream);
+    match fields.method {
+        0 => hold(&mut flate2::bufread::ZlibDecoder::new(&mut buffered), fields.size),
+        1 => {
+            let decoder = zstd::stream::read::Decoder::with_buffer(&mut buffered);
+            let decoder = decoder.map_err(super::hold::fault)?;
+            hold(&mut decoder.single_frame(), fields.size)
+        }
+        method => Err(Error::unsupported(format!("CCOB method {method} is not known"))),
+    }
+}
+
+/// Counts what is read through it.
+struct Counting {
+    inner: crate::content::ContentReader,
     count: u64,
 }
 
-impl<R: Read> Read for Counting<R> {
+impl Read for Counting {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let len = self.inner.read(buffer)?;
         self.count += len as u64;

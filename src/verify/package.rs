@@ -4,121 +4,153 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use ::rpm::DependencyFlags;
 use md5::Md5;
 use sha2::Digest as _;
 
+use super::digest::digest;
 use super::facts;
-use super::installed::{Installed, InstalledNode};
-use super::problem::{Check, Problem};
+use super::installed::{Installed, InstalledNode, Requirement};
+use super::problem::{Check, Problems};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::payload::{Digest, EntryKind, ReadEntry, Reader};
+use crate::formats::payload::{Digest, EntryKind, Marking, ReadEntry, Reader};
 use crate::formats::{deb, rpm};
 use crate::plan::package::Format;
 
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 
-/// The package at `path` and what is wrong with it in itself.
-pub(super) fn read(path: &Path) -> Result<(Installed, Vec<Problem>)> {
+/// The package at `path`, which argument `source` names, and what is wrong with it in itself.
+pub(super) fn read(path: &Path, source: usize) -> Result<(Installed, Problems)> {
     let package = Content::open(path)?;
     let reader = Reader::open(package.clone()).file(path)?;
-    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut installed = match &reader {
-        Reader::Deb(deb) => describe_deb(deb, file)?,
-        Reader::Rpm(rpm) => describe_rpm(rpm, file)?,
+    let said = match &reader {
+        Reader::Deb(deb) => deb_says(deb)?,
+        Reader::Rpm(rpm) => rpm_says(rpm)?,
     };
-    (installed.size, installed.sha256) = (package.len(), package.sha256()?);
-    let mut problems = Vec::new();
-    let name = installed.file.clone();
-    reader
-        .visit(&mut |entry, content| {
-            let (node, fault) = node(entry, content)?;
-            let subject = format!("{name}:/{}", entry.entry.path);
-            problems.extend(fault.map(|text| Problem::new(Check::DigestMismatch, &subject, text)));
-            installed.paths.insert(format!("/{}", entry.entry.path), node);
-            Ok(())
-        })
-        .file(path)?;
+    let mut installed = Installed {
+        file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        source,
+        size: package.len(),
+        sha256: digest(&package)?,
+        format: said.format,
+        name: said.name,
+        version: said.version,
+        requires: said.requires,
+        stated_archs: said.archs,
+        paths: BTreeMap::new(),
+    };
+    let mut problems = Problems::default();
+    read_payload(&reader, &mut installed, &mut problems).file(path)?;
     if let Reader::Deb(deb) = &reader {
-        let unlisted =
-            deb.md5sums().keys().filter(|p| !installed.paths.contains_key(&format!("/{p}")));
-        problems.extend(unlisted.map(|path| {
-            Problem::new(
-                Check::DigestMismatch,
-                &name,
-                format!("md5sums lists {path}, which is not there"),
-            )
-        }));
+        check_listed(deb, &installed, &mut problems);
     }
     Ok((installed, problems))
 }
 
-fn describe_deb(deb: &deb::Reader, file: String) -> Result<Installed> {
+fn read_payload(reader: &Reader, installed: &mut Installed, problems: &mut Problems) -> Result<()> {
+    reader.visit(&mut |entry, content| {
+        let path = format!("/{}", entry.entry.path);
+        let (node, fault) = node(&path, entry, content)?;
+        if let Some(fault) = fault {
+            problems.add(Check::DigestMismatch, installed.at(&path), fault);
+        }
+        installed.paths.insert(path, node);
+        Ok(())
+    })
+}
+
+/// Every path of md5sums is there.
+fn check_listed(deb: &deb::Reader, installed: &Installed, problems: &mut Problems) {
+    let listed = deb.md5sums().keys().map(|path| format!("/{path}"));
+    for path in listed.filter(|path| !installed.paths.contains_key(path)) {
+        let message = "md5sums lists it, but it is not there";
+        problems.add(Check::DigestMismatch, installed.at(&path), message);
+    }
+}
+
+/// What a package says of itself.
+struct Said {
+    format: Format,
+    name: String,
+    version: String,
+    requires: Vec<Requirement>,
+    archs: Option<Vec<String>>,
+}
+
+fn deb_says(deb: &deb::Reader) -> Result<Said> {
     let field = |name: &str| deb.control().get(name).map(String::as_str);
     let required = |name: &str| {
         let missing = || Error::malformed(format!("control has no {name}"));
         field(name).map(str::to_owned).ok_or_else(missing)
     };
-    let depends = field("Depends").unwrap_or_default().split(',');
-    Ok(Installed {
-        file,
-        size: 0,
-        sha256: [0; 32],
+    let depends = ["Pre-Depends", "Depends"].into_iter().filter_map(field);
+    let archs = field(ARCHS_FIELD);
+    Ok(Said {
         format: Format::Deb,
         name: required("Package")?,
         version: required("Version")?,
-        requires: depends.filter_map(exact_deb_dependency).collect(),
-        kernel_archs: field(ARCHS_FIELD).map(|a| a.split_whitespace().map(str::to_owned).collect()),
-        paths: BTreeMap::new(),
+        requires: depends.flat_map(|list| list.split(',')).filter_map(requirement).collect(),
+        archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
     })
 }
 
-/// `name (= version)`, the only form that ties a package to one version.
-fn exact_deb_dependency(text: &str) -> Option<(String, String)> {
-    let (name, bound) = text.trim().split_once(" (= ")?;
-    Some((name.to_owned(), bound.strip_suffix(')')?.to_owned()))
+/// `name`, `name (= version)` or another bound; alternatives need none of their packages.
+fn requirement(text: &str) -> Option<Requirement> {
+    let text = text.trim();
+    if text.is_empty() || text.contains('|') {
+        return None;
+    }
+    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
+    let exact = bound.trim_end_matches(')').trim().strip_prefix('=');
+    let name = name.trim().split(':').next().unwrap_or_default();
+    Some(Requirement { name: name.to_owned(), exact: exact.map(|v| v.trim().to_owned()) })
 }
 
-fn describe_rpm(rpm: &rpm::Reader, file: String) -> Result<Installed> {
+fn rpm_says(rpm: &rpm::Reader) -> Result<Said> {
     let metadata = rpm.metadata();
     let fault = |error: ::rpm::Error| Error::malformed("the header lacks a tag").cause(error);
     let version = metadata.get_version().map_err(fault)?;
     let release = metadata.get_release().map_err(fault)?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
-    let requires = metadata.get_requires().map_err(fault)?.into_iter();
-    let exact = requires.filter(|d| d.flags.contains(::rpm::DependencyFlags::EQUAL));
-    Ok(Installed {
-        file,
-        size: 0,
-        sha256: [0; 32],
+    let comparison = DependencyFlags::LESS | DependencyFlags::GREATER | DependencyFlags::EQUAL;
+    let requires = metadata.get_requires().map_err(fault)?.into_iter().map(|dependency| {
+        let exact = dependency.flags & comparison == DependencyFlags::EQUAL;
+        Requirement { name: dependency.name, exact: exact.then_some(dependency.version) }
+    });
+    Ok(Said {
         format: Format::Rpm,
         name: metadata.get_name().map_err(fault)?.to_owned(),
         version: format!("{epoch}{version}-{release}"),
-        requires: exact.map(|d| (d.name, d.version)).collect(),
-        kernel_archs: None,
-        paths: BTreeMap::new(),
+        requires: requires.collect(),
+        archs: None,
     })
 }
 
-/// The node of an entry, and what is wrong with its digest.
-fn node(entry: &ReadEntry, content: &mut dyn Read) -> Result<(InstalledNode, Option<String>)> {
+/// What an entry installs at `path`, and what is wrong with its digest.
+fn node(
+    path: &str,
+    entry: &ReadEntry,
+    content: &mut dyn Read,
+) -> Result<(InstalledNode, Option<&'static str>)> {
     let mode = entry.entry.mode;
     match &entry.entry.kind {
         EntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
         EntryKind::Link { target } => Ok((InstalledNode::Link { target: target.clone() }, None)),
         EntryKind::File => {
             let mut digesting = Md5Reader { inner: content, md5: Md5::default() };
-            let facts = facts::examine(&mut digesting, entry.entry.size)?;
+            let facts = facts::examine(path, &mut digesting, entry.entry.size)?;
+            let md5 = <[u8; 16]>::from(digesting.md5.finalize());
             let fault = match entry.declared {
-                Some(Digest::Md5(sum)) if sum != <[u8; 16]>::from(digesting.md5.finalize()) => {
-                    Some("its MD5 is not the one of md5sums".to_owned())
-                }
+                Some(Digest::Md5(sum)) if sum != md5 => Some("its MD5 is not the one of md5sums"),
                 Some(Digest::Sha256(sum)) if sum != facts.sha256 => {
-                    Some("its SHA-256 is not the one of the header".to_owned())
+                    Some("its SHA-256 is not the one of the header")
                 }
                 Some(_) => None,
-                None => Some("the package states no digest of it".to_owned()),
+                // dpkg keeps the sums of configuration files itself.
+                None if entry.entry.marking == Marking::Config => None,
+                None => Some("the package states no digest of it"),
             };
             Ok((InstalledNode::File { mode, facts }, fault))
         }
@@ -135,5 +167,21 @@ impl Read for Md5Reader<'_> {
         let len = self.inner.read(buffer)?;
         self.md5.update(&buffer[..len]);
         Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_equal_bound_ties_to_one_version() {
+        let parsed = |text| requirement(text).map(|r| (r.name, r.exact));
+        let named = |name: &str, exact: Option<&str>| Some((name.into(), exact.map(str::to_owned)));
+        assert_eq!(parsed(" a (= 1.0-1)"), named("a", Some("1.0-1")));
+        assert_eq!(parsed("a:amd64 (>= 1)"), named("a", None));
+        assert_eq!(parsed("a"), named("a", None));
+        assert_eq!(parsed("a | b (= 1)"), None);
+        assert_eq!(parsed(""), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What verification has to say.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 macro_rules! problems {
     ($($(#[$doc:meta])* $variant:ident = $id:literal $name:literal;)*) => {
@@ -36,9 +36,9 @@ problems! {
     DigestMismatch = "V004" "digest-mismatch";
     /// A code object of the receipt or of the artifacts is in no archive and in no finding.
     CodeObjectLost = "V010" "code-object-lost";
-    /// An archive holds a code object that no input holds.
+    /// A package holds device code that no input holds, or that the receipt does not name.
     CodeObjectForeign = "V011" "code-object-foreign";
-    /// A code object stands under another wrapper or target than in its binary.
+    /// A code object stands under another wrapper than in its binary.
     CodeObjectMisplaced = "V012" "code-object-misplaced";
     /// A file of the artifacts is in no package, or with other content.
     FileLost = "V013" "file-lost";
@@ -52,24 +52,22 @@ problems! {
     BadArchive = "V023" "bad-archive";
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved";
-    /// An archive lacks a row for a wrapper that has code for its arch.
+    /// A device that a wrapper has code for finds no row, or a less specific code object.
     RowMissing = "V031" "row-missing";
     /// A transformed binary is inconsistent.
     BadHostBinary = "V032" "bad-host-binary";
+    /// A kernel manifest is damaged, or does not list the archives of the set as they are.
+    BadManifest = "V033" "bad-manifest";
     /// A path is owned by two packages that can be installed together.
     PathOwnedTwice = "V040" "path-owned-twice";
     /// A kernel package does not depend on exactly its host's version.
     DependencyMissing = "V050" "dependency-missing";
+    /// Installing a kernel package brings the kernels of another group.
+    OtherGroupNeeded = "V051" "other-group-needed";
 }
 
-impl Serialize for Check {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.id())
-    }
-}
-
-/// One failed check.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// One failed check. In JSON: `code`, `name`, `subject`, `message`, as findings of a receipt.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// Which check failed.
     pub check: Check,
@@ -79,10 +77,14 @@ pub struct Problem {
     pub message: String,
 }
 
-impl Problem {
-    /// A failed check of `subject`.
-    pub fn new(check: Check, subject: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { check, subject: subject.into(), message: message.into() }
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut problem = serializer.serialize_struct("Problem", 4)?;
+        problem.serialize_field("code", self.check.id())?;
+        problem.serialize_field("name", self.check.name())?;
+        problem.serialize_field("subject", &self.subject)?;
+        problem.serialize_field("message", &self.message)?;
+        problem.end()
     }
 }
 
@@ -93,8 +95,37 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// Problems while they are collected.
+#[derive(Debug, Default)]
+pub(super) struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Adds a failed check of `subject`.
+    pub(super) fn add(
+        &mut self,
+        check: Check,
+        subject: impl Into<String>,
+        message: impl Into<String>,
+    ) {
+        let (subject, message) = (subject.into(), message.into());
+        self.0.push(Problem { check, subject, message });
+    }
+
+    /// Adds all of `other`.
+    pub(super) fn extend(&mut self, other: Problems) {
+        self.0.extend(other.0);
+    }
+
+    /// Each once, in order.
+    pub(super) fn finish(mut self) -> Vec<Problem> {
+        self.0.sort();
+        self.0.dedup();
+        self.0
+    }
+}
+
 /// The outcome of a verification.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
     /// Packages read.
     pub packages: usize,
@@ -104,8 +135,22 @@ pub struct Report {
     pub archive_rows: u64,
     /// Code objects decoded and compared.
     pub code_objects: u64,
-    /// Code objects of the artifacts that were looked for.
-    pub input_code_objects: u64,
+    /// Code objects of the artifacts that were looked for; none without `--against`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_code_objects: Option<u64>,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_sorted() {
+        let ids: Vec<_> = Check::ALL.iter().map(|check| check.id()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+        let names: std::collections::BTreeSet<_> = Check::ALL.iter().map(|c| c.name()).collect();
+        assert_eq!(names.len(), ids.len());
+    }
 }

@@ -32,6 +32,22 @@ const NAME_SIZE: usize = 100;
 /// Linux's PATH_MAX; a bound for hostile input.
 pub(super) const LONG_NAME_MAX: u64 = 4096;
 
+/// Bytes of a whole archive of `entries`.
+pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> u64 {
+    let members = entries.into_iter().map(|entry| {
+        let names = [member_name(entry).len(), entry.target().map_or(0, str::len)];
+        let long = names.into_iter().filter(|len| *len > NAME_SIZE);
+        let long: u64 = long.map(|len| member_size(len as u64 + 1)).sum();
+        long + member_size(entry.size)
+    });
+    members.sum::<u64>() + 2 * BLOCK as u64
+}
+
+/// Bytes of a header and `content` bytes with their padding.
+fn member_size(content: u64) -> u64 {
+    BLOCK as u64 + content + padding(content) as u64
+}
+
 /// Writes an archive into a sink.
 pub(super) struct Archive<W: Write> {
     sink: W,
@@ -212,7 +228,9 @@ mod tests {
     #[test]
     fn members_come_back_as_they_went_in() {
         let sample: Vec<_> = sample().into_iter().filter(|(e, _)| !e.path.ends_with('/')).collect();
-        let back = read_all(&archive(&sample)).unwrap();
+        let bytes = archive(&sample);
+        assert_eq!(bytes.len() as u64, archive_size(sample.iter().map(|(entry, _)| entry)));
+        let back = read_all(&bytes).unwrap();
         assert_eq!(back.len(), sample.len());
         for ((entry, content), (read, bytes)) in sample.iter().zip(&back) {
             assert_eq!((entry, *content), (&read.entry, bytes.as_slice()));

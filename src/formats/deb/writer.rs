@@ -6,7 +6,7 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use md5::{Digest as _, Md5};
 
 use super::control::{self, Control};
-use super::tar::Archive;
+use super::tar::{Archive, archive_size};
 use crate::error::{Error, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Compression, Encoder};
@@ -63,9 +63,11 @@ impl Writer {
         let data = front.len() as u64;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&front).map_err(fault)?;
-        let encoder = Encoder::new(sink, specification.compression, specification.workers)?;
-        let mut archive = Archive::new(encoder, specification.mtime);
-        archive.begin(&control::root())?;
+        let root = control::root();
+        let size = archive_size(std::iter::once(&root).chain(entries));
+        let Specification { compression, workers, mtime, .. } = specification;
+        let mut archive = Archive::new(Encoder::new(sink, compression, workers, size)?, mtime);
+        archive.begin(&root)?;
         Ok(Self { specification, archive, next: 0, digest: None, sums: Vec::new(), control, data })
     }
 }

@@ -74,8 +74,8 @@ impl Writer {
         let room = front(&specification, &digests, Sizes { payload: 0, archive: archive_size })?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&room).map_err(fault)?;
-        let compression = specification.compression;
-        let encoder = Encoder::new(Digesting::new(sink), compression, specification.workers)?;
+        let Specification { compression, workers, .. } = specification;
+        let encoder = Encoder::new(Digesting::new(sink), compression, workers, archive_size)?;
         let archive = Archive::new(Digesting::new(encoder), form);
         let front = room.len();
         Ok(Self { specification, archive, archive_size, digests, next: 0, started: false, front })

@@ -2,6 +2,8 @@
 //!
 //! Needs gcc and readelf. A test file that uses it declares `support/tools.rs` as `tools` first.
 
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

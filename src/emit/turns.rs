@@ -1,0 +1,113 @@
+//! Packages take turns at the cores.
+//!
+//! Making a package's content and compressing it uses cores and memory, bringing its files to disk
+//! neither. So a package gives its cores back before it is sealed, and the next one begins while
+//! the disk works. On many cores several packages are compressed side by side; as a compressor's
+//! memory goes with its threads, so does that of all of them together.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+
+use super::{EmitOptions, compressor};
+use crate::error::{Error, Result};
+use crate::formats::payload::io_fault;
+use crate::plan::package::Package;
+
+/// Packages that may wait for the disk, beside those that compress: each has a thread and open
+/// files.
+const SEALING_MAX: usize = 16;
+
+/// A number of things of which several can be taken at once.
+struct Tokens {
+    left: Mutex<usize>,
+    returned: Condvar,
+    all: usize,
+}
+
+/// What was taken; given back when dropped.
+struct Taken<'a> {
+    tokens: &'a Tokens,
+    count: usize,
+}
+
+impl Tokens {
+    fn new(all: usize) -> Self {
+        Self { left: Mutex::new(all), returned: Condvar::new(), all }
+    }
+
+    /// Waits until `count` are there; all of them where there are not so many.
+    fn take(&self, count: usize) -> Taken<'_> {
+        let count = count.min(self.all);
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let enough = self.returned.wait_while(left, |left| *left < count);
+        *enough.unwrap_or_else(PoisonError::into_inner) -= count;
+        Taken { tokens: self, count }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *self.tokens.left.lock().unwrap_or_else(PoisonError::into_inner) += self.count;
+        self.tokens.returned.notify_all();
+    }
+}
+
+/// The cores of a package that is being compressed; given back when dropped.
+pub struct Turn<'a>(#[expect(dead_code, reason = "held, not read")] Taken<'a>);
+
+/// Makes the content of one package after the other on this thread and writes each on a thread of
+/// its own, when it is its turn. `write` drops the turn when it needs the cores no more.
+/// Returns what `write` did in the order of `packages`; after a fault no other package begins.
+pub fn in_turn<'p, F, M: Send, T: Send>(
+    packages: &'p [Package<F>],
+    options: &EmitOptions<'_>,
+    mut make: impl FnMut(&'p Package<F>) -> Result<M>,
+    write: impl Fn(M, Turn<'_>) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let cores = Tokens::new(options.jobs);
+    let threads = Tokens::new(options.jobs.saturating_add(SEALING_MAX));
+    let failed = AtomicBool::new(false);
+    let write_one = |made, turn, place| {
+        let _place: Taken<'_> = place;
+        let written = write(made, turn);
+        failed.fetch_or(written.is_err(), Ordering::Relaxed);
+        written
+    };
+    let results = thread::scope(|scope| {
+        let mut started = Vec::new();
+        for package in packages {
+            let place = threads.take(1);
+            let turn = Turn(cores.take(compressor::cores(package.formats(), options)));
+            if failed.load(Ordering::Relaxed) {
+                break;
+            }
+            let thread = make(package).and_then(|made| {
+                let run = || write_one(made, turn, place);
+                let thread = thread::Builder::new().spawn_scoped(scope, run);
+                thread.map_err(|e| io_fault("start a thread", e))
+            });
+            failed.fetch_or(thread.is_err(), Ordering::Relaxed);
+            started.push(thread);
+        }
+        let bug = |_| Err(Error::bug("a thread that writes a package panicked"));
+        let join = |thread: Result<thread::ScopedJoinHandle<'_, _>>| {
+            thread.and_then(|thread| thread.join().unwrap_or_else(bug))
+        };
+        started.into_iter().map(join).collect::<Vec<_>>()
+    });
+    sorted_out(results)
+}
+
+/// All values, or all faults.
+fn sorted_out<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    let mut faults = Vec::new();
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    Error::gather(faults).map_or(Ok(values), Err)
+}

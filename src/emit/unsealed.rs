@@ -1,0 +1,39 @@
+//! The last step of a package: its files are brought to disk and digested.
+
+use super::{Emitted, Member, Staging};
+use crate::error::{Result, ResultExt};
+use crate::plan::package::Format;
+use crate::report::Progress;
+
+/// A package whose files are written, but neither on disk for certain nor digested as a whole:
+/// their heads were patched last.
+#[derive(Debug)]
+pub struct Unsealed {
+    /// The package's id.
+    pub(super) package: String,
+    pub(super) files: Vec<UnsealedFile>,
+}
+
+#[derive(Debug)]
+pub(super) struct UnsealedFile {
+    pub format: Format,
+    pub file_name: String,
+    pub installed_size: u64,
+    pub members: Vec<Member>,
+}
+
+impl Unsealed {
+    /// Waits for the disk and tells sizes and digests.
+    pub fn seal(self, staging: &Staging, progress: &dyn Progress) -> Result<Vec<Emitted>> {
+        let Self { package, files } = self;
+        let seal = |file: UnsealedFile| {
+            let UnsealedFile { format, file_name, installed_size, members } = file;
+            let (size, sha256) = staging.seal(&file_name)?;
+            progress.package(&file_name, size);
+            let package = package.clone();
+            Ok(Emitted { package, format, file_name, size, installed_size, sha256, members })
+        };
+        let emitted: Result<Vec<_>> = files.into_iter().map(seal).collect();
+        emitted.context(|| format!("writing package {package}"))
+    }
+}

@@ -1,0 +1,70 @@
+//! What the findings of a build account for.
+
+use std::collections::BTreeSet;
+
+use super::digest::Sha;
+use crate::content::hex;
+use crate::receipt::{FindingRecord, Receipt};
+use crate::report::Code;
+
+/// Findings that leave a file with device code or an index of it in the host package.
+const KEEPING: [Code; 3] =
+    [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired];
+
+/// What is where it is, or not, because of a finding.
+#[derive(Debug, Default)]
+pub(super) struct Excuses {
+    /// Whether there is a receipt at all.
+    pub(super) given: bool,
+    /// SHA-256, in hex, of device code that is in no package.
+    absent: BTreeSet<String>,
+    /// SHA-256, in hex, of device code that stays in the host package.
+    kept: BTreeSet<String>,
+    /// `<shard>/<artifact>/<path>` of files that stay in the host package.
+    kept_files: BTreeSet<String>,
+}
+
+impl Excuses {
+    /// The findings of all receipts.
+    pub(super) fn of<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Self {
+        let mut excuses = Self::default();
+        for receipt in receipts {
+            excuses.given = true;
+            receipt.findings.iter().for_each(|finding| excuses.add(finding));
+        }
+        excuses
+    }
+
+    fn add(&mut self, finding: &FindingRecord) {
+        let digests = finding.code_objects.iter().cloned();
+        match finding.code == Code::DatabaseShared.id() {
+            true => self.kept.extend(digests),
+            false => self.absent.extend(digests),
+        }
+        if KEEPING.iter().any(|code| code.id() == finding.code) {
+            self.kept_files.insert(finding.subject.clone());
+        }
+    }
+
+    /// Whether device code of this digest is in no package because of a finding.
+    pub(super) fn absence(&self, sha256: &Sha) -> bool {
+        self.absent.contains(&hex(sha256))
+    }
+
+    /// Whether findings account for absent device code at all.
+    pub(super) fn any_absence(&self) -> bool {
+        !self.absent.is_empty()
+    }
+
+    /// Whether device code of this digest may be in a host package.
+    pub(super) fn keeps(&self, sha256: &Sha) -> bool {
+        self.kept.contains(&hex(sha256))
+    }
+
+    /// Whether the file installed at `path` may be in a host package.
+    pub(super) fn keeps_file(&self, path: &str) -> bool {
+        // A subject has two components before the path below the prefix.
+        let below = |subject: &String| subject.splitn(3, '/').nth(2).map(|path| format!("/{path}"));
+        self.kept_files.iter().filter_map(below).any(|below| path.ends_with(&below))
+    }
+}

@@ -1,0 +1,101 @@
+//! What the artifacts hold, by install-relative path.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::digest::{Sha, digest};
+use super::host_elf;
+use super::originals::{self, Device};
+use crate::artifact::Scan;
+use crate::content::Content;
+use crate::error::Result;
+use crate::report::{Progress, Stage};
+use crate::tree::{Node, TreePath};
+
+/// All artifacts of all shards.
+#[derive(Default)]
+pub(super) struct Inputs {
+    /// What is packaged as it is: all that the shards have at a path.
+    pub(super) plain: BTreeMap<TreePath, Vec<Plain>>,
+    /// Builds of binaries with device code.
+    pub(super) fat: BTreeMap<TreePath, Vec<Build>>,
+}
+
+/// What one shard has at a path.
+pub(super) enum Plain {
+    File { shard: String, sha256: Sha },
+    Link { target: String },
+    Directory,
+}
+
+/// One shard's build of a binary.
+pub(super) struct Build {
+    pub(super) shard: String,
+    pub(super) device: Device,
+    /// SHA-256 of its machine code.
+    pub(super) code: Sha,
+}
+
+/// A file and what was found in it.
+enum Found {
+    Plain(Plain),
+    Fat(Build),
+}
+
+impl Inputs {
+    /// Reads all artifacts.
+    pub(super) fn read(scan: &Scan, progress: &dyn Progress) -> Result<Self> {
+        let mut inputs = Self::default();
+        let mut files: Vec<(&TreePath, &str, &Content)> = Vec::new();
+        for shard in &scan.shards {
+            let prefixes = shard.artifacts.iter().flat_map(|artifact| &artifact.prefixes);
+            for (path, node) in prefixes.flat_map(|prefix| &prefix.tree) {
+                match node {
+                    Node::Directory { .. } => inputs.add(path, Plain::Directory),
+                    Node::Link { target } => {
+                        inputs.add(path, Plain::Link { target: target.clone() })
+                    }
+                    Node::File { data, .. } => files.push((path, &shard.name, data)),
+                }
+            }
+        }
+        progress.begin(Stage::Verify, files.iter().map(|file| file.2.len()).sum());
+        let found: Result<Vec<Found>> = files
+            .par_iter()
+            .map(|(_, shard, content)| {
+                let found = examine(shard, content);
+                progress.advance(Stage::Verify, content.len());
+                found
+            })
+            .collect();
+        progress.end(Stage::Verify);
+        for ((path, ..), found) in files.iter().zip(found?) {
+            match found {
+                Found::Plain(plain) => inputs.add(path, plain),
+                Found::Fat(build) => inputs.fat.entry((*path).clone()).or_default().push(build),
+            }
+        }
+        Ok(inputs)
+    }
+
+    fn add(&mut self, path: &TreePath, plain: Plain) {
+        self.plain.entry(path.clone()).or_default().push(plain);
+    }
+
+    /// All builds.
+    pub(super) fn builds(&self) -> impl Iterator<Item = &Build> {
+        self.fat.values().flatten()
+    }
+}
+
+fn examine(shard: &str, content: &Content) -> Result<Found> {
+    let shard = shard.to_owned();
+    let _open = content.pin()?;
+    if let Some(elf) = host_elf::read(content)?
+        && let Some(device) = originals::read(content, &elf)?
+    {
+        return Ok(Found::Fat(Build { shard, device, code: elf.code }));
+    }
+    Ok(Found::Plain(Plain::File { shard, sha256: digest(content)? }))
+}

@@ -1,0 +1,103 @@
+//! Whether manifests list the archives of the set as they are.
+
+use std::collections::BTreeSet;
+
+use super::archive::ArchiveFacts;
+use super::facts::Class;
+use super::installed::{Installed, InstalledNode};
+use super::markers::{Archives, archives};
+use super::problem::{Check, Problems};
+use crate::formats::kpm::{Archive, Manifest};
+
+/// A manifest of a package.
+pub(super) struct Listing<'a> {
+    pub(super) package: &'a Installed,
+    pub(super) path: &'a str,
+    pub(super) manifest: &'a Manifest,
+}
+
+/// All manifests of `packages`.
+pub(super) fn listings<'a>(packages: &[&'a Installed]) -> Vec<Listing<'a>> {
+    let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
+    let listings = files.filter_map(|(package, (path, facts))| match &facts.class {
+        Class::Manifest(manifest) => Some(Listing { package, path, manifest }),
+        _ => None,
+    });
+    listings.collect()
+}
+
+impl Listing<'_> {
+    /// The install path of a file beside the manifest.
+    pub(super) fn beside(&self, file: &str) -> String {
+        let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{folder}/{file}")
+    }
+
+    /// The install prefix, if the manifest lies where it says.
+    pub(super) fn prefix(&self) -> Option<&str> {
+        let Manifest { component_name, prefix, .. } = self.manifest;
+        let below = format!("/{prefix}/.kpack/{component_name}.kpm");
+        self.path.strip_suffix(&below)
+    }
+}
+
+/// Checks every manifest of a set, and that every archive is in one.
+pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
+    let archives = archives(packages);
+    let mut listed = BTreeSet::new();
+    for listing in listings(packages) {
+        let at = listing.package.at(listing.path);
+        if listing.prefix().is_none() {
+            let Manifest { component_name, prefix, .. } = listing.manifest;
+            let message = format!("says it is {prefix}/.kpack/{component_name}.kpm");
+            problems.add(Check::BadManifest, &at, message);
+        }
+        for (arch, stated) in &listing.manifest.archives {
+            let path = listing.beside(&stated.file);
+            for fault in faults(arch, stated, &path, &archives) {
+                problems.add(Check::BadManifest, &at, fault);
+            }
+            listed.insert(path);
+        }
+    }
+    for (path, (package, _)) in archives.iter().filter(|(path, _)| !listed.contains(**path)) {
+        problems.add(Check::BadManifest, package.at(path), "no manifest of the set lists it");
+    }
+}
+
+fn faults(arch: &str, stated: &Archive, path: &str, archives: &Archives<'_>) -> Vec<String> {
+    let Some((package, archive)) = archives.get(path) else {
+        return vec![format!("lists {path}, which no package installs")];
+    };
+    let mut faults = Vec::new();
+    if let Some(InstalledNode::File { facts, .. }) = package.paths.get(path)
+        && facts.size != stated.size
+    {
+        let (size, stated) = (facts.size, stated.size);
+        faults.push(format!("says that {path} has {stated} bytes, and it has {size}"));
+    }
+    let count = stated.kernel_count;
+    if !kernel_counts(archive).contains(&count) {
+        let message = format!("says that {path} has {count} kernels, and it has other rows");
+        faults.push(message);
+    }
+    let own = |text: &String| text.split(':').next() == Some(arch);
+    if !archive.listed.iter().all(own) {
+        faults
+            .push(format!("lists {path} for {arch}, and it is for {}", archive.listed.join(", ")));
+    }
+    faults
+}
+
+/// How many code objects wrappers name in an archive. Rows for full target IDs may repeat another
+/// row's code object, so with features there is a least and a greatest count.
+fn kernel_counts(archive: &ArchiveFacts) -> std::ops::RangeInclusive<u64> {
+    let rows = archive.row_count();
+    if !archive.listed.iter().any(|target| target.contains(':')) {
+        return rows..=rows;
+    }
+    let distinct = |row: &std::collections::BTreeMap<String, usize>| {
+        row.values().collect::<BTreeSet<_>>().len() as u64
+    };
+    archive.rows.values().map(distinct).sum()..=rows
+}

@@ -1,0 +1,60 @@
+//! Which package owns which path.
+
+use std::collections::BTreeMap;
+
+use super::installed::{Installed, InstalledNode};
+use super::problem::{Check, Problems};
+
+/// Where a path stands first.
+struct Owner<'a> {
+    package: &'a Installed,
+    node: &'a InstalledNode,
+}
+
+/// Everything but a directory has one owner; directories agree in their mode, and nothing lies
+/// below what is none.
+pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
+    let mut owners: BTreeMap<&str, Owner<'_>> = BTreeMap::new();
+    for package in packages {
+        for (path, node) in &package.paths {
+            match owners.get(path.as_str()) {
+                None => drop(owners.insert(path, Owner { package, node })),
+                // Two versions of one package replace each other.
+                Some(first) if first.package.name == package.name => {}
+                Some(first) => {
+                    if let Some(fault) = fault(first.node, node) {
+                        let message =
+                            format!("{fault}: {} and {}", first.package.file, package.file);
+                        problems.add(Check::PathOwnedTwice, path, message);
+                    }
+                }
+            }
+        }
+    }
+    check_above(&owners, problems);
+}
+
+fn fault(first: &InstalledNode, again: &InstalledNode) -> Option<&'static str> {
+    use InstalledNode::Directory;
+    match (first, again) {
+        (Directory { mode: one }, Directory { mode: other }) if one == other => None,
+        (Directory { .. }, Directory { .. }) => Some("has different modes in two packages"),
+        _ => Some("is owned by two packages"),
+    }
+}
+
+fn check_above(owners: &BTreeMap<&str, Owner<'_>>, problems: &mut Problems) {
+    for (path, owner) in owners {
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        let above = above.filter_map(|above| Some((above, owners.get(above)?)));
+        for (above, other) in above {
+            if !matches!(other.node, InstalledNode::Directory { .. }) {
+                let message = format!(
+                    "lies below {above}, which is no directory in {}; it comes with {}",
+                    other.package.file, owner.package.file
+                );
+                problems.add(Check::PathOwnedTwice, *path, message);
+            }
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! `rockpack inspect`, from outside: the text of every kind of file as people see it, its JSON,
+//! and foreign tools that see the same.
+#![allow(clippy::unwrap_used)] // a test that panics has failed
+
+#[path = "support/tools.rs"]
+mod tools;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use rockpack::tree::TreePath;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const LIBRARY: &str = "lib/libexblas.so.1.2";
+
+/// The libraries and programs of the first example shard.
+fn stage() -> PathBuf {
+    tools::repository(
+        "examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu/math-libs/BLAS/rocBLAS/stage",
+    )
+}
+
+fn inspect(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rockpack")).arg("inspect").args(arguments).output().unwrap()
+}
+
+#[track_caller]
+fn text(file: &Path) -> String {
+    let output = inspect(&[file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The JSON of one file, without its name.
+#[track_caller]
+fn json(file: &Path) -> Value {
+    let output = inspect(&["--json", file.to_str().unwrap()]);
+    let mut all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut one = all[0].take();
+    let name = one.as_object_mut().unwrap().remove("file");
+    assert_eq!(name.unwrap().as_str(), file.to_str());
+    one
+}
+
+/// What the packages of the examples install below the prefix, unpacked by the crate's reader.
+fn installed() -> &'static Path {
+    static INSTALLED: OnceLock<TempDir> = OnceLock::new();
+    let install = || {
+        let folder = tempfile::tempdir().unwrap();
+        let packages = folder.path().join("packages");
+        let run = Command::new(env!("CARGO_BIN_EXE_rockpack"))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(["build", "--artifacts", "examples/shards", "--version", "7.1.0"])
+            .args(["--config", "examples/packaging-config.json", "--format", "deb", "--out"])
+            .arg(&packages)
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        for name in ["rocm-blas_7.1.0-1_amd64.deb", "rocm-blas-gfx110x_7.1.0-1_amd64.deb"] {
+            unpack(&packages.join(name), folder.path());
+        }
+        folder
+    };
+    INSTALLED.get_or_init(install).path()
+}
+
+fn unpack(package: &Path, folder: &Path) {
+    let content = rockpack::content::Content::open(package).unwrap();
+    let reader = rockpack::formats::payload::Reader::open(content).unwrap();
+    reader
+        .visit(&mut |entry, content| {
+            let below = entry.entry.path.strip_prefix("opt/rocm-7.1/");
+            if let Some(below) = below.filter(|_| entry.entry.is_file()) {
+                let path = folder.join(TreePath::new(below)?.as_str());
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::io::copy(content, &mut fs::File::create(path).unwrap()).unwrap();
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_fat_binary() {
+    let expected = "\
+Host binary: fat
+Wrappers: 2
+  #0 → bundle at 0x0
+  #1 → bundle at 0x9000
+Bundles: 2
+  at 0x0 (33.16 kB)
+    host-x86_64-unknown-linux-- (0 B)
+    hipv4-amdgcn-amd-amdhsa--gfx1100 (4.91 kB)
+    hipv4-amdgcn-amd-amdhsa--gfx1101 (4.91 kB)
+    hipv4-amdgcn-amd-amdhsa--gfx1102 (4.91 kB)
+    hipv4-amdgcn-amd-amdhsa--gfx906 (4.49 kB)
+  at 0x9000 (1.49 kB, CCOB version 2)
+    host-x86_64-unknown-linux-- (0 B)
+    hipv4-amdgcn-amd-amdhsa--gfx1100 (3.92 kB)
+    hipv4-amdgcn-amd-amdhsa--gfx1101 (3.92 kB)
+    hipv4-amdgcn-amd-amdhsa--gfx1102 (3.92 kB)
+";
+    assert_eq!(text(&stage().join(LIBRARY)), expected);
+}
+
+#[test]
+fn a_fat_binary_in_json() {
+    let found = json(&stage().join(LIBRARY));
+    assert_eq!((&found["type"], &found["state"]), (&json!("host-binary"), &json!("fat")));
+    let wrappers = json!([{"index": 0, "bundle_offset": 0}, {"index": 1, "bundle_offset": 0x9000}]);
+    assert_eq!(found["wrappers"], wrappers);
+    let bundle = &found["bundles"][1];
+    assert_eq!((&bundle["compressed_version"], &bundle["size"]), (&json!(2), &json!(1497)));
+    let entry = json!({"id": "hipv4-amdgcn-amd-amdhsa--gfx1100", "size": 3920});
+    assert_eq!(bundle["entries"][1], entry);
+}
+
+/// clang-offload-bundler lists the same entries of each bundle.
+#[test]
+fn bundles_are_those_that_clang_sees() {
+    if !tools::have(&["clang-offload-bundler-19"]) {
+        return;
+    }
+    let library = stage().join(LIBRARY);
+    let found = json(&library);
+    let bytes = fs::read(&library).unwrap();
+    let file = object::File::parse(bytes.as_slice()).unwrap();
+    let section = object::Object::section_by_name(&file, ".hip_fatbin").unwrap();
+    let fatbin = object::ObjectSection::data(&section).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let input = scratch.path().join("bundle");
+    for bundle in found["bundles"].as_array().unwrap() {
+        let number = |name: &str| usize::try_from(bundle[name].as_u64().unwrap()).unwrap();
+        let (offset, size) = (number("offset"), number("size"));
+        fs::write(&input, &fatbin[offset..offset + size]).unwrap();
+        let mut list = Command::new("clang-offload-bundler-19");
+        list.args(["--type=o", "--list"]).arg(format!("--input={}", input.display()));
+        let listed = tools::succeed(&mut list);
+        let mut listed: Vec<&str> = listed.lines().map(str::trim).collect();
+        let mut entries: Vec<&str> = bundle["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| entry["id"].as_str().unwrap())
+            .collect();
+        listed.sort_unstable();
+        entries.sort_unstable();
+        assert_eq!(entries, listed);
+
+        // The bundle in a file of its own is the same.
+        let alone = json(&input);
+        assert_eq!(alone["type"], "offload-bundles");
+        assert_eq!(alone["bundles"][0]["entries"], bundle["entries"]);
+        assert!(text(&input).starts_with("Bundles: 1\n  at 0x0 ("));
+    }
+}
+
+#[test]
+fn a_transformed_binary() {
+    let expected = "\
+Host binary: transformed
+Kernel name: lib/libexblas.so.1.2
+Search path: .kpack/blas_lib_@GFXARCH@.kpack
+Wrappers: 2
+  #0 → rows of lib/libexblas.so.1.2#0
+  #1 → rows of lib/libexblas.so.1.2#1
+";
+    let library = installed().join(LIBRARY);
+    assert_eq!(text(&library), expected);
+    let expected = json!({
+        "type": "host-binary",
+        "state": "transformed",
+        "wrappers": [{"index": 0}, {"index": 1}],
+        "marker": {
+            "kernel_name": "lib/libexblas.so.1.2",
+            "kpack_search_paths": [".kpack/blas_lib_@GFXARCH@.kpack"],
+        },
+        "bundles": [],
+    });
+    assert_eq!(json(&library), expected);
+    if tools::have(&["readelf"]) {
+        let mut dump = Command::new("readelf");
+        let dump = tools::succeed(dump.args(["-p", ".rocm_kpack_ref"]).arg(&library));
+        assert!(dump.contains(".kpack/blas_lib_@GFXARCH@.kpack"), "{dump}");
+    }
+}
+
+#[test]
+fn a_binary_without_device_code_and_a_debug_file() {
+    let library = installed().join("lib/libexcblas.so.1.0");
+    assert_eq!(text(&library), "Host binary: no device code\n");
+    if tools::have(&["objcopy"]) {
+        let scratch = tempfile::tempdir().unwrap();
+        let debug = scratch.path().join("debug");
+        let mut split = Command::new("objcopy");
+        tools::run(split.arg("--only-keep-debug").arg(stage().join(LIBRARY)).arg(&debug));
+        assert_eq!(text(&debug), "Host binary: separate debug file\n");
+        assert_eq!(json(&debug)["state"], "separate-debug");
+    }
+}
+
+#[test]
+fn an_archive() {
+    let archive = installed().join("lib/.kpack/blas_lib_gfx1100.kpack");
+    let expected = "\
+Kernel archive: blas_lib for gfx1100
+Targets: gfx1100
+Compression: zstd-per-kernel
+Code objects: 4 (16.35 kB in 5.29 kB)
+  bin/exblas-bench#0
+    gfx1100 → code object 0 (3.76 kB)
+  lib/libexblas.so.1.2#0
+    gfx1100 → code object 1 (4.91 kB)
+  lib/libexblas.so.1.2#1
+    gfx1100 → code object 2 (3.92 kB)
+  libexec/exblas/exblas-tune#0
+    gfx1100 → code object 3 (3.76 kB)
+";
+    assert_eq!(text(&archive), expected);
+    let found = json(&archive);
+    assert_eq!(found["type"], "archive");
+    assert_eq!(found["gfx_arches"], json!(["gfx1100"]));
+    assert_eq!(found["size"], fs::metadata(&archive).unwrap().len());
+    let row = json!({"gfx1100": {"ordinal": 1, "original_size": 4912}});
+    assert_eq!(found["rows"]["lib/libexblas.so.1.2#0"], row);
+}
+
+#[test]
+fn a_manifest() {
+    let manifest = installed().join("lib/.kpack/blas_lib.kpm");
+    let size = fs::metadata(installed().join("lib/.kpack/blas_lib_gfx1100.kpack")).unwrap().len();
+    let text = text(&manifest);
+    let lines: Vec<&str> = text.lines().collect();
+    let head = [
+        "Component: blas_lib",
+        "Format Version: 1",
+        "Prefix: lib",
+        "",
+        "Available Architectures: 6",
+    ];
+    assert_eq!(lines[..5], head);
+    assert_eq!(lines[5..7], ["", "Architectures:"]);
+    assert_eq!(lines[7], "  - gfx1100      → blas_lib_gfx1100.kpack (0.01 MB, 4 kernels)");
+    assert_eq!(lines.len(), 13);
+    let found = json(&manifest);
+    assert_eq!(found["type"], "manifest");
+    assert_eq!((&found["component_name"], &found["prefix"]), (&json!("blas_lib"), &json!("lib")));
+    let archive = json!({"file": "blas_lib_gfx1100.kpack", "size": size, "kernel_count": 4});
+    assert_eq!(found["archives"]["gfx1100"], archive);
+}
+
+#[test]
+fn a_code_object() {
+    let file = stage().join("lib/rocblas/library/TensileLibrary_gfx1100.co");
+    let text = text(&file);
+    assert!(text.starts_with("Code object: gfx1100 ("), "{text}");
+    let found = json(&file);
+    let kernels = found["kernels"].as_array().unwrap();
+    assert!(text.contains(&format!("Kernels: {}\n", kernels.len())));
+    if tools::have(&["readelf"]) {
+        let mut symbols = Command::new("readelf");
+        let symbols = tools::succeed(symbols.args(["--dyn-syms", "-W"]).arg(&file));
+        let names = symbols.lines().filter_map(|line| line.split_whitespace().nth(7));
+        let mut names: Vec<&str> = names.filter_map(|name| name.strip_suffix(".kd")).collect();
+        names.sort_unstable();
+        let own: Vec<&str> =
+            kernels.iter().map(|kernel| kernel.as_str().unwrap().trim_end_matches(".kd")).collect();
+        assert_eq!(own, names);
+        assert!(!own.is_empty());
+    }
+}
+
+#[test]
+fn several_files_stand_under_their_names() {
+    let (one, other) = (stage().join(LIBRARY), installed().join("lib/libexcblas.so.1.0"));
+    let output = inspect(&[other.to_str().unwrap(), one.to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = format!(
+        "{}:\nHost binary: no device code\n\n{}:\nHost binary: fat\n",
+        other.display(),
+        one.display()
+    );
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+#[test]
+fn what_is_unknown_is_an_error_beside_what_is_known() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = scratch.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let known = installed().join("lib/libexcblas.so.1.0");
+    let mut object = fs::read(&known).unwrap();
+    object[16] = 1;
+    let mut foreign = fs::read(&known).unwrap();
+    foreign[18] = 183;
+    for (unknown, message) in [
+        (file("text", b"some text"), "is none of the files that are known"),
+        (file("empty", b""), "is none of the files that are known"),
+        (file("object.o", &object), "is an ELF file of type 1, not a linked binary"),
+        (file("foreign.so", &foreign), "is an ELF file for machine 183"),
+        (file("cut.kpack", b"KPAK\x01\0\0\0"), "kernel archive header"),
+        (file("cut.kpm", b"\x85\xaeformat_version\x01"), "kpm manifest"),
+        (scratch.path().join("missing").display().to_string(), "No such file"),
+    ] {
+        let output = inspect(&[&unknown, known.to_str().unwrap()]);
+        let errors = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        // Long lines are broken up for the terminal.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (errors, name) = (words(&errors), Path::new(&unknown).file_name().unwrap());
+        assert!(errors.contains(message), "{errors}");
+        assert!(errors.contains(name.to_str().unwrap()), "{errors}");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("Host binary: no device code"), "{text}");
+    }
+}

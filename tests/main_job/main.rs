@@ -1,0 +1,17 @@
+//! The main job from outside: `rockpack build` on the example shards, judged by the tools that
+//! will meet its packages.
+#![allow(clippy::unwrap_used)] // a test that panics has failed
+
+#[path = "../support/example.rs"]
+mod example;
+#[path = "../support/runtime/mod.rs"]
+mod runtime;
+#[path = "../support/tools.rs"]
+mod tools;
+
+mod commands;
+mod content;
+mod installed;
+mod killed;
+mod loaded;
+mod packages;

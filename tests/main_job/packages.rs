@@ -1,0 +1,347 @@
+//! Names, fields and file lists of the packages, as dpkg and rpm read them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::example::{
+    Entry, GROUPS, Group, PREFIX, Set, deb_name, kernels, names, rpm_name, sha256, tree,
+};
+use crate::tools;
+
+/// Every package of the example set.
+fn expected_packages() -> Vec<String> {
+    let mut packages: Vec<String> =
+        ["rocm", "rocm-hosts", "rocm-host-suite-sparse", "rocm-blas", "rocm-blas-all"]
+            .map(str::to_owned)
+            .to_vec();
+    for group in &GROUPS {
+        packages.push(kernels(group));
+        packages.push(format!("rocm-{}", group.suffix));
+    }
+    packages
+}
+
+#[test]
+fn the_set_has_the_names_that_apt_and_dnf_expect() {
+    let set = Set::build();
+    let mut expected = BTreeSet::from(["packages.json".to_owned()]);
+    for package in expected_packages() {
+        expected.insert(deb_name(&package));
+        expected.insert(rpm_name(&package));
+    }
+    assert!(expected.contains("rocm-blas_7.1.0-1_amd64.deb"));
+    assert!(expected.contains("rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"));
+    assert_eq!(names(&set.out()), expected, "and nothing unfinished beside them");
+}
+
+/// Relations of a package by kind, in Debian's words for the kinds.
+type Relations = BTreeMap<&'static str, BTreeSet<String>>;
+
+fn relations(of: &[(&'static str, &[&str])]) -> Relations {
+    let all = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    of.iter().map(|(kind, texts)| (*kind, all(texts))).collect()
+}
+
+/// What a package's relations have to be, with `=V` for the exact version.
+fn expected_relations(package: &str) -> Relations {
+    let kernel_packages: Vec<String> = GROUPS.iter().map(kernels).collect();
+    let exact: Vec<String> = kernel_packages.iter().map(|name| format!("{name} =V")).collect();
+    let exact: Vec<&str> = exact.iter().map(String::as_str).collect();
+    let plain: Vec<&str> = kernel_packages.iter().map(String::as_str).collect();
+    match package {
+        "rocm-blas" => relations(&[("Suggests", &plain)]),
+        "rocm-host-suite-sparse" => relations(&[]),
+        "rocm-blas-all" => relations(&[("Depends", &[&["rocm-blas =V"], &exact[..]].concat())]),
+        "rocm" => {
+            let all = ["rocm-blas-all =V", "rocm-host-suite-sparse =V"];
+            relations(&[("Depends", &all)])
+        }
+        "rocm-hosts" => relations(&[("Depends", &["rocm-blas =V", "rocm-host-suite-sparse =V"])]),
+        _ => match GROUPS.iter().find(|group| kernels(group) == package) {
+            Some(_) => relations(&[
+                ("Depends", &["rocm-blas =V"]),
+                ("Enhances", &["rocm-blas"]),
+                ("Provides", &["rocm-blas-kernels =V"]),
+            ]),
+            None => {
+                let group = package.strip_prefix("rocm-").unwrap();
+                relations(&[("Depends", &[format!("rocm-blas-{group} =V").as_str()])])
+            }
+        },
+    }
+}
+
+const KINDS: [&str; 9] = [
+    "Pre-Depends",
+    "Depends",
+    "Recommends",
+    "Suggests",
+    "Enhances",
+    "Provides",
+    "Conflicts",
+    "Breaks",
+    "Replaces",
+];
+
+fn deb_field(set: &Set, package: &str, field: &str) -> String {
+    tools::succeed(Command::new("dpkg-deb").arg("-f").arg(set.deb(package)).arg(field))
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn debs_say_what_they_are_and_need() {
+    if !tools::have(&["dpkg-deb"]) {
+        return;
+    }
+    let set = Set::build();
+    for package in expected_packages() {
+        assert_eq!(deb_field(&set, &package, "Package"), package);
+        assert_eq!(deb_field(&set, &package, "Version"), "7.1.0-1");
+        assert_eq!(deb_field(&set, &package, "Architecture"), "amd64");
+        let mut found = Relations::new();
+        for kind in KINDS {
+            let text = deb_field(&set, &package, kind);
+            if !text.is_empty() {
+                let each = text.split(", ").map(|one| one.replace("(= 7.1.0-1)", "=V"));
+                found.insert(kind, each.collect());
+            }
+        }
+        assert_eq!(found, expected_relations(&package), "{package}");
+    }
+    for group in &GROUPS {
+        let archs = deb_field(&set, &kernels(group), "X-ROCm-GPU-Architecture");
+        assert_eq!(archs, group.archs.join(" "));
+    }
+}
+
+fn rpm_relations(set: &Set, package: &str, kind: &str) -> BTreeSet<String> {
+    let text = tools::succeed(Command::new("rpm").args(["-qp", kind]).arg(set.rpm(package)));
+    let lines = text.lines().filter(|line| !line.starts_with("rpmlib(") && *line != "/bin/sh");
+    let own = |line: &&str| !line.starts_with(&format!("{package}(x86-64) = "));
+    let own_name = format!("{package} = 7.1.0-1");
+    lines
+        .filter(own)
+        .filter(|line| *line != own_name)
+        .map(|line| line.replace("= 7.1.0-1", "=V"))
+        .collect()
+}
+
+#[test]
+fn rpms_say_what_they_are_and_need() {
+    if !tools::have(&["rpm"]) {
+        return;
+    }
+    let set = Set::build();
+    for package in expected_packages() {
+        let name = "%{NAME} %{EPOCH} %{VERSION} %{RELEASE} %{ARCH} %{PAYLOADCOMPRESSOR}";
+        let name =
+            tools::succeed(Command::new("rpm").args(["-qp", "--qf", name]).arg(set.rpm(&package)));
+        assert_eq!(name, format!("{package} (none) 7.1.0 1 x86_64 zstd"));
+        let mut found = Relations::new();
+        for (kind, option) in [
+            ("Depends", "--requires"),
+            ("Recommends", "--recommends"),
+            ("Suggests", "--suggests"),
+            ("Enhances", "--enhances"),
+            ("Supplements", "--supplements"),
+            ("Provides", "--provides"),
+            ("Conflicts", "--conflicts"),
+            ("Replaces", "--obsoletes"),
+        ] {
+            let relations = rpm_relations(&set, &package, option);
+            if !relations.is_empty() {
+                found.insert(kind, relations);
+            }
+        }
+        assert_eq!(found, expected_relations(&package), "{package}");
+    }
+}
+
+/// What a kernel package holds below the prefix, from the archs alone.
+fn expected_kernel_files(group: &Group) -> BTreeSet<String> {
+    let library = |name: String| format!("{PREFIX}/lib/rocblas/library/{name}");
+    let of_arch = |arch: &&str| {
+        [
+            format!("{PREFIX}/lib/.kpack/blas_lib_{arch}.kpack"),
+            library(format!("Kernels.so-000-{arch}.hsaco")),
+            library(format!("TensileLibrary_fallback_{arch}.hsaco")),
+            library(format!("TensileLibrary_{arch}.co")),
+            library(format!("TensileLibrary_{arch}.dat")),
+            library(format!("TensileLibrary_lazy_{arch}.dat")),
+        ]
+    };
+    group.archs.iter().flat_map(of_arch).collect()
+}
+
+/// What `package` holds below the prefix, folders aside.
+fn expected_files(package: &str) -> BTreeSet<String> {
+    let files: &[&str] = match package {
+        "rocm-blas" => &[
+            "bin/exblas-bench",
+            "lib/.kpack/blas_lib.kpm",
+            "lib/libexblas.so",
+            "lib/libexblas.so.1",
+            "lib/libexblas.so.1.2",
+            "lib/libexcblas.so",
+            "lib/libexcblas.so.1",
+            "lib/libexcblas.so.1.0",
+            "lib/rocblas/library/TensileLibrary_fallback.dat",
+            "libexec/exblas/exblas-tune",
+        ],
+        "rocm-host-suite-sparse" => {
+            &["lib/libexsuitesparse.so", "lib/libexsuitesparse.so.7", "lib/libexsuitesparse.so.7.8"]
+        }
+        _ => &[],
+    };
+    match GROUPS.iter().find(|group| kernels(group) == package) {
+        Some(group) => expected_kernel_files(group),
+        None => files.iter().map(|file| format!("{PREFIX}/{file}")).collect(),
+    }
+}
+
+/// (type and permissions, owner, path without `./` and link target) of each line of a listing.
+fn deb_listing(set: &Set, package: &str) -> Vec<(String, String, String)> {
+    let text = tools::succeed(Command::new("dpkg-deb").arg("-c").arg(set.deb(package)));
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let path = words[5].trim_start_matches("./").trim_end_matches('/');
+        (words[0].to_owned(), words[1].to_owned(), path.to_owned())
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn each_file_is_in_the_one_deb_that_should_have_it() {
+    if !tools::have(&["dpkg-deb"]) {
+        return;
+    }
+    let set = Set::build();
+    let mut owners = BTreeMap::<String, String>::new();
+    for package in expected_packages() {
+        let listing = deb_listing(&set, &package);
+        let mut paths: Vec<_> = listing.iter().map(|(_, _, path)| path.clone()).collect();
+        paths.dedup();
+        assert_eq!(paths.len(), listing.len(), "{package} lists a path twice");
+        let mut files = BTreeSet::new();
+        for (mode, owner, path) in listing {
+            assert_eq!(owner, "root/root", "{package}: {path}");
+            let known = ["drwxr-xr-x", "-rw-r--r--", "-rwxr-xr-x", "lrwxrwxrwx"];
+            assert!(known.contains(&mode.as_str()), "{package}: {path}: {mode}");
+            if !mode.starts_with('d') {
+                let other = owners.insert(path.clone(), package.clone());
+                assert_eq!(other, None, "{path} is in {package} too");
+                files.insert(path);
+            }
+        }
+        let below: BTreeSet<_> =
+            files.iter().filter(|path| path.starts_with(PREFIX)).cloned().collect();
+        assert_eq!(below, expected_files(&package), "{package}");
+        let documents = format!("usr/share/doc/{package}");
+        let elsewhere = files.difference(&below).find(|path| !path.starts_with(&documents));
+        assert_eq!(elsewhere, None, "{package}");
+        assert!(files.len() > below.len(), "{package} has documents");
+    }
+}
+
+#[test]
+fn each_file_is_in_the_one_rpm_that_should_have_it() {
+    if !tools::have(&["rpm"]) {
+        return;
+    }
+    let set = Set::build();
+    for package in expected_packages() {
+        let format = "[%{FILEMODES:perms} %{FILEUSERNAME}/%{FILEGROUPNAME} %{FILENAMES}\n]";
+        let listing = tools::succeed(
+            Command::new("rpm").args(["-qp", "--qf", format]).arg(set.rpm(&package)),
+        );
+        let mut files = BTreeSet::new();
+        for line in listing.lines().filter(|line| *line != "(none) (none)/(none) (none)") {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(words[1], "root/root", "{package}: {line}");
+            let path = words[2].strip_prefix('/').unwrap();
+            assert!(path.starts_with(PREFIX), "{package} owns {path}");
+            if !words[0].starts_with('d') {
+                files.insert(path.to_owned());
+            }
+        }
+        assert_eq!(files, expected_files(&package), "{package}");
+    }
+}
+
+/// The members of a receipt's package record as a tree.
+fn members(record: &Value) -> BTreeMap<String, (String, Option<u64>, Option<String>)> {
+    let member = |member: &Value| {
+        let path = member["path"].as_str().unwrap().trim_start_matches('/').to_owned();
+        let (kind, mode) = (member["kind"].as_str().unwrap(), member["mode"].as_u64());
+        let text = |name: &str| member[name].as_str().map(str::to_owned);
+        match kind {
+            "link" => (path, (kind.to_owned(), None, text("target"))),
+            "file" => (path, (kind.to_owned(), mode, text("sha256"))),
+            _ => (path, (kind.to_owned(), mode, None)),
+        }
+    };
+    record["members"].as_array().unwrap().iter().map(member).collect()
+}
+
+#[test]
+fn the_receipt_agrees_with_the_files() {
+    if !tools::have(&["sha256sum", "dpkg-deb", "rpm2cpio", "cpio"]) {
+        return;
+    }
+    let set = Set::build();
+    let receipt = set.receipt();
+    assert_eq!(receipt["version"], "7.1.0");
+    assert_eq!(receipt["prefix"], "/opt/rocm-7.1");
+    let records = receipt["packages"].as_array().unwrap();
+    let named: BTreeSet<_> =
+        records.iter().map(|record| record["file_name"].as_str().unwrap().to_owned()).collect();
+    let mut files = names(&set.out());
+    files.remove("packages.json");
+    assert_eq!(named, files);
+    assert_eq!(records.len(), files.len());
+    let mut digests = BTreeMap::new();
+    for record in records {
+        let name = record["file_name"].as_str().unwrap();
+        let file = set.file(name);
+        assert_eq!(record["sha256"], sha256(&file), "{name}");
+        assert_eq!(record["size"], file.metadata().unwrap().len(), "{name}");
+        let root = set.scratch(name);
+        std::fs::create_dir(&root).unwrap();
+        unpack(&set, name, &root);
+        let found = tree(&root).into_iter().map(|(path, entry)| (path, described(entry)));
+        let mut found: BTreeMap<_, _> = found.collect();
+        if name.ends_with(".rpm") {
+            // cpio makes the folders above the prefix, which no package owns.
+            found.remove("opt");
+        }
+        assert_eq!(members(record), found, "{name}");
+        for (path, entry) in found.into_iter().filter(|(path, _)| path.starts_with(PREFIX)) {
+            let same = digests.entry(path.clone()).or_insert_with(|| entry.clone()) == &entry;
+            assert!(same, "{path} is not the same in .deb and .rpm");
+        }
+    }
+}
+
+fn unpack(set: &Set, name: &str, root: &std::path::Path) {
+    let file = set.file(name);
+    if name.ends_with(".deb") {
+        tools::run(Command::new("dpkg-deb").arg("-x").arg(file).arg(root));
+    } else {
+        let script = "rpm2cpio \"$0\" | cpio --quiet -idm";
+        tools::run(Command::new("sh").args(["-c", script]).arg(file).current_dir(root));
+    }
+}
+
+fn described(entry: Entry) -> (String, Option<u64>, Option<String>) {
+    match entry {
+        Entry::Folder { mode } => ("directory".to_owned(), Some(u64::from(mode)), None),
+        Entry::Link { target } => ("link".to_owned(), None, Some(target)),
+        Entry::File { mode, bytes } => {
+            let digest = crate::example::sha256_of(&bytes);
+            ("file".to_owned(), Some(u64::from(mode)), Some(digest))
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Folders, manifests and links.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use crate::example::{build_of, names};
+use crate::{Bad, FAILED, USAGE, refused, tools};
+
+const MANIFEST: &str = "blas_lib_gfx110X-dgpu/artifact_manifest.txt: ";
+
+#[test]
+fn a_missing_manifest() {
+    let bad = Bad::new();
+    fs::remove_file(bad.artifact().join("artifact_manifest.txt")).unwrap();
+    bad.is_refused(FAILED, &[MANIFEST, "the artifact has no manifest", "one per line"]);
+}
+
+#[test]
+fn an_empty_manifest() {
+    for text in ["", "\n\r\n\n"] {
+        let bad = Bad::new();
+        fs::write(bad.artifact().join("artifact_manifest.txt"), text).unwrap();
+        let expected = [MANIFEST, "lists no stage prefix", "math-libs/BLAS/rocBLAS/stage"];
+        bad.is_refused(FAILED, &expected);
+    }
+}
+
+#[test]
+fn a_manifest_that_leaves_its_artifact() {
+    for line in ["../gfx1151-build/stage", "/usr", "math-libs/../../stage", "a//stage"] {
+        let bad = Bad::new();
+        let manifest = bad.artifact().join("artifact_manifest.txt");
+        fs::write(&manifest, format!("math-libs/BLAS/rocBLAS/stage\n{line}\n")).unwrap();
+        let message = format!("line 2: `{line}` is no path inside the prefix");
+        bad.is_refused(FAILED, &[MANIFEST, &message]);
+    }
+}
+
+#[test]
+fn a_link_that_leaves_its_prefix() {
+    let up = "../".repeat(12) + "etc/passwd";
+    for target in ["/etc/passwd", up.as_str(), "../../outside"] {
+        let bad = Bad::new();
+        symlink(target, bad.file("lib/passwd")).unwrap();
+        let message =
+            format!("lib/passwd: the link leads to `{target}`, outside of the stage prefix");
+        bad.is_refused(FAILED, &[&message]);
+    }
+}
+
+#[test]
+fn a_stage_prefix_behind_a_link() {
+    let bad = Bad::new();
+    let elsewhere = bad.folder.path().join("elsewhere");
+    let stage = bad.artifact().join("math-libs/BLAS/rocBLAS/stage");
+    fs::rename(&stage, &elsewhere).unwrap();
+    symlink(&elsewhere, &stage).unwrap();
+    bad.is_refused(FAILED, &["math-libs/BLAS/rocBLAS/stage", "link"]);
+}
+
+/// Root may read everything, so the build runs as nobody there; the program and its input are put
+/// where nobody can reach them.
+#[test]
+fn an_unreadable_file() {
+    let bad = Bad::new();
+    let file = bad.file("lib/libexblas.so.1.2");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    let expected = ["lib/libexblas.so.1.2: cannot open: Permission denied", "permissions"];
+    if tools::succeed(Command::new("id").arg("-u")).trim() != "0" {
+        return bad.is_refused(FAILED, &expected);
+    }
+    if !tools::have(&["setpriv"]) {
+        return;
+    }
+    let program = bad.folder.path().join("rockpack");
+    fs::copy(env!("CARGO_BIN_EXE_rockpack"), &program).unwrap();
+    fs::set_permissions(bad.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let configuration = bad.folder.path().join("packaging-config.json");
+    fs::copy(crate::example::configuration(), &configuration).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
+    command.args(["build", "--version", "7.1.0", "--artifacts"]).arg(bad.shards());
+    command.arg("--config").arg(configuration).arg("--out").arg(bad.out());
+    refused(&mut command, FAILED, &expected);
+    assert!(!bad.out().exists());
+}
+
+#[test]
+fn what_is_no_folder_of_artifacts() {
+    let bad = Bad::new();
+    let build = |folder: &str| build_of(&bad.folder.path().join(folder), &bad.out());
+    refused(&mut build("nothing"), FAILED, &["nothing: cannot list: No such file"]);
+    fs::create_dir(bad.folder.path().join("empty")).unwrap();
+    refused(&mut build("empty"), USAGE, &["empty: holds neither artifacts nor shards"]);
+    let artifact = "shards/gfx110X-build/blas_lib_gfx110X-dgpu";
+    refused(&mut build(artifact), USAGE, &["is one artifact, not a folder of artifacts"]);
+    assert_eq!(names(&bad.out()).len(), 0);
+}
+
+#[test]
+fn all_faults_are_named_at_once() {
+    let bad = Bad::new();
+    fs::remove_file(bad.artifact().join("artifact_manifest.txt")).unwrap();
+    symlink("/etc/passwd", crate::GROUPS[1].original(&bad.shards(), "lib/passwd")).unwrap();
+    bad.is_refused(FAILED, &["the artifact has no manifest", "lib/passwd: the link leads to"]);
+}

@@ -1,0 +1,351 @@
+//! The main job, run from outside: the program, the example shards, and what is known of them.
+//!
+//! A test file that uses it declares `support/tools.rs` as `tools` first.
+
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use object::{Object, ObjectSection};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::tools;
+
+/// Upstream version of the sets.
+pub const VERSION: &str = "7.1.0";
+/// The install prefix, relative to the root.
+pub const PREFIX: &str = "opt/rocm-7.1";
+/// What every code object's tag begins with.
+pub const TAG: &str = "rockpack-example ";
+
+/// A group of the example configuration and the shard that serves it.
+pub struct Group {
+    /// The end of its package names.
+    pub suffix: &'static str,
+    /// Its name in the configuration.
+    pub name: &'static str,
+    /// Its shard as tags name it; the folder's name ends in `-build`.
+    pub shard: &'static str,
+    /// The family label of the shard's artifacts.
+    pub family: &'static str,
+    /// Its archs.
+    pub archs: &'static [&'static str],
+}
+
+/// The groups of the example configuration.
+pub const GROUPS: [Group; 3] = [
+    Group {
+        suffix: "gfx110x",
+        name: "gfx110X",
+        shard: "gfx110X",
+        family: "gfx110X-dgpu",
+        archs: &["gfx1100", "gfx1101", "gfx1102"],
+    },
+    Group {
+        suffix: "gfx115x",
+        name: "gfx115X",
+        shard: "gfx1151",
+        family: "gfx1151",
+        archs: &["gfx1151"],
+    },
+    Group {
+        suffix: "gfx120x",
+        name: "gfx120X",
+        shard: "gfx120X",
+        family: "gfx120X-all",
+        archs: &["gfx1200", "gfx1201"],
+    },
+];
+
+/// The translation unit of every wrapper, by key: the primary shard's order of wrappers.
+pub const UNITS: [(&str, &str); 4] = [
+    ("bin/exblas-bench#0", "bench"),
+    ("lib/libexblas.so.1.2#0", "axpy"),
+    ("lib/libexblas.so.1.2#1", "gemm"),
+    ("libexec/exblas/exblas-tune#0", "tune"),
+];
+
+impl Group {
+    /// Its shard's folder in `artifacts`.
+    pub fn folder(&self, artifacts: &Path) -> PathBuf {
+        artifacts.join(format!("{}-build", self.shard))
+    }
+
+    /// The stage prefix of rocBLAS in one of its shard's artifacts (`lib` or `run`).
+    pub fn stage(&self, artifacts: &Path, component: &str) -> PathBuf {
+        let artifact = format!("blas_{component}_{}", self.family);
+        self.folder(artifacts).join(artifact).join("math-libs/BLAS/rocBLAS/stage")
+    }
+
+    /// A file of its shard by install path.
+    pub fn original(&self, artifacts: &Path, installed: &str) -> PathBuf {
+        let component = if installed.starts_with("bin/") { "run" } else { "lib" };
+        self.stage(artifacts, component).join(installed)
+    }
+
+    /// The tag of the code object of a translation unit.
+    pub fn tag(&self, unit: &str, arch: &str) -> String {
+        format!("{TAG}shard={} tu={unit} arch={arch}", self.shard)
+    }
+}
+
+/// The committed shards.
+pub fn shards() -> PathBuf {
+    tools::repository("examples/shards")
+}
+
+/// The example configuration.
+pub fn configuration() -> PathBuf {
+    tools::repository("examples/packaging-config.json")
+}
+
+/// The program, with nothing of this process's environment that could change what it does.
+pub fn rockpack() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+    command.env_remove("SOURCE_DATE_EPOCH").env_remove("NO_COLOR");
+    command
+}
+
+/// `rockpack build` of `artifacts` into `out` by the example configuration.
+pub fn build_of(artifacts: &Path, out: &Path) -> Command {
+    let mut command = rockpack();
+    command.arg("build").arg("--artifacts").arg(artifacts).arg("--config").arg(configuration());
+    command.args(["--version", VERSION]).arg("--out").arg(out);
+    command
+}
+
+/// A built set.
+pub struct Set {
+    folder: TempDir,
+    /// What the build printed.
+    pub output: Output,
+}
+
+impl Set {
+    /// The example set.
+    pub fn build() -> Self {
+        Self::with(&[])
+    }
+
+    /// The example set with further options.
+    pub fn with(options: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let output = tools::run(build_of(&shards(), &folder.path().join("out")).args(options));
+        Self { folder, output }
+    }
+
+    /// Where its packages are.
+    pub fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    /// A place for a test's files, beside the packages.
+    pub fn scratch(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A file of the set.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.out().join(name)
+    }
+
+    /// The `.deb` of a package.
+    pub fn deb(&self, package: &str) -> PathBuf {
+        self.file(&deb_name(package))
+    }
+
+    /// The `.rpm` of a package.
+    pub fn rpm(&self, package: &str) -> PathBuf {
+        self.file(&rpm_name(package))
+    }
+
+    /// The parsed receipt.
+    pub fn receipt(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.file("packages.json")).unwrap()).unwrap()
+    }
+
+    /// The content of `.deb`s, unpacked by dpkg-deb into `root`, as an installation leaves it.
+    pub fn unpack_debs(&self, packages: &[&str], root: &Path) {
+        for package in packages {
+            tools::run(Command::new("dpkg-deb").arg("-x").arg(self.deb(package)).arg(root));
+        }
+    }
+}
+
+/// The name of a package's `.deb`.
+pub fn deb_name(package: &str) -> String {
+    format!("{package}_{VERSION}-1_amd64.deb")
+}
+
+/// The name of a package's `.rpm`.
+pub fn rpm_name(package: &str) -> String {
+    format!("{package}-{VERSION}-1.x86_64.rpm")
+}
+
+/// The kernel package of a group.
+pub fn kernels(group: &Group) -> String {
+    format!("rocm-blas-{}", group.suffix)
+}
+
+/// Names in a folder; none where there is no folder.
+pub fn names(folder: &Path) -> BTreeSet<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return BTreeSet::new() };
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// Name and content of the files of a folder.
+pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read = |name: String| (name.clone(), fs::read(folder.join(name)).unwrap());
+    names(folder).into_iter().map(read).collect()
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    Folder { mode: u32 },
+    Link { target: String },
+    File { mode: u32, bytes: Vec<u8> },
+}
+
+/// Everything below `root` by path relative to it, without the root itself.
+pub fn tree(root: &Path) -> BTreeMap<String, Entry> {
+    let mut entries = BTreeMap::new();
+    walk(root, "", &mut entries);
+    entries
+}
+
+fn walk(root: &Path, folder: &str, entries: &mut BTreeMap<String, Entry>) {
+    for name in names(&root.join(folder)) {
+        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        let place = root.join(&path);
+        let metadata = fs::symlink_metadata(&place).unwrap();
+        let mode = metadata.mode() & 0o7777;
+        if metadata.is_dir() {
+            walk(root, &path, entries);
+            entries.insert(path, Entry::Folder { mode });
+        } else if metadata.is_symlink() {
+            let target = fs::read_link(&place).unwrap().into_os_string().into_string().unwrap();
+            entries.insert(path, Entry::Link { target });
+        } else {
+            entries.insert(path, Entry::File { mode, bytes: fs::read(&place).unwrap() });
+        }
+    }
+}
+
+/// The regular files below `root` with their bytes.
+pub fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let file = |(path, entry)| match entry {
+        Entry::File { bytes, .. } => Some((path, bytes)),
+        Entry::Folder { .. } | Entry::Link { .. } => None,
+    };
+    tree(root).into_iter().filter_map(file).collect()
+}
+
+/// Writes a tree as [`tree`] read it, in the reverse order of its paths if `reversed`.
+pub fn plant(entries: &BTreeMap<String, Entry>, root: &Path, reversed: bool) {
+    let mut paths: Vec<_> = entries.iter().collect();
+    if reversed {
+        paths.reverse();
+    }
+    for (path, entry) in paths {
+        let place = root.join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        match entry {
+            Entry::Folder { .. } => fs::create_dir_all(&place).unwrap(),
+            Entry::Link { target } => symlink(target, &place).unwrap(),
+            Entry::File { mode, bytes } => {
+                fs::write(&place, bytes).unwrap();
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(*mode);
+                fs::set_permissions(&place, mode).unwrap();
+            }
+        }
+    }
+}
+
+/// A copy of the example shards, to be damaged.
+pub fn copy_shards(root: &Path) {
+    for group in &GROUPS {
+        let folder = group.folder(root);
+        fs::create_dir_all(&folder).unwrap();
+        plant(&tree(&group.folder(&shards())), &folder, false);
+    }
+}
+
+/// The tags in bytes.
+pub fn tags(bytes: &[u8]) -> Vec<String> {
+    let starts = bytes.windows(TAG.len()).enumerate();
+    let starts = starts.filter(|(_, window)| *window == TAG.as_bytes());
+    let text = |at: usize| bytes[at..].iter().take_while(|byte| (32..127).contains(*byte));
+    starts.map(|(at, _)| text(at).map(|byte| char::from(*byte)).collect()).collect()
+}
+
+/// Where a section of an ELF file lies: (offset, size).
+pub fn section(bytes: &[u8], name: &str) -> (usize, usize) {
+    let file = object::File::parse(bytes).unwrap();
+    let section = file.section_by_name(name).unwrap_or_else(|| panic!("no {name}"));
+    let (offset, size) = section.file_range().unwrap();
+    (usize::try_from(offset).unwrap(), usize::try_from(size).unwrap())
+}
+
+/// The bundles in the `.hip_fatbin` of an example binary: each starts on a page there.
+pub fn bundles(bytes: &[u8]) -> Vec<&[u8]> {
+    let (offset, size) = section(bytes, ".hip_fatbin");
+    let data = &bytes[offset..offset + size];
+    let is_start = |at: &usize| {
+        data[*at..].starts_with(b"CCOB") || data[*at..].starts_with(b"__CLANG_OFFLOAD_BUNDLE__")
+    };
+    let starts: Vec<usize> = (0..size).step_by(4096).filter(is_start).collect();
+    let ends = starts.iter().skip(1).copied().chain([size]);
+    starts.iter().zip(ends).map(|(&start, end)| unpadded(&data[start..end])).collect()
+}
+
+/// A compressed bundle (version 2) ends where its header says.
+fn unpadded(bundle: &[u8]) -> &[u8] {
+    if !bundle.starts_with(b"CCOB") {
+        return bundle;
+    }
+    let total = u32::from_le_bytes(bundle[8..12].try_into().unwrap());
+    &bundle[..usize::try_from(total).unwrap()]
+}
+
+/// A bundle's code objects by arch, taken out by clang's own tool.
+pub fn unbundle(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("bundle");
+    fs::write(&input, bundle).unwrap();
+    let bundler = || {
+        let mut command = Command::new("clang-offload-bundler-19");
+        command.arg("--type=o").arg(format!("--input={}", input.display()));
+        command
+    };
+    let list = tools::succeed(bundler().arg("--list"));
+    let targets: Vec<&str> = list.lines().filter(|entry| !entry.starts_with("host-")).collect();
+    let outputs: Vec<PathBuf> =
+        (0..targets.len()).map(|index| folder.path().join(index.to_string())).collect();
+    let mut command = bundler();
+    command.args(["--unbundle", &format!("--targets={}", targets.join(","))]);
+    for output in &outputs {
+        command.arg(format!("--output={}", output.display()));
+    }
+    tools::run(&mut command);
+    let arch = |entry: &str| entry.rsplit_once("--").unwrap().1.to_owned();
+    let read = |(entry, output): (&&str, &PathBuf)| (arch(entry), fs::read(output).unwrap());
+    targets.iter().zip(&outputs).map(read).collect()
+}
+
+/// SHA-256 in hex, by another tool's hand.
+pub fn sha256(file: &Path) -> String {
+    let line = tools::succeed(Command::new("sha256sum").arg(file));
+    line.split_whitespace().next().unwrap().to_owned()
+}
+
+/// SHA-256 of bytes in hex.
+pub fn sha256_of(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -136,7 +136,20 @@ impl Scanner {
                     let inside = list(&entry.path, &mut self.faults);
                     self.shard(&entry.path, inside);
                 }
-                _ => self.passed_over(entry.name.clone(), &entry),
+                _ => self.no_shard(&entry),
+            }
+        }
+    }
+
+    /// A folder beside the shards. One that holds packed artifacts is a shard that cannot be read,
+    /// and must not be missed.
+    fn no_shard(&mut self, entry: &Listed) {
+        self.passed_over(entry.name.clone(), entry);
+        if entry.leads_to_folder() {
+            for inside in list(&entry.path, &mut self.faults) {
+                if is_packed(&inside.name) {
+                    self.passed_over(inside.name.clone(), &inside);
+                }
             }
         }
     }
@@ -166,8 +179,7 @@ impl Scanner {
     /// Notes what is no artifact; a packed artifact must not be missed in silence. The subject is
     /// the same wherever the folders lie, because findings are part of the output.
     fn passed_over(&mut self, subject: String, entry: &Listed) {
-        let packed = ARCHIVE_ENDINGS.iter().any(|end| entry.name.ends_with(end));
-        if packed {
+        if is_packed(&entry.name) {
             let error = Error::unsupported("is a packed artifact; only folders are read");
             let hint = "unpack it into a folder of the same name without the ending";
             return self.faults.add(error.file(&entry.path).hint(hint));
@@ -270,6 +282,11 @@ fn open_manifest(root: &Path) -> Result<Manifest> {
         }
         Err(e) => Err(Error::io(path, "inspect", e)),
     }
+}
+
+/// Whether a file name is that of a packed artifact.
+fn is_packed(name: &str) -> bool {
+    ARCHIVE_ENDINGS.iter().any(|end| name.ends_with(end))
 }
 
 /// An artifact has a manifest, or at least an artifact's name. A shard holds artifacts: by their

@@ -67,6 +67,7 @@ impl<'a> Journal<'a> {
     /// Replaces the earlier set by the staged packages `names` and the staged receipt.
     pub fn replace_set(&mut self, names: &BTreeSet<String>) -> Result<()> {
         let earlier = earlier_packages(self.out)?;
+        refuse_foreign(self.out, &earlier, names)?;
         let replaced = self.staging.join(REPLACED);
         fs::create_dir(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
         self.set_aside(RECEIPT)?;
@@ -109,7 +110,31 @@ impl<'a> Journal<'a> {
                 return false;
             }
         }
-        true
+        forget(self.staging).is_ok()
+    }
+}
+
+/// Makes an undone commit unrecognisable as one. Otherwise its clean-up, cut off in the middle,
+/// would leave a staging directory in which files that were put back look like files that were
+/// made visible.
+fn forget(staging: &Path) -> Result<()> {
+    let receipt = staging.join(RECEIPT);
+    match fs::remove_file(&receipt) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io(&receipt, "remove", error))
+        }
+        _ => sync_directory(staging),
+    }
+}
+
+/// Fails if a file that no receipt of ours lists stands where a package of the new set belongs.
+fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<String>) -> Result<()> {
+    let mut foreign = names.difference(earlier).map(|name| out.join(name));
+    match foreign.find(|path| fs::symlink_metadata(path).is_ok()) {
+        None => Ok(()),
+        Some(path) => Err(Error::new(Kind::Conflict, "is in the way of a package of this set")
+            .file(path)
+            .hint("no earlier receipt lists it, so it is left alone: move it away")),
     }
 }
 
@@ -137,7 +162,8 @@ pub(super) fn undo_dead(out: &Path, staging: &Path) -> Result<()> {
         let to = out.join(&name);
         fs::rename(replaced.join(&name), &to).map_err(|e| Error::io(&to, "put back", e))?;
     }
-    sync_directory(out)
+    sync_directory(out)?;
+    forget(staging)
 }
 
 fn list(directory: &Path) -> Result<Vec<std::ffi::OsString>> {

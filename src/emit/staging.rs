@@ -16,8 +16,9 @@
 //! are removed, and nothing else is. A packages.json that is no receipt is refused.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -80,7 +81,9 @@ impl Staging {
         let path = self.directory.join(name);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
-        options.open(&path).map_err(|e| Error::io(&path, "create", e))
+        let file = options.open(&path).map_err(|e| Error::io(&path, "create", e))?;
+        make_readable(&file, &path)?;
+        Ok(file)
     }
 
     /// Syncs a finished file to disk and returns its size and SHA-256.
@@ -216,7 +219,14 @@ fn clear_if_dead(out: &Path, directory: &Path) -> Result<()> {
 
 fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
+    make_readable(&file, path)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|e| Error::io(path, "write", e))
+}
+
+/// Packages are there to be read by everybody, whatever the umask of the run.
+fn make_readable(file: &File, path: &Path) -> Result<()> {
+    file.set_permissions(Permissions::from_mode(0o644))
+        .map_err(|e| Error::io(path, "set the mode of", e))
 }
 
 /// Makes renames inside `path` durable.

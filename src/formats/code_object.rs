@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 use object::elf;
 
-use super::elf::{ElfFile, FileHeader, SectionHeader, string_at};
+use super::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, string_at};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{self, BaseArch, Target};
@@ -95,6 +95,23 @@ pub fn read_header(content: &Content) -> Result<Header> {
         sramecc,
         target,
     })
+}
+
+/// Reads the ELF header of a code object and checks that everything its tables name is there: a
+/// file that was copied in part still has a header.
+pub fn read_whole(content: &Content) -> Result<Header> {
+    let file = ElfFile::with_header(content, file_header(content)?)?;
+    let segments = file.program_headers.iter().map(ProgramHeader::file_end);
+    let sections = file.sections.iter().filter(|section| section.is_in_file());
+    let end = segments.chain(sections.map(SectionHeader::file_end)).max();
+    if end.is_some_and(|end| end > content.len()) {
+        let message = format!("ends after {} of {} bytes", content.len(), end.unwrap_or_default());
+        let error = Error::truncated(message).structure("code object");
+        return Err(error
+            .at(&content.place(0))
+            .hint("the file is damaged or was copied only in part: build it or copy it again"));
+    }
+    read_header(content)
 }
 
 fn file_header(content: &Content) -> Result<FileHeader> {

@@ -1,12 +1,13 @@
 //! The device side of a bundle: its kernel archives and database files by group.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{KERNEL_FOLDER, KERNEL_PREFIX, file_mode};
 use super::naming::short_name;
 use super::selectors::{Bundle, Owned};
 use super::{ArchiveSet, Source};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::recombine::Group;
 use crate::split::{HostFile, HostKind};
@@ -29,7 +30,7 @@ pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
         let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
         let data = Source::Archive { archives: set, arch: arch.clone() };
-        contents.add(groups, arch, (path, Node::File { data, mode: file_mode(0) }));
+        contents.add(groups, arch, (path, Node::File { data, mode: file_mode(0) }))?;
     }
     for (component, file) in &bundle.databases {
         let data = Source::Database {
@@ -38,21 +39,43 @@ pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents
             arch: file.arch.clone(),
         };
         let node = Node::File { data, mode: file_mode(file.mode) };
-        contents.add(groups, &file.arch, (file.path.clone(), node));
+        contents.add(groups, &file.arch, (file.path.clone(), node))?;
     }
     contents.archives = archives;
     Ok(contents)
 }
 
 impl Contents {
-    fn add(&mut self, groups: &[Group], arch: &BaseArch, (path, node): (TreePath, Node<Source>)) {
-        let group = groups.iter().position(|group| group.archs.contains(arch));
-        // Recombination passes on nothing else.
-        if let Some(group) = group {
-            self.groups.entry(group).or_default().insert(path, node);
-            self.archs.entry(group).or_default().insert(arch.clone());
+    fn add(
+        &mut self,
+        groups: &[Group],
+        arch: &BaseArch,
+        (path, node): (TreePath, Node<Source>),
+    ) -> Result<()> {
+        // Recombination passes on grouped archs only.
+        let Some(group) = groups.iter().position(|group| group.archs.contains(arch)) else {
+            return Err(Error::bug(format!("{path} is for {arch}, which is in no group")));
+        };
+        self.archs.entry(group).or_default().insert(arch.clone());
+        match self.groups.entry(group).or_default().entry(path) {
+            Entry::Vacant(slot) => {
+                slot.insert(node);
+                Ok(())
+            }
+            Entry::Occupied(slot) => Err(claimed_twice(slot.key(), slot.get(), &node)),
         }
     }
+}
+
+/// Two components of one package have device code at one path.
+fn claimed_twice(path: &TreePath, one: &Node<Source>, other: &Node<Source>) -> Error {
+    let owner = |node: &Node<Source>| match node {
+        Node::File { data: Source::Database { component, .. }, .. } => component.clone(),
+        _ => "a kernel archive of this package".to_owned(),
+    };
+    let message = format!("{path} comes from {} and from {}", owner(one), owner(other));
+    Error::new(Kind::Conflict, message)
+        .hint("a package holds a path once: take the file out of one of the components")
 }
 
 /// The archives of a bundle's fat binaries; every marker needs a name, even without any code.

@@ -86,6 +86,7 @@ impl<'a> Assigner<'a, '_> {
             let owned = Owned { component, node };
             if let Some(bundle) = self.bundle(path, family, bundles)?
                 && let Some(other) = bundle.files.insert(path, owned)
+                && !(is_folder(node) && is_folder(other.node))
             {
                 return Err(twice(path, other.component, component));
             }
@@ -254,4 +255,9 @@ fn refuse_merged_families(bundles: &Bundles<'_>, config: &Config, faults: &mut F
             faults.add(Error::new(Kind::Conflict, message).hint(hint));
         }
     }
+}
+
+/// Components of one package may share folders.
+fn is_folder<F>(node: &Node<F>) -> bool {
+    matches!(node, Node::Directory { .. })
 }

@@ -88,7 +88,7 @@ codes! {
     /// A static archive, object or bitcode file keeps its device code.
     FatDevelopmentFile = "R030" "fat-development-file" Note;
     /// A binary was transformed already and is passed through.
-    AlreadyTransformed = "R031" "already-transformed" Note;
+    AlreadyTransformed = "R031" "already-transformed" Warning;
     /// A host binary is stripped of its section table and cannot be searched for device code.
     NoSectionTable = "R032" "no-section-table" Warning;
     /// A device entry of an offload bundle holds no bytes.

@@ -71,7 +71,7 @@ fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Opti
         return Ok(None);
     }
     let target = match code_object::is_code_object(&entry.content)? {
-        true => checked(id, &code_object::read_header(&entry.content)?, path, notes),
+        true => checked(id, &code_object::read_whole(&entry.content)?, path, notes),
         false => neutral(id, &entry.content, path, notes)?,
     };
     let Some(target) = target else {

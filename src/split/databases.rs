@@ -175,7 +175,7 @@ fn lone_code(
     declared: Option<&BaseArch>,
     notes: &mut Notes,
 ) -> Result<Option<CodeObject>> {
-    let header = code_object::read_header(content)?;
+    let header = code_object::read_whole(content)?;
     let Some(target) = header.target else {
         let flags = header.flags;
         if declared.is_none() {

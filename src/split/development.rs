@@ -6,6 +6,7 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::elf::{ElfFile, FileHeader};
 use crate::formats::fatbin::{self, Bundles};
+use crate::formats::kpack;
 use crate::formats::offload_bundle::{Entry, EntryKind};
 
 /// What a file is by its content.
@@ -34,6 +35,12 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
     content.read_at(0, &mut magic[..len])?;
     if magic.starts_with(b"\x7fELF") {
         return sniff_elf(content);
+    }
+    if magic.starts_with(&kpack::MAGIC) {
+        let message = "is a kernel archive: artifacts that are split already are not read";
+        return Err(Error::unsupported(message)
+            .at(&content.place(0))
+            .hint("give the fat artifacts that it was made from"));
     }
     if magic == *b"!<arch>\n" {
         let fat = archive_has_device_code(content)?;

@@ -78,7 +78,7 @@ fn a_truncated_bundle() {
 fn a_truncated_file() {
     let bad = Bad::new();
     patch(&bad.file(LIBRARY), |bytes| bytes.truncate(bytes.len() / 2));
-    bad.is_refused(FAILED, &[READING, "ELF section table: at offset 0x", "copied only in part"]);
+    bad.is_refused(FAILED, &[READING, "section header: at offset 0x", "copied only in part"]);
 }
 
 #[test]

@@ -111,3 +111,32 @@ fn sorted_out<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
     }
     Error::gather(faults).map_or(Ok(values), Err)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_lent_out_and_come_back() {
+        let tokens = Tokens::new(3);
+        let left = || *tokens.left.lock().unwrap();
+        let two = tokens.take(2);
+        assert_eq!(left(), 1);
+        thread::scope(|scope| {
+            // More than there are waits for all of them.
+            let all = scope.spawn(|| tokens.take(9).count);
+            drop(two);
+            assert_eq!(all.join().unwrap(), 3);
+        });
+        assert_eq!(left(), 3);
+    }
+
+    #[test]
+    fn all_faults_are_kept() {
+        let fault = |text: &str| Err(Error::bug(text));
+        assert_eq!(sorted_out(vec![Ok(1), Ok(2)]).unwrap(), [1, 2]);
+        let error = sorted_out(vec![fault("first"), Ok(1), fault("second")]).unwrap_err();
+        let text = format!("{error:?}");
+        assert!(text.contains("first") && text.contains("second"), "{text}");
+    }
+}

@@ -86,6 +86,7 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt>
 }
 
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
+    artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan(&options.artifacts)?;
     let split = split_all(&scan, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;

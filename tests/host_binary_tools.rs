@@ -37,7 +37,7 @@ const TREATMENTS: [(&str, &str, &str); 11] = [
     ("patchelf", "patchelf", "patchelf --set-rpath $RUN_PATH $1"),
     ("patchelf-strip", "patchelf", "patchelf --set-rpath $RUN_PATH $1 && strip $1"),
     ("chrpath", "chrpath", "chrpath -r /opt $1"),
-    ("debugedit", "debugedit", "debugedit -b /work -d /usr/src/debug -i -s 0123456789abcdef $1"),
+    ("debugedit", "debugedit", "debugedit -b /build -d /usr/src/debug -i -s 0123456789abcdef $1"),
 ];
 
 /// The original and the transformed file of one case, in a folder of their own.

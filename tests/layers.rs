@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("database", &["content", "formats", "gfx", "tree"]),
     ("emit", &["content", "formats", "plan", "receipt", "tree"]),
     ("error", &[]),
-    ("formats", &["content", "gfx", "plan", "tree"]),
+    ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
     ("inspect", &["content", "formats", "host_binary"]),

@@ -256,7 +256,7 @@ fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     let root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     if !root {
-        eprintln!("skipped: installing into a root directory takes root");
+        tools::skip("installing into a root directory takes root");
     }
     root
 }

@@ -232,3 +232,20 @@ fn a_wrong_epoch_is_refused() {
         assert!(!out.exists() && !text.contains("bug"), "{epoch}: {text}");
     }
 }
+
+/// A repository serves what a build wrote, whoever ran it.
+#[test]
+fn everybody_can_read_the_packages() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let build = build_of(&shards(), &out);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "umask 077 && exec \"$@\"", "sh"]);
+    tools::run(shell.arg(build.get_program()).args(build.get_args()));
+    for entry in std::fs::read_dir(&out).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644, "{}", entry.path().display());
+    }
+}

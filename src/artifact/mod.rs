@@ -10,7 +10,7 @@ mod prefix;
 mod scan;
 
 pub use manifest::{MANIFEST_NAME, Manifest};
-pub use scan::{Artifact, Prefix, Scan, Shard, scan};
+pub use scan::{Artifact, Prefix, Scan, Shard, refuse_output_inside, scan};
 
 use std::fmt;
 use std::str::FromStr;

@@ -91,6 +91,25 @@ pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
     Ok(Scan { shards: shards.collect(), inputs: scanner.inputs, findings: scanner.findings })
 }
 
+/// Fails if the output folder `out` lies inside of one of `roots`: a second run would read what
+/// the first wrote.
+pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {
+    let there = out.ancestors().find_map(|path| path.canonicalize().ok());
+    // A relative path without a folder of its own is below the current one.
+    let Some(there) = there.or_else(|| Path::new(".").canonicalize().ok()) else {
+        return Ok(());
+    };
+    let inside = |root: &&PathBuf| root.canonicalize().is_ok_and(|root| there.starts_with(root));
+    match roots.iter().find(inside) {
+        None => Ok(()),
+        Some(root) => {
+            let message = format!("the output folder lies inside of {}", root.display());
+            let hint = "give an --out outside of all --artifacts";
+            Err(Error::new(Kind::Usage, message).file(out).hint(hint))
+        }
+    }
+}
+
 #[derive(Default)]
 struct Scanner {
     shards: BTreeMap<String, (PathBuf, Shard)>,
@@ -203,6 +222,11 @@ impl Scanner {
         };
         for path in &manifest.prefixes {
             self.prefix(&mut artifact, path);
+        }
+        if artifact.prefixes.is_empty() {
+            let subject = format!("{}/{}", artifact.shard, artifact.name);
+            let message = "none of its listed stage prefixes exists, so nothing of it is packed";
+            artifact.findings.add(Finding::new(Code::ArtifactEmpty, subject, message));
         }
         self.outside(&mut artifact, &manifest);
         Some(artifact)

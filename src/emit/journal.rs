@@ -171,3 +171,52 @@ fn list(directory: &Path) -> Result<Vec<std::ffi::OsString>> {
         .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect())
         .map_err(|e| Error::io(directory, "list", e))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = r#"{"packages":[{"file_name":"a.deb"}]}"#;
+
+    /// An output folder with a set of `a.deb`, and a staging directory with the next one.
+    fn folders() -> (tempfile::TempDir, PathBuf) {
+        let out = tempfile::tempdir().unwrap();
+        let staging = out.path().join("staging");
+        fs::create_dir(&staging).unwrap();
+        for (folder, text) in [(out.path(), "old"), (&staging, "new")] {
+            fs::write(folder.join("a.deb"), text).unwrap();
+            fs::write(folder.join(RECEIPT), OLD).unwrap();
+        }
+        (out, staging)
+    }
+
+    /// What the clean-up of a staging directory may have got to when it was cut off, and the next
+    /// run that finds the rest.
+    fn cut_off_clean_up(out: &Path, staging: &Path) {
+        fs::remove_file(staging.join("a.deb")).unwrap();
+        undo_dead(out, staging).unwrap();
+        assert_eq!(fs::read(out.join("a.deb")).unwrap(), b"old");
+        assert_eq!(fs::read(out.join(RECEIPT)).unwrap(), OLD.as_bytes());
+    }
+
+    #[test]
+    fn a_commit_that_was_taken_back_is_no_commit_any_more() {
+        let (out, staging) = folders();
+        let mut journal = Journal::new(out.path(), &staging);
+        journal.replace_set(&["a.deb".to_owned()].into()).unwrap();
+        assert_eq!(fs::read(out.path().join("a.deb")).unwrap(), b"new");
+        assert!(journal.undo());
+        cut_off_clean_up(out.path(), &staging);
+    }
+
+    #[test]
+    fn a_killed_commit_that_was_undone_is_no_commit_any_more() {
+        let (out, staging) = folders();
+        fs::create_dir(staging.join(REPLACED)).unwrap();
+        for name in [RECEIPT, "a.deb"] {
+            fs::rename(out.path().join(name), staging.join(REPLACED).join(name)).unwrap();
+        }
+        undo_dead(out.path(), &staging).unwrap();
+        cut_off_clean_up(out.path(), &staging);
+    }
+}

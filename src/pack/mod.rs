@@ -51,22 +51,20 @@ pub struct PackOptions<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// Packs the components of one run, whose frames share memory budget and spool.
+/// Packs components, one after the other.
 pub struct Packer<'a> {
     options: &'a PackOptions<'a>,
-    store: FrameStore,
 }
 
 impl<'a> Packer<'a> {
-    /// A packer with an empty store.
+    /// A packer with these options, which are checked.
     pub fn new(options: &'a PackOptions<'a>) -> Result<Self> {
         let levels = 1..=22;
         if !levels.contains(&options.level) {
             let message = format!("zstd has no level {}", options.level);
             return Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"));
         }
-        let store = FrameStore::new(options.spool_dir, options.memory);
-        Ok(Self { options, store })
+        Ok(Self { options })
     }
 
     /// The archives of the component `name`, one per base arch, sorted by it.
@@ -75,7 +73,10 @@ impl<'a> Packer<'a> {
     /// neighbours: a compressed bundle is then decoded once. Work is handed out in that order to
     /// the threads of the current rayon pool.
     pub fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
-        let frames = frames::compress(kernels, &self.store, self.options)
+        // A store per component: its memory and its spool go when the component's packages are
+        // written, so that the disk never holds the frames of all components.
+        let store = FrameStore::new(self.options.spool_dir, self.options.memory);
+        let frames = frames::compress(kernels, &store, self.options)
             .map_err(|error| error.context(format!("packing the kernels of {name}")))?;
         let mut by_arch: BTreeMap<&BaseArch, Vec<(&Kernel, &Frame)>> = BTreeMap::new();
         for (kernel, frame) in kernels.iter().zip(&frames) {
@@ -87,7 +88,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// The archives of one component, with a store of their own; see [`Packer::pack`].
+/// The archives of one component; see [`Packer::pack`].
 pub fn pack_kernels(
     component_name: &str,
     kernels: &[Kernel],

@@ -176,10 +176,17 @@ impl Join<'_> {
                 "{count} code objects of {arch} differ between {first} and {again} (wrapper {index}, {target} is the first)"
             );
             if self.config.validation.error_on_duplicate_device_code {
-                let hint = format!(
-                    "take {arch} out of one shard or out of the groups, or set \
-                     validation.error_on_duplicate_device_code to false to pack the code of {first}"
-                );
+                let hint = match self.config.groups.is_empty() {
+                    true => format!(
+                        "without a configuration every arch is packed: give --config with groups \
+                         that leave {arch} out, if a compiler only adds it as a fallback"
+                    ),
+                    false => format!(
+                        "take {arch} out of one shard or out of the groups, or set \
+                         validation.error_on_duplicate_device_code to false to pack the code of \
+                         {first}"
+                    ),
+                };
                 let error = Error::new(Kind::Conflict, message).structure(subject);
                 self.faults.add(error.hint(hint));
             } else {

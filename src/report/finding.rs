@@ -57,6 +57,8 @@ codes! {
     OutsidePrefixes = "R005" "outside-prefixes" Warning;
     /// A link that leads to no file of the whole set.
     LinkDangling = "R006" "link-dangling" Warning;
+    /// None of the stage prefixes that an artifact lists exists.
+    ArtifactEmpty = "R007" "artifact-empty" Warning;
     /// The target of a bundle entry disagrees with the ELF header of its code object.
     TargetMismatch = "R010" "target-mismatch" Warning;
     /// Device code that is not for one GPU arch, such as SPIR-V.

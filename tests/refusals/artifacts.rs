@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use crate::example::{build_of, names};
-use crate::{Bad, FAILED, USAGE, refused, tools};
+use crate::{Bad, FAILED, USAGE, patch, refused, tools};
 
 const MANIFEST: &str = "blas_lib_gfx110X-dgpu/artifact_manifest.txt: ";
 
@@ -104,4 +104,61 @@ fn all_faults_are_named_at_once() {
     fs::remove_file(bad.artifact().join("artifact_manifest.txt")).unwrap();
     symlink("/etc/passwd", crate::GROUPS[1].original(&bad.shards(), "lib/passwd")).unwrap();
     bad.is_refused(FAILED, &["the artifact has no manifest", "lib/passwd: the link leads to"]);
+}
+
+#[test]
+fn a_shard_of_packed_artifacts_beside_the_others() {
+    let bad = Bad::new();
+    let shard = bad.shards().join("gfx1200-build");
+    fs::create_dir(&shard).unwrap();
+    fs::write(shard.join("blas_lib_gfx1200.tar.zst"), b"packed").unwrap();
+    let expected = ["gfx1200-build/blas_lib_gfx1200.tar.zst: ", "is a packed artifact", "unpack"];
+    bad.is_refused(FAILED, &expected);
+}
+
+#[test]
+fn a_kernel_archive_among_the_host_files() {
+    let bad = Bad::new();
+    fs::write(bad.file("lib/blas_lib_gfx1102.kpack"), b"KPAK\x01\0\0\0").unwrap();
+    let expected = ["lib/blas_lib_gfx1102.kpack: ", "is a kernel archive", "fat artifacts"];
+    bad.is_refused(FAILED, &expected);
+}
+
+#[test]
+fn a_database_file_that_was_copied_in_part() {
+    let bad = Bad::new();
+    let name = "lib/rocblas/library/TensileLibrary_gfx1101.co";
+    patch(&bad.file(name), |bytes| bytes.truncate(2000));
+    bad.is_refused(FAILED, &[name, "copied only in part"]);
+}
+
+#[test]
+fn one_database_file_from_two_components_of_a_package() {
+    let bad = Bad::new();
+    let name = "rocblas/library/TensileLibrary_gfx1101.co";
+    let run = bad.file("bin/exblas-bench").ancestors().nth(2).unwrap().join("lib").join(name);
+    fs::create_dir_all(run.parent().unwrap()).unwrap();
+    fs::copy(bad.file(&format!("lib/{name}")), run).unwrap();
+    bad.is_refused(FAILED, &["comes from blas_lib and from blas_run", "a path once"]);
+}
+
+#[test]
+fn an_output_folder_among_the_artifacts() {
+    let bad = Bad::new();
+    let out = bad.shards().join("packages");
+    let expected = ["packages: the output folder lies inside of ", "outside of all --artifacts"];
+    refused(&mut build_of(&bad.shards(), &out), USAGE, &expected);
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_file_in_the_way_of_a_package() {
+    let bad = Bad::new();
+    fs::create_dir(bad.out()).unwrap();
+    let foreign = bad.out().join("rocm-blas_7.1.0-1_amd64.deb");
+    fs::write(&foreign, b"somebody's").unwrap();
+    let expected = ["rocm-blas_7.1.0-1_amd64.deb: is in the way", "move it away"];
+    refused(&mut bad.build(), FAILED, &expected);
+    assert!(names(&bad.out()).iter().eq(["rocm-blas_7.1.0-1_amd64.deb"]));
+    assert_eq!(fs::read(foreign).unwrap(), b"somebody's");
 }

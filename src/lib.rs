@@ -32,7 +32,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
-use artifact::Scan;
+use artifact::{Scan, ScanOptions};
 use config::Config;
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
@@ -87,7 +87,7 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt>
 
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
-    let scan = artifact::scan(&options.artifacts)?;
+    let scan = artifact::scan_with(&options.artifacts, &ScanOptions::beside(&options.out))?;
     let split = split_all(&scan, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
     let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;

@@ -1,16 +1,22 @@
 //! Build artifacts: names, manifests, scanning.
 //!
-//! Owns what an artifact folder looks like and reads it into trees of content handles. Refuses
+//! Owns what an artifact looks like, as a folder and packed, and reads it into trees of content
+//! handles. Refuses
 //! whatever would not survive as a file of a package: devices, pipes and sockets, setuid and
 //! setgid files, names that are not UTF-8, links and manifest lines that leave their prefix.
 
+mod contents;
+mod folder;
 mod listing;
 mod manifest;
+mod packed;
 mod prefix;
 mod scan;
+mod unpacking;
 
 pub use manifest::{MANIFEST_NAME, Manifest};
-pub use scan::{Artifact, Prefix, Scan, Shard, refuse_output_inside, scan};
+pub use packed::Packed;
+pub use scan::{Artifact, Prefix, Scan, ScanOptions, Shard, refuse_output_inside, scan, scan_with};
 
 use std::fmt;
 use std::str::FromStr;

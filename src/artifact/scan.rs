@@ -1,20 +1,24 @@
 //! From folders to shards and artifacts.
 //!
-//! A root is a shard (a folder of artifacts) or a folder of shards; its content decides which.
-//! Everything is sorted by name, so the order of directories never matters, and all faults of a
-//! scan are reported together.
+//! A root is a shard (a folder of artifacts, each a folder itself or packed) or a folder of shards;
+//! its content decides which. Everything is sorted by name, so the order of directories never
+//! matters, and all faults of a scan are reported together.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::ArtifactName;
-use super::listing::{Listed, list};
-use super::manifest::{MANIFEST_NAME, Manifest, module_of};
-use super::prefix::{Walk, locate};
+use super::contents::{Contents as _, Whereabouts, assemble};
+use super::folder::Folder;
+use super::listing::{Listed, list, look_into};
+use super::manifest::MANIFEST_NAME;
+use super::packed::{CHECKSUM_ENDING, parse_name};
+use super::unpacking::{Pending, unpack};
 use crate::content::{Content, Inputs};
 use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::compression::Method;
 use crate::report::{Code, Finding, Findings};
-use crate::tree::{Node, Tree, TreePath};
+use crate::tree::{Node, Tree};
 
 /// What lies in the folders that a build was given.
 #[derive(Debug)]
@@ -36,14 +40,14 @@ pub struct Shard {
     pub artifacts: Vec<Artifact>,
 }
 
-/// One artifact folder.
+/// One artifact.
 #[derive(Debug)]
 pub struct Artifact {
     /// The shard it belongs to.
     pub shard: String,
     /// What it is called.
     pub name: ArtifactName,
-    /// Its folder.
+    /// Its folder, or the file that it is packed in.
     pub root: PathBuf,
     /// The stage prefixes that exist, in path order.
     pub prefixes: Vec<Prefix>,
@@ -74,20 +78,47 @@ pub struct Prefix {
     pub tree: Tree<Content>,
 }
 
-/// File name endings of packed artifacts.
-const ARCHIVE_ENDINGS: [&str; 2] = [".tar.zst", ".tar.xz"];
+/// How to scan.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// An existing folder. On its file system, in a file without a name, what packed artifacts
+    /// hold is kept while the scan lives: about as many bytes as the archives have.
+    pub spool_dir: PathBuf,
+}
 
-/// How many files outside of all prefixes a finding names.
-const NAMED_FILES: usize = 5;
+impl Default for ScanOptions {
+    /// The system's folder for temporary files.
+    fn default() -> Self {
+        Self { spool_dir: std::env::temp_dir() }
+    }
+}
+
+impl ScanOptions {
+    /// Keeps the content of packed artifacts where the output folder `out` is, or will be.
+    pub fn beside(out: &Path) -> Self {
+        let existing = out.ancestors().find(|path| path.is_dir());
+        // A relative path without a folder of its own is below the current one.
+        Self { spool_dir: existing.unwrap_or(Path::new(".")).to_path_buf() }
+    }
+}
 
 /// Reads `roots`, each a shard or a folder of shards.
 pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
+    scan_with(roots, &ScanOptions::default())
+}
+
+/// [`scan`] with options.
+pub fn scan_with(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
     let mut scanner = Scanner::default();
     for root in roots {
         scanner.root(root);
     }
+    scanner.unpack(options);
     scanner.faults.finish()?;
-    let shards = scanner.shards.into_values().map(|(_, shard)| shard);
+    let shards = scanner.shards.into_values().map(|(_, mut shard)| {
+        shard.artifacts.sort_by(|a, b| a.name.cmp(&b.name));
+        shard
+    });
     Ok(Scan { shards: shards.collect(), inputs: scanner.inputs, findings: scanner.findings })
 }
 
@@ -113,12 +144,13 @@ pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {
 #[derive(Default)]
 struct Scanner {
     shards: BTreeMap<String, (PathBuf, Shard)>,
+    pending: Vec<Pending>,
     inputs: Inputs,
     findings: Findings,
     faults: Faults,
 }
 
-/// What a folder is, seen from its entries.
+/// What an entry is, seen from its entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FolderKind {
     Artifact,
@@ -137,14 +169,14 @@ impl Scanner {
             let hint = "give the folder that holds the artifact: it is the shard";
             return self.faults.add(error.file(root).hint(hint));
         }
-        let entries = list(root, &mut self.faults);
-        let kinds: Vec<_> = entries.iter().map(folder_kind).collect();
+        let entries = list(root, &mut self.inputs, &mut self.faults);
+        let kinds: Vec<_> = entries.iter().map(kind_of).collect();
         let shards = kinds.contains(&FolderKind::Shard);
         match (kinds.contains(&FolderKind::Artifact), shards) {
             (true, false) => self.shard(root, entries),
             (false, true) => self.folder_of_shards(entries, &kinds),
             (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
-            (false, false) => self.faults.add(nothing_in(root, &entries)),
+            (false, false) => self.faults.add(nothing_in(root)),
         }
     }
 
@@ -152,23 +184,10 @@ impl Scanner {
         for (entry, kind) in entries.into_iter().zip(kinds) {
             match kind {
                 FolderKind::Shard => {
-                    let inside = list(&entry.path, &mut self.faults);
+                    let inside = list(&entry.path, &mut self.inputs, &mut self.faults);
                     self.shard(&entry.path, inside);
                 }
-                _ => self.no_shard(&entry),
-            }
-        }
-    }
-
-    /// A folder beside the shards. One that holds packed artifacts is a shard that cannot be read,
-    /// and must not be missed.
-    fn no_shard(&mut self, entry: &Listed) {
-        self.passed_over(entry.name.clone(), entry);
-        if entry.leads_to_folder() {
-            for inside in list(&entry.path, &mut self.faults) {
-                if is_packed(&inside.name) {
-                    self.passed_over(inside.name.clone(), &inside);
-                }
+                _ => self.passed_over(entry.name),
             }
         }
     }
@@ -183,151 +202,110 @@ impl Scanner {
             return self.faults.add(Error::new(Kind::Conflict, message).file(folder).hint(hint));
         }
         let mut artifacts = Vec::new();
-        for entry in entries {
-            if folder_kind(&entry) == FolderKind::Artifact {
-                artifacts.extend(self.artifact(&name, &entry));
-            } else {
-                self.passed_over(format!("{name}/{}", entry.name), &entry);
+        let mut claimed = BTreeMap::new();
+        for entry in &entries {
+            if kind_of(entry) == FolderKind::Artifact {
+                artifacts.extend(self.artifact(&name, entry, &mut claimed));
+            } else if !is_checksum(entry, &entries) {
+                self.passed_over(format!("{name}/{}", entry.name));
             }
         }
-        artifacts.sort_by(|a: &Artifact, b| a.name.cmp(&b.name));
         let shard = Shard { name: name.clone(), artifacts };
         self.shards.insert(name, (folder.to_path_buf(), shard));
     }
 
-    /// Notes what is no artifact; a packed artifact must not be missed in silence. The subject is
-    /// the same wherever the folders lie, because findings are part of the output.
-    fn passed_over(&mut self, subject: String, entry: &Listed) {
-        if is_packed(&entry.name) {
-            let error = Error::unsupported("is a packed artifact; only folders are read");
-            let hint = "unpack it into a folder of the same name without the ending";
-            return self.faults.add(error.file(&entry.path).hint(hint));
-        }
-        let message = "is no artifact folder and is left out";
+    /// Notes what is no artifact. The subject is the same wherever the folders lie, because
+    /// findings are part of the output.
+    fn passed_over(&mut self, subject: String) {
+        let message = "is no artifact and is left out";
         self.findings.add(Finding::new(Code::NotAnArtifact, subject, message));
     }
 
-    fn artifact(&mut self, shard: &str, entry: &Listed) -> Option<Artifact> {
-        let root = &entry.path;
-        let name = entry.name.parse::<ArtifactName>();
-        let name = self.faults.keep(name.map_err(|e| e.file(root)));
-        let manifest = self.faults.keep(open_manifest(root))?;
-        let name = name?;
-        let mut artifact = Artifact {
-            shard: shard.to_owned(),
-            name,
-            root: root.clone(),
-            prefixes: Vec::new(),
-            findings: Findings::default(),
+    /// Reads an artifact that is a folder; one that is packed waits for the others.
+    fn artifact(
+        &mut self,
+        shard: &str,
+        entry: &Listed,
+        claimed: &mut BTreeMap<ArtifactName, PathBuf>,
+    ) -> Option<Artifact> {
+        let packed = packed_name(entry);
+        let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
+        let name = stem.parse::<ArtifactName>().and_then(|name| claim(claimed, name, entry));
+        let name = self.faults.keep(name.map_err(|e| e.file(&entry.path)));
+        if let Some((_, method)) = packed {
+            let pending = Pending::new(shard, name?, &entry.path, method, &mut self.inputs);
+            self.pending.extend(self.faults.keep(pending));
+            return None;
+        }
+        let Some(name) = name else {
+            // What else is wrong with it is told at once.
+            Folder { root: &entry.path, inputs: &mut self.inputs }.manifest(&mut self.faults);
+            return None;
         };
-        for path in &manifest.prefixes {
-            self.prefix(&mut artifact, path);
-        }
-        if artifact.prefixes.is_empty() {
-            let subject = format!("{}/{}", artifact.shard, artifact.name);
-            let message = "none of its listed stage prefixes exists, so nothing of it is packed";
-            artifact.findings.add(Finding::new(Code::ArtifactEmpty, subject, message));
-        }
-        self.outside(&mut artifact, &manifest);
-        Some(artifact)
+        let mut folder = Folder { root: &entry.path, inputs: &mut self.inputs };
+        let whereabouts = Whereabouts { shard, name, root: &entry.path };
+        assemble(whereabouts, &mut folder, &mut self.faults)
     }
 
-    fn prefix(&mut self, artifact: &mut Artifact, path: &TreePath) {
-        let Some(found) = self.faults.keep(locate(&artifact.root, path)) else {
-            return;
-        };
-        let Some(folder) = found else {
-            let subject = format!("{}/{}", artifact.shard, artifact.name);
-            let message = format!("the listed stage prefix {path} does not exist");
-            artifact.findings.add(Finding::new(Code::PrefixAbsent, subject, message));
-            return;
-        };
-        let mut walk =
-            Walk { tree: Tree::new(), inputs: &mut self.inputs, faults: &mut self.faults };
-        walk.folder(&folder, None);
-        artifact.prefixes.push(Prefix {
-            path: path.to_string(),
-            module: module_of(path),
-            tree: walk.tree,
-        });
-    }
-
-    /// One finding for all files that no prefix holds.
-    fn outside(&mut self, artifact: &mut Artifact, manifest: &Manifest) {
-        let mut files = Vec::new();
-        let prefixes: Vec<PathBuf> =
-            manifest.prefixes.iter().map(|prefix| artifact.root.join(prefix.as_str())).collect();
-        self.outside_of(&artifact.root, &prefixes, &mut files);
-        files.retain(|file| *file != artifact.root.join(MANIFEST_NAME));
-        if files.is_empty() {
-            return;
-        }
-        let names: Vec<String> = files
-            .iter()
-            .take(NAMED_FILES)
-            .map(|file| file.strip_prefix(&artifact.root).unwrap_or(file))
-            .map(|file| file.display().to_string())
-            .collect();
-        let more = match files.len() > NAMED_FILES {
-            true => ", …",
-            false => "",
-        };
-        let count = files.len();
-        let message = format!(
-            "{count} files lie outside of all listed prefixes and are in no package: {}{more}",
-            names.join(", ")
-        );
-        let subject = format!("{}/{}", artifact.shard, artifact.name);
-        artifact.findings.add(Finding::new(Code::OutsidePrefixes, subject, message));
-    }
-
-    fn outside_of(&mut self, folder: &Path, prefixes: &[PathBuf], files: &mut Vec<PathBuf>) {
-        for entry in list(folder, &mut self.faults) {
-            if prefixes.contains(&entry.path) {
-                continue;
-            }
-            match entry.metadata.is_dir() {
-                true => self.outside_of(&entry.path, prefixes, files),
-                false => files.push(entry.path),
+    /// Decodes the packed artifacts.
+    fn unpack(&mut self, options: &ScanOptions) {
+        let pending = std::mem::take(&mut self.pending);
+        let unpacked = unpack(&pending, &options.spool_dir, &mut self.faults);
+        for artifact in unpacked {
+            if let Some((_, shard)) = self.shards.get_mut(&artifact.shard) {
+                shard.artifacts.push(artifact);
             }
         }
     }
 }
 
-fn open_manifest(root: &Path) -> Result<Manifest> {
-    let path = root.join(MANIFEST_NAME);
-    match std::fs::metadata(&path) {
-        Ok(metadata) if metadata.is_file() => Manifest::open(&path),
-        Ok(_) => Err(Error::malformed("is no regular file").file(path)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            Err(Error::malformed("the artifact has no manifest")
-                .file(path)
-                .hint("the manifest lists the stage prefixes of an artifact, one per line"))
-        }
-        Err(e) => Err(Error::io(path, "inspect", e)),
+/// Fails if another artifact of the shard has the name already.
+fn claim(
+    claimed: &mut BTreeMap<ArtifactName, PathBuf>,
+    name: ArtifactName,
+    entry: &Listed,
+) -> Result<ArtifactName> {
+    let Some(other) = claimed.get(&name) else {
+        claimed.insert(name.clone(), entry.path.clone());
+        return Ok(name);
+    };
+    let message = format!("is the artifact {name} of its shard, as is {}", other.display());
+    Err(Error::new(Kind::Conflict, message)
+        .hint("a shard has each artifact once, packed or as a folder: remove one of them"))
+}
+
+/// The artifact's name and the compression, if an entry is named like a packed artifact.
+fn packed_name(entry: &Listed) -> Option<(&str, Method)> {
+    match entry.leads_to_folder() {
+        true => None,
+        false => parse_name(&entry.name),
     }
 }
 
-/// Whether a file name is that of a packed artifact.
-fn is_packed(name: &str) -> bool {
-    ARCHIVE_ENDINGS.iter().any(|end| name.ends_with(end))
+/// Whether an entry is the checksum file of another one.
+fn is_checksum(entry: &Listed, entries: &[Listed]) -> bool {
+    let archive = entry.name.strip_suffix(CHECKSUM_ENDING);
+    archive.is_some_and(|archive| {
+        entries.iter().any(|entry| entry.name == archive && packed_name(entry).is_some())
+    })
 }
 
-/// An artifact has a manifest, or at least an artifact's name. A shard holds artifacts: by their
-/// manifests where it is named like an artifact itself.
-fn folder_kind(entry: &Listed) -> FolderKind {
+/// A packed artifact goes by its file name: what cannot be read must not be passed over. A folder is
+/// an artifact if it has a manifest, or at least an artifact's name; a shard if it
+/// holds artifacts: by their manifests where it is named like an artifact itself.
+fn kind_of(entry: &Listed) -> FolderKind {
+    if packed_name(entry).is_some() {
+        return FolderKind::Artifact;
+    }
     if !entry.leads_to_folder() {
         return FolderKind::Other;
     }
-    if std::fs::symlink_metadata(entry.path.join(MANIFEST_NAME)).is_ok() {
+    if has_manifest(entry) {
         return FolderKind::Artifact;
     }
     // Faults of this look ahead are met again, and reported, by the scan of what it decides on.
-    let inside = list(&entry.path, &mut Faults::default());
-    let manifests = inside
-        .iter()
-        .any(|entry| std::fs::symlink_metadata(entry.path.join(MANIFEST_NAME)).is_ok());
-    if manifests {
+    let inside = look_into(&entry.path, &mut Faults::default());
+    if inside.iter().any(|entry| has_manifest(entry) || packed_name(entry).is_some()) {
         return FolderKind::Shard;
     }
     if entry.name.parse::<ArtifactName>().is_ok() {
@@ -339,6 +317,10 @@ fn folder_kind(entry: &Listed) -> FolderKind {
         true => FolderKind::Shard,
         false => FolderKind::Other,
     }
+}
+
+fn has_manifest(entry: &Listed) -> bool {
+    std::fs::symlink_metadata(entry.path.join(MANIFEST_NAME)).is_ok()
 }
 
 fn shard_name(folder: &Path) -> Result<String> {
@@ -361,19 +343,9 @@ fn mixed(root: &Path, entries: &[Listed], kinds: &[FolderKind]) -> Error {
         .hint("give a folder of artifacts, or a folder of such folders")
 }
 
-fn nothing_in(root: &Path, entries: &[Listed]) -> Error {
-    let packed =
-        entries.iter().find(|entry| ARCHIVE_ENDINGS.iter().any(|end| entry.name.ends_with(end)));
-    let (message, hint) = match packed {
-        Some(entry) => (
-            format!("holds packed artifacts ({}); only folders are read", entry.name),
-            "unpack each into a folder of the same name without the ending",
-        ),
-        None => (
-            "holds neither artifacts nor shards".to_owned(),
-            "an artifact is a folder named {name}_{component}_{family} with an \
-             artifact_manifest.txt; a shard is a folder of artifacts",
-        ),
-    };
-    Error::new(Kind::Usage, message).file(root).hint(hint)
+fn nothing_in(root: &Path) -> Error {
+    let hint = "an artifact is a folder named {name}_{component}_{family} with an \
+                artifact_manifest.txt, or a .tar.zst or .tar.xz of that name; a shard is a folder \
+                of artifacts";
+    Error::new(Kind::Usage, "holds neither artifacts nor shards").file(root).hint(hint)
 }

@@ -120,8 +120,6 @@ pub enum Source {
         component: String,
         /// Path of the file in the component.
         path: TreePath,
-        /// The arch it belongs to.
-        arch: BaseArch,
     },
     /// The kernel archive of one arch.
     Archive {

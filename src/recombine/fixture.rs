@@ -150,6 +150,7 @@ impl Part {
             path: path(at),
             arch: arch.parse().unwrap(),
             module: None,
+            shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
             content: Content::of_bytes(text.as_bytes()),
             mode: 0o644,

@@ -17,7 +17,7 @@ use rockpack::database::Rules;
 use rockpack::error::{Kind, Result};
 use rockpack::formats::{code_object, fatbin};
 use rockpack::report::{Code, Findings};
-use rockpack::split::{FatBinary, HostKind, SplitArtifact, WrapperCode, split};
+use rockpack::split::{FatBinary, HostKind, SplitArtifact, SplitOptions, WrapperCode, split};
 use rockpack::tree::{Node, Tree, TreePath};
 use support::device::{compile, run};
 use support::tools::have;
@@ -128,7 +128,7 @@ fn split_of(dir: &Path, names: &[&str]) -> Result<SplitArtifact> {
         }],
         findings: Findings::default(),
     };
-    split(&artifact, &Rules::builtin().unwrap())
+    split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap()))
 }
 
 fn fat<'a>(split: &'a SplitArtifact, path: &str) -> &'a FatBinary {
@@ -261,7 +261,7 @@ fn real_libraries_are_accounted_for() {
             prefixes: vec![Prefix { path: prefix.to_owned(), module: None, tree }],
             findings: Findings::default(),
         };
-        let split = split(&artifact, &Rules::builtin().unwrap()).unwrap();
+        let split = split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap())).unwrap();
         assert_eq!(split.databases.len(), databases);
         assert_eq!(split.host.len() + split.databases.len(), files);
         let fat = fat(&split, binary);

@@ -133,7 +133,7 @@ impl<'a> Comparison<'a> {
         for build in builds {
             for (index, entries) in build.device.by_wrapper.iter().enumerate() {
                 let lost = entries.iter().filter(|entry| {
-                    keys_of(path, entry, rows).is_empty() && !self.excuses.absence(&entry.sha256)
+                    keys_of(path, entry, rows).is_empty() && !self.is_excused(entry)
                 });
                 for entry in lost {
                     let subject = format!("{path} of {}, wrapper {index}", build.shard);
@@ -146,13 +146,18 @@ impl<'a> Comparison<'a> {
                 }
             }
             let unreferenced = build.device.unreferenced.iter();
-            for entry in unreferenced.filter(|entry| !self.excuses.absence(&entry.sha256)) {
+            for entry in unreferenced.filter(|entry| !self.is_excused(entry)) {
                 let subject = format!("{path} of {}", build.shard);
                 let message =
                     format!("a code object for {} without wrapper is in no finding", entry.target);
                 problems.add(Check::CodeObjectLost, subject, message);
             }
         }
+    }
+
+    /// Whether a finding says why a code object is in no archive.
+    fn is_excused(&self, entry: &DeviceEntry) -> bool {
+        self.excuses.absence(&entry.sha256) || self.excuses.keeps(&entry.sha256)
     }
 
     /// All device code of the packages comes from the artifacts.

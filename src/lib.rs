@@ -32,8 +32,8 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
-use artifact::Scan;
-use config::Config;
+use artifact::{ArtifactName, Scan};
+use config::{Config, Untransformable};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Faults, Result};
@@ -42,7 +42,7 @@ use plan::package::Format;
 use plan::{Plan, PlanOptions};
 use receipt::Receipt;
 use report::{Findings, Progress, Stage};
-use split::SplitArtifact;
+use split::{SplitArtifact, SplitOptions};
 
 /// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
 const FRAME_MEMORY: u64 = 256 << 20;
@@ -88,7 +88,7 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt>
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan(&options.artifacts)?;
-    let split = split_all(&scan, progress)?;
+    let split = split_all(&scan, &options.config, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
     let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
@@ -104,14 +104,19 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
 }
 
 /// Takes all artifacts apart; faults of several are reported together.
-fn split_all(scan: &Scan, progress: &dyn Progress) -> Result<Vec<SplitArtifact>> {
+fn split_all(scan: &Scan, config: &Config, progress: &dyn Progress) -> Result<Vec<SplitArtifact>> {
     let rules = Rules::builtin()?;
+    let keeps_fat = |name: &ArtifactName| {
+        let validation = config.validation_of(&name.name, name.component);
+        validation.untransformable == Untransformable::KeepFat
+    };
+    let options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
     let split: Vec<_> = artifacts
         .par_iter()
         .map(|artifact| {
-            let split = split::split(artifact, &rules);
+            let split = split::split(artifact, &options);
             progress.advance(Stage::Split, artifact.bytes());
             split
         })

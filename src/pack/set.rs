@@ -97,8 +97,10 @@ impl<'a> SetPacker<'a> {
         let mut kernels = Vec::new();
         for component in &self.recombined.components {
             let id = component.id();
-            let own =
-                |kernel: &&Kernel| set.binaries.contains(&(id.clone(), kernel.binary.clone()));
+            let own = |kernel: &&Kernel| {
+                set.archs.contains(kernel.target.base())
+                    && set.binaries.contains(&(id.clone(), kernel.binary.clone()))
+            };
             kernels.extend(component.kernels.iter().filter(own));
         }
         kernels.sort_by(|a, b| {

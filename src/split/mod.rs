@@ -109,13 +109,30 @@ pub struct DatabaseFile {
     pub mode: u32,
 }
 
-/// Takes `artifact` apart. All faults of its files are gathered into one error.
-pub fn split(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
-    let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
-    split_inner(artifact, rules).map_err(|error| error.context(doing()))
+/// How artifacts are taken apart.
+pub struct SplitOptions<'a> {
+    /// Which files are kernel databases.
+    pub rules: &'a Rules,
+    /// Whether fat binaries of an artifact that cannot be transformed stay as they are, with a
+    /// finding; they are refused otherwise.
+    pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
 }
 
-fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
+impl<'a> SplitOptions<'a> {
+    /// Refuses what cannot be transformed.
+    pub fn strict(rules: &'a Rules) -> Self {
+        Self { rules, keeps_fat: &|_| false }
+    }
+}
+
+/// Takes `artifact` apart. All faults of its files are gathered into one error.
+pub fn split(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
+    let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
+    split_inner(artifact, options).map_err(|error| error.context(doing()))
+}
+
+fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
+    let keeps_fat = (options.keeps_fat)(&artifact.name);
     let mut notes = Notes::new(artifact);
     let tree = flatten::flatten(artifact, &mut notes)?;
     let mut host = Tree::new();
@@ -125,15 +142,17 @@ fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
         let sorted = match node {
             Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
             Node::Link { target } => host.insert(path, Node::Link { target }),
-            Node::File { data, mode } => classify(&path, data, rules, &mut notes)
-                .map_err(|error| advised(error).context(format!("reading {path}")))
-                .and_then(|sorted| match sorted {
-                    Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
-                    Sorted::Database(candidate) => {
-                        candidates.push(*candidate);
-                        Ok(())
-                    }
-                }),
+            Node::File { data, mode } => {
+                classify(&path, data, (options.rules, keeps_fat), &mut notes)
+                    .map_err(|error| advised(error).context(format!("reading {path}")))
+                    .and_then(|sorted| match sorted {
+                        Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
+                        Sorted::Database(candidate) => {
+                            candidates.push(*candidate);
+                            Ok(())
+                        }
+                    })
+            }
         };
         faults.extend(sorted.err());
     }
@@ -172,7 +191,12 @@ enum Sorted {
     Database(Box<Candidate>),
 }
 
-fn classify(path: &TreePath, file: Located, rules: &Rules, notes: &mut Notes) -> Result<Sorted> {
+fn classify(
+    path: &TreePath,
+    file: Located,
+    (rules, keeps_fat): (&Rules, bool),
+    notes: &mut Notes,
+) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
     if let Some(candidate) = databases::claim(path, &file, sniffed, rules, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
@@ -184,7 +208,7 @@ fn classify(path: &TreePath, file: Located, rules: &Rules, notes: &mut Notes) ->
     };
     match sniffed {
         Sniffed::HostElf => {
-            let kind = fat_binary::host_kind(path, content, notes)?;
+            let kind = fat_binary::host_kind(path, content, keeps_fat, notes)?;
             return Ok(Sorted::Host(HostFile { module, kind }));
         }
         Sniffed::Stripped => {

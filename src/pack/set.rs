@@ -133,9 +133,7 @@ impl<'a> SetPacker<'a> {
                 self.archive(archives, arch.as_str())?.1.content.clone()
             }
             Source::Manifest { archives } => self.set(archives)?.manifest.clone(),
-            Source::Database { component, path, arch } => {
-                self.database(component, path, arch.as_str())?
-            }
+            Source::Database { component, path } => self.database(component, path)?,
             Source::Host { component, path } => match self.host(component, path)? {
                 HostKind::Plain(content) => content.clone(),
                 HostKind::Fat(_) => {
@@ -171,9 +169,9 @@ impl<'a> SetPacker<'a> {
         }
     }
 
-    fn database(&self, component: &str, path: &TreePath, arch: &str) -> Result<Content> {
+    fn database(&self, component: &str, path: &TreePath) -> Result<Content> {
         let databases = &self.component(component)?.databases;
-        let file = databases.iter().find(|file| file.path == *path && file.arch.as_str() == arch);
+        let file = databases.iter().find(|file| file.path == *path);
         let file = file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))?;
         Ok(file.content.clone())
     }

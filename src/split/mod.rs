@@ -107,8 +107,9 @@ pub struct CodeObject {
 pub struct DatabaseFile {
     /// Path relative to the install prefix.
     pub path: TreePath,
-    /// The arch it belongs to.
-    pub arch: BaseArch,
+    /// The archs whose code it is or indexes: sorted, never empty. One for most files, several for
+    /// what serves the members of a family.
+    pub archs: Vec<BaseArch>,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
     /// The rule that claimed it, e.g. `rocblas`.

@@ -1,5 +1,6 @@
 //! `{component}_generic` and `{component}_{group}`: what all shards have, joined.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::GENERIC;
@@ -91,11 +92,14 @@ impl Writer<'_> {
         };
         kernels.add(&binaries, &self.component.kernels, &mut outputs)?;
         for file in &self.component.databases {
-            let artifact = format!("{id}_{}", self.family(&file.arch)?);
             let prefix = self.prefix(&file.path, file.module.as_deref())?;
-            add_folders(&mut outputs, (&artifact, prefix), &file.path)?;
-            let node = Node::File { data: file.content.clone(), mode: file.mode };
-            outputs.add(&artifact, (prefix, &file.path), node)?;
+            let families = file.archs.iter().map(|arch| self.family(arch));
+            for family in families.collect::<Result<BTreeSet<String>>>()? {
+                let artifact = format!("{id}_{family}");
+                add_folders(&mut outputs, (&artifact, prefix), &file.path)?;
+                let node = Node::File { data: file.content.clone(), mode: file.mode };
+                outputs.add(&artifact, (prefix, &file.path), node)?;
+            }
         }
         outputs.finish(|_| None)
     }

@@ -31,8 +31,8 @@ pub(super) struct Component<'a> {
 struct Source<'a> {
     artifact: &'a Artifact,
     split: &'a SplitArtifact,
-    /// Path → arch of the files that belong to one.
-    device: BTreeMap<&'a TreePath, BaseArch>,
+    /// Path → archs of the files that are device code or index it.
+    device: BTreeMap<&'a TreePath, Vec<BaseArch>>,
     /// The artifact that keeps its device files: itself, if it has no host files.
     keeps: Option<String>,
 }
@@ -105,10 +105,9 @@ impl<'a> Component<'a> {
                 }
                 let at = (prefix, path);
                 match (node, source.device.get(path)) {
-                    (Node::File { .. }, Some(arch)) => {
-                        let to = self.device_artifact(source, arch);
-                        if let Some(to) = to {
-                            self.device(&to, at, node, (source, outputs))?;
+                    (Node::File { .. }, Some(archs)) => {
+                        for to in self.device_artifacts(source, archs) {
+                            add_device(&to, at, node, (source, outputs))?;
                         }
                     }
                     _ if !whole && is_archive(source.split, path) => {}
@@ -127,26 +126,21 @@ impl<'a> Component<'a> {
         Ok(())
     }
 
-    /// The artifact that a device file goes to; none if its arch was not asked for.
-    fn device_artifact(&mut self, source: &Source<'_>, arch: &BaseArch) -> Option<String> {
-        if !self.targets.is_empty() && !self.targets.contains(arch) {
-            *self.left.entry(arch.clone()).or_default() += 1;
-            return None;
+    /// The artifacts that a device file of `archs` goes to: one per arch that was asked for, so
+    /// that each can be installed alone.
+    fn device_artifacts(&mut self, source: &Source<'_>, archs: &[BaseArch]) -> Vec<String> {
+        let asked = |arch: &&BaseArch| self.targets.is_empty() || self.targets.contains(*arch);
+        let wanted: Vec<&BaseArch> = archs.iter().filter(asked).collect();
+        if wanted.is_empty() {
+            for arch in archs {
+                *self.left.entry(arch.clone()).or_default() += 1;
+            }
+            return Vec::new();
         }
-        Some(source.keeps.clone().unwrap_or_else(|| format!("{}_{arch}", self.id)))
-    }
-
-    fn device(
-        &self,
-        to: &str,
-        (prefix, path): (&Prefix, &TreePath),
-        node: &Node<Content>,
-        (source, outputs): (&Source<'_>, &mut Outputs),
-    ) -> Result<()> {
-        if source.keeps.is_none() {
-            add_folders(outputs, (to, &prefix.path), path)?;
+        match &source.keeps {
+            Some(own) => vec![own.clone()],
+            None => wanted.into_iter().map(|arch| format!("{}_{arch}", self.id)).collect(),
         }
-        outputs.add(to, (&prefix.path, path), node.clone())
     }
 
     /// Packs the code objects of all binaries anew.
@@ -199,9 +193,22 @@ impl<'a> Component<'a> {
     }
 }
 
+/// Adds a device file to the artifact `to`.
+fn add_device(
+    to: &str,
+    (prefix, path): (&Prefix, &TreePath),
+    node: &Node<Content>,
+    (source, outputs): (&Source<'_>, &mut Outputs),
+) -> Result<()> {
+    if source.keeps.is_none() {
+        add_folders(outputs, (to, &prefix.path), path)?;
+    }
+    outputs.add(to, (&prefix.path, path), node.clone())
+}
+
 impl<'a> Source<'a> {
     fn new(artifact: &'a Artifact, split: &'a SplitArtifact, whole: bool) -> Result<Self> {
-        let databases = split.databases.iter().map(|file| (&file.path, file.arch.clone()));
+        let databases = split.databases.iter().map(|file| (&file.path, file.archs.clone()));
         let mut device: BTreeMap<_, _> = databases.collect();
         let mut only_device =
             !split.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }));
@@ -210,7 +217,7 @@ impl<'a> Source<'a> {
             for archive in &split.archives {
                 let family = &archive.reader.toc().gfx_arch_family;
                 let target = Target::parse_spelling(family)?;
-                device.insert(&archive.path, target.base().clone());
+                device.insert(&archive.path, vec![target.base().clone()]);
             }
         }
         let keeps = (whole && only_device).then(|| artifact.name.to_string());

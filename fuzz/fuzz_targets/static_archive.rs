@@ -8,7 +8,7 @@ use rockpack::content::Content;
 use rockpack::database::Rules;
 use rockpack::error::{Error, Kind};
 use rockpack::report::Findings;
-use rockpack::split::{HostKind, split};
+use rockpack::split::{HostKind, SplitOptions, split};
 use rockpack::tree::{Node, Tree, TreePath};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         prefixes: vec![Prefix { path: "x/stage".to_owned(), module: None, tree }],
         findings: Findings::default(),
     };
-    match split(&artifact, &Rules::builtin().unwrap()) {
+    match split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap())) {
         Ok(split) => {
             let Some(Node::File { data, .. }) = split.host.get(&path) else {
                 panic!("the file is lost");

@@ -34,6 +34,11 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Reads the manifest file at `path`.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::read(&Content::open(path)?, path)
+    }
+
     /// Reads the content of the manifest file at `path`.
     pub(super) fn read(content: &Content, path: &Path) -> Result<Self> {
         let bytes = content.read_vec(0..content.len(), MANIFEST_LIMIT, "artifact manifest")?;

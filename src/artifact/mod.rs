@@ -11,12 +11,16 @@ mod listing;
 mod manifest;
 mod packed;
 mod prefix;
+mod roots;
 mod scan;
 mod unpacking;
 
 pub use manifest::{MANIFEST_NAME, Manifest};
 pub use packed::Packed;
-pub use scan::{Artifact, Prefix, Scan, ScanOptions, Shard, refuse_output_inside, scan, scan_with};
+pub use scan::{
+    Artifact, Prefix, Scan, ScanOptions, Shard, artifact_folders, find, name_artifact,
+    refuse_output_inside, scan, scan_artifact, scan_artifact_with, scan_with,
+};
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,7 @@
-//! From folders to shards and artifacts.
+//! From artifacts, as folders and packed, to trees of files.
 //!
-//! A root is a shard (a folder of artifacts, each a folder itself or packed) or a folder of shards;
-//! its content decides which. Everything is sorted by name, so the order of directories never
-//! matters, and all faults of a scan are reported together.
+//! Everything is sorted by name, so the order of directories never matters, and all faults of a
+//! scan are reported together.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,14 +9,13 @@ use std::path::{Path, PathBuf};
 use super::ArtifactName;
 use super::contents::{Contents as _, Whereabouts, assemble};
 use super::folder::Folder;
-use super::listing::{Listed, list, look_into};
-use super::manifest::MANIFEST_NAME;
-use super::packed::{CHECKSUM_ENDING, parse_name};
+use super::listing::Listed;
+use super::packed::parse_name;
+use super::roots::{FoundShard, Roots, nothing_in, packed_name, shard_name};
 use super::unpacking::{Pending, unpack};
 use crate::content::{Content, Inputs};
 use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::compression::Method;
-use crate::report::{Code, Finding, Findings};
+use crate::report::Findings;
 use crate::tree::{Node, Tree};
 
 /// What lies in the folders that a build was given.
@@ -109,17 +107,75 @@ pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
 
 /// [`scan`] with options.
 pub fn scan_with(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
-    let mut scanner = Scanner::default();
-    for root in roots {
-        scanner.root(root);
+    Scanner::default().read(Roots::find(roots), options)
+}
+
+/// The shards in `roots`, and where their artifacts are, in name order; nothing of them is read.
+pub fn find(roots: &[PathBuf]) -> Result<Vec<(String, Vec<PathBuf>)>> {
+    let found = Roots::find(roots);
+    found.faults.finish()?;
+    let paths = |shard: FoundShard| shard.artifacts.into_iter().map(|entry| entry.path).collect();
+    Ok(found.shards.into_iter().map(|(name, shard)| (name, paths(shard))).collect())
+}
+
+/// Reads one artifact, as the only one of a shard that is called like the folder around it.
+/// `component` (`blas_lib`) stands for the first two fields of its name, if given.
+pub fn scan_artifact(path: &Path, component: Option<&str>) -> Result<Scan> {
+    scan_artifact_with(path, component, &ScanOptions::default())
+}
+
+/// [`scan_artifact`] with options.
+pub fn scan_artifact_with(
+    path: &Path,
+    component: Option<&str>,
+    options: &ScanOptions,
+) -> Result<Scan> {
+    let (shard, listed) = alone(path, component)?;
+    let folder = path.to_path_buf();
+    let mut roots = Roots::default();
+    roots.shards.insert(shard, FoundShard { folder, artifacts: vec![listed] });
+    Scanner::default().read(roots, options)
+}
+
+/// The shard and the name that [`scan_artifact`] gives an artifact; nothing of it is read.
+pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, ArtifactName)> {
+    let (shard, listed) = alone(path, component)?;
+    let stem = packed_name(&listed).map_or(listed.name.as_str(), |(stem, _)| stem);
+    Ok((shard, stem.parse().map_err(|error: Error| error.file(path))?))
+}
+
+/// An artifact without its shard, under the name that it is to have.
+fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
+    let real = std::fs::canonicalize(path).map_err(|e| Error::io(path, "resolve", e))?;
+    let metadata = std::fs::metadata(&real).map_err(|e| Error::io(path, "inspect", e))?;
+    let own = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if !metadata.is_dir() && parse_name(own).is_none() {
+        return Err(Error::new(Kind::Usage, "is no artifact folder").file(path));
     }
-    scanner.unpack(options);
-    scanner.faults.finish()?;
-    let shards = scanner.shards.into_values().map(|(_, mut shard)| {
-        shard.artifacts.sort_by(|a, b| a.name.cmp(&b.name));
-        shard
-    });
-    Ok(Scan { shards: shards.collect(), inputs: scanner.inputs, findings: scanner.findings })
+    let name = match component {
+        Some(component) => {
+            let family = own.rsplit('_').next().unwrap_or_default();
+            format!("{component}_{family}")
+        }
+        None => own.to_owned(),
+    };
+    let shard = match real.parent() {
+        Some(parent) if parent.file_name().is_some() => shard_name(parent)?,
+        _ => own.to_owned(),
+    };
+    Ok((shard, Listed { name, path: path.to_path_buf(), metadata }))
+}
+
+/// The name of the shard in `folder`, and where its artifacts are, in name order.
+pub fn artifact_folders(folder: &Path) -> Result<(String, Vec<PathBuf>)> {
+    let found = Roots::find_shard(folder);
+    found.faults.finish()?;
+    let shard = found.shards.into_iter().next();
+    let (name, shard) = shard.ok_or_else(|| Error::bug("a shard was not found"))?;
+    match shard.artifacts.is_empty() {
+        true => Err(nothing_in(folder)),
+        false => Ok((name, shard.artifacts.into_iter().map(|entry| entry.path).collect())),
+    }
 }
 
 /// Fails if the output folder `out` lies inside of one of `roots`: a second run would read what
@@ -141,97 +197,41 @@ pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {
     }
 }
 
+/// Reads what was found.
 #[derive(Default)]
 struct Scanner {
-    shards: BTreeMap<String, (PathBuf, Shard)>,
+    artifacts: BTreeMap<String, Vec<Artifact>>,
     pending: Vec<Pending>,
     inputs: Inputs,
-    findings: Findings,
     faults: Faults,
 }
 
-/// What an entry is, seen from its entries.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FolderKind {
-    Artifact,
-    Shard,
-    Other,
-}
-
 impl Scanner {
-    fn root(&mut self, root: &Path) {
-        if let Err(e) = std::fs::read_dir(root) {
-            let hint = "give a folder of artifacts (a shard) or a folder of shards";
-            return self.faults.add(Error::io(root, "list", e).hint(hint));
+    fn read(mut self, roots: Roots, options: &ScanOptions) -> Result<Scan> {
+        self.inputs = roots.inputs;
+        self.faults = roots.faults;
+        for (name, shard) in &roots.shards {
+            let entries = shard.artifacts.iter();
+            let read = entries.filter_map(|entry| self.artifact(name, entry)).collect();
+            self.artifacts.insert(name.clone(), read);
         }
-        if root.join(MANIFEST_NAME).exists() {
-            let error = Error::new(Kind::Usage, "is one artifact, not a folder of artifacts");
-            let hint = "give the folder that holds the artifact: it is the shard";
-            return self.faults.add(error.file(root).hint(hint));
+        for artifact in unpack(&self.pending, &options.spool_dir, &mut self.faults) {
+            self.artifacts.entry(artifact.shard.clone()).or_default().push(artifact);
         }
-        let entries = list(root, &mut self.inputs, &mut self.faults);
-        let kinds: Vec<_> = entries.iter().map(kind_of).collect();
-        let shards = kinds.contains(&FolderKind::Shard);
-        match (kinds.contains(&FolderKind::Artifact), shards) {
-            (true, false) => self.shard(root, entries),
-            (false, true) => self.folder_of_shards(entries, &kinds),
-            (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
-            (false, false) => self.faults.add(nothing_in(root)),
-        }
-    }
-
-    fn folder_of_shards(&mut self, entries: Vec<Listed>, kinds: &[FolderKind]) {
-        for (entry, kind) in entries.into_iter().zip(kinds) {
-            match kind {
-                FolderKind::Shard => {
-                    let inside = list(&entry.path, &mut self.inputs, &mut self.faults);
-                    self.shard(&entry.path, inside);
-                }
-                _ => self.passed_over(entry.name),
-            }
-        }
-    }
-
-    fn shard(&mut self, folder: &Path, entries: Vec<Listed>) {
-        let Some(name) = self.faults.keep(shard_name(folder)) else {
-            return;
-        };
-        if let Some((other, _)) = self.shards.get(&name) {
-            let message = format!("a shard named {name} was read from {} too", other.display());
-            let hint = "shards are told apart by the names of their folders; rename one";
-            return self.faults.add(Error::new(Kind::Conflict, message).file(folder).hint(hint));
-        }
-        let mut artifacts = Vec::new();
-        let mut claimed = BTreeMap::new();
-        for entry in &entries {
-            if kind_of(entry) == FolderKind::Artifact {
-                artifacts.extend(self.artifact(&name, entry, &mut claimed));
-            } else if !is_checksum(entry, &entries) {
-                self.passed_over(format!("{name}/{}", entry.name));
-            }
-        }
-        let shard = Shard { name: name.clone(), artifacts };
-        self.shards.insert(name, (folder.to_path_buf(), shard));
-    }
-
-    /// Notes what is no artifact. The subject is the same wherever the folders lie, because
-    /// findings are part of the output.
-    fn passed_over(&mut self, subject: String) {
-        let message = "is no artifact and is left out";
-        self.findings.add(Finding::new(Code::NotAnArtifact, subject, message));
+        self.faults.finish()?;
+        let shards = self.artifacts.into_iter().map(|(name, mut artifacts)| {
+            artifacts.sort_by(|a, b| a.name.cmp(&b.name));
+            Shard { name, artifacts }
+        });
+        Ok(Scan { shards: shards.collect(), inputs: self.inputs, findings: roots.findings })
     }
 
     /// Reads an artifact that is a folder; one that is packed waits for the others.
-    fn artifact(
-        &mut self,
-        shard: &str,
-        entry: &Listed,
-        claimed: &mut BTreeMap<ArtifactName, PathBuf>,
-    ) -> Option<Artifact> {
+    fn artifact(&mut self, shard: &str, entry: &Listed) -> Option<Artifact> {
         let packed = packed_name(entry);
         let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
-        let name = stem.parse::<ArtifactName>().and_then(|name| claim(claimed, name, entry));
-        let name = self.faults.keep(name.map_err(|e| e.file(&entry.path)));
+        let name = stem.parse::<ArtifactName>().map_err(|e| e.file(&entry.path));
+        let name = self.faults.keep(name);
         if let Some((_, method)) = packed {
             let pending = Pending::new(shard, name?, &entry.path, method, &mut self.inputs);
             self.pending.extend(self.faults.keep(pending));
@@ -246,106 +246,4 @@ impl Scanner {
         let whereabouts = Whereabouts { shard, name, root: &entry.path };
         assemble(whereabouts, &mut folder, &mut self.faults)
     }
-
-    /// Decodes the packed artifacts.
-    fn unpack(&mut self, options: &ScanOptions) {
-        let pending = std::mem::take(&mut self.pending);
-        let unpacked = unpack(&pending, &options.spool_dir, &mut self.faults);
-        for artifact in unpacked {
-            if let Some((_, shard)) = self.shards.get_mut(&artifact.shard) {
-                shard.artifacts.push(artifact);
-            }
-        }
-    }
-}
-
-/// Fails if another artifact of the shard has the name already.
-fn claim(
-    claimed: &mut BTreeMap<ArtifactName, PathBuf>,
-    name: ArtifactName,
-    entry: &Listed,
-) -> Result<ArtifactName> {
-    let Some(other) = claimed.get(&name) else {
-        claimed.insert(name.clone(), entry.path.clone());
-        return Ok(name);
-    };
-    let message = format!("is the artifact {name} of its shard, as is {}", other.display());
-    Err(Error::new(Kind::Conflict, message)
-        .hint("a shard has each artifact once, packed or as a folder: remove one of them"))
-}
-
-/// The artifact's name and the compression, if an entry is named like a packed artifact.
-fn packed_name(entry: &Listed) -> Option<(&str, Method)> {
-    match entry.leads_to_folder() {
-        true => None,
-        false => parse_name(&entry.name),
-    }
-}
-
-/// Whether an entry is the checksum file of another one.
-fn is_checksum(entry: &Listed, entries: &[Listed]) -> bool {
-    let archive = entry.name.strip_suffix(CHECKSUM_ENDING);
-    archive.is_some_and(|archive| {
-        entries.iter().any(|entry| entry.name == archive && packed_name(entry).is_some())
-    })
-}
-
-/// A packed artifact goes by its file name: what cannot be read must not be passed over. A folder is
-/// an artifact if it has a manifest, or at least an artifact's name; a shard if it
-/// holds artifacts: by their manifests where it is named like an artifact itself.
-fn kind_of(entry: &Listed) -> FolderKind {
-    if packed_name(entry).is_some() {
-        return FolderKind::Artifact;
-    }
-    if !entry.leads_to_folder() {
-        return FolderKind::Other;
-    }
-    if has_manifest(entry) {
-        return FolderKind::Artifact;
-    }
-    // Faults of this look ahead are met again, and reported, by the scan of what it decides on.
-    let inside = look_into(&entry.path, &mut Faults::default());
-    if inside.iter().any(|entry| has_manifest(entry) || packed_name(entry).is_some()) {
-        return FolderKind::Shard;
-    }
-    if entry.name.parse::<ArtifactName>().is_ok() {
-        return FolderKind::Artifact;
-    }
-    let named =
-        |entry: &Listed| entry.leads_to_folder() && entry.name.parse::<ArtifactName>().is_ok();
-    match inside.iter().any(named) {
-        true => FolderKind::Shard,
-        false => FolderKind::Other,
-    }
-}
-
-fn has_manifest(entry: &Listed) -> bool {
-    std::fs::symlink_metadata(entry.path.join(MANIFEST_NAME)).is_ok()
-}
-
-fn shard_name(folder: &Path) -> Result<String> {
-    let real = std::fs::canonicalize(folder).map_err(|e| Error::io(folder, "resolve", e))?;
-    // A link to a shard keeps the name of the link, `.` takes that of the folder.
-    let name = folder.file_name().or(real.file_name());
-    let name = name.and_then(|name| name.to_str()).map(str::to_owned);
-    name.ok_or_else(|| Error::malformed("the shard's folder has no name in UTF-8").file(folder))
-}
-
-fn mixed(root: &Path, entries: &[Listed], kinds: &[FolderKind]) -> Error {
-    let named = |kind| {
-        let at = kinds.iter().position(|k| *k == kind);
-        at.map_or("", |at| entries[at].name.as_str())
-    };
-    let (artifact, shard) = (named(FolderKind::Artifact), named(FolderKind::Shard));
-    let message = format!("holds both an artifact ({artifact}) and a shard ({shard})");
-    Error::new(Kind::Usage, message)
-        .file(root)
-        .hint("give a folder of artifacts, or a folder of such folders")
-}
-
-fn nothing_in(root: &Path) -> Error {
-    let hint = "an artifact is a folder named {name}_{component}_{family} with an \
-                artifact_manifest.txt, or a .tar.zst or .tar.xz of that name; a shard is a folder \
-                of artifacts";
-    Error::new(Kind::Usage, "holds neither artifacts nor shards").file(root).hint(hint)
 }

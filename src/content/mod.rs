@@ -7,6 +7,7 @@
 //! its name, never a crash.
 
 mod blocks;
+mod copy;
 mod decoded;
 mod digest;
 mod file;

@@ -41,6 +41,7 @@ use plan::package::Format;
 use plan::{Plan, PlanOptions};
 use receipt::Receipt;
 use report::{Findings, Progress, Stage};
+use split::SplitOptions;
 
 /// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
 const FRAME_MEMORY: u64 = 256 << 20;
@@ -86,7 +87,10 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt>
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan(&options.artifacts)?;
-    let split = split::split_all(&scan, &Rules::builtin()?, progress)?;
+    let rules = Rules::builtin()?;
+    let keeps_fat = |name: &_| options.config.keeps_fat(name);
+    let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
+    let split = split::split_all(&scan, &split_options, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
     let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);

@@ -15,7 +15,7 @@ use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
 use crate::recombine::{self, Component, Group, Recombined};
 use crate::report::{Findings, Progress, Stage};
-use crate::split::{self, HostKind};
+use crate::split::{self, HostKind, SplitOptions};
 use crate::tree::{Node, TreePath};
 
 /// What to join.
@@ -36,7 +36,10 @@ pub fn recombine(
 ) -> Result<(Vec<Written>, Findings)> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan(&options.artifacts)?;
-    let split = split::split_all(&scan, &Rules::builtin()?, progress)?;
+    let rules = Rules::builtin()?;
+    let keeps_fat = |name: &_| options.config.keeps_fat(name);
+    let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
+    let split = split::split_all(&scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config)?;
     let staging = Staging::begin(&options.out)?;
     let primary = options.config.primary_shard.as_deref();

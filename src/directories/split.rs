@@ -220,7 +220,7 @@ fn take_apart(
     let split: Vec<_> = artifacts
         .par_iter()
         .map(|artifact| {
-            let split = split::split(artifact, rules);
+            let split = split::split(artifact, &split::SplitOptions::strict(rules));
             progress.advance(Stage::Split, artifact.bytes());
             split
         })

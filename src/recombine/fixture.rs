@@ -153,6 +153,7 @@ impl Part {
             path: path(at),
             archs: archs.split(',').map(|arch| arch.parse().unwrap()).collect(),
             module: None,
+            shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
             content: Content::of_bytes(text.as_bytes()),
             mode: 0o644,

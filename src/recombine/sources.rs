@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::artifact::ComponentKind;
 use crate::config::Config;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Findings;
 use crate::split::SplitArtifact;
 use crate::tree::Node;
@@ -52,6 +52,21 @@ impl Sources {
             components.entry(key).or_default().push(artifact);
         }
         Ok(Self { primary, components })
+    }
+
+    /// Rules of an artifact or component that does not exist are a typo.
+    pub fn check_rules(&self, config: &Config) -> Result<()> {
+        let mut faults = Faults::default();
+        for (name, _) in &config.components {
+            let names = |key: &ComponentKey| key.artifact == *name || key.to_string() == *name;
+            if !self.components.keys().any(names) {
+                let known: Vec<String> = self.components.keys().map(ToString::to_string).collect();
+                let message = "there is no such artifact or component";
+                let error = config.fault(&["components", name], message);
+                faults.add(error.hint(format!("the components are {}", known.join(", "))));
+            }
+        }
+        faults.finish()
     }
 
     /// All split artifacts.

@@ -95,6 +95,10 @@ codes! {
     NoSectionTable = "R032" "no-section-table" Warning;
     /// A device entry of an offload bundle holds no bytes.
     EmptyCodeObject = "R033" "empty-code-object" Warning;
+    /// A fat binary that cannot be transformed stays in its host package with its device code.
+    KeptFat = "R037" "kept-fat" Note;
+    /// Another shard's build of a binary that keeps its device code is not packed, nor its code.
+    KeptFatDropped = "R038" "kept-fat-dropped" Warning;
     /// Code objects of a kernel archive that belong to no binary.
     KernelsUnclaimed = "R040" "kernels-unclaimed" Warning;
     /// A transformed binary has its program headers elsewhere than behind the ELF header.
@@ -103,6 +107,10 @@ codes! {
     ListedArchiveAbsent = "R042" "listed-archive-absent" Warning;
     /// Code objects of archs that were not asked for.
     TargetNotSelected = "R043" "target-not-selected" Note;
+    /// The configuration leaves an arch out of a component or package.
+    ArchExcluded = "R045" "arch-excluded" Note;
+    /// Code objects of an arch that is in no group, which the configuration drops.
+    ArchDropped = "R046" "arch-dropped" Note;
     /// No relation to a kpack-capable HIP runtime is configured.
     RuntimeUnset = "R050" "runtime-relation-unset" Note;
     /// A group without any content gives no package.

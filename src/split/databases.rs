@@ -323,7 +323,8 @@ pub(super) fn settle(
     for candidate in candidates {
         let Candidate { path, module, mode, content, rule, arch, code_objects, .. } = candidate;
         if let Some(arch) = arch {
-            databases.push(DatabaseFile { path, archs: vec![arch], module, rule, content, mode });
+            let (archs, shard) = (vec![arch], notes.shard().to_owned());
+            databases.push(DatabaseFile { path, archs, module, shard, rule, content, mode });
             continue;
         }
         let message = format!("serves several archs ({rule}) and stays with the host files");

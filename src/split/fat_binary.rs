@@ -7,7 +7,7 @@ use super::code;
 use super::notes::Notes;
 use super::{CodeObject, FatBinary, HostKind, WrapperCode};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::formats::fatbin::{Bundles, FatbinBundle};
 use crate::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
 use crate::report::Code;
@@ -40,9 +40,21 @@ impl HostBinary {
     }
 }
 
-/// What the ELF file at `path` is for the host side.
-pub(super) fn host_kind(path: &TreePath, content: Content, notes: &mut Notes) -> Result<HostKind> {
-    match host_binary::examine(&content)? {
+/// What the ELF file at `path` is for the host side. A fat binary that cannot be transformed is
+/// refused unless `keeps_fat`; a damaged one always is.
+pub(super) fn host_kind(
+    path: &TreePath,
+    content: Content,
+    keeps_fat: bool,
+    notes: &mut Notes,
+) -> Result<HostKind> {
+    let examined = match host_binary::examine(&content) {
+        Err(error) if keeps_fat && error.kind() == Kind::Unsupported => {
+            return kept_fat(path, content, error, notes);
+        }
+        examined => examined?,
+    };
+    match examined {
         Examined::NoDeviceCode | Examined::SeparateDebug => Ok(HostKind::Plain(content)),
         Examined::Transformed(transformed) => {
             if !transformed.program_headers_in_front() {
@@ -61,6 +73,37 @@ pub(super) fn host_kind(path: &TreePath, content: Content, notes: &mut Notes) ->
             Ok(HostKind::Fat(Arc::new(FatBinary { binary: HostBinary::Fat(analysis), wrappers })))
         }
     }
+}
+
+/// The binary as it is, with its device code, all of which a finding lists. Where there is none to
+/// be found, nothing could account for it, and the refusal stands.
+fn kept_fat(
+    path: &TreePath,
+    content: Content,
+    refusal: Error,
+    notes: &mut Notes,
+) -> Result<HostKind> {
+    let mut digests = BTreeSet::new();
+    let mut targets = BTreeSet::new();
+    for section in host_binary::device_sections(&content)? {
+        for next in Bundles::new(&section) {
+            for code in code::code_objects(&next?.bundle.bundle, path, notes)? {
+                digests.insert(code.content.sha256_hex()?);
+                targets.insert(code.target.to_string());
+            }
+        }
+    }
+    if digests.is_empty() {
+        return Err(refusal);
+    }
+    let message = format!(
+        "cannot be transformed and keeps its {} code objects ({}): {}",
+        digests.len(),
+        targets.into_iter().collect::<Vec<_>>().join(", "),
+        refusal.message()
+    );
+    notes.account(Code::KeptFat, path, message, digests.into_iter().collect());
+    Ok(HostKind::Plain(content))
 }
 
 fn wrapper_code(

@@ -14,6 +14,7 @@ mod databases;
 mod development;
 mod fat_binary;
 mod flatten;
+mod loose;
 mod notes;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use crate::tree::{Node, Tree, TreePath};
 use databases::Candidate;
 use development::{Sniffed, sniff};
 use flatten::Located;
+pub use loose::{LooseCode, loose_code};
 use notes::Notes;
 
 pub use archives::{ArchiveManifest, KernelArchive};
@@ -112,6 +114,8 @@ pub struct DatabaseFile {
     pub archs: Vec<BaseArch>,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
+    /// The shard it came from.
+    pub shard: String,
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
     /// Its bytes.
@@ -120,10 +124,26 @@ pub struct DatabaseFile {
     pub mode: u32,
 }
 
+/// How artifacts are taken apart.
+pub struct SplitOptions<'a> {
+    /// Which files are kernel databases.
+    pub rules: &'a Rules,
+    /// Whether fat binaries of an artifact that cannot be transformed stay as they are, with a
+    /// finding; they are refused otherwise.
+    pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
+}
+
+impl<'a> SplitOptions<'a> {
+    /// Refuses what cannot be transformed.
+    pub fn strict(rules: &'a Rules) -> Self {
+        Self { rules, keeps_fat: &|_| false }
+    }
+}
+
 /// Takes all artifacts of a scan apart; faults of several are reported together.
 pub fn split_all(
     scan: &Scan,
-    rules: &Rules,
+    options: &SplitOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<SplitArtifact>> {
     let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
@@ -131,7 +151,7 @@ pub fn split_all(
     let split: Vec<_> = artifacts
         .par_iter()
         .map(|artifact| {
-            let split = split(artifact, rules);
+            let split = split(artifact, options);
             progress.advance(Stage::Split, artifact.bytes());
             split
         })
@@ -144,12 +164,13 @@ pub fn split_all(
 }
 
 /// Takes `artifact` apart. All faults of its files are gathered into one error.
-pub fn split(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
+pub fn split(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
     let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
-    split_inner(artifact, rules).map_err(|error| error.context(doing()))
+    split_inner(artifact, options).map_err(|error| error.context(doing()))
 }
 
-fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
+fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
+    let keeps_fat = (options.keeps_fat)(&artifact.name);
     let mut notes = Notes::new(artifact);
     let tree = flatten::flatten(artifact, &mut notes)?;
     let mut host = Tree::new();
@@ -163,15 +184,17 @@ fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
             Node::File { data, .. } if archives::is_archive(&path) => {
                 archives.add(path, data).map_err(advised)
             }
-            Node::File { data, mode } => classify(&path, data, rules, &mut notes)
-                .map_err(|error| advised(error).context(format!("reading {path}")))
-                .and_then(|sorted| match sorted {
-                    Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
-                    Sorted::Database(candidate) => {
-                        candidates.push(*candidate);
-                        Ok(())
-                    }
-                }),
+            Node::File { data, mode } => {
+                classify(&path, data, (options.rules, keeps_fat), &mut notes)
+                    .map_err(|error| advised(error).context(format!("reading {path}")))
+                    .and_then(|sorted| match sorted {
+                        Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
+                        Sorted::Database(candidate) => {
+                            candidates.push(*candidate);
+                            Ok(())
+                        }
+                    })
+            }
         };
         faults.extend(sorted.err());
     }
@@ -213,7 +236,12 @@ enum Sorted {
     Database(Box<Candidate>),
 }
 
-fn classify(path: &TreePath, file: Located, rules: &Rules, notes: &mut Notes) -> Result<Sorted> {
+fn classify(
+    path: &TreePath,
+    file: Located,
+    (rules, keeps_fat): (&Rules, bool),
+    notes: &mut Notes,
+) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
     if let Some(candidate) = databases::claim(path, &file, sniffed, rules, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
@@ -225,7 +253,7 @@ fn classify(path: &TreePath, file: Located, rules: &Rules, notes: &mut Notes) ->
     };
     match sniffed {
         Sniffed::HostElf => {
-            let kind = fat_binary::host_kind(path, content, notes)?;
+            let kind = fat_binary::host_kind(path, content, keeps_fat, notes)?;
             return Ok(Sorted::Host(HostFile { module, kind }));
         }
         Sniffed::Stripped => {

@@ -13,12 +13,14 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod database;
+pub mod discover;
 pub mod emit;
 pub mod error;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
 pub mod inspect;
+pub mod new_file;
 pub mod pack;
 pub mod plan;
 pub mod receipt;
@@ -83,6 +85,15 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt>
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs).build();
     let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
     pool.install(|| run(options, progress))
+}
+
+/// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
+pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discover::Discovery> {
+    let scan = artifact::scan(artifacts)?;
+    let split = split_all(&scan, progress)?;
+    let discovery = discover::discover(&scan, &split);
+    scan.inputs.recheck()?;
+    Ok(discovery)
 }
 
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {

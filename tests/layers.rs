@@ -13,12 +13,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["artifact", "content", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
+    ("discover", &["artifact", "config", "gfx", "split", "tree"]),
     ("emit", &["content", "formats", "plan", "receipt", "tree"]),
     ("error", &[]),
     ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
     ("inspect", &["content", "formats", "host_binary"]),
+    ("new_file", &["content"]),
     (
         "pack",
         &[
@@ -36,7 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("plan", &["artifact", "config", "content", "formats", "gfx", "recombine", "split", "tree"]),
     ("receipt", &[]),
     ("recombine", &["artifact", "config", "content", "formats", "gfx", "split", "tree"]),
-    ("report", &["formats", "inspect", "receipt", "verify"]),
+    ("report", &["discover", "formats", "inspect", "receipt", "verify"]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
     ("verify", &["artifact", "content", "formats", "gfx", "plan", "receipt", "tree"]),

@@ -4,6 +4,7 @@
 //! 2 failed, 64 wrong usage.
 
 mod build;
+mod discover;
 mod inspect;
 mod progress;
 mod terminal;
@@ -27,6 +28,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Build(build::Arguments),
+    Discover(discover::Arguments),
     Inspect(inspect::Arguments),
     Verify(verify::Arguments),
 }
@@ -63,6 +65,7 @@ pub fn run() -> ExitCode {
 fn dispatch(command: Command) -> Result<Outcome> {
     match command {
         Command::Build(arguments) => build::run(arguments),
+        Command::Discover(arguments) => discover::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
     }

@@ -9,6 +9,7 @@ pub mod deb;
 pub mod elf;
 pub mod fatbin;
 pub mod hip_wrapper;
+pub mod hold;
 pub mod kpack;
 pub mod kpm;
 pub mod loaded_code;

@@ -11,12 +11,15 @@ use crate::error::{Faults, Result, ResultExt};
 use crate::inspect::{Inspected, inspect};
 use crate::report;
 
-/// Show what is in kernel archives, kernel manifests, host binaries, code objects and bundles.
+/// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
+///
+/// Of packages: fields, members, and which of them hold device code; of host binaries: wrappers,
+/// bundles, references to archives; of code objects: target, kernels and what their notes say.
 ///
 /// Files that cannot be read do not keep the others from being shown; the exit code is 2 then.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// .kpack archives, .kpm manifests, ELF files, offload bundles
+    /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print JSON: a list with one object per file

@@ -1,6 +1,7 @@
 //! Bytes ↔ types. Each module opens with its byte table and the source of that knowledge; none
 //! decides policy and none touches a path.
 
+pub mod amdgpu_metadata;
 pub mod ar;
 pub mod ccob;
 pub mod code_object;

@@ -10,11 +10,11 @@ use std::io::Read;
 
 use super::digest::Sha;
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ID_LIMIT};
-use crate::formats::hold::{self, hold};
 use super::host_elf::{HIPF, HostElf};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::code_object::{self, FeatureState, Header};
+use crate::formats::hold::{self, hold};
 use crate::gfx::Target;
 
 /// One device entry of a bundle.

@@ -16,6 +16,7 @@ pub mod database;
 pub mod discover;
 pub mod emit;
 pub mod error;
+pub mod extract;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;

@@ -5,6 +5,7 @@
 
 mod build;
 mod discover;
+mod extract;
 mod inspect;
 mod progress;
 mod terminal;
@@ -29,6 +30,7 @@ struct Arguments {
 enum Command {
     Build(build::Arguments),
     Discover(discover::Arguments),
+    Extract(extract::Arguments),
     Inspect(inspect::Arguments),
     Verify(verify::Arguments),
 }
@@ -66,6 +68,7 @@ fn dispatch(command: Command) -> Result<Outcome> {
     match command {
         Command::Build(arguments) => build::run(arguments),
         Command::Discover(arguments) => discover::run(arguments),
+        Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
     }

@@ -6,6 +6,7 @@
 
 mod build;
 mod discover;
+mod extract;
 mod finding;
 mod inspect;
 pub mod kpm;
@@ -16,6 +17,7 @@ mod verify;
 
 pub use build::build_text;
 pub use discover::{discovery_text, proposal_reasons};
+pub use extract::extract_text;
 pub use finding::{Code, Finding, Findings, Severity};
 pub use inspect::inspect_text;
 pub use progress::{Progress, Silent, Stage};

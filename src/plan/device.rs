@@ -9,8 +9,8 @@ use super::selectors::{Bundle, Owned};
 use super::{ArchiveSet, Source};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::recombine::Group;
-use crate::split::{HostFile, HostKind};
+use crate::recombine::{Component, Group};
+use crate::split::{DatabaseFile, HostFile, HostKind};
 use crate::tree::{Node, TreePath};
 
 /// The device side of a bundle.
@@ -30,16 +30,15 @@ pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
         let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
         let data = Source::Archive { archives: set, arch: arch.clone() };
-        contents.add(groups, arch, (path, Node::File { data, mode: file_mode(0) }))?;
+        let group = group_of(groups, arch, &path)?;
+        let node = Node::File { data, mode: file_mode(0) };
+        contents.add((group, std::slice::from_ref(arch)), (path, node))?;
     }
     for (component, file) in &bundle.databases {
-        let data = Source::Database {
-            component: component.id(),
-            path: file.path.clone(),
-            arch: file.arch.clone(),
-        };
+        let data = Source::Database { component: component.id(), path: file.path.clone() };
         let node = Node::File { data, mode: file_mode(file.mode) };
-        contents.add(groups, &file.arch, (file.path.clone(), node))?;
+        let group = only_group(groups, component, file)?;
+        contents.add((group, &file.archs), (file.path.clone(), node))?;
     }
     contents.archives = archives;
     Ok(contents)
@@ -48,21 +47,41 @@ pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents
 impl Contents {
     fn add(
         &mut self,
-        groups: &[Group],
-        arch: &BaseArch,
+        (group, archs): (usize, &[BaseArch]),
         (path, node): (TreePath, Node<Source>),
     ) -> Result<()> {
-        // Recombination passes on grouped archs only.
-        let Some(group) = groups.iter().position(|group| group.archs.contains(arch)) else {
-            return Err(Error::bug(format!("{path} is for {arch}, which is in no group")));
-        };
-        self.archs.entry(group).or_default().insert(arch.clone());
+        self.archs.entry(group).or_default().extend(archs.iter().cloned());
         match self.groups.entry(group).or_default().entry(path) {
             Entry::Vacant(slot) => {
                 slot.insert(node);
                 Ok(())
             }
             Entry::Occupied(slot) => Err(claimed_twice(slot.key(), slot.get(), &node)),
+        }
+    }
+}
+
+/// The group of `arch`: recombination passes on grouped archs only.
+fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize> {
+    let group = groups.iter().position(|group| group.archs.contains(arch));
+    group.ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))
+}
+
+/// The group that has all archs of a database file.
+fn only_group(groups: &[Group], component: &Component, file: &DatabaseFile) -> Result<usize> {
+    let path = &file.path;
+    let found = file.archs.iter().map(|arch| group_of(groups, arch, path));
+    let found = found.collect::<Result<BTreeSet<usize>>>()?;
+    match (found.first(), found.len()) {
+        (Some(group), 1) => Ok(*group),
+        (None, _) => Err(Error::bug(format!("{path} is for no arch"))),
+        _ => {
+            let names = found.iter().filter_map(|group| Some(groups.get(*group)?.name.as_str()));
+            let names: Vec<&str> = names.collect();
+            let message = format!("serves the groups {} at once", names.join(", "));
+            Err(Error::unsupported(message)
+                .structure(format!("{}/{path}", component.id()))
+                .hint("put its archs into one group: a file can be in one kernel package only"))
         }
     }
 }

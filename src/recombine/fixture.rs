@@ -145,11 +145,13 @@ impl Part {
         self.node(at, Node::Directory { mode: 0o700 })
     }
 
-    pub fn database(mut self, at: &str, arch: &str, text: &str) -> Self {
+    /// A file of `archs`, which commas separate.
+    pub fn database(mut self, at: &str, archs: &str, text: &str) -> Self {
         self.0.databases.push(DatabaseFile {
             path: path(at),
-            arch: arch.parse().unwrap(),
+            archs: archs.split(',').map(|arch| arch.parse().unwrap()).collect(),
             module: None,
+            shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
             content: Content::of_bytes(text.as_bytes()),
             mode: 0o644,

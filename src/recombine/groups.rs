@@ -97,7 +97,7 @@ fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
         _ => None,
     });
     let code_objects = wrappers.flatten().flat_map(|wrapper| &wrapper.code_objects);
-    let databases = artifact.databases.iter().map(|file| &file.arch);
+    let databases = artifact.databases.iter().flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)
 }
 

@@ -8,6 +8,7 @@ mod databases;
 mod development;
 mod fat_binary;
 mod flatten;
+mod loose;
 mod notes;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::tree::{Node, Tree, TreePath};
 use databases::Candidate;
 use development::{Sniffed, sniff};
 use flatten::Located;
+pub use loose::{LooseCode, loose_code};
 use notes::Notes;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
@@ -92,10 +94,13 @@ pub struct CodeObject {
 pub struct DatabaseFile {
     /// Path relative to the install prefix.
     pub path: TreePath,
-    /// The arch it belongs to.
-    pub arch: BaseArch,
+    /// The archs whose code it is or indexes: sorted, never empty. One for most files, several for
+    /// what serves the members of a family.
+    pub archs: Vec<BaseArch>,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
+    /// The shard it came from.
+    pub shard: String,
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
     /// Its bytes.

@@ -284,6 +284,25 @@ fn a_code_object() {
     }
 }
 
+#[test]
+fn an_index() {
+    let library = stage().join("lib/rocblas/library");
+    let expected = "\
+Kernel index (98 B)
+Archs: gfx1101
+Solutions: 0
+Operations: 0
+Code object files: 1
+  TensileLibrary_gfx1101.co
+Libraries loaded when needed: 0
+";
+    let index = library.join("TensileLibrary_gfx1101.dat");
+    assert_eq!(text(&index), expected);
+    let found = json(&index);
+    assert_eq!((&found["type"], &found["archs"]), (&json!("index"), &json!(["gfx1101"])));
+    assert_eq!(found["code_object_files"], json!(["TensileLibrary_gfx1101.co"]));
+}
+
 /// llvm-readelf shows the same target and the same numbers of every kernel.
 #[test]
 fn the_metadata_is_what_llvm_sees() {
@@ -359,6 +378,7 @@ fn what_is_unknown_is_an_error_beside_what_is_known() {
         (file("text", b"some text"), "is none of the files that are known"),
         (file("empty", b""), "is none of the files that are known"),
         (file("object.o", &object), "is an ELF file of type 1, not a linked binary"),
+        (file("cut.dat", b"\x82\xaaarchitecture"), "kernel index"),
         (file("foreign.so", &foreign), "is an ELF file for machine 183"),
         (file("cut.kpack", b"KPAK\x01\0\0\0"), "kernel archive header"),
         (file("cut.kpm", b"\x85\xaeformat_version\x01"), "kpm manifest"),

@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
-    ("inspect", &["content", "formats", "host_binary"]),
+    ("inspect", &["content", "database", "formats", "gfx", "host_binary"]),
     ("new_file", &["content"]),
     (
         "pack",

@@ -19,7 +19,8 @@ use crate::report;
 /// Files that cannot be read do not keep the others from being shown; the exit code is 2 then.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles
+    /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles,
+    /// .dat indexes of kernel databases
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print JSON: a list with one object per file

@@ -57,7 +57,7 @@ pub struct ArtifactFound {
     pub fat_binaries: u64,
     /// Code objects of fat binaries by target.
     pub code_objects: BTreeMap<Target, Amount>,
-    /// Files of kernel databases by arch.
+    /// Files of kernel databases by arch; what serves several counts for each of them.
     pub databases: BTreeMap<BaseArch, Amount>,
 }
 
@@ -116,7 +116,9 @@ fn artifact(split: &SplitArtifact) -> ArtifactFound {
         }
     }
     for file in &split.databases {
-        found.databases.entry(file.arch.clone()).or_default().add(file.content.len());
+        for arch in &file.archs {
+            found.databases.entry(arch.clone()).or_default().add(file.content.len());
+        }
     }
     found
 }

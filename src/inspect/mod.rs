@@ -1,5 +1,5 @@
 //! Looks into one file: kernel archives, kernel manifests, host binaries, lone code objects,
-//! offload bundles and packages.
+//! offload bundles, kernel indexes and packages.
 //!
 //! What a file is shows in its content; its name does not matter. One module for each kind.
 //! Refused: ELF files for other machines and unlinked object files, of which nothing would be
@@ -9,6 +9,7 @@ mod archive;
 mod bundle;
 mod code_object;
 mod host_binary;
+mod index;
 mod package;
 
 use object::elf;
@@ -24,6 +25,7 @@ pub use archive::{Archive, ArchiveRow};
 pub use bundle::{Bundle, Compression, Entry};
 pub use code_object::CodeObject;
 pub use host_binary::{HostBinary, Marker, State, Wrapper};
+pub use index::KernelIndex;
 pub use package::{Device, Member, Package};
 
 /// What a file turned out to be.
@@ -43,6 +45,8 @@ pub enum Inspected {
         /// By offset.
         bundles: Vec<Bundle>,
     },
+    /// The index of a kernel database.
+    Index(KernelIndex),
     /// A `.deb` or `.rpm`.
     Package(Package),
 }
@@ -65,15 +69,37 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     if fatbin::starts_bundle(content)? {
         return Ok(Inspected::OffloadBundles { bundles: bundle::bundles(content)? });
     }
-    // A manifest has no magic: it is a MessagePack map with few entries.
-    if head[0] & 0xf0 == 0x80 && head_len > 1 {
-        return Manifest::parse(content).map(Inspected::Manifest);
+    if head_len > 1 && may_be_message_pack([head[0], head[1]]) {
+        return message_pack(content);
     }
     let message = "is none of the files that are known";
     Err(Error::unsupported(message).at(&content.place(0)).hint(
         "known are .kpack archives, .kpm manifests, x86-64 and AMDGPU ELF files, offload bundles, \
-         and .deb and .rpm packages",
+         indexes of kernel databases, and .deb and .rpm packages",
     ))
+}
+
+/// Whether a file that starts with `head` may be a MessagePack map or list, or a zlib stream, as
+/// manifests and indexes are: they have no magic.
+fn may_be_message_pack(head: [u8; 2]) -> bool {
+    let zlib = head[0] == 0x78 && u16::from_be_bytes(head).is_multiple_of(31);
+    matches!(head[0], 0x80..=0x9f | 0xdc..=0xdf) || zlib
+}
+
+/// Keys that manifests of kernel archives have and indexes have not.
+const MANIFEST_KEYS: [&[u8]; 2] = [b"format_version", b"kpack_files"];
+
+/// Bytes in which the first of these keys is looked for: the other fields are short.
+const MANIFEST_START: u64 = 1024;
+
+fn message_pack(content: &Content) -> Result<Inspected> {
+    let end = content.len().min(MANIFEST_START);
+    let start = content.read_vec(0..end, MANIFEST_START, "manifest")?;
+    let has = |key: &&[u8]| start.windows(key.len()).any(|window| window == *key);
+    match MANIFEST_KEYS.iter().any(has) {
+        true => Manifest::parse(content).map(Inspected::Manifest),
+        false => index::index(content).map(Inspected::Index),
+    }
 }
 
 /// What the name of the first member of a `.deb` begins with; other `ar` archives are libraries.

@@ -63,8 +63,8 @@ pub struct Member {
 /// What a file of a package has to do with device code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Device {
-    /// `kernel-archive`, `kernel-manifest`, `code-object`, `offload-bundles`, `fat-binary` or
-    /// `transformed-binary`.
+    /// `kernel-archive`, `kernel-manifest`, `kernel-index`, `code-object`, `offload-bundles`,
+    /// `fat-binary` or `transformed-binary`.
     pub what: &'static str,
     /// The targets that it holds code for, or that it names.
     pub targets: BTreeSet<String>,
@@ -126,13 +126,17 @@ fn member(read: &ReadEntry, content: &mut dyn Read) -> Result<Member> {
 /// Bytes that tell whether a file is worth keeping: the longest magic.
 const HEAD: u64 = offload_bundle::MAGIC.len() as u64;
 
+/// How files are named that have to do with device code and begin with no magic.
+const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
+
 /// Looks into a file that may have to do with device code. The outer error is one of the package,
 /// the inner one is a fault of the file.
 fn device(path: &str, content: &mut dyn Read, size: u64) -> Result<Result<Option<Device>>> {
     let mut head = Vec::new();
     content.take(HEAD).read_to_end(&mut head).map_err(compression::decoder_fault)?;
     let known = [&kpack::MAGIC[..], b"\x7fELF", ccob::MAGIC, offload_bundle::MAGIC];
-    if !known.iter().any(|magic| head.starts_with(magic)) && !path.ends_with(".kpm") {
+    let named = NAMES.iter().any(|ending| path.ends_with(ending));
+    if !named && !known.iter().any(|magic| head.starts_with(magic)) {
         return Ok(Ok(None));
     }
     let whole = hold(&mut Cursor::new(head).chain(content), size)?;
@@ -170,6 +174,12 @@ fn summary(inspected: &Inspected) -> Option<Device> {
             State::Transformed => Some(of_bundles("transformed-binary", &[])),
             State::HostOnly | State::SeparateDebug => None,
         },
+        Inspected::Index(index) => Some(Device {
+            what: "kernel-index",
+            targets: index.archs.iter().map(ToString::to_string).collect(),
+            code_objects: 0,
+            uncompressed_size: 0,
+        }),
         Inspected::Package(_) => None,
     }
 }

@@ -1,6 +1,7 @@
 //! What is in a file, for people.
 
 mod code_object;
+mod index;
 mod package;
 
 use super::kpm;
@@ -15,6 +16,7 @@ pub fn inspect_text(inspected: &Inspected) -> String {
         Inspected::HostBinary(binary) => host_binary_text(binary),
         Inspected::CodeObject(code) => code_object::code_object_text(code),
         Inspected::OffloadBundles { bundles } => bundles_text(bundles),
+        Inspected::Index(index) => index::index_text(index),
         Inspected::Package(package) => package::package_text(package),
     }
 }

@@ -166,6 +166,29 @@ fn a_label_that_covers_an_arch_makes_it_meant() {
     assert_eq!(found["proposal"]["left_out"], json!([]));
 }
 
+/// Artifacts that are split already hold the same code, each in the artifact of its arch.
+#[test]
+fn split_artifacts_hold_what_the_fat_ones_did() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut split = rockpack();
+    tools::run(
+        split.arg("split").arg("--artifacts").arg(shards()).arg("--output-dir").arg(scratch.path()),
+    );
+    let (fat, split) = (found(&["examples/shards"]), found(&[scratch.path().to_str().unwrap()]));
+    let code = |found: &Value| -> Vec<(String, Value, Value)> {
+        let archs = found["architectures"].as_array().unwrap().iter();
+        archs
+            .map(|arch| {
+                (arch["arch"].to_string(), arch["code_objects"].clone(), arch["databases"].clone())
+            })
+            .collect()
+    };
+    assert_eq!(code(&split), code(&fat));
+    let artifacts = split["shards"][0]["artifacts"].as_array().unwrap();
+    let one = artifacts.iter().find(|artifact| artifact["name"] == "blas_lib_gfx1101").unwrap();
+    assert_eq!(one["code_objects"].as_object().unwrap().keys().collect::<Vec<_>>(), ["gfx1101"]);
+}
+
 /// The shard with the most host files is the primary one, wherever its name stands.
 #[test]
 fn the_shard_with_the_most_host_files_is_proposed_as_the_primary_one() {

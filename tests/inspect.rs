@@ -303,6 +303,44 @@ Libraries loaded when needed: 0
     assert_eq!(found["code_object_files"], json!(["TensileLibrary_gfx1101.co"]));
 }
 
+/// The sizes are those of the files and of their code objects.
+#[test]
+fn an_artifact_folder() {
+    let folder = tools::repository("examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu");
+    let found = json(&folder);
+    assert_eq!(
+        (&found["type"], &found["name"]),
+        (&json!("artifact"), &json!("blas_lib_gfx110X-dgpu"))
+    );
+    let file = &found["files"][LIBRARY];
+    assert_eq!(file["what"], "fat-binary");
+    let library = json(&stage().join(LIBRARY));
+    let entries = library["bundles"].as_array().unwrap().iter();
+    let entries = entries.flat_map(|bundle| bundle["entries"].as_array().unwrap());
+    let of_arch = entries.filter(|entry| entry["target"] == "gfx1101");
+    let sum: u64 = of_arch.map(|entry| entry["size"].as_u64().unwrap()).sum();
+    assert_eq!(file["device_bytes"]["gfx1101"], sum);
+    let code = "lib/rocblas/library/TensileLibrary_gfx1101.co";
+    let size = fs::metadata(stage().join(code)).unwrap().len();
+    assert_eq!(found["files"][code]["device_bytes"], json!({"gfx1101": size}));
+    assert_eq!(found["files"]["lib/libexblas.so"]["target"], "libexblas.so.1");
+    let transformed = fs::metadata(installed().join(LIBRARY)).unwrap().len();
+    assert_eq!(file["generic_bytes"], transformed);
+
+    let text = text(&folder);
+    for line in [
+        "Prefix: math-libs/BLAS/hipBLAS/stage",
+        "Device code for gfx906: 4.49 kB",
+        "    libexblas.so.1 -> libexblas.so.1.2",
+        "      library/: generic 57 B, gfx1100 11.48 kB, gfx1101 11.48 kB, gfx1102 11.48 kB",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    let output = inspect(&[folder.parent().unwrap().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no artifact"));
+}
+
 /// llvm-readelf shows the same target and the same numbers of every kernel.
 #[test]
 fn the_metadata_is_what_llvm_sees() {

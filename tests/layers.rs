@@ -13,6 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["artifact", "content", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
+    (
+        "directories",
+        &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
+    ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
     ("emit", &["content", "formats", "plan", "receipt", "tree"]),
     ("error", &[]),
@@ -20,7 +24,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
-    ("inspect", &["content", "database", "formats", "gfx", "host_binary"]),
+    (
+        "inspect",
+        &["artifact", "content", "database", "formats", "gfx", "host_binary", "split", "tree"],
+    ),
     ("new_file", &["content"]),
     (
         "pack",
@@ -39,7 +46,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("plan", &["artifact", "config", "content", "formats", "gfx", "recombine", "split", "tree"]),
     ("receipt", &[]),
     ("recombine", &["artifact", "config", "content", "formats", "gfx", "split", "tree"]),
-    ("report", &["discover", "extract", "formats", "inspect", "new_file", "receipt", "verify"]),
+    (
+        "report",
+        &[
+            "directories",
+            "discover",
+            "extract",
+            "formats",
+            "inspect",
+            "new_file",
+            "receipt",
+            "verify",
+        ],
+    ),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
     ("verify", &["artifact", "content", "formats", "gfx", "plan", "receipt", "tree"]),

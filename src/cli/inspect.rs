@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Outcome, terminal};
 use crate::content::Content;
 use crate::error::{Faults, Result, ResultExt};
-use crate::inspect::{Inspected, inspect};
+use crate::inspect::{Inspected, inspect, inspect_artifact};
 use crate::report;
 
 /// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
@@ -20,7 +20,7 @@ use crate::report;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles,
-    /// .dat indexes of kernel databases
+    /// .dat indexes of kernel databases, artifact folders
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print JSON: a list with one object per file
@@ -39,7 +39,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
-        let inspected = Content::open(path).and_then(|content| inspect(&content).file(path));
+        let inspected = match path.is_dir() {
+            true => inspect_artifact(path).map(Inspected::Artifact),
+            false => Content::open(path).and_then(|content| inspect(&content).file(path)),
+        };
         let named = |inspected| Named { file: path.display().to_string(), inspected };
         all.extend(faults.keep(inspected).map(named));
     }

@@ -8,6 +8,8 @@ mod discover;
 mod extract;
 mod inspect;
 mod progress;
+mod recombine;
+mod split;
 mod terminal;
 mod verify;
 
@@ -30,8 +32,10 @@ struct Arguments {
 enum Command {
     Build(build::Arguments),
     Discover(discover::Arguments),
-    Extract(extract::Arguments),
+    Split(split::Arguments),
+    Recombine(recombine::Arguments),
     Inspect(inspect::Arguments),
+    Extract(extract::Arguments),
     Verify(verify::Arguments),
 }
 
@@ -68,8 +72,10 @@ fn dispatch(command: Command) -> Result<Outcome> {
     match command {
         Command::Build(arguments) => build::run(arguments),
         Command::Discover(arguments) => discover::run(arguments),
-        Command::Extract(arguments) => extract::run(arguments),
+        Command::Split(arguments) => split::run(arguments),
+        Command::Recombine(arguments) => recombine::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Extract(arguments) => extract::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
     }
 }

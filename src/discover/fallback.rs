@@ -15,7 +15,8 @@
 //!    when none is named.
 //!
 //! The fourth point spares an arch that a job builds on purpose beside those of its label: it is
-//! in every wrapper that has theirs.
+//! in every wrapper that has theirs. Nothing is called a fallback among artifacts that are split
+//! already: there, the label of each says what is in it, not what was meant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,7 +87,7 @@ mod tests {
             name: format!("blas_lib_{family}"),
             family: family.to_owned(),
             host_files: Amount::default(),
-            fat_binaries: 1,
+            binaries: 1,
             code_objects: all(archs).into_iter().map(|arch| (arch.into(), amount)).collect(),
             databases: all(databases).into_iter().map(|arch| (arch, amount)).collect(),
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::fallback;
 use crate::gfx::{self, BaseArch, Target};
-use crate::split::{CodeObject, FatBinary, HostKind, SplitArtifact};
+use crate::split::{CodeObject, FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
 use crate::tree::Node;
 
 /// A number of things and their bytes.
@@ -53,9 +53,9 @@ pub struct ArtifactFound {
     /// Its host files and their bytes; of fat binaries, those that remain once their device code
     /// is taken out.
     pub host_files: Amount,
-    /// Fat binaries among them.
-    pub fat_binaries: u64,
-    /// Code objects of fat binaries by target.
+    /// Fat binaries among them, and binaries whose code is in kernel archives.
+    pub binaries: u64,
+    /// Code objects of fat binaries and in kernel archives, by target.
     pub code_objects: BTreeMap<Target, Amount>,
     /// Files of kernel databases by arch; what serves several counts for each of them.
     pub databases: BTreeMap<BaseArch, Amount>,
@@ -100,7 +100,7 @@ fn artifact(split: &SplitArtifact) -> ArtifactFound {
         name: split.name.to_string(),
         family: split.name.family.clone(),
         host_files: Amount::default(),
-        fat_binaries: 0,
+        binaries: 0,
         code_objects: BTreeMap::new(),
         databases: BTreeMap::new(),
     };
@@ -109,11 +109,20 @@ fn artifact(split: &SplitArtifact) -> ArtifactFound {
         match &data.kind {
             HostKind::Plain(content) => found.host_files.add(content.len()),
             HostKind::Fat(fat) => {
-                found.host_files.add(fat.analysis.output_len());
-                found.fat_binaries += 1;
-                count_code(fat, &mut found.code_objects);
+                found.binaries += 1;
+                match &fat.binary {
+                    HostBinary::Fat(analysis) => {
+                        found.host_files.add(analysis.output_len());
+                        count_code(fat, &mut found.code_objects);
+                    }
+                    // Its code is counted where its archives lie.
+                    HostBinary::Transformed(binary) => found.host_files.add(binary.content().len()),
+                }
             }
         }
+    }
+    for archive in &split.archives {
+        count_archive(archive, &mut found.code_objects);
     }
     for file in &split.databases {
         for arch in &file.archs {
@@ -126,6 +135,25 @@ fn artifact(split: &SplitArtifact) -> ArtifactFound {
 fn count_code(fat: &FatBinary, code_objects: &mut BTreeMap<Target, Amount>) {
     for code in fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects) {
         code_objects.entry(code.target.clone()).or_default().add(code.content.len());
+    }
+}
+
+/// Rows of several targets share a code object where features say no more; it counts once, for
+/// the one with the fewest.
+fn count_archive(archive: &KernelArchive, code_objects: &mut BTreeMap<Target, Amount>) {
+    for targets in archive.reader.toc().rows.values() {
+        let mut distinct: BTreeMap<u32, (Target, u64)> = BTreeMap::new();
+        for (target, row) in targets {
+            let Ok(target) = target.parse::<Target>() else { continue };
+            let known =
+                distinct.entry(row.ordinal).or_insert_with(|| (target.clone(), row.original_size));
+            if target.features().len() < known.0.features().len() {
+                known.0 = target;
+            }
+        }
+        for (target, size) in distinct.into_values() {
+            code_objects.entry(target).or_default().add(size);
+        }
     }
 }
 

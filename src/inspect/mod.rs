@@ -1,4 +1,4 @@
-//! Looks into one file: kernel archives, kernel manifests, host binaries, lone code objects,
+//! Looks into one file or artifact folder: kernel archives, kernel manifests, host binaries, lone code objects,
 //! offload bundles, kernel indexes and packages.
 //!
 //! What a file is shows in its content; its name does not matter. One module for each kind.
@@ -6,6 +6,7 @@
 //! said that is true of them.
 
 mod archive;
+mod artifact;
 mod bundle;
 mod code_object;
 mod host_binary;
@@ -22,6 +23,7 @@ use crate::formats::kpm::Manifest;
 use crate::formats::{ar, fatbin, kpack, rpm};
 
 pub use archive::{Archive, ArchiveRow};
+pub use artifact::{ArtifactFile, ArtifactFolder, inspect_artifact};
 pub use bundle::{Bundle, Compression, Entry};
 pub use code_object::CodeObject;
 pub use host_binary::{HostBinary, Marker, State, Wrapper};
@@ -45,6 +47,8 @@ pub enum Inspected {
         /// By offset.
         bundles: Vec<Bundle>,
     },
+    /// An artifact folder.
+    Artifact(ArtifactFolder),
     /// The index of a kernel database.
     Index(KernelIndex),
     /// A `.deb` or `.rpm`.

@@ -180,7 +180,7 @@ fn summary(inspected: &Inspected) -> Option<Device> {
             code_objects: 0,
             uncompressed_size: 0,
         }),
-        Inspected::Package(_) => None,
+        Inspected::Package(_) | Inspected::Artifact(_) => None,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::host_binary::{self, Analysis, Examined};
 use crate::recombine::{Readers, Recombined, recombine_with};
 use crate::report::{Finding, Findings};
 use crate::split::{
-    CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
+    CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
 };
 use crate::tree::{Node, Tree, TreePath};
 
@@ -91,6 +91,8 @@ impl Part {
             name: name.parse().unwrap(),
             host: Tree::new(),
             databases: Vec::new(),
+            archives: Vec::new(),
+            archive_manifests: Vec::new(),
             findings: Findings::default(),
         })
     }
@@ -131,8 +133,8 @@ impl Part {
     }
 
     pub fn fat_of(self, at: &str, module: Option<&str>, wrappers: Vec<WrapperCode>) -> Self {
-        let analysis = analysis();
-        let fat = FatBinary { analysis, wrappers };
+        let binary = HostBinary::Fat(Box::new(analysis()));
+        let fat = FatBinary { binary, wrappers };
         self.file(at, module, 0o755, HostKind::Fat(Arc::new(fat)))
     }
 

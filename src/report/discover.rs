@@ -1,8 +1,8 @@
 //! What is inside of artifacts, for people.
 
+use super::findings_text;
 use super::table::{Align, Table};
 use super::units::bytes;
-use super::{Finding, Findings};
 use crate::discover::{Amount, ArchFound, ArtifactFound, Discovery, Proposal, ShardFound};
 
 /// A table of the artifacts, one of the archs, and every finding.
@@ -24,11 +24,6 @@ pub fn discovery_text(found: &Discovery) -> String {
     text.push_str(&architectures_text(&found.architectures));
     text.push_str(&fallbacks_text(found));
     text + &findings_text(&found.findings)
-}
-
-fn findings_text(findings: &Findings) -> String {
-    let line = |finding: &Finding| format!("{}: {finding}\n", finding.code.severity());
-    findings.iter().map(line).collect()
 }
 
 /// One row for each target with code, and for each arch with database files alone.

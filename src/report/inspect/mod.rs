@@ -1,5 +1,6 @@
 //! What is in a file, for people.
 
+mod artifact;
 mod code_object;
 mod index;
 mod package;
@@ -16,6 +17,7 @@ pub fn inspect_text(inspected: &Inspected) -> String {
         Inspected::HostBinary(binary) => host_binary_text(binary),
         Inspected::CodeObject(code) => code_object::code_object_text(code),
         Inspected::OffloadBundles { bundles } => bundles_text(bundles),
+        Inspected::Artifact(folder) => artifact::artifact_text(folder),
         Inspected::Index(index) => index::index_text(index),
         Inspected::Package(package) => package::package_text(package),
     }

@@ -12,7 +12,12 @@ pub(super) fn package_text(package: &Package) -> String {
         bytes(package.installed_size)
     );
     for (name, value) in &package.fields {
-        text.push_str(&format!("  {name}: {}\n", value.trim_end().replace('\n', "\n    ")));
+        let mut lines = value.trim_end().lines().map(str::trim_end);
+        text.push_str(&format!("  {name}: {}\n", lines.next().unwrap_or_default()));
+        for line in lines {
+            let indent = if line.is_empty() { "" } else { "    " };
+            text.push_str(&format!("{indent}{line}\n"));
+        }
     }
     let archs: Vec<&str> = package.archs.iter().map(String::as_str).collect();
     let archs = if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
@@ -49,12 +54,11 @@ fn members_text(package: &Package) -> String {
 fn device_text(device: &Device) -> String {
     let targets: Vec<&str> = device.targets.iter().map(String::as_str).collect();
     let what = device.what.replace('-', " ");
+    let size = bytes(device.uncompressed_size);
     match (device.code_objects, targets.is_empty()) {
         (0, true) => what,
         (0, false) => format!("{what} for {}", targets.join(" ")),
-        (count, _) => {
-            let size = bytes(device.uncompressed_size);
-            format!("{what} for {}: {count} code objects, {size}", targets.join(" "))
-        }
+        (1, _) => format!("{what} for {}: {size}", targets.join(" ")),
+        (count, _) => format!("{what} for {}: {count} code objects, {size}", targets.join(" ")),
     }
 }

@@ -5,8 +5,10 @@
 //! nothing of files.
 
 mod features;
+mod spelling;
 mod table;
 mod target;
 
+pub use spelling::{arch_at_start, arch_of_sanitized, family_members};
 pub use table::{Processor, archs_in, describe, mach_of, processor, processors};
 pub use target::{BaseArch, FEATURES, SPIRV, Target};

@@ -3,7 +3,7 @@
 //! A code object here is a text: the names of its kernels, a `|`, and anything that makes it
 //! differ from others. [`names`] reads it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
@@ -91,6 +91,7 @@ impl Part {
             name: name.parse().unwrap(),
             host: Tree::new(),
             databases: Vec::new(),
+            shared: BTreeMap::new(),
             findings: Findings::default(),
         })
     }
@@ -150,8 +151,10 @@ impl Part {
         self.0.databases.push(DatabaseFile {
             path: path(at),
             archs: archs.split(',').map(|arch| arch.parse().unwrap()).collect(),
+            family: false,
             module: None,
             rule: "rocblas".to_owned(),
+            moves: false,
             content: Content::of_bytes(text.as_bytes()),
             mode: 0o644,
         });

@@ -27,7 +27,7 @@ mod schema;
 
 use std::path::Path;
 
-pub use schema::{AddedRelations, DebRelations, RpmRelations, RuntimeRelation, Selector};
+pub use schema::{AddedRelations, DebRelations, Ordered, RpmRelations, RuntimeRelation, Selector};
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};

@@ -108,8 +108,8 @@ pub struct Selector {
 }
 
 /// A map in the order of the file, with every key once.
-#[derive(Debug)]
-pub(super) struct Ordered<T>(pub Vec<(String, T)>);
+#[derive(Debug, Clone)]
+pub struct Ordered<T>(pub Vec<(String, T)>);
 
 impl<T> Default for Ordered<T> {
     fn default() -> Self {

@@ -16,7 +16,7 @@ pub struct Written {
     pub role: Role,
     /// Number of distinct code objects in its archives.
     pub distinct: u64,
-    /// Every code object of the input that is in its archives.
+    /// Every code object of the input that is in its archives and files.
     pub code_objects: Vec<CodeObjectRecord>,
     /// Its files, one per format.
     pub emitted: Vec<Emitted>,
@@ -27,7 +27,7 @@ pub fn receipt(plan: &Plan, written: Vec<Written>, findings: &Findings) -> Recei
     let mut packages: Vec<PackageRecord> = written.iter().flat_map(package_records).collect();
     packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     let mut code_objects: Vec<_> = written.into_iter().flat_map(|w| w.code_objects).collect();
-    code_objects.sort_by(|a, b| (&a.key, &a.target).cmp(&(&b.key, &b.target)));
+    code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
     Receipt {
         schema: SCHEMA,
         generator: env!("CARGO_PKG_VERSION").to_owned(),

@@ -7,17 +7,17 @@ use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
 use crate::plan::package::{Package, PackageEntry, Role};
 use crate::plan::{ArchiveSet, Plan, Source};
-use crate::receipt::CodeObjectRecord;
+use crate::receipt::{CodeObjectRecord, Place};
 use crate::recombine::{Component, Kernel, Recombined};
-use crate::split::HostKind;
+use crate::split::{DatabaseFile, HostKind, LooseCode, loose_code};
 use crate::tree::{Node, TreePath};
 
-/// A package whose files are content, and the code objects that its archives hold.
+/// A package whose files are content, and the code objects that it holds.
 #[derive(Debug)]
 pub struct PackedPackage {
     /// The package.
     pub package: Package<Content>,
-    /// Every code object of the input that is in its archives.
+    /// Every code object of the input that is in its archives and files.
     pub code_objects: Vec<CodeObjectRecord>,
     /// Number of distinct code objects in its archives.
     pub distinct: u64,
@@ -118,6 +118,10 @@ impl<'a> SetPacker<'a> {
                 code_objects.extend(records(package, &entry.path, set, archive));
             }
             let node = entry.node.clone().try_map(|source| self.content(&source))?;
+            if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
+            {
+                code_objects.extend(self.loose(package, &entry.path, source, data)?);
+            }
             let PackageEntry { path, treatment, formats, .. } = entry.clone();
             entries.push(PackageEntry { path, node, treatment, formats });
         }
@@ -133,7 +137,7 @@ impl<'a> SetPacker<'a> {
                 self.archive(archives, arch.as_str())?.1.content.clone()
             }
             Source::Manifest { archives } => self.set(archives)?.manifest.clone(),
-            Source::Database { component, path } => self.database(component, path)?,
+            Source::Database { component, path } => self.database(component, path)?.content.clone(),
             Source::Host { component, path } => match self.host(component, path)? {
                 HostKind::Plain(content) => content.clone(),
                 HostKind::Fat(_) => {
@@ -144,6 +148,35 @@ impl<'a> SetPacker<'a> {
                 self.transformed(self.host(component, path)?, path, archives)?
             }
         })
+    }
+
+    /// The receipt's lines about a file that is packed as it is.
+    fn loose(
+        &self,
+        package: &Package<Source>,
+        path: &TreePath,
+        source: &Source,
+        content: &Content,
+    ) -> Result<Vec<CodeObjectRecord>> {
+        let (arch, shard) = match source {
+            Source::Database { component, path } => {
+                let file = self.database(component, path)?;
+                let arch = file.archs.first().filter(|_| file.archs.len() == 1);
+                (arch, Some(file.shard.clone()))
+            }
+            // What serves several archs lies among the host files, and may be all shards'.
+            Source::Host { .. } => (None, None),
+            _ => return Ok(Vec::new()),
+        };
+        let record = |code: LooseCode| CodeObjectRecord {
+            sha256: code.sha256,
+            size: code.size,
+            target: code.target,
+            shard: shard.clone(),
+            package: package.id.clone(),
+            place: Place::File { file: format!("/{path}"), entry: code.entry },
+        };
+        Ok(loose_code(content, arch)?.into_iter().map(record).collect())
     }
 
     fn transformed(&self, kind: &HostKind, path: &TreePath, archives: &str) -> Result<Content> {
@@ -169,11 +202,10 @@ impl<'a> SetPacker<'a> {
         }
     }
 
-    fn database(&self, component: &str, path: &TreePath) -> Result<Content> {
+    fn database(&self, component: &str, path: &TreePath) -> Result<&'a DatabaseFile> {
         let databases = &self.component(component)?.databases;
         let file = databases.iter().find(|file| file.path == *path);
-        let file = file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))?;
-        Ok(file.content.clone())
+        file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))
     }
 
     fn set(&self, name: &str) -> Result<&PackedSet> {
@@ -219,11 +251,13 @@ fn records(
             sha256: hex(&row.sha256),
             size: row.original_size,
             target,
-            shard: shard.unwrap_or_default(),
-            binary: binary.to_owned(),
+            shard,
             package: package.id.clone(),
-            archive: format!("/{path}"),
-            key: row.key.clone(),
+            place: Place::Archive {
+                binary: binary.to_owned(),
+                archive: format!("/{path}"),
+                key: row.key.clone(),
+            },
         }
     })
     .collect()

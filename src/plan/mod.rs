@@ -20,6 +20,7 @@
 
 mod device;
 mod drafts;
+mod families;
 mod finish;
 mod layout;
 mod libraries;
@@ -27,6 +28,7 @@ mod linkage;
 mod links;
 mod metas;
 mod naming;
+mod only;
 pub mod package;
 mod parts;
 mod prefix;
@@ -51,6 +53,7 @@ use crate::recombine::Recombined;
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
+use only::Only;
 use package::{Format, Package};
 use parts::Parts;
 use setting::Setting;
@@ -66,8 +69,9 @@ pub struct PlanOptions {
     pub prefix: Option<String>,
     /// The formats to make packages in.
     pub formats: Vec<Format>,
-    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`) to which the set is
-    /// limited; all if empty. Metapackages of the whole set are then left out.
+    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel
+    /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
+    /// left out.
     pub only: Vec<String>,
     /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
     /// they carry the time of packed files.
@@ -179,7 +183,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     drafts.extend(metas);
     refuse_conflicts(&drafts)?;
     drafts::add_configured(&setting, &mut drafts)?;
-    let only = selected(recombined, &drafts, &options.only)?;
+    let only = Only::new(recombined, &drafts, &options.only)?;
     let kept = drafts.into_iter().filter(|draft| only.keeps(draft));
     let packages: Result<Vec<_>> = kept.map(|draft| draft.finish(&setting)).collect();
     let mut packages = packages?;
@@ -246,41 +250,6 @@ fn refuse_below_files(paths: &BTreeMap<&TreePath, (&Draft, bool)>, faults: &mut 
             }
         }
     }
-}
-
-/// What `--only` keeps.
-struct Only(Option<BTreeSet<String>>);
-
-impl Only {
-    fn keeps(&self, draft: &Draft) -> bool {
-        match &self.0 {
-            None => true,
-            Some(components) => draft.components.iter().any(|id| components.contains(id)),
-        }
-    }
-}
-
-fn selected(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Result<Only> {
-    if only.is_empty() {
-        return Ok(Only(None));
-    }
-    let mut faults = Faults::default();
-    let mut kept = BTreeSet::new();
-    for wanted in only {
-        let named = recombined.components.iter();
-        let named = named.filter(|c| c.artifact == *wanted || c.id() == *wanted);
-        let mut found: BTreeSet<String> = named.map(|component| component.id()).collect();
-        let packages = drafts.iter().filter(|d| d.names.deb == *wanted || d.names.rpm == *wanted);
-        found.extend(packages.flat_map(|draft| draft.components.iter().cloned()));
-        if found.is_empty() {
-            let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();
-            let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
-            faults.add(error.hint(format!("the components are {}", known.join(", "))));
-        }
-        kept.extend(found);
-    }
-    faults.finish()?;
-    Ok(Only(Some(kept)))
 }
 
 /// The archive sets that some package refers to.

@@ -10,8 +10,9 @@ use crate::error::{Error, Kind, Result};
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
 
-/// Version of the receipt's shape; raised when a field changes its meaning.
-pub const SCHEMA: u32 = 1;
+/// Version of the receipt's shape; raised when a field changes its meaning. In version 1 every
+/// code object had an archive and a key.
+pub const SCHEMA: u32 = 2;
 
 /// A finished package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub struct Receipt {
     pub content_date: i64,
     /// The packages, by file name.
     pub packages: Vec<PackageRecord>,
-    /// Every code object of the input, by source.
+    /// Every code object of the input that is in a package, by place.
     pub code_objects: Vec<CodeObjectRecord>,
     /// Every finding.
     pub findings: Vec<FindingRecord>,
@@ -86,7 +87,8 @@ pub struct MemberRecord {
     pub target: Option<String>,
 }
 
-/// One code object of the input and its destination: an archive row of a package, or a finding.
+/// One code object of the input that is in a package. Those that are in none are named by the
+/// finding that says why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CodeObjectRecord {
     /// SHA-256 of its bytes, in hex.
@@ -95,16 +97,48 @@ pub struct CodeObjectRecord {
     pub size: u64,
     /// Its target ID.
     pub target: String,
-    /// The shard it came from.
-    pub shard: String,
-    /// Install-relative path of the binary that held it.
-    pub binary: String,
-    /// The package whose archive holds it (format-independent name).
+    /// The shard it came from; nothing for a file that serves all shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
+    /// The package that holds it (format-independent name).
     pub package: String,
-    /// Absolute install path of the archive.
-    pub archive: String,
-    /// Its key in the archive, `<kernel_name>#<co_index>`.
-    pub key: String,
+    /// Where it lies in the package: either `binary`, `archive` and `key`, or `file` and `entry`.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// Where a package holds a code object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Place {
+    /// A row of a kernel archive.
+    Archive {
+        /// Install-relative path of the binary that held it.
+        binary: String,
+        /// Absolute install path of the archive.
+        archive: String,
+        /// Its key in the archive, `<kernel_name>#<co_index>`.
+        key: String,
+    },
+    /// A file that was packed as it is, such as one of a kernel database.
+    File {
+        /// Absolute install path of the file.
+        file: String,
+        /// For files that are offload bundles: the id of its entry. Without it, the code object
+        /// is the whole file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        entry: Option<String>,
+    },
+}
+
+impl Place {
+    /// The absolute install path of the archive or file.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Archive { archive, .. } => archive,
+            Self::File { file, .. } => file,
+        }
+    }
 }
 
 /// One finding.
@@ -158,7 +192,7 @@ mod tests {
         let text = r#"{"schema":9,"generator":"","version":"","release":"","prefix":"",
             "content_date":0,"packages":[],"code_objects":[],"findings":[]}"#;
         assert_eq!(Receipt::parse(text.as_bytes()).unwrap_err().kind(), Kind::Unsupported);
-        let text = text.replace('9', "1");
+        let text = text.replace('9', &SCHEMA.to_string());
         let receipt = Receipt::parse(text.as_bytes()).unwrap();
         assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
     }

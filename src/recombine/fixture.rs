@@ -153,6 +153,7 @@ impl Part {
             archs: archs.split(',').map(|arch| arch.parse().unwrap()).collect(),
             family: false,
             module: None,
+            shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
             moves: false,
             content: Content::of_bytes(text.as_bytes()),

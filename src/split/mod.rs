@@ -8,6 +8,7 @@ mod databases;
 mod development;
 mod fat_binary;
 mod flatten;
+mod loose;
 mod notes;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use crate::tree::{Node, Tree, TreePath};
 use databases::{Candidate, Settled};
 use development::{Sniffed, sniff};
 use flatten::Located;
+pub use loose::{LooseCode, loose_code};
 use notes::Notes;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
@@ -102,6 +104,8 @@ pub struct DatabaseFile {
     pub family: bool,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
+    /// The shard it came from.
+    pub shard: String,
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
     /// Whether its library looks for it in a directory of its arch first, beside it.

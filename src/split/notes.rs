@@ -6,6 +6,7 @@ use crate::tree::TreePath;
 
 /// Collects the findings of one artifact.
 pub(super) struct Notes {
+    shard: String,
     artifact: String,
     findings: Findings,
 }
@@ -14,9 +15,15 @@ impl Notes {
     /// Starts with what the scan found.
     pub fn new(artifact: &Artifact) -> Self {
         Self {
+            shard: artifact.shard.clone(),
             artifact: format!("{}/{}", artifact.shard, artifact.name),
             findings: artifact.findings.clone(),
         }
+    }
+
+    /// The shard of the artifact.
+    pub fn shard(&self) -> &str {
+        &self.shard
     }
 
     /// What a finding about `path` is about.

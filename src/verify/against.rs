@@ -45,6 +45,7 @@ impl<'a> Comparison<'a> {
             self.check_lost(path, builds, &rows, problems);
             check_builds(&Wrappers { comparison: self, path, rows: &rows }, builds, problems);
         }
+        self.check_files_lost(problems);
         self.check_foreign(problems);
     }
 
@@ -155,15 +156,33 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Every code object of a file that is device code is in such a file of a package.
+    fn check_files_lost(&self, problems: &mut Problems) {
+        let files = self.packages.iter().flat_map(|package| package.files());
+        let mut packed: BTreeSet<&Sha> = BTreeSet::new();
+        for (_, facts) in files {
+            match &facts.class {
+                Class::CodeObject(_) => drop(packed.insert(&facts.sha256)),
+                Class::Bundle(entries) => packed.extend(entries.iter().map(|e| &e.sha256)),
+                _ => {}
+            }
+        }
+        for (path, shard, entry) in self.inputs.in_files() {
+            if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
+                let (target, sha256) = (&entry.target, hex(&entry.sha256));
+                let message = format!(
+                    "its code object for {target} ({sha256}) is in no package and in no finding"
+                );
+                problems.add(Check::CodeObjectLost, format!("{path} of {shard}"), message);
+            }
+        }
+    }
+
     /// All device code of the packages comes from the artifacts.
     fn check_foreign(&self, problems: &mut Problems) {
-        let entries = self.inputs.builds().flat_map(|build| build.device.entries());
+        let in_files = self.inputs.in_files().map(|(_, _, entry)| entry);
+        let entries = self.inputs.in_binaries().chain(in_files);
         let known: BTreeSet<&Sha> = entries.map(|entry| &entry.sha256).collect();
-        let plain = self.inputs.plain.values().flatten().filter_map(|plain| match plain {
-            Plain::File { sha256, .. } => Some(sha256),
-            _ => None,
-        });
-        let files: BTreeSet<&Sha> = plain.collect();
         for package in self.packages {
             for (path, facts) in package.files() {
                 let foreign = match &facts.class {
@@ -172,9 +191,12 @@ impl<'a> Comparison<'a> {
                         .filter(|(_, _, found)| !known.contains(&found.sha256))
                         .map(|(key, target, _)| format!("{key} [{target}]: "))
                         .collect(),
-                    Class::CodeObject(_) | Class::Bundle(_) if !files.contains(&facts.sha256) => {
-                        vec![String::new()]
-                    }
+                    Class::CodeObject(_) if !known.contains(&facts.sha256) => vec![String::new()],
+                    Class::Bundle(entries) => entries
+                        .iter()
+                        .filter(|entry| !known.contains(&entry.sha256))
+                        .map(|entry| format!("{}: ", entry.id))
+                        .collect(),
                     _ => Vec::new(),
                 };
                 for what in foreign {

@@ -27,6 +27,7 @@ pub(super) struct ArchiveFacts {
 /// One distinct code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CodeObjectFacts {
+    pub(super) size: u64,
     pub(super) sha256: Sha,
     pub(super) nature: Nature,
 }
@@ -84,7 +85,7 @@ pub(super) fn read(content: &Content) -> Result<ArchiveFacts> {
 
 fn examine(content: &Content) -> Result<CodeObjectFacts> {
     let (sha256, head) = digest_and_head(content, ELF_HEADER)?;
-    Ok(CodeObjectFacts { sha256, nature: nature(head)? })
+    Ok(CodeObjectFacts { size: content.len(), sha256, nature: nature(head)? })
 }
 
 /// What the code object with this ELF header is.

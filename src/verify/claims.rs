@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
-use super::markers::{Archives, archives};
 use super::problem::{Check, Problems};
+use super::recorded::Recorded;
 use crate::content::hex;
 use crate::plan::package::Format;
-use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt};
+use crate::receipt::{MemberRecord, PackageRecord, Receipt};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.
 pub(super) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
@@ -49,61 +49,13 @@ impl<'a> Claims<'a> {
             }
         }
         for format in [Format::Deb, Format::Rpm] {
-            self.check_code_objects(format, &records, problems);
-        }
-    }
-
-    /// Every code object stands in the package, in the archive and under the key that the receipt
-    /// names, and the archives hold no others.
-    fn check_code_objects(
-        &self,
-        format: Format,
-        records: &BTreeMap<&str, &PackageRecord>,
-        problems: &mut Problems,
-    ) {
-        let set: Vec<&Installed> =
-            self.packages.iter().copied().filter(|package| package.format == format).collect();
-        if set.is_empty() {
-            return;
-        }
-        let archives = archives(&set);
-        for record in &self.receipt.code_objects {
-            if let Some(fault) = misplaced(record, &archives, records) {
-                let subject = format!("{} {}", record.binary, record.target);
-                problems.add(Check::CodeObjectLost, subject, fault);
-            }
-        }
-        let known: BTreeSet<&str> =
-            self.receipt.code_objects.iter().map(|record| record.sha256.as_str()).collect();
-        for (path, (package, archive)) in &archives {
-            for (key, target, facts) in archive.entries() {
-                let sha256 = hex(&facts.sha256);
-                if !known.contains(sha256.as_str()) {
-                    let message = format!("{key} [{target}]: the receipt does not know {sha256}");
-                    problems.add(Check::CodeObjectForeign, package.at(path), message);
-                }
+            let set: Vec<&Installed> =
+                self.packages.iter().copied().filter(|p| p.format == format).collect();
+            if !set.is_empty() {
+                Recorded { receipt: self.receipt, records: &records, set }.check(problems);
             }
         }
     }
-}
-
-/// Why a code object is not where the receipt says.
-fn misplaced(
-    record: &CodeObjectRecord,
-    archives: &Archives<'_>,
-    records: &BTreeMap<&str, &PackageRecord>,
-) -> Option<String> {
-    let CodeObjectRecord { sha256, archive: path, key, .. } = record;
-    let Some((package, archive)) = archives.get(path.as_str()) else {
-        return Some(format!("{sha256} is said to be in {path}, which no package installs"));
-    };
-    let found = archive.at(key, &record.target).map(|facts| hex(&facts.sha256));
-    if found.as_ref() != Some(sha256) {
-        return Some(format!("{sha256} is not at {key} in {path}"));
-    }
-    let id = records.get(package.file.as_str()).map(|record| record.id.as_str());
-    (id != Some(record.package.as_str()))
-        .then(|| format!("{path} is in {}, not in {}", package.file, record.package))
 }
 
 fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {

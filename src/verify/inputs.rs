@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::digest::Sha;
 use super::host_elf;
-use super::originals::{self, Device};
+use super::originals::{self, Device, DeviceEntry};
 use crate::artifact::Scan;
 use crate::content::Content;
 use crate::error::Result;
@@ -24,8 +24,15 @@ pub(super) struct Inputs {
 
 /// What one shard has at a path.
 pub(super) enum Plain {
-    File { shard: String, sha256: Sha },
-    Link { target: String },
+    /// A file, and the code objects of one that is device code: itself, or those of its bundles.
+    File {
+        shard: String,
+        sha256: Sha,
+        device: Vec<DeviceEntry>,
+    },
+    Link {
+        target: String,
+    },
     Directory,
 }
 
@@ -83,9 +90,22 @@ impl Inputs {
         self.plain.entry(path.clone()).or_default().push(plain);
     }
 
-    /// All builds.
-    pub(super) fn builds(&self) -> impl Iterator<Item = &Build> {
-        self.fat.values().flatten()
+    /// The code objects of all builds of binaries.
+    pub(super) fn in_binaries(&self) -> impl Iterator<Item = &DeviceEntry> {
+        self.fat.values().flatten().flat_map(|build| build.device.entries())
+    }
+
+    /// The code objects of all files that are device code, with the path and shard of the file.
+    pub(super) fn in_files(&self) -> impl Iterator<Item = (&TreePath, &str, &DeviceEntry)> {
+        let files =
+            self.plain.iter().flat_map(|(path, found)| found.iter().map(move |f| (path, f)));
+        files.flat_map(|(path, found)| {
+            let (shard, device) = match found {
+                Plain::File { shard, device, .. } => (shard.as_str(), device.as_slice()),
+                Plain::Link { .. } | Plain::Directory => ("", [].as_slice()),
+            };
+            device.iter().map(move |entry| (path, shard, entry))
+        })
     }
 }
 
@@ -97,5 +117,6 @@ fn examine(shard: &str, content: &Content) -> Result<Found> {
     {
         return Ok(Found::Fat(Build { shard, device, code: elf.code }));
     }
-    Ok(Found::Plain(Plain::File { shard, sha256: content.sha256()? }))
+    let (sha256, device) = (content.sha256()?, originals::loose(content)?);
+    Ok(Found::Plain(Plain::File { shard, sha256, device }))
 }

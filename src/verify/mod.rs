@@ -30,6 +30,7 @@ mod originals;
 mod ownership;
 mod package;
 mod problem;
+mod recorded;
 mod source;
 
 use std::path::{Path, PathBuf};
@@ -84,8 +85,8 @@ pub fn verify(
                 Comparison { packages, prefix: &prefix, excuses: &excuses, inputs: &inputs };
             comparison.check(&mut problems);
         }
-        let entries = inputs.builds().map(|build| build.device.entries().count() as u64);
-        report.input_code_objects = Some(entries.sum());
+        let count = inputs.in_binaries().count() + inputs.in_files().count();
+        report.input_code_objects = Some(count as u64);
     }
     Ok(Report { problems: problems.finish(), ..report })
 }

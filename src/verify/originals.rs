@@ -20,8 +20,11 @@ use crate::gfx::Target;
 /// One device entry of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DeviceEntry {
+    /// Its id, as written; empty for a code object in a file of its own.
+    pub(super) id: String,
     /// The target it has to be found under, e.g. `gfx90a:xnack+`.
     pub(super) target: String,
+    pub(super) size: u64,
     pub(super) sha256: Sha,
     /// Hashes of the names of its kernels: names are long, and only compared.
     pub(super) kernels: BTreeSet<u64>,
@@ -73,6 +76,20 @@ pub(super) fn read(content: &Content, elf: &HostElf) -> Result<Option<Device>> {
 /// The code objects of a file that consists of bundles.
 pub(super) fn bundles(content: &Content) -> Result<Vec<DeviceEntry>> {
     Ok(walk(content)?.into_values().flatten().collect())
+}
+
+/// The code objects of a file that is no host binary: the file itself, or those of the bundles
+/// that it consists of; none if it is not device code.
+pub(super) fn loose(content: &Content) -> Result<Vec<DeviceEntry>> {
+    if code_object::is_code_object(content)? {
+        return Ok(vec![entry("", content)?]);
+    }
+    let len = content.len().min(BUNDLE_MAGIC.len() as u64);
+    let magic = content.read_vec(0..len, len, "magic")?;
+    match magic.starts_with(COMPRESSED_MAGIC) || magic == BUNDLE_MAGIC {
+        true => bundles(content),
+        false => Ok(Vec::new()),
+    }
 }
 
 /// The entries of every bundle by its offset.
@@ -159,7 +176,8 @@ fn entry(id: &str, body: &Content) -> Result<DeviceEntry> {
         target = stated(claimed.parse().ok(), &header).map_or(target, |target| target.to_string());
         kernels = code_object::kernel_names(body)?.iter().map(name_hash).collect();
     }
-    Ok(DeviceEntry { target, sha256: body.sha256()?, kernels })
+    let (size, sha256) = (body.len(), body.sha256()?);
+    Ok(DeviceEntry { id: id.to_owned(), target, size, sha256, kernels })
 }
 
 fn name_hash(name: &String) -> u64 {

@@ -94,8 +94,13 @@ fn archives_hold_every_code_object_of_their_group_and_no_other() {
         assert_eq!(rows(&root, group), expected, "{}", group.name);
         packed += expected.len();
     }
-    let receipt = set.receipt();
-    assert_eq!(receipt["code_objects"].as_array().unwrap().len(), packed);
+    assert_eq!(in_archives(&set.receipt()).len(), packed);
+}
+
+/// The receipt's records of code objects in archives; the others lie in files of databases.
+fn in_archives(receipt: &Value) -> Vec<&Value> {
+    let records = receipt["code_objects"].as_array().unwrap();
+    records.iter().filter(|record| record.get("archive").is_some()).collect()
 }
 
 #[test]
@@ -113,7 +118,7 @@ fn the_receipt_says_where_each_code_object_went() {
         }
     }
     let receipt = set.receipt();
-    let records = receipt["code_objects"].as_array().unwrap();
+    let records = in_archives(&receipt);
     let found: BTreeSet<_> = records
         .iter()
         .map(|record| {

@@ -165,6 +165,14 @@ impl Set {
         fs::write(file, receipt.to_bytes().unwrap()).unwrap();
     }
 
+    /// Makes the receipt say that the file or archive whose path ends with `path` is in `package`.
+    pub fn record_in(&self, path: &str, package: &str) {
+        self.edit_receipt(|receipt| {
+            let there = receipt.code_objects.iter_mut().filter(|r| r.place.path().ends_with(path));
+            there.for_each(|record| record.package = package.to_owned());
+        });
+    }
+
     /// Takes a `.deb` apart, edits it, brings its md5sums up to date and puts it together again;
     /// the receipt, if there is one, says so.
     pub fn edit(&self, name: &str, edit: impl FnOnce(&Path)) {

@@ -230,8 +230,18 @@ pub(super) fn settle(
                 let message = format!("is for {} as a whole, and stays as it is", list(&archs));
                 notes.add(Code::DatabaseHostCode, &path, message);
             }
-            let file = DatabaseFile { path, archs, family, module, rule, moves, content, mode };
-            settled.databases.push(file);
+            let shard = notes.shard().to_owned();
+            settled.databases.push(DatabaseFile {
+                path,
+                archs,
+                family,
+                module,
+                shard,
+                rule,
+                moves,
+                content,
+                mode,
+            });
             continue;
         }
         let message = match role {

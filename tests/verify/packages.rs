@@ -1,17 +1,16 @@
-//! `rockpack verify`, from outside: the example set passes, and each check fires for a set that
-//! was tampered with. Packages are taken apart and put together by dpkg-deb; the receipt is made
-//! to agree, so that only the wanted checks can tell.
-#![allow(clippy::unwrap_used)] // a test that panics has failed
-
-#[path = "support/tampered.rs"]
-mod tampered;
-#[path = "support/tools.rs"]
-mod tools;
+//! The example set passes, and each check fires for a set that was tampered with. Packages are
+//! taken apart and put together by dpkg-deb; the receipt is made to agree, so that only the wanted
+//! checks can tell.
 
 use std::fs;
 use std::path::Path;
 
-use tampered::{Archive, Set, patch, shard, wrapper_section};
+use rockpack::content::Content;
+use rockpack::receipt::{CodeObjectRecord, FindingRecord, Place};
+use rockpack::split::loose_code;
+
+use crate::tampered::{self, Archive, Set, patch, shard, wrapper_section};
+use crate::tools;
 
 const LIBRARY: &str = "opt/rocm-7.1/lib/libexblas.so.1.2";
 const HOST: &str = "rocm-blas_7.1.0-1_amd64.deb";
@@ -73,7 +72,7 @@ fn json_has_a_stable_shape() {
         "files": 0,
         "archive_rows": 24,
         "code_objects": 24,
-        "input_code_objects": 27,
+        "input_code_objects": 45,
         "problems": [{
             "code": "V003",
             "name": "receipt-incomplete",
@@ -203,7 +202,12 @@ fn v010_the_receipt_names_another_package() {
     set.edit_receipt(|receipt| receipt.code_objects[0].package = "rocm-blas-gfx120x".to_owned());
     set.fires(&[], &["V010"]);
     set.fresh_receipt();
-    set.edit_receipt(|receipt| receipt.code_objects[0].archive.push('x'));
+    set.edit_receipt(|receipt| {
+        let Place::Archive { archive, .. } = &mut receipt.code_objects[0].place else {
+            panic!("no archive comes first")
+        };
+        archive.push('x');
+    });
     set.fires(&[], &["V010"]);
     set.fresh_receipt();
     set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code != "R012"));
@@ -232,8 +236,9 @@ fn v012_two_wrappers_exchange_their_code() {
         });
         set.edit_receipt(|receipt| {
             for record in receipt.code_objects.iter_mut().filter(|r| r.target == arch) {
-                if let Some(at) = keys.iter().position(|key| *key == record.key) {
-                    record.key = keys[1 - at].to_owned();
+                let Place::Archive { key, .. } = &mut record.place else { continue };
+                if let Some(at) = keys.iter().position(|known| known == key) {
+                    *key = keys[1 - at].to_owned();
                 }
             }
         });
@@ -307,6 +312,7 @@ fn v020_files_of_one_arch_in_the_host_package() {
         let file = fs::read(database("gfx110X").join(name)).unwrap();
         set.edit(KERNELS, |root| fs::remove_file(root.join(DATABASE).join(name)).unwrap());
         set.edit(HOST, |root| fs::write(root.join(DATABASE).join(name), file).unwrap());
+        set.record_in(name, "rocm-blas");
         set.fires(&[], &["V020"]);
         set.remove_receipt();
         set.fires(&[], &["V020"]);
@@ -322,20 +328,28 @@ fn v020_an_offload_bundle_in_the_host_package() {
     let fat = fat.unwrap();
     let (offset, size) = tampered::section(&fat, ".hip_fatbin");
     let bundles = fat[offset..offset + size].to_vec();
-    set.edit(HOST, |root| fs::write(root.join(DATABASE).join("shared.co"), bundles).unwrap());
-    set.fires(&[], &["V020"]);
+    set.edit(HOST, |root| fs::write(root.join(DATABASE).join("shared.co"), &bundles).unwrap());
+    set.fires(&[], &["V011", "V020"]);
     // A finding of the build may keep it there.
-    let digests: Vec<String> = set.code_objects_of(&fat);
+    let inside = loose_code(&Content::of_bytes(bundles), None).unwrap();
     set.edit_receipt(|receipt| {
-        let finding = rockpack::receipt::FindingRecord {
+        let finding = FindingRecord {
             code: "R021".to_owned(),
             name: "database-shared".to_owned(),
             severity: "note".to_owned(),
             subject: "gfx110X-build/blas_lib_gfx110X-dgpu/lib/rocblas/library/shared.co".to_owned(),
             message: "serves several archs".to_owned(),
-            code_objects: digests,
+            code_objects: inside.iter().map(|code| code.sha256.clone()).collect(),
         };
         receipt.findings.push(finding);
+        receipt.code_objects.extend(inside.into_iter().map(|code| CodeObjectRecord {
+            sha256: code.sha256,
+            size: code.size,
+            target: code.target,
+            shard: None,
+            package: "rocm-blas".to_owned(),
+            place: Place::File { file: format!("/{DATABASE}/shared.co"), entry: code.entry },
+        }));
     });
     set.fires(&[], &[]);
 }
@@ -359,6 +373,7 @@ fn v022_another_groups_files() {
             fs::remove_file(root.join(DATABASE).join(name)).unwrap();
         });
         set.edit(KERNELS, |root| copy(&file, &root.join(DATABASE).join(name)));
+        set.record_in(name, "rocm-blas-gfx110x");
         set.fires(&[], &["V022"]);
     }
 }
@@ -370,11 +385,7 @@ fn v022_another_groups_archive() {
     let bytes = set.file_of(OTHER_KERNELS, &archive);
     set.edit(OTHER_KERNELS, |root| fs::remove_file(root.join(&archive)).unwrap());
     set.edit(KERNELS, |root| fs::write(root.join(&archive), bytes).unwrap());
-    set.edit_receipt(|receipt| {
-        for record in receipt.code_objects.iter_mut().filter(|r| r.target == "gfx1151") {
-            record.package = "rocm-blas-gfx110x".to_owned();
-        }
-    });
+    set.record_in(&archive, "rocm-blas-gfx110x");
     set.fires(&[], &["V022"]);
 }
 
@@ -409,7 +420,8 @@ fn v023_two_archives_change_places() {
     });
     set.edit_receipt(|receipt| {
         for record in &mut receipt.code_objects {
-            record.archive = match record.target.as_str() {
+            let Place::Archive { archive, .. } = &mut record.place else { continue };
+            *archive = match record.target.as_str() {
                 "gfx1100" => format!("/{}", archives[1]),
                 "gfx1101" => format!("/{}", archives[0]),
                 _ => continue,
@@ -515,7 +527,8 @@ fn v033_an_archive_is_missing() {
     let Some(set) = set() else { return };
     let archive = format!("{ARCHIVES}/blas_lib_gfx1102.kpack");
     set.edit(KERNELS, |root| fs::remove_file(root.join(&archive)).unwrap());
-    set.edit_receipt(|receipt| receipt.code_objects.retain(|r| r.target != "gfx1102"));
+    let removed = format!("/{archive}");
+    set.edit_receipt(|receipt| receipt.code_objects.retain(|r| r.place.path() != removed));
     set.fires(&[], &["V033"]);
     set.fires(SHARDS, &["V010", "V033"]);
 }

@@ -1,0 +1,10 @@
+//! `rockpack verify`, from outside.
+#![allow(clippy::unwrap_used)] // a test that panics has failed
+
+#[path = "../support/tampered.rs"]
+mod tampered;
+#[path = "../support/tools.rs"]
+mod tools;
+
+mod packages;
+mod receipt;

@@ -1,0 +1,163 @@
+//! What the receipt says of code objects in files of their own, and how `verify` holds it against
+//! the packages.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rockpack::receipt::{CodeObjectRecord, Place, Receipt};
+use tempfile::TempDir;
+
+use crate::tampered::{self, Set, sha256, shard};
+
+/// The kernel database of the example library below its stage prefix.
+const DATABASE: &str = "lib/rocblas/library";
+
+/// The stage prefix of the example library.
+const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
+
+fn in_files(receipt: &Receipt) -> Vec<&CodeObjectRecord> {
+    let in_file = |record: &&CodeObjectRecord| matches!(record.place, Place::File { .. });
+    receipt.code_objects.iter().filter(in_file).collect()
+}
+
+fn receipt_of(folder: &Path) -> Receipt {
+    Receipt::parse(&fs::read(folder.join("packages.json")).unwrap()).unwrap()
+}
+
+/// A shard whose library is the example's, with a database that `edit` changes.
+fn shard_with(edit: impl FnOnce(&Path)) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let artifact = root.path().join("one-build/blas_lib_gfx110X-dgpu");
+    let from = shard("gfx110X");
+    for file in ["artifact_manifest.txt", "lib/libexblas.so.1.2"] {
+        let (from, to) = match file.starts_with("lib") {
+            true => (from.join(STAGE).join(file), artifact.join(STAGE).join(file)),
+            false => (from.join(file), artifact.join(file)),
+        };
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
+    }
+    let database = artifact.join(STAGE).join(DATABASE);
+    fs::create_dir_all(&database).unwrap();
+    edit(&database);
+    root
+}
+
+/// Builds the packages of `artifacts`, `.deb` only.
+fn build(artifacts: &Path, out: &Path) {
+    let run = Command::new(env!("CARGO_BIN_EXE_rockpack"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["build", "--version", "7.1.0", "--format", "deb", "--artifacts"])
+        .arg(artifacts)
+        .arg("--out")
+        .arg(out)
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+/// The offload bundles of the example library.
+fn bundles() -> Vec<u8> {
+    let fat = fs::read(shard("gfx110X").join(STAGE).join("lib/libexblas.so.1.2")).unwrap();
+    let (offset, size) = tampered::section(&fat, ".hip_fatbin");
+    fat[offset..offset + size].to_vec()
+}
+
+#[test]
+fn every_code_object_of_the_databases_has_its_record() {
+    let set = Set::of_debs();
+    let receipt = receipt_of(set.path("packages.json").parent().unwrap());
+    let recorded: BTreeSet<(String, String, &str, u64)> = in_files(&receipt)
+        .into_iter()
+        .map(|record| {
+            let file = record.place.path().strip_prefix("/opt/rocm-7.1/").unwrap();
+            let digest = record.sha256.clone();
+            (file.to_owned(), digest, record.shard.as_deref().unwrap(), record.size)
+        })
+        .collect();
+    let mut expected = BTreeSet::new();
+    for name in ["gfx110X", "gfx1151", "gfx120X"] {
+        for file in code_files(&shard(name).join(STAGE).join(DATABASE)) {
+            let bytes = fs::read(&file).unwrap();
+            let at = format!("{DATABASE}/{}", file.file_name().unwrap().to_str().unwrap());
+            let build = ["gfx110X-build", "gfx1151-build", "gfx120X-build"];
+            let build = build.into_iter().find(|build| build.starts_with(name)).unwrap();
+            expected.insert((at, sha256(&bytes), build, bytes.len() as u64));
+        }
+    }
+    assert_eq!(expected.len(), 18);
+    assert_eq!(recorded, expected);
+    for record in in_files(&receipt) {
+        assert!(record.place.path().contains(&record.target), "{record:?}");
+        assert!(matches!(&record.place, Place::File { entry: None, .. }));
+    }
+}
+
+fn code_files(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|e| e == "co" || e == "hsaco")).collect()
+}
+
+#[test]
+fn a_shared_bundle_has_a_record_for_every_entry() {
+    let artifacts = shard_with(|database| {
+        fs::write(database.join("hipblasltTransform.hsaco"), bundles()).unwrap();
+    });
+    let out = tempfile::tempdir().unwrap();
+    build(artifacts.path(), out.path());
+    let receipt = receipt_of(out.path());
+    let records = in_files(&receipt);
+    let entries: BTreeSet<&str> = records
+        .iter()
+        .map(|record| match &record.place {
+            Place::File { entry: Some(entry), .. } => entry.as_str(),
+            place => panic!("{place:?}"),
+        })
+        .collect();
+    assert_eq!(records.len(), 7, "two units for three archs, and the fallback: {records:?}");
+    assert!(entries.iter().all(|entry| entry.contains("amdgcn-amd-amdhsa--gfx")), "{entries:?}");
+    assert!(records.iter().all(|record| record.package == "rocm-blas"));
+    let (folder, against) = (out.path().to_str().unwrap(), artifacts.path().to_str().unwrap());
+    let run = tampered::verify(&[folder], &["--against", against]);
+    assert_eq!((run.status, run.codes()), (0, vec![]), "{}", run.text);
+}
+
+#[test]
+fn v010_a_record_of_a_file_that_lies() {
+    let lies: [fn(&mut CodeObjectRecord); 6] = [
+        |record| record.sha256 = "0".repeat(64),
+        |record| record.size += 1,
+        |record| record.target = "gfx90a".to_owned(),
+        |record| record.package = "rocm-blas".to_owned(),
+        |record| {
+            let file = record.place.path().replace("gfx1100", "gfx1101");
+            record.place = Place::File { file, entry: None };
+        },
+        |record| {
+            let file = record.place.path().to_owned();
+            let entry = Some("hipv4-amdgcn-amd-amdhsa--gfx1100".to_owned());
+            record.place = Place::File { file, entry };
+        },
+    ];
+    let set = Set::of_debs();
+    for lie in lies {
+        set.fresh_receipt();
+        set.edit_receipt(|receipt| {
+            let meant = |record: &&mut CodeObjectRecord| record.place.path().ends_with("00.hsaco");
+            lie(receipt.code_objects.iter_mut().find(meant).unwrap());
+        });
+        let run = set.verify(&[]);
+        assert!(run.codes().contains(&"V010".to_owned()), "{}", run.text);
+    }
+}
+
+#[test]
+fn v011_a_file_without_its_record() {
+    let set = Set::of_debs();
+    set.edit_receipt(|receipt| {
+        receipt.code_objects.retain(|record| !record.place.path().ends_with("_gfx1101.co"));
+    });
+    set.fires(&[], &["V011"]);
+}

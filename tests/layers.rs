@@ -35,7 +35,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("plan", &["artifact", "config", "content", "formats", "gfx", "recombine", "split", "tree"]),
     ("receipt", &[]),
-    ("recombine", &["artifact", "config", "content", "formats", "gfx", "split", "tree"]),
+    // What several shards have of a kernel database is brought together by its formats.
+    (
+        "recombine",
+        &["artifact", "config", "content", "database", "formats", "gfx", "split", "tree"],
+    ),
     ("report", &["formats", "inspect", "receipt", "verify"]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),

@@ -13,9 +13,9 @@ use crate::error::Result;
 use crate::formats::loaded_code;
 use crate::host_binary::{self, Analysis, Examined};
 use crate::recombine::{Readers, Recombined, recombine_with};
-use crate::report::{Finding, Findings};
+use crate::report::{Code, Finding, Findings};
 use crate::split::{
-    CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
+    CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SharedFile, SplitArtifact, WrapperCode,
 };
 use crate::tree::{Node, Tree, TreePath};
 
@@ -162,14 +162,34 @@ impl Part {
         self
     }
 
+    /// A database file in the directory of the family `archs`, which commas separate.
+    pub fn family(self, at: &str, archs: &str, text: &str) -> Self {
+        let mut part = self.database(at, archs, text);
+        part.0
+            .databases
+            .iter_mut()
+            .filter(|file| file.path == path(at))
+            .for_each(|f| f.family = true);
+        part
+    }
+
+    /// A host file that serves all archs of its shard, as the split reports it.
+    pub fn shared(mut self, at: &str, shared: SharedFile, content: Content) -> Self {
+        let subject = format!("{}/{at}", self.label());
+        self.0.findings.add(Finding::new(Code::DatabaseShared, subject, "serves all"));
+        self.0.shared.insert(path(at), shared);
+        self.content(at, None, content)
+    }
+
+    /// Whether the libraries of database files look into directories of archs first.
+    pub fn moving(mut self) -> Self {
+        self.0.databases.iter_mut().for_each(|file| file.moves = true);
+        self
+    }
+
     /// As findings of the split name it.
     pub fn label(&self) -> String {
         format!("{}/{}", self.0.shard, self.0.name)
-    }
-
-    pub fn finding(mut self, finding: Finding) -> Self {
-        self.0.findings.add(finding);
-        self
     }
 
     pub fn done(self) -> SplitArtifact {

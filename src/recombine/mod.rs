@@ -3,7 +3,7 @@
 //! ```text
 //! sources ─ host: one tree, the primary shard's first
 //!         ├ kernels: wrappers of all shards matched to the primary's, code objects by key
-//!         └ databases: one file per path
+//!         └ databases: shared files brought together, then one file per path
 //!                    └ groups: what is in no group is named and left out
 //! ```
 //!
@@ -22,6 +22,7 @@ mod databases;
 mod groups;
 mod host;
 mod kernels;
+mod shared;
 mod sources;
 mod wrappers;
 
@@ -65,12 +66,12 @@ pub fn recombine_with(
     config: &Config,
     readers: Readers<'_>,
 ) -> Result<Recombined> {
-    let sources = Sources::new(split, config)?;
+    let mut sources = Sources::new(split, config)?;
     let mut grouping = Grouping::new(&sources, config)?;
     let mut findings = Findings::default();
     let mut faults = Faults::default();
     let mut components = Vec::new();
-    for (key, parts) in &sources.components {
+    for (key, parts) in &mut sources.components {
         let mut join = Join {
             component: key.to_string(),
             primary: &sources.primary,
@@ -78,6 +79,7 @@ pub fn recombine_with(
             findings: &mut findings,
             faults: &mut faults,
         };
+        join.settle_shared(parts);
         let host = join.host(parts);
         let kernels = join.kernels(&host, parts, &mut grouping, readers);
         let databases = join.databases(&host, parts, &mut grouping);

@@ -171,6 +171,11 @@ impl Findings {
         self.0.extend(other.0);
     }
 
+    /// Drops those that `keep` does not hold for.
+    pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
+        self.0.retain(keep);
+    }
+
     /// Brings them into their final order and drops repetitions.
     pub fn sort(&mut self) {
         self.0.sort();

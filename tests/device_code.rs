@@ -17,7 +17,7 @@ use rockpack::database::Rules;
 use rockpack::error::{Kind, Result};
 use rockpack::formats::{code_object, fatbin};
 use rockpack::report::{Code, Findings};
-use rockpack::split::{FatBinary, HostKind, SplitArtifact, WrapperCode, split};
+use rockpack::split::{FatBinary, HostKind, SplitArtifact, SplitOptions, WrapperCode, split};
 use rockpack::tree::{Node, Tree, TreePath};
 use support::device::{compile, run};
 use support::tools::have;
@@ -128,7 +128,7 @@ fn split_of(dir: &Path, names: &[&str]) -> Result<SplitArtifact> {
         }],
         findings: Findings::default(),
     };
-    split(&artifact, &Rules::builtin().unwrap())
+    split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap()))
 }
 
 fn fat<'a>(split: &'a SplitArtifact, path: &str) -> &'a FatBinary {

@@ -97,8 +97,10 @@ impl<'a> SetPacker<'a> {
         let mut kernels = Vec::new();
         for component in &self.recombined.components {
             let id = component.id();
-            let own =
-                |kernel: &&Kernel| set.binaries.contains(&(id.clone(), kernel.binary.clone()));
+            let own = |kernel: &&Kernel| {
+                set.archs.contains(kernel.target.base())
+                    && set.binaries.contains(&(id.clone(), kernel.binary.clone()))
+            };
             kernels.extend(component.kernels.iter().filter(own));
         }
         kernels.sort_by(|a, b| {
@@ -185,7 +187,7 @@ impl<'a> SetPacker<'a> {
         };
         let set = self.plan.archives.iter().find(|set| set.name == archives);
         let set = set.ok_or_else(|| Error::bug(format!("no archive set is called {archives}")))?;
-        fat.analysis.apply(&marker(path, &set.folder, &set.name)?)
+        fat.binary.with_marker(&marker(path, &set.folder, &set.name)?)
     }
 
     fn component(&self, id: &str) -> Result<&'a Component> {

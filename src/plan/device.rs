@@ -1,44 +1,57 @@
 //! The device side of a bundle: its kernel archives and database files by group.
+//!
+//! A database file that serves archs of several groups belongs to all of these at once. Such files
+//! are collected per *set* of groups, so that no group ever gets what only others need.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{KERNEL_FOLDER, KERNEL_PREFIX, file_mode};
 use super::naming::short_name;
-use super::selectors::{Bundle, Owned};
+use super::selectors::{Bundle, Owned, OwnedDatabase};
 use super::{ArchiveSet, Source};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::recombine::{Component, Group};
-use crate::split::{DatabaseFile, HostFile, HostKind};
+use crate::recombine::Group;
+use crate::split::{HostFile, HostKind};
 use crate::tree::{Node, TreePath};
 
+/// Indexes of the groups that a package serves.
+pub(super) type Served = BTreeSet<usize>;
+
+/// What one kernel package holds.
+#[derive(Debug, Default)]
+pub(super) struct DeviceFiles {
+    /// Install-relative.
+    pub files: BTreeMap<TreePath, Node<Source>>,
+    /// The archs with content.
+    pub archs: BTreeSet<BaseArch>,
+}
+
 /// The device side of a bundle.
+#[derive(Debug, Default)]
 pub(super) struct Contents {
     pub archives: Option<ArchiveSet>,
-    /// Group → install-relative files.
-    pub groups: BTreeMap<usize, BTreeMap<TreePath, Node<Source>>>,
-    /// Group → archs with content.
-    pub archs: BTreeMap<usize, BTreeSet<BaseArch>>,
+    /// By the groups served: one for a group's own package, several for what they share. A group
+    /// that shares something has a package of its own, even if nothing else is in it.
+    pub packages: BTreeMap<Served, DeviceFiles>,
 }
 
 /// What a bundle's code objects and databases become.
 pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents> {
     let archives = archive_set(bundle)?;
-    let mut contents = Contents { archives: None, groups: BTreeMap::new(), archs: BTreeMap::new() };
+    let mut contents = Contents::default();
     for arch in archives.iter().flat_map(|set| &set.archs) {
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
         let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
         let data = Source::Archive { archives: set, arch: arch.clone() };
-        let group = group_of(groups, arch, &path)?;
         let node = Node::File { data, mode: file_mode(0) };
-        contents.add((group, std::slice::from_ref(arch)), (path, node))?;
+        contents.add(groups, std::slice::from_ref(arch), (path, node))?;
     }
-    for (component, file) in &bundle.databases {
+    for OwnedDatabase { component, file, archs } in &bundle.databases {
         let data = Source::Database { component: component.id(), path: file.path.clone() };
         let node = Node::File { data, mode: file_mode(file.mode) };
-        let group = only_group(groups, component, file)?;
-        contents.add((group, &file.archs), (file.path.clone(), node))?;
+        contents.add(groups, archs, (file.path.clone(), node))?;
     }
     contents.archives = archives;
     Ok(contents)
@@ -47,11 +60,23 @@ pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents
 impl Contents {
     fn add(
         &mut self,
-        (group, archs): (usize, &[BaseArch]),
+        groups: &[Group],
+        archs: &[BaseArch],
         (path, node): (TreePath, Node<Source>),
     ) -> Result<()> {
-        self.archs.entry(group).or_default().extend(archs.iter().cloned());
-        match self.groups.entry(group).or_default().entry(path) {
+        let mut served = Served::new();
+        for arch in archs {
+            let group = group_of(groups, arch, &path)?;
+            served.insert(group);
+            let own = self.packages.entry(Served::from([group])).or_default();
+            own.archs.insert(arch.clone());
+        }
+        if served.is_empty() {
+            return Err(Error::bug(format!("{path} is for no arch")));
+        }
+        let package = self.packages.entry(served).or_default();
+        package.archs.extend(archs.iter().cloned());
+        match package.files.entry(path) {
             Entry::Vacant(slot) => {
                 slot.insert(node);
                 Ok(())
@@ -59,31 +84,28 @@ impl Contents {
             Entry::Occupied(slot) => Err(claimed_twice(slot.key(), slot.get(), &node)),
         }
     }
+
+    /// The groups that there is content for.
+    pub fn groups(&self) -> impl Iterator<Item = usize> {
+        let single = self.packages.keys().filter(|served| served.len() == 1);
+        single.flatten().copied()
+    }
+
+    /// Whether there is content for `group`.
+    pub fn has_group(&self, group: usize) -> bool {
+        self.packages.contains_key(&Served::from([group]))
+    }
+
+    /// The sets of groups that share content.
+    pub fn shared(&self) -> impl Iterator<Item = &Served> {
+        self.packages.keys().filter(|served| served.len() > 1)
+    }
 }
 
 /// The group of `arch`: recombination passes on grouped archs only.
 fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize> {
     let group = groups.iter().position(|group| group.archs.contains(arch));
     group.ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))
-}
-
-/// The group that has all archs of a database file.
-fn only_group(groups: &[Group], component: &Component, file: &DatabaseFile) -> Result<usize> {
-    let path = &file.path;
-    let found = file.archs.iter().map(|arch| group_of(groups, arch, path));
-    let found = found.collect::<Result<BTreeSet<usize>>>()?;
-    match (found.first(), found.len()) {
-        (Some(group), 1) => Ok(*group),
-        (None, _) => Err(Error::bug(format!("{path} is for no arch"))),
-        _ => {
-            let names = found.iter().filter_map(|group| Some(groups.get(*group)?.name.as_str()));
-            let names: Vec<&str> = names.collect();
-            let message = format!("serves the groups {} at once", names.join(", "));
-            Err(Error::unsupported(message)
-                .structure(format!("{}/{path}", component.id()))
-                .hint("put its archs into one group: a file can be in one kernel package only"))
-        }
-    }
 }
 
 /// Two components of one package have device code at one path.

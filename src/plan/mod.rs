@@ -8,7 +8,8 @@
 //!
 //! A bundle gives one package for its host files and one per group that it has device code for.
 //! Nothing here knows sizes or the clock; a file of a package says where its bytes come from, and
-//! the pack stage makes them. Refused: paths that two packages claim or none, names, versions and
+//! the pack stage makes them. What serves several groups at once is in a package that the kernel
+//! packages of exactly these groups depend on. Refused: paths that two packages claim or none, names, versions and
 //! prefixes that a format cannot express.
 //!
 //! Kernel packages are built for the architecture of their host although they hold data only: as
@@ -20,8 +21,10 @@
 
 mod device;
 mod drafts;
+mod exclude;
 mod families;
 mod finish;
+mod kernels;
 mod layout;
 mod libraries;
 mod linkage;
@@ -161,7 +164,8 @@ pub struct ArchiveSet {
     /// What the manifest calls the folder above it, e.g. `lib`.
     pub manifest_prefix: String,
     /// The binaries whose device code they hold, as (component id, path in its host tree). A
-    /// kernel belongs to the set if its component and binary are among them.
+    /// kernel belongs to the set if its component and binary are among them, and its arch among
+    /// `archs`.
     pub binaries: BTreeSet<(String, TreePath)>,
     /// The archs there is code for, sorted.
     pub archs: Vec<BaseArch>,
@@ -172,7 +176,8 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let mut findings = Findings::default();
     let setting = Setting::new(config, options, &mut findings)?;
     let parts = Parts::shipped()?;
-    let bundles = selectors::assign(recombined, config, &parts)?;
+    let mut bundles = selectors::assign(recombined, config, &parts)?;
+    exclude::apply(&mut bundles, config, &mut findings)?;
     let linkage = linkage::discover(&bundles, &mut findings)?;
     links::find_dangling(recombined, &mut findings);
     let made = drafts::make(&setting, recombined, (&bundles, &linkage))?;

@@ -9,6 +9,7 @@ use super::families::Families;
 use super::parts::{Part, Parts};
 use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::gfx::BaseArch;
 use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::{DatabaseFile, HostFile};
 use crate::tree::{Node, TreePath};
@@ -26,6 +27,15 @@ pub(super) struct Owned<'a> {
     pub node: &'a Node<HostFile>,
 }
 
+/// A database file and the component that has it.
+#[derive(Debug, Clone)]
+pub(super) struct OwnedDatabase<'a> {
+    pub component: &'a Component,
+    pub file: &'a DatabaseFile,
+    /// The archs whose packages it is for; some of its own.
+    pub archs: Vec<BaseArch>,
+}
+
 /// Everything that goes into one part of a family: its host package and its kernel packages.
 #[derive(Debug)]
 pub(super) struct Bundle<'a> {
@@ -34,7 +44,7 @@ pub(super) struct Bundle<'a> {
     /// Host files, links and empty folders by install-relative path.
     pub files: BTreeMap<&'a TreePath, Owned<'a>>,
     pub kernels: Vec<&'a Kernel>,
-    pub databases: Vec<(&'a Component, &'a DatabaseFile)>,
+    pub databases: Vec<OwnedDatabase<'a>>,
     /// The ids of the components it is made of, e.g. `blas_lib`.
     pub components: BTreeSet<String>,
     /// The artifacts it is made of.
@@ -100,7 +110,8 @@ impl<'a> Assigner<'a, '_> {
         for file in &component.databases {
             let family = self.family(file.module.as_deref());
             if let Some(bundle) = self.bundle(&file.path, family, bundles)? {
-                bundle.databases.push((component, file));
+                let archs = file.archs.clone();
+                bundle.databases.push(OwnedDatabase { component, file, archs });
             }
         }
         self.finish()

@@ -15,7 +15,8 @@ use crate::host_binary::{self, Analysis, Examined};
 use crate::recombine::{Readers, Recombined, recombine_with};
 use crate::report::{Code, Finding, Findings};
 use crate::split::{
-    CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SharedFile, SplitArtifact, WrapperCode,
+    CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, SharedFile, SplitArtifact,
+    WrapperCode,
 };
 use crate::tree::{Node, Tree, TreePath};
 
@@ -92,6 +93,8 @@ impl Part {
             host: Tree::new(),
             databases: Vec::new(),
             shared: BTreeMap::new(),
+            archives: Vec::new(),
+            archive_manifests: Vec::new(),
             findings: Findings::default(),
         })
     }
@@ -132,8 +135,8 @@ impl Part {
     }
 
     pub fn fat_of(self, at: &str, module: Option<&str>, wrappers: Vec<WrapperCode>) -> Self {
-        let analysis = analysis();
-        let fat = FatBinary { analysis, wrappers };
+        let binary = HostBinary::Fat(Box::new(analysis()));
+        let fat = FatBinary { binary, wrappers };
         self.file(at, module, 0o755, HostKind::Fat(Arc::new(fat)))
     }
 

@@ -68,7 +68,7 @@ fn artifact(prefixes: Vec<Prefix>) -> Artifact {
 }
 
 fn run(artifact: &Artifact) -> Result<SplitArtifact> {
-    let split = split(artifact, &Rules::builtin().unwrap())?;
+    let split = split(artifact, &SplitOptions::strict(&Rules::builtin().unwrap()))?;
     assert_nothing_lost(artifact, &split);
     Ok(split)
 }

@@ -134,7 +134,7 @@ impl<'a> Comparison<'a> {
         for build in builds {
             for (index, entries) in build.device.by_wrapper.iter().enumerate() {
                 let lost = entries.iter().filter(|entry| {
-                    keys_of(path, entry, rows).is_empty() && !self.excuses.absence(&entry.sha256)
+                    keys_of(path, entry, rows).is_empty() && !self.is_excused(entry)
                 });
                 for entry in lost {
                     let subject = format!("{path} of {}, wrapper {index}", build.shard);
@@ -147,7 +147,7 @@ impl<'a> Comparison<'a> {
                 }
             }
             let unreferenced = build.device.unreferenced.iter();
-            for entry in unreferenced.filter(|entry| !self.excuses.absence(&entry.sha256)) {
+            for entry in unreferenced.filter(|entry| !self.is_excused(entry)) {
                 let subject = format!("{path} of {}", build.shard);
                 let message =
                     format!("a code object for {} without wrapper is in no finding", entry.target);
@@ -168,7 +168,7 @@ impl<'a> Comparison<'a> {
             }
         }
         for (path, shard, entry) in self.inputs.in_files() {
-            if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
+            if !packed.contains(&entry.sha256) && !self.is_excused(entry) {
                 let (target, sha256) = (&entry.target, hex(&entry.sha256));
                 let message = format!(
                     "its code object for {target} ({sha256}) is in no package and in no finding"
@@ -176,6 +176,11 @@ impl<'a> Comparison<'a> {
                 problems.add(Check::CodeObjectLost, format!("{path} of {shard}"), message);
             }
         }
+    }
+
+    /// Whether a finding says why a code object is in no archive.
+    fn is_excused(&self, entry: &DeviceEntry) -> bool {
+        self.excuses.absence(&entry.sha256) || self.excuses.keeps(&entry.sha256)
     }
 
     /// All device code of the packages comes from the artifacts.

@@ -8,8 +8,11 @@ use crate::receipt::{FindingRecord, Receipt};
 use crate::report::Code;
 
 /// Findings that leave a file with device code or an index of it in the host package.
-const KEEPING: [Code; 3] =
-    [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired];
+const KEEPING: [Code; 4] =
+    [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired, Code::KeptFat];
+
+/// Findings whose device code is in the host package.
+const KEPT: [Code; 2] = [Code::DatabaseShared, Code::KeptFat];
 
 /// What is where it is, or not, because of a finding.
 #[derive(Debug, Default)]
@@ -37,7 +40,7 @@ impl Excuses {
 
     fn add(&mut self, finding: &FindingRecord) {
         let digests = finding.code_objects.iter().cloned();
-        match finding.code == Code::DatabaseShared.id() {
+        match KEPT.iter().any(|code| code.id() == finding.code) {
             true => self.kept.extend(digests),
             false => self.absent.extend(digests),
         }

@@ -7,10 +7,11 @@ use crate::error::{Error, Result};
 use crate::formats::code_object;
 use crate::formats::fatbin::Bundles;
 use crate::gfx::BaseArch;
+use crate::host_binary;
 use crate::report::Code;
 use crate::split::development::{self, Sniffed};
 use crate::split::notes::Notes;
-use crate::split::{CodeObject, HostKind, code, fat_binary};
+use crate::split::{CodeObject, code};
 use crate::tree::TreePath;
 
 /// Reads what the file says.
@@ -51,15 +52,14 @@ fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result
     Ok(found)
 }
 
-/// The device code of a host library.
+/// The device code of a host library, which stays in it: whether it could be taken out does not
+/// matter.
 fn library_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
-    Ok(match fat_binary::host_kind(path, content.clone(), notes)? {
-        HostKind::Fat(fat) => {
-            let wrappers = fat.wrappers.iter();
-            wrappers.flat_map(|wrapper| &wrapper.code_objects).cloned().collect()
-        }
-        HostKind::Plain(_) => Vec::new(),
-    })
+    let mut found = Vec::new();
+    for section in host_binary::device_sections(content)? {
+        found.extend(bundled_code(path, &section, notes)?);
+    }
+    Ok(found)
 }
 
 fn lone_code(

@@ -26,6 +26,7 @@ use crate::content::Content;
 use crate::database::{Claim, IndexDescription, Role, Rules};
 use crate::error::Result;
 use crate::gfx::{self, BaseArch};
+use crate::host_binary;
 use crate::report::Code;
 use crate::tree::{Node, Tree, TreePath};
 pub(super) use partners::pair;
@@ -88,6 +89,8 @@ pub(super) fn claim(
         (claim, Sniffed::HostElf | Sniffed::Stripped) if !is_whole(claim.as_ref()) => {
             return Ok(None);
         }
+        // So does one whose device code is in archives already.
+        (_, Sniffed::HostElf) if host_binary::is_transformed(&file.content)? => return Ok(None),
         (Some(claim), _) => declare(&claim, path, notes),
         (None, Sniffed::CodeObject | Sniffed::Bundle) => lone(path),
         _ => return Ok(None),

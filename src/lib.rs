@@ -33,7 +33,6 @@ use std::path::PathBuf;
 
 use artifact::Scan;
 use config::Config;
-use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
@@ -87,7 +86,7 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt>
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan(&options.artifacts)?;
-    let rules = Rules::builtin()?;
+    let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Module → what it may use besides itself, `error` and `report` (findings and progress).
 const MAY_USE: &[(&str, &[&str])] = &[
     ("artifact", &["content", "tree"]),
-    ("config", &["artifact", "content", "gfx"]),
+    ("config", &["artifact", "content", "database", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
     (

@@ -45,7 +45,7 @@ pub(super) fn look_again(
 }
 
 fn is_about_partners(code: Code) -> bool {
-    code == Code::DatabaseUnpaired
+    matches!(code, Code::DatabaseUnpaired | Code::DatabaseUnresolved)
 }
 
 /// One artifact with the database files of all; none if there is no generic artifact to name it.

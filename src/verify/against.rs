@@ -35,18 +35,25 @@ impl<'a> Comparison<'a> {
     pub(super) fn check(&self, problems: &mut Problems) {
         for (path, variants) in &self.inputs.plain {
             // Where another shard's build has device code, that build is what is installed.
-            if !self.inputs.fat.contains_key(path) {
+            if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {
                 self.check_plain(path, variants, problems);
             }
         }
         let rows = self.rows();
         for (path, builds) in &self.inputs.fat {
-            self.check_host(path, builds, problems);
             self.check_lost(path, builds, &rows, problems);
+            if self.is_left_out(path) {
+                continue;
+            }
+            self.check_host(path, builds, problems);
             check_builds(&Wrappers { comparison: self, path, rows: &rows }, builds, problems);
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
+    }
+
+    fn is_left_out(&self, path: &TreePath) -> bool {
+        self.excuses.leaves_out(&format!("{}/{path}", self.prefix))
     }
 
     /// What stands at an install-relative path, in any package.
@@ -75,12 +82,15 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Whether a directory goes with what is below it.
     fn has_below(&self, path: &TreePath) -> bool {
         let below = format!("{}/{path}/", self.prefix);
-        self.packages.iter().any(|package| {
-            let next = package.paths.range(below.clone()..).next();
-            next.is_some_and(|(path, _)| path.starts_with(&below))
-        })
+        let left_out = self.excuses.leaves_out_below(&below);
+        left_out
+            || self.packages.iter().any(|package| {
+                let next = package.paths.range(below.clone()..).next();
+                next.is_some_and(|(path, _)| path.starts_with(&below))
+            })
     }
 
     /// A transformed binary has the machine code and the wrappers of one of the builds.

@@ -13,6 +13,7 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod database;
+pub mod directories;
 pub mod emit;
 pub mod error;
 pub mod formats;
@@ -31,20 +32,19 @@ pub mod verify;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use rayon::prelude::*;
 use serde::Serialize;
 
 use artifact::Scan;
 use config::Config;
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
-use error::{Error, Faults, Result};
+use error::{Error, Result};
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Plan, PlanOptions};
 use receipt::Receipt;
 use report::{Findings, Progress, Stage};
-use split::SplitArtifact;
+use split::SplitOptions;
 
 /// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
 const FRAME_MEMORY: u64 = 256 << 20;
@@ -102,7 +102,10 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan(&options.artifacts)?;
-    let split = split_all(&scan, progress)?;
+    let rules = Rules::builtin()?;
+    let keeps_fat = |name: &_| options.config.keeps_fat(name);
+    let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
+    let split = split::split_all(&scan, &split_options, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
     let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
@@ -115,26 +118,6 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     let receipt = emit::receipt(&plan, written, &findings);
     let removed = staging.commit(&receipt.to_bytes()?)?;
     Ok(Built { receipt, removed })
-}
-
-/// Takes all artifacts apart; faults of several are reported together.
-fn split_all(scan: &Scan, progress: &dyn Progress) -> Result<Vec<SplitArtifact>> {
-    let rules = Rules::builtin()?;
-    let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
-    progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
-    let split: Vec<_> = artifacts
-        .par_iter()
-        .map(|artifact| {
-            let split = split::split(artifact, &rules);
-            progress.advance(Stage::Split, artifact.bytes());
-            split
-        })
-        .collect();
-    progress.end(Stage::Split);
-    let mut faults = Faults::default();
-    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
-    faults.finish()?;
-    Ok(split)
 }
 
 fn plan_options(options: &BuildOptions) -> PlanOptions {

@@ -9,7 +9,7 @@ mod runtime;
 mod tools;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use runtime::{Line, Runtime, fat, found, missing};
@@ -313,23 +313,4 @@ fn example_binaries_load_and_run_untransformed() {
         assert_eq!(fat(&lines, &format!("exblas-{name}")), 1);
         assert_eq!(lines.last(), Some(&Line::Other(format!("{name}: done"))));
     }
-}
-
-/// Runs where `ROCKPACK_DEBIAN_ROCM` is a folder filled by `examples/debian-rocm/fetch.sh` (`all` and
-/// `libc`): 190 MB of downloads are not for every run.
-#[test]
-fn debian_libraries_load_untransformed() {
-    let Some(root) = std::env::var_os("ROCKPACK_DEBIAN_ROCM").map(PathBuf::from) else {
-        eprintln!("skipped: ROCKPACK_DEBIAN_ROCM is not set");
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let stage = root.join("debian-build");
-    let blas = stage.join("blas_lib_all/math-libs/BLAS/rocBLAS/stage/lib/librocblas.so.0");
-    let rand = stage.join("rand_lib_all/math-libs/rocRAND/stage/lib/librocrand.so.1");
-    let libraries = [blas, rand];
-    let runtime = Runtime::build(folder.path(), &libraries).libc(&root.join("libc"));
-    let lines = runtime.load(&libraries, "gfx1100");
-    assert_eq!(fat(&lines, "librocblas.so.0.1"), 65);
-    assert_eq!(fat(&lines, "librocrand.so.1.1"), 1);
 }

@@ -18,7 +18,8 @@ mkdir -p "$apt"/{lists/partial,cache/archives/partial,debs}
 # The mirror that this machine uses, with the suite that has the libraries. The lists, the cache and
 # the sources are OUT's own; the keys are the machine's.
 mirror=$(apt-get indextargets --no-release-info --format '$(REPO_URI)' | grep -m 1 '/debian/$' || true)
-echo "deb ${mirror:-http://deb.debian.org/debian/} trixie main" >"$apt/sources.list"
+[ -n "$mirror" ] || { echo "$0: apt knows no mirror of Debian" >&2; exit 2; }
+echo "deb $mirror trixie main" >"$apt/sources.list"
 options=(-qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
   -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Architecture=amd64)
 if [ "$(id -u)" = 0 ]; then options+=(-o APT::Sandbox::User=root); fi

@@ -1,4 +1,4 @@
-//! The archs that a kernel index names.
+//! What a kernel index says.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,5 +6,5 @@ use rockpack::content::Content;
 use rockpack::database;
 
 fuzz_target!(|data: &[u8]| {
-    let _ = database::archs_of_index(&Content::of_bytes(data));
+    let _ = database::read_index(&Content::of_bytes(data));
 });

@@ -6,6 +6,8 @@
 mod build;
 mod inspect;
 mod progress;
+mod recombine;
+mod split;
 mod terminal;
 mod verify;
 
@@ -27,6 +29,8 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Build(build::Arguments),
+    Split(split::Arguments),
+    Recombine(recombine::Arguments),
     Inspect(inspect::Arguments),
     Verify(verify::Arguments),
 }
@@ -63,6 +67,8 @@ pub fn run() -> ExitCode {
 fn dispatch(command: Command) -> Result<Outcome> {
     match command {
         Command::Build(arguments) => build::run(arguments),
+        Command::Split(arguments) => split::run(arguments),
+        Command::Recombine(arguments) => recombine::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
     }

@@ -1,21 +1,18 @@
 //! From the schema to a checked configuration. All faults are gathered.
 
-use std::collections::BTreeMap;
-
+use super::architectures::{components, groups, packages};
 use super::origin::Origin;
-use super::schema::{GroupSchema, Ordered, Schema, Selector, ValidationSchema};
-use super::{ArchitectureGroup, Config, Validation};
+use super::schema::{Ordered, Schema, Selector, ValidationSchema};
+use super::{Config, Validation};
 use crate::artifact::ComponentKind;
-use crate::error::{Error, Faults, Result};
-use crate::gfx::BaseArch;
-
-/// The key of the groups, for the place of a fault.
-const GROUPS: &str = "architecture_groups";
+use crate::error::{Faults, Result};
 
 pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     let mut faults = Faults::default();
     single_lines(&schema, &origin, &mut faults);
     let groups = groups(schema.architecture_groups, &origin, &mut faults);
+    let components = components(schema.components, &origin, &mut faults);
+    let packages = packages(schema.packages, &origin, &mut faults);
     selectors(&schema.selectors, &origin, &mut faults);
     let default = Config::default();
     let date = schema.content_date.as_deref();
@@ -26,6 +23,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         primary_shard: schema.primary_shard,
         groups,
         validation: validation(&schema.validation),
+        components,
+        packages,
         version: schema.version,
         release: schema.release,
         prefix: schema.prefix,
@@ -53,6 +52,10 @@ fn validation(schema: &ValidationSchema) -> Validation {
         error_on_missing_architecture: schema
             .error_on_missing_architecture
             .unwrap_or(default.error_on_missing_architecture),
+        unassigned_architectures: schema
+            .unassigned_architectures
+            .unwrap_or(default.unassigned_architectures),
+        untransformable: schema.untransformable.unwrap_or(default.untransformable),
     }
 }
 
@@ -97,80 +100,6 @@ fn content_date(text: &str, origin: &Origin) -> Result<u32> {
     })?;
     u32::try_from(time.as_second())
         .map_err(|_| fault("lies outside of 1970 to 2106, the times that RPM can store"))
-}
-
-fn groups(
-    schema: Ordered<GroupSchema>,
-    origin: &Origin,
-    faults: &mut Faults,
-) -> Vec<ArchitectureGroup> {
-    let mut owners: BTreeMap<BaseArch, String> = BTreeMap::new();
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
-    let mut groups = Vec::new();
-    for (name, group) in schema.0 {
-        faults.keep(package_part(&name, origin));
-        if let Some(other) = names.insert(name.to_lowercase(), name.clone()) {
-            let message = format!("gives the same package names as the group {other}");
-            faults.add(origin.fault(&[GROUPS, &name], message));
-        }
-        if group.architectures.is_empty() {
-            let error = origin.fault(&[GROUPS, &name], "has no architectures");
-            faults.add(error.hint("list the archs whose kernels share a package, or remove it"));
-        }
-        let mut architectures = Vec::new();
-        for (index, text) in group.architectures.iter().enumerate() {
-            let place = (name.as_str(), index);
-            let arch = architecture(text, place, &mut owners, origin);
-            architectures.extend(faults.keep(arch));
-        }
-        let display_name = group.display_name.unwrap_or_else(|| name.clone());
-        if display_name.trim().is_empty() || display_name.contains(char::is_control) {
-            let keys = [GROUPS, &name, "display_name"];
-            faults.add(origin.fault(&keys, "has to be one line of text that is not empty"));
-        }
-        groups.push(ArchitectureGroup { name, display_name, architectures });
-    }
-    groups
-}
-
-fn architecture(
-    text: &str,
-    (group, index): (&str, usize),
-    owners: &mut BTreeMap<BaseArch, String>,
-    origin: &Origin,
-) -> Result<BaseArch> {
-    let index = index.to_string();
-    let keys = [GROUPS, group, "architectures", &index];
-    let arch: BaseArch = text.parse().map_err(|error: Error| {
-        let hint = match text.contains(':') {
-            true => "a group names base archs; all their feature variants go with them",
-            false => "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`",
-        };
-        origin.fault(&keys, error.message()).hint(hint)
-    })?;
-    match owners.insert(arch.clone(), group.to_owned()) {
-        Some(other) if other == group => {
-            Err(origin.fault(&keys, format!("{arch} is listed twice in the group")))
-        }
-        Some(other) => {
-            let message = format!("{arch} is in the group {other} already");
-            let hint = "two kernel packages would install the same files";
-            Err(origin.fault(&keys, message).hint(hint))
-        }
-        None => Ok(arch),
-    }
-}
-
-/// Whether the lowered name can stand in a package name of both formats.
-fn package_part(name: &str, origin: &Origin) -> Result<()> {
-    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-    let edges = |c: char| c.is_ascii_alphanumeric();
-    if name.chars().all(good) && name.starts_with(edges) && name.ends_with(edges) {
-        return Ok(());
-    }
-    let message = format!("`{name}` cannot stand in a package name");
-    let error = origin.fault(&[GROUPS, name], message);
-    Err(error.hint("group names are made of letters, digits, `-` and `.`"))
 }
 
 fn selectors(selectors: &Ordered<Vec<Selector>>, origin: &Origin, faults: &mut Faults) {

@@ -9,6 +9,10 @@
 //! | `validation.error_on_duplicate_device_code` | different code for one key in two shards fails the run | `true` |
 //! | `validation.verify_generic_artifacts_match` | host files must be the same in all shards | `false` |
 //! | `validation.error_on_missing_architecture` | a configured arch without code fails the run | `false` |
+//! | `validation.unassigned_architectures` | code of an arch in no group: `error`, `warn`, `drop` | `warn` |
+//! | `validation.untransformable` | fat binaries that cannot be transformed: `error`, `keep-fat` | `error` |
+//! | `components` | artifact (`blas`) or component (`blas_lib`) → the keys of `validation`, `include_architectures`, `exclude_architectures` | as for all |
+//! | `packages` | package with host files → `include_architectures`, `exclude_architectures` of its kernel packages | all |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
 //! | `prefix` | install prefix | `/opt/rocm-<major>.<minor>` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
@@ -21,19 +25,22 @@
 //! values that do not parse. What depends on the artifacts (does the primary shard exist?) is
 //! checked by the stage that knows them, which asks [`Config::fault`] for the place.
 
+mod architectures;
 mod check;
 mod origin;
+mod rules;
 mod schema;
 
 use std::path::Path;
 
-pub use schema::{AddedRelations, DebRelations, RpmRelations, RuntimeRelation, Selector};
+pub use schema::{AddedRelations, DebRelations, Ordered, RpmRelations, RuntimeRelation, Selector};
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
+pub use rules::{ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation};
 
 /// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
 /// distribution's idea of an implausibly old file.
@@ -57,6 +64,10 @@ pub struct Config {
     pub groups: Vec<ArchitectureGroup>,
     /// Which contradictions fail a run.
     pub validation: Validation,
+    /// Artifact or component → rules of its own, in file order.
+    pub components: Vec<(String, ComponentRules)>,
+    /// Package → the archs that its kernel packages are made for, in file order.
+    pub packages: Vec<(String, ArchFilter)>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -93,33 +104,14 @@ pub struct ArchitectureGroup {
     pub architectures: Vec<BaseArch>,
 }
 
-/// Which contradictions fail a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Validation {
-    /// Different code for one key in two shards is an error, not a finding.
-    pub error_on_duplicate_device_code: bool,
-    /// Host files of all shards are compared.
-    pub verify_generic_artifacts_match: bool,
-    /// A configured arch without code is an error, not a finding.
-    pub error_on_missing_architecture: bool,
-}
-
-impl Default for Validation {
-    fn default() -> Self {
-        Self {
-            error_on_duplicate_device_code: true,
-            verify_generic_artifacts_match: false,
-            error_on_missing_architecture: false,
-        }
-    }
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
             primary_shard: None,
             groups: Vec::new(),
             validation: Validation::default(),
+            components: Vec::new(),
+            packages: Vec::new(),
             version: None,
             release: None,
             prefix: None,

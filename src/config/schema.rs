@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
+use super::rules::{UnassignedArchitectures, Untransformable};
+
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -13,6 +15,8 @@ pub(super) struct Schema {
     pub primary_shard: Option<String>,
     pub architecture_groups: Ordered<GroupSchema>,
     pub validation: ValidationSchema,
+    pub components: Ordered<ComponentSchema>,
+    pub packages: Ordered<PackageSchema>,
     pub version: Option<String>,
     pub release: Option<String>,
     pub prefix: Option<String>,
@@ -41,6 +45,30 @@ pub(super) struct ValidationSchema {
     pub error_on_duplicate_device_code: Option<bool>,
     pub verify_generic_artifacts_match: Option<bool>,
     pub error_on_missing_architecture: Option<bool>,
+    pub unassigned_architectures: Option<UnassignedArchitectures>,
+    pub untransformable: Option<Untransformable>,
+}
+
+/// Rules of one component. The keys of `validation` are repeated because serde can refuse unknown
+/// keys, with their place, only where it flattens nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ComponentSchema {
+    pub error_on_duplicate_device_code: Option<bool>,
+    pub verify_generic_artifacts_match: Option<bool>,
+    pub error_on_missing_architecture: Option<bool>,
+    pub unassigned_architectures: Option<UnassignedArchitectures>,
+    pub untransformable: Option<Untransformable>,
+    pub include_architectures: Option<Vec<String>>,
+    pub exclude_architectures: Option<Vec<String>>,
+}
+
+/// What is said of one package.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct PackageSchema {
+    pub include_architectures: Option<Vec<String>>,
+    pub exclude_architectures: Option<Vec<String>>,
 }
 
 /// The HIP runtime that transformed binaries need, in each format's own words.
@@ -108,8 +136,8 @@ pub struct Selector {
 }
 
 /// A map in the order of the file, with every key once.
-#[derive(Debug)]
-pub(super) struct Ordered<T>(pub Vec<(String, T)>);
+#[derive(Debug, Clone)]
+pub struct Ordered<T>(pub Vec<(String, T)>);
 
 impl<T> Default for Ordered<T> {
     fn default() -> Self {

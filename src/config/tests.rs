@@ -1,4 +1,5 @@
 use super::*;
+use crate::artifact::ComponentKind;
 
 const TUTORIAL: &str = r#"{ "primary_shard": "gfx110X-build",
   "architecture_groups": {
@@ -142,4 +143,60 @@ fn the_ending_chooses_the_syntax() {
     let path = folder.path().join("packaging.json");
     std::fs::write(&path, "{\"release\": \"2\"}").unwrap();
     assert_eq!(Config::open(&path).unwrap().release.as_deref(), Some("2"));
+}
+
+#[test]
+fn rules_of_one_component_win_over_its_artifacts_and_these_over_all() {
+    let toml = "[validation]\nuntransformable = 'keep-fat'\n\
+                [components.blas]\nunassigned_architectures = 'drop'\nuntransformable = 'error'\n\
+                [components.blas_lib]\nunassigned_architectures = 'error'\n\
+                exclude_architectures = ['gfx906']\n";
+    let json = r#"{"validation": {"untransformable": "keep-fat"}, "components": {
+        "blas": {"unassigned_architectures": "drop", "untransformable": "error"},
+        "blas_lib": {"unassigned_architectures": "error", "exclude_architectures": ["gfx906"]}}}"#;
+    for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
+        let config = Config::parse(text, syntax).unwrap();
+        let of = |artifact, kind| {
+            let validation = config.validation_of(artifact, kind);
+            (validation.unassigned_architectures, validation.untransformable)
+        };
+        let (lib, run) = (ComponentKind::Lib, ComponentKind::Run);
+        assert_eq!(of("blas", lib), (UnassignedArchitectures::Error, Untransformable::Error));
+        assert_eq!(of("blas", run), (UnassignedArchitectures::Drop, Untransformable::Error));
+        assert_eq!(of("rand", lib), (UnassignedArchitectures::Warn, Untransformable::KeepFat));
+        let filter = &config.components[1].1.architectures;
+        assert!(!filter.has(&"gfx906".parse().unwrap()) && filter.has(&"gfx90a".parse().unwrap()));
+    }
+}
+
+#[test]
+fn an_include_list_leaves_out_everything_else() {
+    let toml = "[packages.rocm-x]\ninclude_architectures = ['gfx90a']\n";
+    let config = Config::parse(toml, Syntax::Toml).unwrap();
+    let filter = &config.packages[0].1;
+    assert!(filter.has(&"gfx90a".parse().unwrap()) && !filter.has(&"gfx906".parse().unwrap()));
+}
+
+#[test]
+fn rules_that_mean_nothing_are_refused_with_their_place() {
+    for (text, expected) in [
+        ("[components.x]\nuntransformed = 'error'\n", "line 2, column 1: unknown field"),
+        ("[validation]\nuntransformable = 'keep'\n", "line 2, column 19: unknown variant `keep`"),
+        ("[packages.x]\nexclude = []\n", "line 2, column 1: unknown field"),
+        (
+            "[packages.x]\nexclude_architectures = ['gfx90a:xnack+']\n",
+            "line 2, column 26: packages.x.exclude_architectures.0: `gfx90a:xnack+` is no GPU arch",
+        ),
+        (
+            "[packages.x]\ninclude_architectures = []\n",
+            "line 2, column 25: packages.x.include_architectures: lists no architectures",
+        ),
+        (
+            "[components.x]\ninclude_architectures = ['gfx90a']\nexclude_architectures = ['gfx90a']\n",
+            "line 3, column 25: components.x.exclude_architectures: gfx90a is included, too",
+        ),
+    ] {
+        let shown = shown(text, Syntax::Toml);
+        assert!(shown.starts_with(expected), "{shown}");
+    }
 }

@@ -1,8 +1,19 @@
-//! The archs that an index names.
+//! What an index says: the archs, operations and files that it names.
 //!
 //! An index is one MessagePack value, of up to a hundred megabytes, whose shape differs between
-//! libraries and versions. It is walked without being kept: any string in it, key or value, may
-//! name archs. Newer libraries compress it (`.dat.zlib`, one zlib stream).
+//! libraries and versions. It is walked without being kept. Newer libraries compress it
+//! (`.dat.zlib`, one zlib stream). The shapes known, from the readers in Tensile, TensileLite and
+//! hipBLASLt (`Serialization/PlaceholderLibrary.hpp`, `MasterSolutionLibrary.hpp`,
+//! `hipblaslt-ext-op.cpp`), and from Debian's rocBLAS 5.5:
+//!
+//! | what | shape |
+//! |---|---|
+//! | library | `{solutions: [{name, problemType: {operationIdentifier, …}, …}], library: node}` |
+//! | node, lazily loaded | `{type: "Placeholder", value: S}`: the library is `S.dat` beside it |
+//! | mapping | `{"0": S, "17": S, …}`: from that solution on, up to the next, `S.dat` |
+//! | extension operations | `{arch: {operation: [{func_name, co_path, …}]}}` |
+//!
+//! Any string in it, key or value, may name archs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,33 +26,69 @@ use crate::content::{Content, WINDOW};
 use crate::error::{Error, Result};
 use crate::gfx::{self, BaseArch};
 
-/// What an index says of archs.
+/// What an index says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IndexDescription {
+    /// The archs that its strings name.
+    pub archs: BTreeSet<BaseArch>,
+    /// Operations: identifiers of contractions (`Contraction_l_Ailk_Bjlk_Cijk_Dijk`) and names of
+    /// extension operations (`LayerNorm`).
+    pub operations: BTreeSet<String>,
+    /// Number of solutions, that is of kernels with the problems that they solve.
+    pub solutions: u64,
+    /// File names of code objects (`extop_gfx1100.co`), as they stand in it.
+    pub code_object_files: BTreeSet<String>,
+    /// Further libraries that are loaded when they are needed, without suffix: each is an index
+    /// `<name>.dat` beside this one, with its code objects.
+    pub libraries: BTreeSet<String>,
+}
+
+/// An index that was read, or why it is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IndexArchs {
-    /// The archs named in its strings.
-    Named(BTreeSet<BaseArch>),
+pub enum Index {
+    /// What it says.
+    Described(IndexDescription),
     /// It is no single MessagePack value; why not.
     Unreadable(String),
 }
 
-/// Collects the archs that the strings of an index name.
-pub fn archs_of_index(content: &Content) -> Result<IndexArchs> {
-    let mut archs = BTreeSet::new();
+/// What the index says; an error if it is no single MessagePack value.
+pub fn describe_index(content: &Content) -> Result<IndexDescription> {
+    match read_index(content)? {
+        Index::Described(description) => Ok(description),
+        Index::Unreadable(reason) => {
+            let message = format!("is no MessagePack index: {reason}");
+            Err(Error::malformed(message).structure("kernel index").at(&content.place(0)))
+        }
+    }
+}
+
+/// Reads an index. An error means that the content cannot be read at all.
+pub fn read_index(content: &Content) -> Result<Index> {
+    let mut description = IndexDescription::default();
     let buffered = || BufReader::with_capacity(WINDOW, content.reader());
     let walked = match is_zlib(content)? {
-        true => walk(inflated(buffered()), &mut archs),
-        false => walk(buffered(), &mut archs),
+        true => walk(inflated(buffered()), &mut description),
+        false => walk(buffered(), &mut description),
     };
     match walked {
-        Ok(()) => Ok(IndexArchs::Named(archs)),
+        Ok(()) => Ok(Index::Described(description)),
         Err(fault) => unreadable(content, fault),
     }
 }
 
-fn walk(reader: impl Read, archs: &mut BTreeSet<BaseArch>) -> Result<(), rmp_serde::decode::Error> {
-    let mut deserializer = rmp_serde::Deserializer::new(reader);
+fn walk(
+    mut reader: impl Read,
+    description: &mut IndexDescription,
+) -> Result<(), rmp_serde::decode::Error> {
+    let mut deserializer = rmp_serde::Deserializer::new(&mut reader);
     deserializer.set_max_depth(DEPTH_LIMIT);
-    Walk { archs }.deserialize(&mut deserializer)
+    let place = Place { depth: 0, key: Key::Other };
+    Walk { description, place }.deserialize(&mut deserializer)?;
+    match reader.read(&mut [0; 1]).map_err(rmp_serde::decode::Error::InvalidDataRead)? {
+        0 => Ok(()),
+        _ => Err(rmp_serde::decode::Error::Uncategorized("more follows its value".to_owned())),
+    }
 }
 
 /// Whether the content starts with the header of a zlib stream. As MessagePack, its first byte
@@ -64,7 +111,7 @@ const INFLATED_LIMIT: u64 = 1 << 30;
 /// Deepest nesting that is walked. Real indexes nest a few dozen levels; the walk uses the stack.
 const DEPTH_LIMIT: usize = 256;
 
-fn unreadable(content: &Content, fault: rmp_serde::decode::Error) -> Result<IndexArchs> {
+fn unreadable(content: &Content, fault: rmp_serde::decode::Error) -> Result<Index> {
     use rmp_serde::decode::Error::{InvalidDataRead, InvalidMarkerRead};
     let reason = match fault {
         // What failed may be the reading of the file rather than its format.
@@ -74,136 +121,242 @@ fn unreadable(content: &Content, fault: rmp_serde::decode::Error) -> Result<Inde
         },
         fault => fault.to_string(),
     };
-    Ok(IndexArchs::Unreadable(reason))
+    Ok(Index::Unreadable(reason))
 }
 
-/// Walks a value and everything in it.
-struct Walk<'a> {
-    archs: &'a mut BTreeSet<BaseArch>,
+/// What the key of a map says of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    /// `operationIdentifier`.
+    Operation,
+    /// `solutions`.
+    Solutions,
+    /// `type`.
+    Type,
+    /// `value`.
+    Value,
+    /// A number, or a text of digits.
+    Number,
+    /// An arch.
+    Arch,
+    /// Anything else, or no key.
+    Other,
 }
 
-impl Walk<'_> {
-    fn again(&mut self) -> Walk<'_> {
-        Walk { archs: self.archs }
-    }
-
-    fn note(&mut self, text: &str) {
-        if text.contains("gfx") {
-            self.archs.extend(gfx::archs_in(text));
+impl Key {
+    fn of(text: &str) -> Self {
+        match text {
+            "operationIdentifier" => Self::Operation,
+            "solutions" => Self::Solutions,
+            "type" => Self::Type,
+            "value" => Self::Value,
+            _ if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()) => Self::Number,
+            _ if text.starts_with("gfx") && text.parse::<BaseArch>().is_ok() => Self::Arch,
+            _ => Self::Other,
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
+/// Where a value stands: how many maps and arrays are around it, and behind which key.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    depth: usize,
+    key: Key,
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+/// What a value turned out to be, as far as the map around it wants to know.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    /// The text `Placeholder`.
+    Placeholder,
+    /// The text behind a `value`.
+    Value(String),
+    /// An array of so many elements.
+    Array(u64),
+    /// Anything else.
+    Other,
+}
+
+/// Walks a value and everything in it.
+struct Walk<'a> {
+    description: &'a mut IndexDescription,
+    place: Place,
+}
+
+impl Walk<'_> {
+    fn inside(&mut self, key: Key) -> Walk<'_> {
+        let place = Place { depth: self.place.depth.saturating_add(1), key };
+        Walk { description: self.description, place }
+    }
+
+    fn note(&mut self, text: &str) {
+        if text.contains("gfx") {
+            self.description.archs.extend(gfx::archs_in(text));
+        }
+        if text.ends_with(".co") || text.ends_with(".hsaco") {
+            insert(&mut self.description.code_object_files, text);
+        }
+        match (self.place.key, self.place.depth) {
+            (Key::Operation, _) => insert(&mut self.description.operations, text),
+            (Key::Number, 1) => insert(&mut self.description.libraries, text),
+            _ => {}
+        }
+    }
+}
+
+/// Most texts repeat what is known already: only new ones are copied.
+fn insert(set: &mut BTreeSet<String>, text: &str) {
+    if !set.contains(text) {
+        set.insert(text.to_owned());
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = Seen;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Seen, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
+    type Value = Seen;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a MessagePack value")
     }
 
-    fn visit_str<E>(mut self, text: &str) -> Result<(), E> {
+    fn visit_str<E>(mut self, text: &str) -> Result<Seen, E> {
         self.note(text);
-        Ok(())
+        Ok(match self.place.key {
+            Key::Type if text == "Placeholder" => Seen::Placeholder,
+            Key::Value => Seen::Value(text.to_owned()),
+            _ => Seen::Other,
+        })
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(self.again())?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while map.next_key_seed(self.again())?.is_some() {
-            map.next_value_seed(self.again())?;
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Seen, A::Error> {
+        let mut count: u64 = 0;
+        while seq.next_element_seed(self.inside(Key::Other))?.is_some() {
+            count = count.saturating_add(1);
         }
-        Ok(())
+        Ok(Seen::Array(count))
     }
 
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<(), D::Error> {
-        serde::de::IgnoredAny::deserialize(extension).map(drop)
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Seen, A::Error> {
+        let mut placeholder = false;
+        let mut value = None;
+        while let Some(key) = map.next_key_seed(KeyWalk(self.inside(self.place.key)))? {
+            match map.next_value_seed(self.inside(key))? {
+                Seen::Placeholder => placeholder = true,
+                Seen::Value(text) => value = Some(text),
+                Seen::Array(count) if key == Key::Solutions => {
+                    self.description.solutions = self.description.solutions.saturating_add(count);
+                }
+                Seen::Array(_) | Seen::Other => {}
+            }
+        }
+        if let Some(value) = value.filter(|_| placeholder) {
+            self.description.libraries.insert(value);
+        }
+        Ok(Seen::Other)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Seen, D::Error> {
+        serde::de::IgnoredAny::deserialize(extension).map(|_| Seen::Other)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
+    fn visit_bool<E>(self, _: bool) -> Result<Seen, E> {
+        Ok(Seen::Other)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
+    fn visit_i64<E>(self, _: i64) -> Result<Seen, E> {
+        Ok(Seen::Other)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
+    fn visit_u64<E>(self, _: u64) -> Result<Seen, E> {
+        Ok(Seen::Other)
     }
 
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<(), E> {
-        Ok(())
+    fn visit_f64<E>(self, _: f64) -> Result<Seen, E> {
+        Ok(Seen::Other)
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
+    fn visit_bytes<E>(self, _: &[u8]) -> Result<Seen, E> {
+        Ok(Seen::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Seen, E> {
+        Ok(Seen::Other)
+    }
+}
+
+/// Walks a key; its place is that of the map's values, behind the key of the map itself.
+struct KeyWalk<'a>(Walk<'a>);
+
+impl<'de> DeserializeSeed<'de> for KeyWalk<'_> {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for KeyWalk<'_> {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a MessagePack value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Key, E> {
+        let Place { depth, key } = self.0.place;
+        if text.contains("gfx") {
+            self.0.description.archs.extend(gfx::archs_in(text));
+        }
+        if (key, depth) == (Key::Arch, 2) {
+            insert(&mut self.0.description.operations, text);
+        }
+        Ok(Key::of(text))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Key, E> {
+        Ok(Key::Number)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Key, E> {
+        Ok(Key::Number)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Key, E> {
+        Ok(Key::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Key, E> {
+        Ok(Key::Other)
+    }
+
+    fn visit_bytes<E>(self, _: &[u8]) -> Result<Key, E> {
+        Ok(Key::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Key, E> {
+        Ok(Key::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Key, A::Error> {
+        self.0.visit_seq(seq).map(|_| Key::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Key, A::Error> {
+        self.0.visit_map(map).map(|_| Key::Other)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Key, D::Error> {
+        self.0.visit_newtype_struct(extension).map(|_| Key::Other)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use rmpv::Value;
-
-    use super::*;
-
-    fn archs(bytes: impl Into<Vec<u8>>) -> IndexArchs {
-        archs_of_index(&Content::of_bytes(bytes)).unwrap()
-    }
-
-    fn encoded(value: &Value) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        rmpv::encode::write_value(&mut bytes, value).unwrap();
-        bytes
-    }
-
-    #[test]
-    fn strings_anywhere_are_seen() {
-        let value = Value::Map(vec![
-            ("gfx906:xnack-".into(), Value::Array(vec![1.into(), Value::Nil, 1.5.into()])),
-            (Value::Binary(vec![1]), Value::Map(vec![("x".into(), "for gfx90a".into())])),
-            (true.into(), Value::Ext(7, b"gfx908".to_vec())),
-            ("ISA900".into(), "gfx000".into()),
-        ]);
-        let names = ["gfx906", "gfx90a"].map(|name| name.parse().unwrap());
-        assert_eq!(archs(encoded(&value)), IndexArchs::Named(BTreeSet::from(names)));
-    }
-
-    #[test]
-    fn a_compressed_index_is_read_as_the_plain_one() {
-        let plain = encoded(&Value::Array(vec!["gfx906".into()]));
-        let mut zlib = flate2::read::ZlibEncoder::new(&plain[..], flate2::Compression::best());
-        let mut compressed = Vec::new();
-        zlib.read_to_end(&mut compressed).unwrap();
-        assert_ne!(compressed, plain);
-        assert_eq!(archs(compressed), archs(plain));
-    }
-
-    #[test]
-    fn an_index_cut_anywhere_is_unreadable() {
-        let value = Value::Array(vec!["gfx906".into(), 7.into(), Value::Map(vec![])]);
-        let bytes = encoded(&value);
-        for len in 0..bytes.len() {
-            assert!(matches!(archs(&bytes[..len]), IndexArchs::Unreadable(_)), "cut to {len}");
-        }
-    }
-
-    #[test]
-    fn deep_nesting_is_unreadable_rather_than_a_crash() {
-        assert!(matches!(archs(vec![0x91; 1 << 20]), IndexArchs::Unreadable(_)));
-    }
-}
+#[path = "index_tests.rs"]
+mod tests;

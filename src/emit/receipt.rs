@@ -49,6 +49,7 @@ fn package_records(written: &Written) -> Vec<PackageRecord> {
         Role::Support => ("support", None, Vec::new()),
         Role::Meta => ("meta", None, Vec::new()),
         Role::Kernels { group, archs } => ("kernels", Some(group.clone()), archs.clone()),
+        Role::KernelsCommon { archs, .. } => ("kernels-common", None, archs.clone()),
     };
     let record = |emitted: &Emitted| PackageRecord {
         id: emitted.package.clone(),

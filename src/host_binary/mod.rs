@@ -81,6 +81,16 @@ pub fn examine(content: &Content) -> Result<Examined> {
     }
 }
 
+/// The bytes of every section with offload bundles, whether the file can be transformed or not.
+pub fn device_sections(content: &Content) -> Result<Vec<Content>> {
+    let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
+        return Ok(Vec::new());
+    };
+    let sections = file.sections_named(FATBIN_SECTION).into_iter();
+    let in_file = sections.filter(|(_, section)| section.is_in_file());
+    in_file.map(|(index, section)| content.slice(file.file_range(index, &section)?)).collect()
+}
+
 /// A fat binary that can be transformed; made by [`examine`].
 #[derive(Debug)]
 pub struct Analysis {

@@ -97,8 +97,10 @@ impl<'a> SetPacker<'a> {
         let mut kernels = Vec::new();
         for component in &self.recombined.components {
             let id = component.id();
-            let own =
-                |kernel: &&Kernel| set.binaries.contains(&(id.clone(), kernel.binary.clone()));
+            let own = |kernel: &&Kernel| {
+                set.archs.contains(kernel.target.base())
+                    && set.binaries.contains(&(id.clone(), kernel.binary.clone()))
+            };
             kernels.extend(component.kernels.iter().filter(own));
         }
         kernels.sort_by(|a, b| {
@@ -137,9 +139,7 @@ impl<'a> SetPacker<'a> {
                 self.archive(archives, arch.as_str())?.1.content.clone()
             }
             Source::Manifest { archives } => self.set(archives)?.manifest.clone(),
-            Source::Database { component, path, arch } => {
-                self.database(component, path, arch.as_str())?.content.clone()
-            }
+            Source::Database { component, path } => self.database(component, path)?.content.clone(),
             Source::Host { component, path } => match self.host(component, path)? {
                 HostKind::Plain(content) => content.clone(),
                 HostKind::Fat(_) => {
@@ -161,8 +161,10 @@ impl<'a> SetPacker<'a> {
         content: &Content,
     ) -> Result<Vec<CodeObjectRecord>> {
         let (arch, shard) = match source {
-            Source::Database { component, path, arch } => {
-                (Some(arch), Some(self.database(component, path, arch.as_str())?.shard.clone()))
+            Source::Database { component, path } => {
+                let file = self.database(component, path)?;
+                let arch = file.archs.first().filter(|_| file.archs.len() == 1);
+                (arch, Some(file.shard.clone()))
             }
             // What serves several archs lies among the host files, and may be all shards'.
             Source::Host { .. } => (None, None),
@@ -185,7 +187,7 @@ impl<'a> SetPacker<'a> {
         };
         let set = self.plan.archives.iter().find(|set| set.name == archives);
         let set = set.ok_or_else(|| Error::bug(format!("no archive set is called {archives}")))?;
-        fat.analysis.apply(&marker(path, &set.folder, &set.name)?)
+        fat.binary.with_marker(&marker(path, &set.folder, &set.name)?)
     }
 
     fn component(&self, id: &str) -> Result<&'a Component> {
@@ -202,9 +204,9 @@ impl<'a> SetPacker<'a> {
         }
     }
 
-    fn database(&self, component: &str, path: &TreePath, arch: &str) -> Result<&'a DatabaseFile> {
+    fn database(&self, component: &str, path: &TreePath) -> Result<&'a DatabaseFile> {
         let databases = &self.component(component)?.databases;
-        let file = databases.iter().find(|file| file.path == *path && file.arch.as_str() == arch);
+        let file = databases.iter().find(|file| file.path == *path);
         file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))
     }
 

@@ -1,11 +1,14 @@
 //! The device side of a bundle: its kernel archives and database files by group.
+//!
+//! A database file that serves archs of several groups belongs to all of these at once. Such files
+//! are collected per *set* of groups, so that no group ever gets what only others need.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{KERNEL_FOLDER, KERNEL_PREFIX, file_mode};
 use super::naming::short_name;
-use super::selectors::{Bundle, Owned};
+use super::selectors::{Bundle, Owned, OwnedDatabase};
 use super::{ArchiveSet, Source};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
@@ -13,33 +16,42 @@ use crate::recombine::Group;
 use crate::split::{HostFile, HostKind};
 use crate::tree::{Node, TreePath};
 
+/// Indexes of the groups that a package serves.
+pub(super) type Served = BTreeSet<usize>;
+
+/// What one kernel package holds.
+#[derive(Debug, Default)]
+pub(super) struct DeviceFiles {
+    /// Install-relative.
+    pub files: BTreeMap<TreePath, Node<Source>>,
+    /// The archs with content.
+    pub archs: BTreeSet<BaseArch>,
+}
+
 /// The device side of a bundle.
+#[derive(Debug, Default)]
 pub(super) struct Contents {
     pub archives: Option<ArchiveSet>,
-    /// Group → install-relative files.
-    pub groups: BTreeMap<usize, BTreeMap<TreePath, Node<Source>>>,
-    /// Group → archs with content.
-    pub archs: BTreeMap<usize, BTreeSet<BaseArch>>,
+    /// By the groups served: one for a group's own package, several for what they share. A group
+    /// that shares something has a package of its own, even if nothing else is in it.
+    pub packages: BTreeMap<Served, DeviceFiles>,
 }
 
 /// What a bundle's code objects and databases become.
 pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents> {
     let archives = archive_set(bundle)?;
-    let mut contents = Contents { archives: None, groups: BTreeMap::new(), archs: BTreeMap::new() };
+    let mut contents = Contents::default();
     for arch in archives.iter().flat_map(|set| &set.archs) {
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
         let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
         let data = Source::Archive { archives: set, arch: arch.clone() };
-        contents.add(groups, arch, (path, Node::File { data, mode: file_mode(0) }))?;
+        let node = Node::File { data, mode: file_mode(0) };
+        contents.add(groups, std::slice::from_ref(arch), (path, node))?;
     }
-    for (component, file) in &bundle.databases {
-        let data = Source::Database {
-            component: component.id(),
-            path: file.path.clone(),
-            arch: file.arch.clone(),
-        };
+    for OwnedDatabase { component, file, archs } in &bundle.databases {
+        let data = Source::Database { component: component.id(), path: file.path.clone() };
         let node = Node::File { data, mode: file_mode(file.mode) };
-        contents.add(groups, &file.arch, (file.path.clone(), node))?;
+        contents.add(groups, archs, (file.path.clone(), node))?;
     }
     contents.archives = archives;
     Ok(contents)
@@ -49,15 +61,22 @@ impl Contents {
     fn add(
         &mut self,
         groups: &[Group],
-        arch: &BaseArch,
+        archs: &[BaseArch],
         (path, node): (TreePath, Node<Source>),
     ) -> Result<()> {
-        // Recombination passes on grouped archs only.
-        let Some(group) = groups.iter().position(|group| group.archs.contains(arch)) else {
-            return Err(Error::bug(format!("{path} is for {arch}, which is in no group")));
-        };
-        self.archs.entry(group).or_default().insert(arch.clone());
-        match self.groups.entry(group).or_default().entry(path) {
+        let mut served = Served::new();
+        for arch in archs {
+            let group = group_of(groups, arch, &path)?;
+            served.insert(group);
+            let own = self.packages.entry(Served::from([group])).or_default();
+            own.archs.insert(arch.clone());
+        }
+        if served.is_empty() {
+            return Err(Error::bug(format!("{path} is for no arch")));
+        }
+        let package = self.packages.entry(served).or_default();
+        package.archs.extend(archs.iter().cloned());
+        match package.files.entry(path) {
             Entry::Vacant(slot) => {
                 slot.insert(node);
                 Ok(())
@@ -65,6 +84,28 @@ impl Contents {
             Entry::Occupied(slot) => Err(claimed_twice(slot.key(), slot.get(), &node)),
         }
     }
+
+    /// The groups that there is content for.
+    pub fn groups(&self) -> impl Iterator<Item = usize> {
+        let single = self.packages.keys().filter(|served| served.len() == 1);
+        single.flatten().copied()
+    }
+
+    /// Whether there is content for `group`.
+    pub fn has_group(&self, group: usize) -> bool {
+        self.packages.contains_key(&Served::from([group]))
+    }
+
+    /// The sets of groups that share content.
+    pub fn shared(&self) -> impl Iterator<Item = &Served> {
+        self.packages.keys().filter(|served| served.len() > 1)
+    }
+}
+
+/// The group of `arch`: recombination passes on grouped archs only.
+fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize> {
+    let group = groups.iter().position(|group| group.archs.contains(arch));
+    group.ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))
 }
 
 /// Two components of one package have device code at one path.

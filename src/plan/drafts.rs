@@ -7,7 +7,7 @@ use minijinja::context;
 use super::device::{Contents, contents};
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
-use super::naming::{Names, package_name, short_name};
+use super::naming::{Names, short_name};
 use super::package::{Format, Relation, RelationKind, Role};
 use super::parts::PartRole;
 use super::relations::{self, Link};
@@ -16,7 +16,6 @@ use super::setting::Setting;
 use super::texts::Description;
 use super::{ArchiveSet, Source};
 use crate::error::{Error, Faults, Kind, Result};
-use crate::gfx::BaseArch;
 use crate::recombine::{Group, Recombined};
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
@@ -64,38 +63,38 @@ pub(super) fn make(
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {
         drafts.push(maker.host(index)?);
-        for group in contents.groups.keys() {
-            drafts.push(maker.kernels(index, *group)?);
+        for group in contents.groups() {
+            drafts.push(maker.kernels(index, group)?);
+        }
+        for served in contents.shared() {
+            drafts.push(maker.common(index, served)?);
         }
     }
     let archives = contents.into_iter().filter_map(|contents| contents.archives);
     Ok(Made { drafts, archives: archives.collect() })
 }
 
-struct Maker<'a> {
-    setting: &'a Setting<'a>,
-    groups: &'a [Group],
-    bundles: &'a [Bundle<'a>],
-    linkage: &'a Linkage,
-    contents: &'a [Contents],
+/// Makes the packages of a set of bundles, which it knows by index.
+pub(super) struct Maker<'a> {
+    pub setting: &'a Setting<'a>,
+    pub groups: &'a [Group],
+    pub bundles: &'a [Bundle<'a>],
+    pub linkage: &'a Linkage,
+    pub contents: &'a [Contents],
 }
 
 impl Maker<'_> {
-    fn names(&self, index: usize) -> Names {
+    /// The names of a bundle's host package.
+    pub fn names(&self, index: usize) -> Names {
         let bundle = &self.bundles[index];
         bundle.part.names(&bundle.family)
-    }
-
-    fn kernel_names(&self, index: usize, group: usize) -> Result<Names> {
-        let group = package_name(&self.groups[group].name)?;
-        Ok(self.names(index).with(&format!("-{group}")))
     }
 
     /// The host or support package of a bundle.
     fn host(&self, index: usize) -> Result<Draft> {
         let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
         let names = self.names(index);
-        let groups = contents.groups.keys().map(|group| self.groups[*group].display_name.as_str());
+        let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
         let groups = groups.collect::<Vec<_>>().join(", ");
         let values = context! { name => short_name(&bundle.family), groups };
         let texts = &self.setting.texts;
@@ -108,7 +107,7 @@ impl Maker<'_> {
             components: bundle.components.clone(),
             section: bundle.part.section.clone(),
             rpm_group: bundle.part.group.clone(),
-            native: self.linkage.native.contains(&index) || !contents.groups.is_empty(),
+            native: self.linkage.native.contains(&index) || !contents.packages.is_empty(),
             description,
             links: self.host_links(index)?,
             relations: self.runtime(contents),
@@ -133,8 +132,8 @@ impl Maker<'_> {
             let names = host.part.names(&host.family);
             links.insert(Link::exact(RelationKind::Depends, &names));
         }
-        for group in self.contents[index].groups.keys() {
-            let kernels = self.kernel_names(index, *group)?;
+        for group in self.contents[index].groups() {
+            let kernels = self.kernel_names(index, group)?;
             links.insert(Link::any(RelationKind::Suggests, &kernels));
         }
         Ok(links)
@@ -157,8 +156,9 @@ impl Maker<'_> {
         if let Some(archives) = archives {
             let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
             if files.contains_key(&path) {
-                let message = format!("{path} is a file of the input and the list of its archives");
-                let hint = "the manifest is made with the package: leave the file out of the \
+                let message =
+                    format!("{path} comes from the input, and is made for the package too");
+                let hint = "it is the manifest of the package's archives: leave it out of the \
                             artifact";
                 return Err(Error::new(Kind::Conflict, message).structure(names).hint(hint));
             }
@@ -166,59 +166,6 @@ impl Maker<'_> {
             files.insert(path, Node::File { data, mode: file_mode(0) });
         }
         Ok(files)
-    }
-
-    /// The package of a bundle's device code for one group.
-    fn kernels(&self, index: usize, group: usize) -> Result<Draft> {
-        let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
-        let (names, host) = (self.kernel_names(index, group)?, self.names(index));
-        let archs = self.archs(index, group);
-        let values = context! {
-            name => short_name(&bundle.family),
-            host => &host.deb,
-            group => &self.groups[group].name,
-            display_name => &self.groups[group].display_name,
-            archs => archs.join(", "),
-        };
-        let description = self.setting.texts.description("kernels", &names.deb, values)?;
-        Ok(Draft {
-            role: Role::Kernels { group: self.groups[group].name.clone(), archs },
-            family: bundle.family.clone(),
-            is_main: bundle.part.role == PartRole::Host,
-            components: bundle.components.clone(),
-            section: bundle.part.section.clone(),
-            rpm_group: bundle.part.group.clone(),
-            native: true,
-            description,
-            links: self.kernel_links(index, group)?,
-            relations: Vec::new(),
-            files: contents.groups.get(&group).cloned().unwrap_or_default(),
-            documents_of: Some(host),
-            names,
-        })
-    }
-
-    /// The archs with content, in the order of the group.
-    fn archs(&self, index: usize, group: usize) -> Vec<String> {
-        let with_content = self.contents[index].archs.get(&group);
-        let has = |arch: &&BaseArch| with_content.is_some_and(|archs| archs.contains(arch));
-        let archs = self.groups[group].archs.iter().filter(has);
-        archs.map(ToString::to_string).collect()
-    }
-
-    fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
-        let host = self.names(index);
-        let mut links = BTreeSet::from([
-            Link::exact(RelationKind::Depends, &host),
-            Link::any(RelationKind::Enhances, &host),
-            Link::exact(RelationKind::Provides, &host.with("-kernels")),
-        ]);
-        let has_group = |other: usize| self.contents[other].groups.contains_key(&group);
-        for other in self.linkage.nearest(index, has_group) {
-            let names = self.kernel_names(other, group)?;
-            links.insert(Link::exact(RelationKind::Depends, &names));
-        }
-        Ok(links)
     }
 }
 

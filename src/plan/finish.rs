@@ -54,7 +54,9 @@ impl Draft {
     fn deb(&self, setting: &Setting<'_>) -> Result<DebControl> {
         let guard = setting.texts.guard(&self.names.deb, &setting.prefix, Format::Deb)?;
         let fields = match &self.role {
-            Role::Kernels { archs, .. } => vec![(ARCH_FIELD.to_owned(), archs.join(" "))],
+            Role::Kernels { archs, .. } | Role::KernelsCommon { archs, .. } => {
+                vec![(ARCH_FIELD.to_owned(), archs.join(" "))]
+            }
             _ => Vec::new(),
         };
         Ok(DebControl {

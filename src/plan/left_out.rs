@@ -83,12 +83,12 @@ impl<'a> Lookup<'a> {
                     missing.plain.push(content);
                 }
             }
-            Source::Database { component, path, arch } => {
+            Source::Database { component, path } => {
                 let missing = missing.entry(component).or_default();
                 missing.files += 1;
                 let files = self.components.get(component).map(|found| &found.databases);
                 let same = files.into_iter().flatten();
-                let same = same.filter(|file| file.path == *path && file.arch == *arch);
+                let same = same.filter(|file| file.path == *path);
                 missing.plain.extend(same.map(|file| &file.content));
             }
             Source::Archive { archives, arch } => {

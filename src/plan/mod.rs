@@ -8,7 +8,8 @@
 //!
 //! A bundle gives one package for its host files and one per group that it has device code for.
 //! Nothing here knows sizes or the clock; a file of a package says where its bytes come from, and
-//! the pack stage makes them. Refused: paths that two packages claim or none, names, versions and
+//! the pack stage makes them. What serves several groups at once is in a package that the kernel
+//! packages of exactly these groups depend on. Refused: paths that two packages claim or none, names, versions and
 //! prefixes that a format cannot express.
 //!
 //! Kernel packages are built for the architecture of their host although they hold data only: as
@@ -20,7 +21,10 @@
 
 mod device;
 mod drafts;
+mod exclude;
+mod families;
 mod finish;
+mod kernels;
 mod layout;
 mod left_out;
 mod libraries;
@@ -28,6 +32,7 @@ mod linkage;
 mod links;
 mod metas;
 mod naming;
+mod only;
 pub mod package;
 mod parts;
 mod prefix;
@@ -52,6 +57,7 @@ use crate::recombine::Recombined;
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
+use only::Only;
 use package::{Format, Package};
 use parts::Parts;
 use setting::Setting;
@@ -67,8 +73,9 @@ pub struct PlanOptions {
     pub prefix: Option<String>,
     /// The formats to make packages in.
     pub formats: Vec<Format>,
-    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`) to which the set is
-    /// limited; all if empty. Metapackages of the whole set are then left out.
+    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel
+    /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
+    /// left out.
     pub only: Vec<String>,
     /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
     /// they carry the time of packed files.
@@ -120,8 +127,6 @@ pub enum Source {
         component: String,
         /// Path of the file in the component.
         path: TreePath,
-        /// The arch it belongs to.
-        arch: BaseArch,
     },
     /// The kernel archive of one arch.
     Archive {
@@ -163,7 +168,8 @@ pub struct ArchiveSet {
     /// What the manifest calls the folder above it, e.g. `lib`.
     pub manifest_prefix: String,
     /// The binaries whose device code they hold, as (component id, path in its host tree). A
-    /// kernel belongs to the set if its component and binary are among them.
+    /// kernel belongs to the set if its component and binary are among them, and its arch among
+    /// `archs`.
     pub binaries: BTreeSet<(String, TreePath)>,
     /// The archs there is code for, sorted.
     pub archs: Vec<BaseArch>,
@@ -174,7 +180,8 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let mut findings = Findings::default();
     let setting = Setting::new(config, options, &mut findings)?;
     let parts = Parts::shipped()?;
-    let bundles = selectors::assign(recombined, config, &parts)?;
+    let mut bundles = selectors::assign(recombined, config, &parts)?;
+    exclude::apply(&mut bundles, config, &mut findings)?;
     let linkage = linkage::discover(&bundles, &mut findings)?;
     links::find_dangling(recombined, &mut findings);
     let made = drafts::make(&setting, recombined, (&bundles, &linkage))?;
@@ -185,7 +192,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     drafts.extend(metas);
     refuse_conflicts(&drafts)?;
     drafts::add_configured(&setting, &mut drafts)?;
-    let only = selected(recombined, &drafts, &options.only)?;
+    let only = Only::new(recombined, &drafts, &options.only)?;
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     let input = (recombined, made.archives.as_slice());
@@ -256,41 +263,6 @@ fn refuse_below_files(paths: &BTreeMap<&TreePath, (&Draft, bool)>, faults: &mut 
             }
         }
     }
-}
-
-/// What `--only` keeps.
-struct Only(Option<BTreeSet<String>>);
-
-impl Only {
-    fn keeps(&self, draft: &Draft) -> bool {
-        match &self.0 {
-            None => true,
-            Some(components) => draft.components.iter().any(|id| components.contains(id)),
-        }
-    }
-}
-
-fn selected(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Result<Only> {
-    if only.is_empty() {
-        return Ok(Only(None));
-    }
-    let mut faults = Faults::default();
-    let mut kept = BTreeSet::new();
-    for wanted in only {
-        let named = recombined.components.iter();
-        let named = named.filter(|c| c.artifact == *wanted || c.id() == *wanted);
-        let mut found: BTreeSet<String> = named.map(|component| component.id()).collect();
-        let packages = drafts.iter().filter(|d| d.names.deb == *wanted || d.names.rpm == *wanted);
-        found.extend(packages.flat_map(|draft| draft.components.iter().cloned()));
-        if found.is_empty() {
-            let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();
-            let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
-            faults.add(error.hint(format!("the components are {}", known.join(", "))));
-        }
-        kept.extend(found);
-    }
-    faults.finish()?;
-    Ok(Only(Some(kept)))
 }
 
 /// The archive sets that some package refers to.

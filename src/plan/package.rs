@@ -31,6 +31,13 @@ pub enum Role {
         /// The base archs inside.
         archs: Vec<String>,
     },
+    /// Device code that several groups share; their kernel packages depend on it.
+    KernelsCommon {
+        /// The groups' names in the configuration.
+        groups: Vec<String>,
+        /// The base archs that it serves.
+        archs: Vec<String>,
+    },
     /// Headers, documentation, tests, debug files: no device code of its own.
     Support,
     /// No files; stands for a set of other packages.

@@ -1,9 +1,11 @@
-//! `config/components.toml`: which components make up which package of a family.
+//! `config/components.toml`: which components make up which package of a family, and which modules
+//! of known artifacts which family.
 
 use serde::Deserialize;
 
 use super::naming::Names;
 use crate::artifact::ComponentKind;
+use crate::config::{Ordered, Selector};
 use crate::error::{Error, Result};
 
 /// The shipped rules.
@@ -44,6 +46,7 @@ pub(super) enum PartRole {
 #[serde(deny_unknown_fields)]
 struct Rules {
     parts: Vec<Part>,
+    selectors: Ordered<Vec<Selector>>,
 }
 
 impl Part {
@@ -56,9 +59,13 @@ impl Part {
     }
 }
 
-/// The shipped parts; every component is in exactly one.
+/// The shipped parts and selectors; every component is in exactly one part.
 #[derive(Debug)]
-pub(super) struct Parts(Vec<Part>);
+pub(super) struct Parts {
+    parts: Vec<Part>,
+    /// Family → what goes into it, as in the packaging configuration.
+    pub selectors: Vec<(String, Vec<Selector>)>,
+}
 
 impl Parts {
     pub fn shipped() -> Result<Self> {
@@ -71,20 +78,22 @@ impl Parts {
                 return Err(Error::bug(message));
             }
         }
-        Ok(Self(rules.parts))
+        Ok(Self { parts: rules.parts, selectors: rules.selectors.0 })
     }
 
     /// The part that `kind` goes into, and its place in the order of packages.
     pub fn of(&self, kind: ComponentKind) -> Result<(usize, &Part)> {
         let with = |part: &Part| part.components.iter().any(|name| name == kind.as_str());
-        let index = self.0.iter().position(with);
-        let found = index.and_then(|index| Some((index, self.0.get(index)?)));
+        let index = self.parts.iter().position(with);
+        let found = index.and_then(|index| Some((index, self.parts.get(index)?)));
         found.ok_or_else(|| Error::bug(format!("no part has the component {kind}")))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -96,5 +105,17 @@ mod tests {
         assert_eq!((dev.deb.as_str(), dev.rpm.as_str()), ("rocm-x-dev", "rocm-x-devel"));
         let debug = names(ComponentKind::Dbg);
         assert_eq!((debug.deb.as_str(), debug.rpm.as_str()), ("rocm-x-dbgsym", "rocm-x-debuginfo"));
+    }
+
+    /// What no shipped selector takes would be an error of the program's own making.
+    #[test]
+    fn the_shipped_selectors_leave_nothing_of_an_artifact() {
+        let selectors = Parts::shipped().unwrap().selectors;
+        let all = selectors.iter().flat_map(|(_, selectors)| selectors);
+        let artifacts: BTreeSet<&str> = all.clone().map(|s| s.artifact.as_str()).collect();
+        for artifact in artifacts {
+            let rest = |s: &&Selector| s.artifact == artifact && s.modules.is_none();
+            assert_eq!(all.clone().filter(rest).count(), 1, "{artifact}");
+        }
     }
 }

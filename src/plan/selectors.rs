@@ -1,15 +1,15 @@
 //! Which host file, code object and database goes into which family and part.
 //!
-//! An artifact that no selector names is a family of its own. One that a selector names is cut by
-//! the selectors alone, in file order: the first that fits a file takes it, and what none fits is
-//! an error that lists it. Links follow what they lead to; folders follow what is in them.
+//! [`Families`] says which family takes a module. Code objects follow their binaries, links what
+//! they lead to, folders what is in them. What no family takes is an error that lists it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::naming::{family_of, package_name};
+use super::families::Families;
 use super::parts::{Part, Parts};
-use crate::config::{Config, Selector};
+use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::gfx::BaseArch;
 use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::{DatabaseFile, HostFile};
 use crate::tree::{Node, TreePath};
@@ -27,6 +27,15 @@ pub(super) struct Owned<'a> {
     pub node: &'a Node<HostFile>,
 }
 
+/// A database file and the component that has it.
+#[derive(Debug, Clone)]
+pub(super) struct OwnedDatabase<'a> {
+    pub component: &'a Component,
+    pub file: &'a DatabaseFile,
+    /// The archs whose packages it is for; some of its own.
+    pub archs: Vec<BaseArch>,
+}
+
 /// Everything that goes into one part of a family: its host package and its kernel packages.
 #[derive(Debug)]
 pub(super) struct Bundle<'a> {
@@ -35,7 +44,7 @@ pub(super) struct Bundle<'a> {
     /// Host files, links and empty folders by install-relative path.
     pub files: BTreeMap<&'a TreePath, Owned<'a>>,
     pub kernels: Vec<&'a Kernel>,
-    pub databases: Vec<(&'a Component, &'a DatabaseFile)>,
+    pub databases: Vec<OwnedDatabase<'a>>,
     /// The ids of the components it is made of, e.g. `blas_lib`.
     pub components: BTreeSet<String>,
     /// The artifacts it is made of.
@@ -52,25 +61,25 @@ pub(super) fn assign<'a>(
     parts: &'a Parts,
 ) -> Result<Vec<Bundle<'a>>> {
     let mut faults = Faults::default();
-    check_selectors(recombined, config, &mut faults);
+    let families = Families::new(config, parts);
+    families.check_selectors(recombined, &mut faults);
     let mut bundles = Bundles::new();
     for component in &recombined.components {
-        let cut = is_cut(config, &component.artifact);
-        if !cut && faults.keep(family_of(&component.artifact)).is_none() {
+        if faults.keep(families.check_name(&component.artifact)).is_none() {
             continue;
         }
-        let left = Vec::new();
-        let assigner = Assigner { component, config, parts, left };
+        let assigner = Assigner { component, families: &families, parts, left: Vec::new() };
         faults.keep(assigner.add(&mut bundles));
     }
-    refuse_merged_families(&bundles, config, &mut faults);
+    let made = bundles.values().map(|bundle| (bundle.family.as_str(), &bundle.artifacts));
+    families.refuse_merged(made, &mut faults);
     faults.finish()?;
     Ok(bundles.into_values().collect())
 }
 
 struct Assigner<'a, 'c> {
     component: &'a Component,
-    config: &'c Config,
+    families: &'c Families<'c>,
     parts: &'a Parts,
     left: Vec<String>,
 }
@@ -101,7 +110,8 @@ impl<'a> Assigner<'a, '_> {
         for file in &component.databases {
             let family = self.family(file.module.as_deref());
             if let Some(bundle) = self.bundle(&file.path, family, bundles)? {
-                bundle.databases.push((component, file));
+                let archs = file.archs.clone();
+                bundle.databases.push(OwnedDatabase { component, file, archs });
             }
         }
         self.finish()
@@ -139,7 +149,7 @@ impl<'a> Assigner<'a, '_> {
         node: &Node<HostFile>,
         links: usize,
     ) -> Option<String> {
-        if !is_cut(self.config, &self.component.artifact) {
+        if !self.families.are_cut(&self.component.artifact) {
             return self.family(None);
         }
         let host = &self.component.host;
@@ -165,21 +175,7 @@ impl<'a> Assigner<'a, '_> {
     }
 
     fn family(&self, module: Option<&str>) -> Option<String> {
-        let artifact = &self.component.artifact;
-        if !is_cut(self.config, artifact) {
-            return family_of(artifact).ok();
-        }
-        let fits = |selector: &Selector| {
-            let kinds = selector.components.as_ref();
-            let kind = self.component.kind.as_str();
-            let modules = selector.modules.as_ref();
-            selector.artifact == *artifact
-                && kinds.is_none_or(|kinds| kinds.iter().any(|known| known == kind))
-                && modules.is_none_or(|known| module.is_some_and(|m| known.iter().any(|k| k == m)))
-        };
-        let selectors = self.config.selectors.iter();
-        let taken = selectors.filter(|(_, selectors)| selectors.iter().any(fits));
-        taken.map(|(package, _)| package.clone()).next()
+        self.families.of(self.component, module)
     }
 
     fn finish(self) -> Result<()> {
@@ -206,55 +202,10 @@ fn module_of(node: &Node<HostFile>) -> Option<&str> {
     }
 }
 
-fn is_cut(config: &Config, artifact: &str) -> bool {
-    let mut selectors = config.selectors.iter().flat_map(|(_, selectors)| selectors);
-    selectors.any(|selector| selector.artifact == artifact)
-}
-
 fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {
     let message = format!("{path} is in {} and in {}", one.id(), other.id());
     Error::new(Kind::Conflict, message)
         .hint("two packages that can be installed together cannot own one path")
-}
-
-/// A selector that names what does not exist is a typo; one that names no package is useless.
-fn check_selectors(recombined: &Recombined, config: &Config, faults: &mut Faults) {
-    let artifacts: BTreeSet<&str> =
-        recombined.components.iter().map(|c| c.artifact.as_str()).collect();
-    for (package, selectors) in &config.selectors {
-        if package_name(package).as_ref().ok() != Some(package) {
-            let message = format!("`{package}` cannot be a package name");
-            faults.add(config.fault(&["selectors", package], message));
-        }
-        for (index, selector) in selectors.iter().enumerate() {
-            if !artifacts.contains(selector.artifact.as_str()) {
-                let index = index.to_string();
-                let keys = ["selectors", package, &index, "artifact"];
-                let known: Vec<&str> = artifacts.iter().copied().collect();
-                let fault =
-                    config.fault(&keys, format!("there is no artifact `{}`", selector.artifact));
-                faults.add(fault.hint(format!("the artifacts are {}", known.join(", "))));
-            }
-        }
-    }
-}
-
-/// Two artifacts in one family are one package by accident, unless a selector asks for it.
-fn refuse_merged_families(bundles: &Bundles<'_>, config: &Config, faults: &mut Faults) {
-    let mut families: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for bundle in bundles.values() {
-        let artifacts = bundle.artifacts.iter().map(String::as_str);
-        families.entry(&bundle.family).or_default().extend(artifacts);
-    }
-    for (family, artifacts) in families {
-        let accidental = artifacts.iter().any(|artifact| !is_cut(config, artifact));
-        if artifacts.len() > 1 && accidental {
-            let artifacts: Vec<&str> = artifacts.into_iter().collect();
-            let message = format!("the artifacts {} all become {family}", artifacts.join(", "));
-            let hint = "name their packages with selectors in the configuration";
-            faults.add(Error::new(Kind::Conflict, message).hint(hint));
-        }
-    }
 }
 
 /// Components of one package may share folders.

@@ -1,5 +1,6 @@
 mod packages;
 mod rules;
+mod shared;
 
 use super::package::{Comparison, Formats, Relation, RelationKind, Role};
 use super::*;

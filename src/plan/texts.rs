@@ -19,8 +19,9 @@ const CHANGELOG: &str = include_str!("../../templates/changelog");
 const GUARD: &str = include_str!("../../templates/guard.sh");
 
 /// The descriptions by name.
-const DESCRIPTIONS: [(&str, &str); 10] = [
+const DESCRIPTIONS: [(&str, &str); 11] = [
     ("all", include_str!("../../templates/descriptions/all.txt")),
+    ("common", include_str!("../../templates/descriptions/common.txt")),
     ("component", include_str!("../../templates/descriptions/component.txt")),
     ("dbg", include_str!("../../templates/descriptions/dbg.txt")),
     ("dev", include_str!("../../templates/descriptions/dev.txt")),

@@ -57,7 +57,7 @@ pub struct PackageRecord {
     pub installed_size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// `host`, `kernels`, `support` or `meta`.
+    /// `host`, `kernels`, `kernels-common`, `support` or `meta`.
     pub role: String,
     /// For kernel packages: the name of the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]

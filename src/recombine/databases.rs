@@ -26,12 +26,14 @@ impl Join<'_> {
     ) -> Vec<DatabaseFile> {
         self.refuse_different_shared(host, parts);
         let mut files: BTreeMap<&TreePath, (&SplitArtifact, &DatabaseFile)> = BTreeMap::new();
-        let mut repeated: BTreeMap<(&BaseArch, String, String), usize> = BTreeMap::new();
+        let mut repeated: BTreeMap<(&[BaseArch], String, String), usize> = BTreeMap::new();
         for part in parts {
             for file in &part.databases {
-                if !grouping.has(&file.arch) {
+                if !file.archs.iter().any(|arch| grouping.has(arch)) {
                     let place = (self.component.as_str(), &file.path);
-                    grouping.leave_out(&file.arch, place, &file.content);
+                    for arch in &file.archs {
+                        grouping.leave_out(arch, place, &file.content);
+                    }
                     continue;
                 }
                 if host.get(&file.path).is_some() {
@@ -40,21 +42,22 @@ impl Join<'_> {
                 match files.get(&file.path) {
                     None => drop(files.insert(&file.path, (part, file))),
                     Some((first, known)) if self.same_database((first, known), (part, file)) => {
-                        let pair = (&file.arch, label(first), label(part));
+                        let pair = (file.archs.as_slice(), label(first), label(part));
                         *repeated.entry(pair).or_default() += 1;
                     }
                     Some(_) => {}
                 }
             }
         }
-        for ((arch, first, again), count) in repeated {
+        for ((archs, first, again), count) in repeated {
+            let archs = list(archs);
             let message = format!(
-                "{count} database files of {arch} are the same in {first} and {again}, and are packed once"
+                "{count} database files of {archs} are the same in {first} and {again}, and are packed once"
             );
             let subject = self.component.clone();
             self.findings.add(Finding::new(Code::DuplicateCode, subject, message));
         }
-        files.into_values().map(|(_, file)| file.clone()).collect()
+        files.into_values().map(|(_, file)| of_grouped(file, grouping)).collect()
     }
 
     /// Whether two files at one path are one; otherwise a fault says why not.
@@ -67,13 +70,16 @@ impl Join<'_> {
         let Some(same) = self.faults.keep(same) else {
             return false;
         };
-        if same && known.arch == file.arch {
+        if same && known.archs == file.archs {
             return true;
         }
         let (one, other) = (label(first), label(again));
         let message = match same {
-            true => format!("belongs to {} in {one} and to {} in {other}", known.arch, file.arch),
-            false => format!("differs between {one} and {other} ({})", file.arch),
+            true => {
+                let (known, file) = (list(&known.archs), list(&file.archs));
+                format!("belongs to {known} in {one} and to {file} in {other}")
+            }
+            false => format!("differs between {one} and {other} ({})", list(&file.archs)),
         };
         let error = Error::new(Kind::Conflict, message)
             .structure(format!("{}/{}", self.component, file.path))
@@ -85,7 +91,7 @@ impl Join<'_> {
     fn both_sides(&self, file: &DatabaseFile, part: &SplitArtifact) -> Error {
         let message = format!(
             "is {}'s alone in {} and serves all archs in another shard",
-            file.arch,
+            list(&file.archs),
             label(part)
         );
         Error::new(Kind::Conflict, message)
@@ -133,6 +139,17 @@ impl Join<'_> {
                  build these archs in one shard, or package the shards apart",
         )
     }
+}
+
+/// The file with those of its archs that are in a group.
+fn of_grouped(file: &DatabaseFile, grouping: &Grouping) -> DatabaseFile {
+    let archs = file.archs.iter().filter(|arch| grouping.has(arch)).cloned().collect();
+    DatabaseFile { archs, ..file.clone() }
+}
+
+fn list(archs: &[BaseArch]) -> String {
+    let names: Vec<&str> = archs.iter().map(BaseArch::as_str).collect();
+    names.join(", ")
 }
 
 fn plain(node: &Node<HostFile>) -> Option<&Content> {

@@ -15,7 +15,7 @@ use crate::host_binary::{self, Analysis, Examined};
 use crate::recombine::{Readers, Recombined, recombine_with};
 use crate::report::{Finding, Findings};
 use crate::split::{
-    CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
+    CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
 };
 use crate::tree::{Node, Tree, TreePath};
 
@@ -91,6 +91,8 @@ impl Part {
             name: name.parse().unwrap(),
             host: Tree::new(),
             databases: Vec::new(),
+            archives: Vec::new(),
+            archive_manifests: Vec::new(),
             findings: Findings::default(),
         })
     }
@@ -131,8 +133,8 @@ impl Part {
     }
 
     pub fn fat_of(self, at: &str, module: Option<&str>, wrappers: Vec<WrapperCode>) -> Self {
-        let analysis = analysis();
-        let fat = FatBinary { analysis, wrappers };
+        let binary = HostBinary::Fat(Box::new(analysis()));
+        let fat = FatBinary { binary, wrappers };
         self.file(at, module, 0o755, HostKind::Fat(Arc::new(fat)))
     }
 
@@ -145,10 +147,11 @@ impl Part {
         self.node(at, Node::Directory { mode: 0o700 })
     }
 
-    pub fn database(mut self, at: &str, arch: &str, text: &str) -> Self {
+    /// A file of `archs`, which commas separate.
+    pub fn database(mut self, at: &str, archs: &str, text: &str) -> Self {
         self.0.databases.push(DatabaseFile {
             path: path(at),
-            arch: arch.parse().unwrap(),
+            archs: archs.split(',').map(|arch| arch.parse().unwrap()).collect(),
             module: None,
             shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),

@@ -3,14 +3,16 @@
 //! Without groups in the configuration each arch is its own. SPIR-V and generic targets that no
 //! group names get groups of their own as well: they serve GPUs of several groups, so putting
 //! them into one of these would hide them from the others.
+//!
+//! Components are gone through one after the other: [`Grouping::begin`] says whose code comes next,
+//! because a component's rules may leave out archs that others pack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
-
 use super::Group;
-use super::sources::Sources;
-use crate::config::Config;
+use super::left_out::{AllLeftOut, LeftOut};
+use super::sources::{ComponentKey, Sources};
+use crate::config::{ArchFilter, Config, UnassignedArchitectures};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
@@ -23,12 +25,25 @@ pub(super) struct Grouping {
     pub groups: Vec<Group>,
     grouped: BTreeSet<BaseArch>,
     found: BTreeSet<BaseArch>,
-    left: BTreeMap<BaseArch, Vec<LeftOut>>,
+    left: BTreeMap<Reason, AllLeftOut>,
+    /// The rules of the component that is being joined.
+    rules: Rules,
 }
 
-struct LeftOut {
-    place: String,
-    content: Content,
+/// What a component's rules say of archs.
+struct Rules {
+    unassigned: UnassignedArchitectures,
+    /// The name of each table of the configuration, and the archs that it chooses.
+    filters: Vec<(String, ArchFilter)>,
+}
+
+/// Why device code is left out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Reason {
+    /// No group has the arch.
+    NotGrouped(UnassignedArchitectures, BaseArch),
+    /// The table `components.<name>` leaves it out.
+    Excluded(String, BaseArch),
 }
 
 impl Grouping {
@@ -45,33 +60,81 @@ impl Grouping {
         refuse_same_name(&groups, &alone, config)?;
         grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
         groups.extend(alone);
-        Ok(Self { groups, grouped, found, left: BTreeMap::new() })
+        let unassigned = config.validation.unassigned_architectures;
+        let rules = Rules { unassigned, filters: Vec::new() };
+        Ok(Self { groups, grouped, found, left: BTreeMap::new(), rules })
     }
 
-    /// Whether `arch` is in a group.
+    /// From here on, device code is that of the component `key`.
+    pub fn begin(&mut self, key: &ComponentKey, config: &Config) {
+        let validation = config.validation_of(&key.artifact, key.kind);
+        let filters = config.rules_of(&key.artifact, key.kind);
+        let filters = filters.map(|(name, rules)| (name.to_owned(), rules.architectures.clone()));
+        self.rules =
+            Rules { unassigned: validation.unassigned_architectures, filters: filters.collect() };
+    }
+
+    /// Whether code of `arch` is packed: a group has it, and no rule leaves it out.
     pub fn has(&self, arch: &BaseArch) -> bool {
-        self.grouped.contains(arch)
+        self.reason_against(arch).is_none()
     }
 
-    /// Notes device code of an arch that is in no group.
+    fn reason_against(&self, arch: &BaseArch) -> Option<Reason> {
+        if !self.grouped.contains(arch) {
+            return Some(Reason::NotGrouped(self.rules.unassigned, arch.clone()));
+        }
+        let against = self.rules.filters.iter().find(|(_, filter)| !filter.has(arch));
+        against.map(|(name, _)| Reason::Excluded(name.clone(), arch.clone()))
+    }
+
+    /// Notes device code of an arch that is not packed.
     pub fn leave_out(
         &mut self,
         arch: &BaseArch,
         (component, path): (&str, &TreePath),
         content: &Content,
     ) {
-        self.left
-            .entry(arch.clone())
-            .or_default()
-            .push(LeftOut { place: format!("{component}/{path}"), content: content.clone() });
+        if let Some(reason) = self.reason_against(arch) {
+            let place = format!("{component}/{path}");
+            let left = LeftOut { place, content: content.clone() };
+            self.left.entry(reason).or_default().add(left);
+        }
+    }
+
+    /// An error for every grouped arch that a component lacks although its own rules want all.
+    /// Components without device code have nothing to lack.
+    pub fn refuse_incomplete(
+        &self,
+        key: &ComponentKey,
+        parts: &[SplitArtifact],
+        config: &Config,
+    ) -> Result<()> {
+        let wants = config.rules_of(&key.artifact, key.kind);
+        let wants = wants.filter_map(|(name, rules)| {
+            rules.error_on_missing_architecture.map(|wanted| (name.to_owned(), wanted))
+        });
+        let Some((name, true)) = wants.last() else {
+            return Ok(());
+        };
+        let found: BTreeSet<&BaseArch> = parts.iter().flat_map(archs_of).collect();
+        let mut faults = Faults::default();
+        let archs = self.groups.iter().flat_map(|group| &group.archs);
+        let wanted = archs.filter(|arch| self.has(arch) && !found.contains(arch));
+        for arch in wanted.filter(|_| !found.is_empty()) {
+            let keys = ["components", &name, "error_on_missing_architecture"];
+            let error = config.fault(&keys, format!("{key} has no device code for {arch}"));
+            faults.add(error.hint("exclude the arch from the component, or add its shard"));
+        }
+        faults.finish()
     }
 
     /// The findings about archs that are in no group, and about grouped archs without code.
     pub fn report(&self, config: &Config, findings: &mut Findings) -> Result<()> {
-        for (arch, left) in &self.left {
-            findings.add(not_grouped(arch, left)?);
-        }
         let mut faults = Faults::default();
+        for (reason, left) in &self.left {
+            let noted = note(reason, left, findings);
+            faults.keep(noted);
+        }
         for group in &self.groups {
             for arch in group.archs.iter().filter(|arch| !self.found.contains(arch)) {
                 let message = format!("no shard has device code for it (group {})", group.name);
@@ -97,7 +160,7 @@ fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
         _ => None,
     });
     let code_objects = wrappers.flatten().flat_map(|wrapper| &wrapper.code_objects);
-    let databases = artifact.databases.iter().map(|file| &file.arch);
+    let databases = artifact.databases.iter().flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)
 }
 
@@ -131,36 +194,30 @@ fn refuse_same_name(configured: &[Group], alone: &[Group], config: &Config) -> R
     faults.finish()
 }
 
-/// Counts what is left out, says where it was, and accounts for it by digest.
-fn not_grouped(arch: &BaseArch, left: &[LeftOut]) -> Result<Finding> {
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for out in left {
-        *places.entry(out.place.as_str()).or_default() += 1;
-    }
-    let digests = left.par_iter().map(|out| out.content.sha256_hex());
-    let digests: BTreeSet<String> = digests.collect::<Result<_>>()?;
-    let places: Vec<String> = places.iter().map(|(place, n)| format!("{place}: {n}")).collect();
-    let message = format!(
-        "{} code objects or database files ({} different) are in no package, because no group has \
-         this arch ({})",
-        left.len(),
-        digests.len(),
-        shortened(&places)
-    );
-    let mut finding = Finding::new(Code::ArchNotGrouped, arch.as_str(), message);
-    finding.code_objects = digests.into_iter().collect();
-    Ok(finding)
-}
-
-/// How many places a finding names.
-const NAMED_PLACES: usize = 5;
-
-fn shortened(places: &[String]) -> String {
-    let named = places.iter().take(NAMED_PLACES).cloned().collect::<Vec<_>>();
-    match places.len() > NAMED_PLACES {
-        true => format!("{} and {} more", named.join(", "), places.len() - NAMED_PLACES),
-        false => named.join(", "),
-    }
+/// Says what is left out, or refuses it.
+fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<()> {
+    let no_group = "no group has this arch";
+    let finding = match reason {
+        Reason::Excluded(name, arch) => {
+            let why = format!("components.{name} leaves this arch out");
+            left.finding(Code::ArchExcluded, format!("{name} {arch}"), &why)?
+        }
+        Reason::NotGrouped(UnassignedArchitectures::Drop, arch) => {
+            left.finding(Code::ArchDropped, arch.as_str(), no_group)?
+        }
+        Reason::NotGrouped(policy, arch) => {
+            let finding = left.finding(Code::ArchNotGrouped, arch.as_str(), no_group)?;
+            if *policy == UnassignedArchitectures::Error {
+                let error = Error::new(Kind::Config, finding.message).structure(finding.subject);
+                let hint = "unassigned_architectures is `error`: add the arch to a group, or set \
+                            it to `warn` or `drop`";
+                return Err(error.hint(hint));
+            }
+            finding
+        }
+    };
+    findings.add(finding);
+    Ok(())
 }
 
 /// An error for a binary whose device code is all left out: it would look for archives that
@@ -170,5 +227,5 @@ pub(super) fn nothing_grouped(path: &TreePath, archs: &BTreeSet<&BaseArch>) -> E
     let message = format!("none of its device code is for a grouped arch ({})", archs.join(", "));
     Error::new(Kind::Config, message)
         .structure(path.to_string())
-        .hint("add at least one of these archs to a group of the configuration")
+        .hint("add at least one of these archs to a group, and leave it in the component")
 }

@@ -1,9 +1,10 @@
 //! One host tree out of the trees of all shards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::Join;
-use crate::error::{Error, Kind};
+use super::{Join, host_form};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
 use crate::report::{Code, Finding};
 use crate::split::{HostFile, HostKind, SplitArtifact};
 use crate::tree::{Node, Tree, TreePath};
@@ -13,9 +14,24 @@ const EXECUTABLE: u32 = 0o111;
 
 /// A node and the artifact it comes from.
 #[derive(Clone, Copy)]
-struct Claim<'a> {
-    part: &'a SplitArtifact,
-    node: &'a Node<HostFile>,
+pub(super) struct Claim<'a> {
+    pub part: &'a SplitArtifact,
+    pub node: &'a Node<HostFile>,
+}
+
+/// The first claim to each path.
+pub(super) type Claims<'a> = BTreeMap<&'a TreePath, Claim<'a>>;
+
+/// What of two claims to one path is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    /// What they are.
+    Kinds,
+    /// Also links and files without device code: one shard does not contradict itself. Its builds
+    /// of a fat binary for several families differ as those of several shards do.
+    Plain,
+    /// Everything.
+    All,
 }
 
 /// How two claims to one path go together.
@@ -23,7 +39,7 @@ enum Verdict {
     /// They do not contradict each other.
     Agree,
     /// Why they do.
-    Differ(&'static str),
+    Differ(String),
     /// Why they cannot be joined, whatever the configuration says.
     Clash(&'static str),
 }
@@ -36,17 +52,27 @@ pub(super) fn label(part: &SplitArtifact) -> String {
 impl Join<'_> {
     /// The host files of a component: of every path, the first source's that has it.
     pub(super) fn host(&mut self, parts: &[SplitArtifact]) -> Tree<HostFile> {
-        let mut claims: BTreeMap<&TreePath, Claim<'_>> = BTreeMap::new();
+        let mut claims = Claims::new();
+        let databases = shared_databases(parts);
         for part in parts {
             for (path, node) in &part.host {
                 let claim = Claim { part, node };
                 match claims.get(path) {
                     None => drop(claims.insert(path, claim)),
-                    Some(first) => self.claimed_again(path, *first, claim),
+                    Some(first) => {
+                        let compare = self.validation.verify_generic_artifacts_match
+                            && !databases.contains(path.as_str());
+                        self.claimed_again(path, (*first, claim), compare);
+                    }
                 }
             }
         }
         self.note_other_shards(parts, &claims);
+        if self.validation.verify_generic_artifacts_match {
+            let of_host = |path: &&TreePath| !databases.contains(path.as_str());
+            self.refuse_missing(parts, claims.keys().copied().filter(of_host));
+        }
+        self.note_kept(parts, &claims);
         let mut tree = Tree::new();
         for (path, claim) in &claims {
             self.refuse_below_file(path, &claims);
@@ -56,9 +82,18 @@ impl Join<'_> {
         tree
     }
 
-    fn claimed_again(&mut self, path: &TreePath, first: Claim<'_>, again: Claim<'_>) {
+    fn claimed_again(
+        &mut self,
+        path: &TreePath,
+        (first, again): (Claim<'_>, Claim<'_>),
+        compare_shards: bool,
+    ) {
         let same_shard = first.part.shard == again.part.shard;
-        let compare = same_shard || self.config.validation.verify_generic_artifacts_match;
+        let compare = match (compare_shards, same_shard) {
+            (true, _) => Compare::All,
+            (false, true) => Compare::Plain,
+            (false, false) => Compare::Kinds,
+        };
         let verdict = verdict(first.node, again.node, compare);
         let Some(verdict) = self.faults.keep(verdict) else {
             return;
@@ -70,13 +105,14 @@ impl Join<'_> {
                 self.findings.add(Finding::new(Code::FileMerged, subject, message));
             }
             Verdict::Agree => {}
-            Verdict::Differ(why) if !compare => {
+            Verdict::Differ(why) if compare == Compare::Kinds => {
                 let (one, other) = (label(first.part), label(again.part));
                 let message = format!("{why} in {one} and {other}; the first is packed");
                 let subject = format!("{}/{path}", self.component);
                 self.findings.add(Finding::new(Code::HostFilesDiffer, subject, message));
             }
-            Verdict::Differ(why) | Verdict::Clash(why) => self.clash(path, why, first, again),
+            Verdict::Differ(why) => self.clash(path, &why, first, again),
+            Verdict::Clash(why) => self.clash(path, why, first, again),
         }
     }
 
@@ -89,8 +125,36 @@ impl Join<'_> {
         self.faults.add(error.hint(hint));
     }
 
+    /// Every shard that has the component has all its paths.
+    fn refuse_missing<'p>(
+        &mut self,
+        parts: &[SplitArtifact],
+        paths: impl Iterator<Item = &'p TreePath>,
+    ) {
+        let mut shards: BTreeMap<&str, Vec<&SplitArtifact>> = BTreeMap::new();
+        for part in parts {
+            shards.entry(part.shard.as_str()).or_default().push(part);
+        }
+        for path in paths {
+            let has = |(_, parts): &(&&str, &Vec<&SplitArtifact>)| {
+                parts.iter().any(|part| part.host.get(path).is_some())
+            };
+            let (with, without): (Vec<_>, Vec<_>) = shards.iter().partition(has);
+            if without.is_empty() {
+                continue;
+            }
+            let names = |shards: Vec<(&&str, &Vec<&SplitArtifact>)>| -> String {
+                shards.into_iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+            };
+            let message =
+                format!("{path} is missing in {}, and is in {}", names(without), names(with));
+            let error = Error::new(Kind::Conflict, message).structure(self.component.clone());
+            self.faults.add(error.hint("verify_generic_artifacts_match is set"));
+        }
+    }
+
     /// A file that has files below it elsewhere: no file system can hold both.
-    fn refuse_below_file(&mut self, path: &TreePath, claims: &BTreeMap<&TreePath, Claim<'_>>) {
+    fn refuse_below_file(&mut self, path: &TreePath, claims: &Claims<'_>) {
         let above = std::iter::successors(path.parent(), TreePath::parent);
         for above in above {
             let Some(claim) = claims.get(&above) else {
@@ -108,11 +172,7 @@ impl Join<'_> {
 
     /// One finding per path that the primary shard lacks, or one for the component if it has
     /// nothing of it.
-    fn note_other_shards(
-        &mut self,
-        parts: &[SplitArtifact],
-        claims: &BTreeMap<&TreePath, Claim<'_>>,
-    ) {
+    fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &Claims<'_>) {
         let primary = self.primary;
         let elsewhere = claims.iter().filter(|(_, claim)| {
             claim.part.shard != primary && !matches!(claim.node, Node::Directory { .. })
@@ -141,24 +201,38 @@ impl Join<'_> {
     }
 }
 
+/// The paths that the split reports as database files of all archs of a shard.
+fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for part in parts {
+        let artifact = format!("{}/", label(part));
+        let shared = part.findings.iter().filter(|f| f.code == Code::DatabaseShared);
+        let shared = shared.filter_map(|f| f.subject.strip_prefix(artifact.as_str()));
+        paths.extend(shared.map(str::to_owned));
+    }
+    paths
+}
+
 /// Compares content only if asked to; kinds always.
-fn verdict(
-    first: &Node<HostFile>,
-    again: &Node<HostFile>,
-    compare: bool,
-) -> crate::error::Result<Verdict> {
+fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> Result<Verdict> {
     Ok(match (first, again) {
         (Node::Directory { .. }, Node::Directory { .. }) => Verdict::Agree,
         (Node::Directory { .. }, _) | (_, Node::Directory { .. }) => {
             Verdict::Clash("is a directory on one side only")
         }
         (Node::Link { target: one }, Node::Link { target: other }) => match one == other {
-            false if compare => Verdict::Differ("is a link to different files"),
+            false if compare != Compare::Kinds => {
+                Verdict::Differ(format!("is a link to {one} and to {other}"))
+            }
             _ => Verdict::Agree,
         },
         (Node::File { data: one, mode }, Node::File { data: other, mode: mode_there }) => {
-            if compare && (mode & EXECUTABLE == 0) != (mode_there & EXECUTABLE == 0) {
-                return Ok(Verdict::Differ("is executable on one side only"));
+            if compare != Compare::Kinds
+                && (mode & EXECUTABLE == 0) != (mode_there & EXECUTABLE == 0)
+            {
+                let why =
+                    format!("is executable on one side only (mode {mode:o} and {mode_there:o})");
+                return Ok(Verdict::Differ(why));
             }
             return files(&one.kind, &other.kind, compare);
         }
@@ -166,7 +240,7 @@ fn verdict(
             "is a link, and a binary with device code that nothing would load elsewhere",
         ),
         (Node::Link { .. }, Node::File { .. }) | (Node::File { .. }, Node::Link { .. }) => {
-            Verdict::Differ("is a link on one side only")
+            Verdict::Differ("is a link on one side only".to_owned())
         }
     })
 }
@@ -175,21 +249,34 @@ fn is_fat(file: &HostFile) -> bool {
     matches!(file.kind, HostKind::Fat(_))
 }
 
-fn files(one: &HostKind, other: &HostKind, compare: bool) -> crate::error::Result<Verdict> {
-    Ok(match (one, other) {
-        (HostKind::Fat(_), HostKind::Fat(_)) => Verdict::Agree,
-        (HostKind::Plain(_), HostKind::Fat(_)) => Verdict::Clash(
-            "has no device code, hence nothing that could load the device code found elsewhere",
-        ),
+fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> {
+    let difference = match (one, other) {
+        (HostKind::Plain(_), HostKind::Fat(_)) => {
+            return Ok(Verdict::Clash(
+                "has no device code, hence nothing that could load the device code found elsewhere",
+            ));
+        }
         // Said even where nothing is compared: that shard adds no code to the binary's archives.
         (HostKind::Fat(_), HostKind::Plain(_)) => {
-            Verdict::Differ("has device code on one side only")
+            Some("has device code on one side only".to_owned())
         }
-        (HostKind::Plain(one), HostKind::Plain(other)) => {
-            match !compare || one.same_bytes(other)? {
-                true => Verdict::Agree,
-                false => Verdict::Differ("has different content"),
-            }
+        (HostKind::Fat(one), HostKind::Fat(other)) if compare == Compare::All => {
+            host_form::difference(one.binary.original(), other.binary.original())?
         }
+        (HostKind::Plain(one), HostKind::Plain(other)) if compare != Compare::Kinds => {
+            plain_difference(one, other)?
+        }
+        _ => None,
+    };
+    Ok(difference.map_or(Verdict::Agree, Verdict::Differ))
+}
+
+fn plain_difference(one: &Content, other: &Content) -> Result<Option<String>> {
+    Ok(match (one.len(), other.len()) {
+        (one, other) if one != other => {
+            Some(format!("has different content: {one} and {other} bytes"))
+        }
+        _ if one.same_bytes(other)? => None,
+        (len, _) => Some(format!("has different content in its {len} bytes")),
     })
 }

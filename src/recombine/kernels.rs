@@ -175,13 +175,13 @@ impl Join<'_> {
             let message = format!(
                 "{count} code objects of {arch} differ between {first} and {again} (wrapper {index}, {target} is the first)"
             );
-            if self.config.validation.error_on_duplicate_device_code {
-                let hint = match self.config.groups.is_empty() {
-                    true => format!(
+            if self.validation.error_on_duplicate_device_code {
+                let hint = match self.has_groups {
+                    false => format!(
                         "without a configuration every arch is packed: give --config with groups \
                          that leave {arch} out, if a compiler only adds it as a fallback"
                     ),
-                    false => format!(
+                    true => format!(
                         "take {arch} out of one shard or out of the groups, or set \
                          validation.error_on_duplicate_device_code to false to pack the code of \
                          {first}"

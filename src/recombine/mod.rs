@@ -13,15 +13,18 @@
 //! several, different code for one key, different database files at one path, and device code
 //! that the chosen host binary could not load.
 //!
-//! What `verify_generic_artifacts_match` compares: plain host files byte for byte, links by their
-//! text, and for both the executable bit. Fat binaries are compared by their wrappers alone (which
-//! always have to match): their addresses, hence their bytes, follow from the size of the device
-//! code, so two shards never give the same file.
+//! What `verify_generic_artifacts_match` compares: which paths there are in every shard that has
+//! the component; plain host files byte for byte, links by their text, files by the executable bit;
+//! fat binaries by their host-only form (`host_form.rs`). Database files that serve all archs of
+//! a shard are no host files in this sense: the rules of databases judge them.
 
 mod databases;
 mod groups;
 mod host;
+mod host_form;
+mod kept;
 mod kernels;
+mod left_out;
 mod sources;
 mod wrappers;
 
@@ -32,7 +35,9 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use crate::config::Config;
+pub use left_out::{AllLeftOut, LeftOut};
+
+use crate::config::{Config, Validation};
 use crate::content::Content;
 use crate::error::{Faults, Result};
 use crate::formats::{code_object, loaded_code};
@@ -41,6 +46,7 @@ use crate::report::Findings;
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
 use crate::tree::{Tree, TreePath};
 use groups::Grouping;
+use kept::NotPacked;
 use sources::Sources;
 
 /// Joins the artifacts of all shards.
@@ -69,14 +75,20 @@ pub fn recombine_with(
     let mut grouping = Grouping::new(&sources, config)?;
     let mut findings = Findings::default();
     let mut faults = Faults::default();
+    faults.keep(sources.check_rules(config));
+    let mut not_packed = NotPacked::new();
     let mut components = Vec::new();
     for (key, parts) in &sources.components {
+        grouping.begin(key, config);
+        faults.keep(grouping.refuse_incomplete(key, parts, config));
         let mut join = Join {
             component: key.to_string(),
             primary: &sources.primary,
-            config,
+            validation: config.validation_of(&key.artifact, key.kind),
+            has_groups: !config.groups.is_empty(),
             findings: &mut findings,
             faults: &mut faults,
+            not_packed: &mut not_packed,
         };
         let host = join.host(parts);
         let kernels = join.kernels(&host, parts, &mut grouping, readers);
@@ -91,7 +103,8 @@ pub fn recombine_with(
     }
     faults.keep(grouping.report(config, &mut findings));
     faults.finish()?;
-    Ok(Recombined { groups: grouping.groups, components, findings: sources.findings(findings) })
+    let findings = kept::settle(&sources.findings(findings), &not_packed);
+    Ok(Recombined { groups: grouping.groups, components, findings })
 }
 
 /// What joining one component needs and where it puts what it notices.
@@ -99,9 +112,13 @@ struct Join<'a> {
     /// E.g. `blas_lib`, for messages.
     component: String,
     primary: &'a str,
-    config: &'a Config,
+    validation: Validation,
+    /// Whether the configuration has groups.
+    has_groups: bool,
     findings: &'a mut Findings,
     faults: &'a mut Faults,
+    /// Builds of binaries with device code that no package has.
+    not_packed: &'a mut NotPacked,
 }
 
 /// All components of a build, in name order, and its groups, in configuration order.

@@ -6,9 +6,10 @@ use std::fmt;
 
 use crate::artifact::ComponentKind;
 use crate::config::Config;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Findings;
 use crate::split::SplitArtifact;
+use crate::tree::Node;
 
 /// `{name}_{component}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +54,21 @@ impl Sources {
         Ok(Self { primary, components })
     }
 
+    /// Rules of an artifact or component that does not exist are a typo.
+    pub fn check_rules(&self, config: &Config) -> Result<()> {
+        let mut faults = Faults::default();
+        for (name, _) in &config.components {
+            let names = |key: &ComponentKey| key.artifact == *name || key.to_string() == *name;
+            if !self.components.keys().any(names) {
+                let known: Vec<String> = self.components.keys().map(ToString::to_string).collect();
+                let message = "there is no such artifact or component";
+                let error = config.fault(&["components", name], message);
+                faults.add(error.hint(format!("the components are {}", known.join(", "))));
+            }
+        }
+        faults.finish()
+    }
+
     /// All split artifacts.
     pub fn all(&self) -> impl Iterator<Item = &SplitArtifact> {
         self.components.values().flatten()
@@ -69,6 +85,15 @@ impl Sources {
     }
 }
 
+/// Whether the artifacts are those of shards that were joined before: generic ones, and others
+/// with device code only. The primary shard has given its host files then, and left its name.
+fn is_joined(split: &[SplitArtifact]) -> bool {
+    let has_files = |artifact: &SplitArtifact| {
+        artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))
+    };
+    split.iter().all(|artifact| artifact.name.family == GENERIC || !has_files(artifact))
+}
+
 fn primary(split: &[SplitArtifact], config: &Config) -> Result<String> {
     let shards: BTreeSet<&str> = split.iter().map(|a| a.shard.as_str()).collect();
     let Some(first) = shards.first() else {
@@ -79,6 +104,9 @@ fn primary(split: &[SplitArtifact], config: &Config) -> Result<String> {
     };
     if shards.contains(wanted.as_str()) {
         return Ok(wanted.clone());
+    }
+    if shards.len() == 1 && is_joined(split) {
+        return Ok((*first).to_owned());
     }
     let known: Vec<&str> = shards.into_iter().collect();
     let message = format!("there is no shard `{wanted}`");

@@ -294,6 +294,21 @@ fn database_files_are_joined_by_path() {
 }
 
 #[test]
+fn a_database_file_of_several_archs_keeps_the_grouped_ones() {
+    let family = shard("one").database("lib/f", "gfx1100,gfx1101,gfx1102", "1");
+    let left = family.database("lib/g", "gfx900,gfx906", "2");
+    let recombined = databases(left, shard("two")).unwrap();
+    let [file] = recombined.components[0].databases.as_slice() else {
+        panic!("{recombined:?}");
+    };
+    let archs: Vec<&str> = file.archs.iter().map(BaseArch::as_str).collect();
+    assert_eq!((file.path.as_str(), archs), ("lib/f", vec!["gfx1100", "gfx1101"]));
+    let left = recombined.findings.iter().filter(|f| f.code == Code::ArchNotGrouped);
+    let left: Vec<&str> = left.map(|finding| finding.subject.as_str()).collect();
+    assert_eq!(left, ["gfx900", "gfx906"]);
+}
+
+#[test]
 fn different_database_files_at_one_path_are_refused() {
     let one = || shard("one").database(DAT, "gfx1100", "1");
     let expected = [DAT, "one/x_lib_all", "two/x_lib_all"];

@@ -89,12 +89,28 @@ codes! {
     DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning;
     /// A static archive, object or bitcode file keeps its device code.
     FatDevelopmentFile = "R030" "fat-development-file" Note;
-    /// A binary was transformed already and is passed through.
+    /// A binary was transformed already, and nothing of its device code is in the input.
     AlreadyTransformed = "R031" "already-transformed" Warning;
     /// A host binary is stripped of its section table and cannot be searched for device code.
     NoSectionTable = "R032" "no-section-table" Warning;
     /// A device entry of an offload bundle holds no bytes.
     EmptyCodeObject = "R033" "empty-code-object" Warning;
+    /// A fat binary that cannot be transformed stays in its host package with its device code.
+    KeptFat = "R037" "kept-fat" Note;
+    /// Another shard's build of a binary that keeps its device code is not packed, nor its code.
+    KeptFatDropped = "R038" "kept-fat-dropped" Warning;
+    /// Code objects of a kernel archive that belong to no binary.
+    KernelsUnclaimed = "R040" "kernels-unclaimed" Warning;
+    /// A transformed binary has its program headers elsewhere than behind the ELF header.
+    ProgramHeadersMoved = "R041" "program-headers-moved" Warning;
+    /// A kernel manifest lists an archive that is not there.
+    ListedArchiveAbsent = "R042" "listed-archive-absent" Warning;
+    /// Code objects of archs that were not asked for.
+    TargetNotSelected = "R043" "target-not-selected" Note;
+    /// The configuration leaves an arch out of a component or package.
+    ArchExcluded = "R045" "arch-excluded" Note;
+    /// Code objects of an arch that is in no group, which the configuration drops.
+    ArchDropped = "R046" "arch-dropped" Note;
     /// No relation to a kpack-capable HIP runtime is configured.
     RuntimeUnset = "R050" "runtime-relation-unset" Note;
     /// A group without any content gives no package.
@@ -172,6 +188,12 @@ impl Findings {
     /// The findings.
     pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
         self.0.iter()
+    }
+
+    /// Those that probably are mistakes.
+    pub fn warnings(&self) -> Self {
+        let warnings = self.0.iter().filter(|f| f.code.severity() == Severity::Warning);
+        Self(warnings.cloned().collect())
     }
 
     /// Whether there is none.

@@ -5,6 +5,7 @@
 //! here too, so that every subcommand speaks with one voice.
 
 mod build;
+mod directories;
 mod finding;
 mod inspect;
 pub mod kpm;
@@ -14,6 +15,7 @@ mod units;
 mod verify;
 
 pub use build::build_text;
+pub use directories::{DirectoriesReport, directories_text};
 pub use finding::{Code, Finding, Findings, Severity};
 pub use inspect::inspect_text;
 pub use progress::{Progress, Silent, Stage};

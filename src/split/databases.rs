@@ -12,7 +12,7 @@ use super::flatten::Located;
 use super::notes::Notes;
 use super::{CodeObject, DatabaseFile, HostFile, HostKind};
 use crate::content::Content;
-use crate::database::{Claim, IndexArchs, Role, Rules, archs_of_index};
+use crate::database::{Claim, Index, Role, Rules, read_index};
 use crate::error::{Error, Result};
 use crate::formats::code_object;
 use crate::formats::fatbin::Bundles;
@@ -191,9 +191,9 @@ fn lone_code(
 }
 
 fn index_evidence(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Evidence> {
-    match archs_of_index(content)? {
-        IndexArchs::Named(archs) => Ok(Evidence::of(archs)),
-        IndexArchs::Unreadable(reason) => {
+    match read_index(content)? {
+        Index::Described(description) => Ok(Evidence::of(description.archs)),
+        Index::Unreadable(reason) => {
             let message = format!("is no MessagePack index ({reason}); its name decides");
             notes.add(Code::UnknownProcessor, path, message);
             Ok(Evidence::Silent)
@@ -323,8 +323,8 @@ pub(super) fn settle(
     for candidate in candidates {
         let Candidate { path, module, mode, content, rule, arch, code_objects, .. } = candidate;
         if let Some(arch) = arch {
-            let shard = notes.shard().to_owned();
-            databases.push(DatabaseFile { path, arch, module, shard, rule, content, mode });
+            let (archs, shard) = (vec![arch], notes.shard().to_owned());
+            databases.push(DatabaseFile { path, archs, module, shard, rule, content, mode });
             continue;
         }
         let message = format!("serves several archs ({rule}) and stays with the host files");

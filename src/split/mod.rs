@@ -2,7 +2,13 @@
 //!
 //! Every file of the artifact ends up in exactly one of the two, and every code object in a
 //! wrapper's list, a database file or a finding. Pure apart from reading content.
+//!
+//! Artifacts may be split already: binaries whose device code was taken out are then joined with
+//! the kernel archives of their shard ([`attach`]), and what follows does not tell them from fat
+//! ones.
 
+mod archives;
+mod attach;
 mod code;
 mod databases;
 mod development;
@@ -15,19 +21,24 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::artifact::{Artifact, ArtifactName};
+use rayon::prelude::*;
+
+use crate::artifact::{Artifact, ArtifactName, Scan};
 use crate::content::Content;
 use crate::database::Rules;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
-use crate::host_binary::Analysis;
-use crate::report::{Code, Findings};
+use crate::report::{Code, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
 use databases::Candidate;
 use development::{Sniffed, sniff};
 use flatten::Located;
 pub use loose::{LooseCode, loose_code};
 use notes::Notes;
+
+pub use archives::{ArchiveManifest, KernelArchive};
+pub use attach::attach;
+pub use fat_binary::HostBinary;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
 #[derive(Debug)]
@@ -40,6 +51,10 @@ pub struct SplitArtifact {
     pub host: Tree<HostFile>,
     /// Kernel database files, each with the arch whose code it is.
     pub databases: Vec<DatabaseFile>,
+    /// Kernel archives of artifacts that were split already.
+    pub archives: Vec<KernelArchive>,
+    /// Manifests of such archives.
+    pub archive_manifests: Vec<ArchiveManifest>,
     /// What was noticed.
     pub findings: Findings,
 }
@@ -58,15 +73,15 @@ pub struct HostFile {
 pub enum HostKind {
     /// Passed on as it is.
     Plain(Content),
-    /// A fat binary: transformed when its install path is known.
+    /// A binary with device code: it gets its marker when its install path is known.
     Fat(Arc<FatBinary>),
 }
 
-/// A fat binary: its transform, and its device code by wrapper.
+/// A binary with device code, wherever that lies: the host side, and the code by wrapper.
 #[derive(Debug)]
 pub struct FatBinary {
-    /// The analysed original.
-    pub analysis: Analysis,
+    /// The binary itself.
+    pub binary: HostBinary,
     /// By wrapper index: the code objects of the bundle it points to.
     pub wrappers: Vec<WrapperCode>,
 }
@@ -94,8 +109,9 @@ pub struct CodeObject {
 pub struct DatabaseFile {
     /// Path relative to the install prefix.
     pub path: TreePath,
-    /// The arch it belongs to.
-    pub arch: BaseArch,
+    /// The archs whose code it is or indexes: sorted, never empty. One for most files, several for
+    /// what serves the members of a family.
+    pub archs: Vec<BaseArch>,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
     /// The shard it came from.
@@ -108,31 +124,77 @@ pub struct DatabaseFile {
     pub mode: u32,
 }
 
-/// Takes `artifact` apart. All faults of its files are gathered into one error.
-pub fn split(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
-    let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
-    split_inner(artifact, rules).map_err(|error| error.context(doing()))
+/// How artifacts are taken apart.
+pub struct SplitOptions<'a> {
+    /// Which files are kernel databases.
+    pub rules: &'a Rules,
+    /// Whether fat binaries of an artifact that cannot be transformed stay as they are, with a
+    /// finding; they are refused otherwise.
+    pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
 }
 
-fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
+impl<'a> SplitOptions<'a> {
+    /// Refuses what cannot be transformed.
+    pub fn strict(rules: &'a Rules) -> Self {
+        Self { rules, keeps_fat: &|_| false }
+    }
+}
+
+/// Takes all artifacts of a scan apart; faults of several are reported together.
+pub fn split_all(
+    scan: &Scan,
+    options: &SplitOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
+    let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
+    progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
+    let split: Vec<_> = artifacts
+        .par_iter()
+        .map(|artifact| {
+            let split = split(artifact, options);
+            progress.advance(Stage::Split, artifact.bytes());
+            split
+        })
+        .collect();
+    progress.end(Stage::Split);
+    let mut faults = Faults::default();
+    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
+    faults.finish()?;
+    attach(split)
+}
+
+/// Takes `artifact` apart. All faults of its files are gathered into one error.
+pub fn split(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
+    let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
+    split_inner(artifact, options).map_err(|error| error.context(doing()))
+}
+
+fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
+    let keeps_fat = (options.keeps_fat)(&artifact.name);
     let mut notes = Notes::new(artifact);
     let tree = flatten::flatten(artifact, &mut notes)?;
     let mut host = Tree::new();
     let mut candidates = Vec::new();
+    let mut archives = archives::Found::default();
     let mut faults = Vec::new();
     for (path, node) in tree {
         let sorted = match node {
             Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
             Node::Link { target } => host.insert(path, Node::Link { target }),
-            Node::File { data, mode } => classify(&path, data, rules, &mut notes)
-                .map_err(|error| advised(error).context(format!("reading {path}")))
-                .and_then(|sorted| match sorted {
-                    Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
-                    Sorted::Database(candidate) => {
-                        candidates.push(*candidate);
-                        Ok(())
-                    }
-                }),
+            Node::File { data, .. } if archives::is_archive(&path) => {
+                archives.add(path, data).map_err(advised)
+            }
+            Node::File { data, mode } => {
+                classify(&path, data, (options.rules, keeps_fat), &mut notes)
+                    .map_err(|error| advised(error).context(format!("reading {path}")))
+                    .and_then(|sorted| match sorted {
+                        Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
+                        Sorted::Database(candidate) => {
+                            candidates.push(*candidate);
+                            Ok(())
+                        }
+                    })
+            }
         };
         faults.extend(sorted.err());
     }
@@ -141,11 +203,14 @@ fn split_inner(artifact: &Artifact, rules: &Rules) -> Result<SplitArtifact> {
     }
     databases::pair(&mut candidates, &mut notes);
     let databases = databases::settle(candidates, &mut host, &mut notes)?;
+    archives.drop_folders(&mut host, &databases);
     Ok(SplitArtifact {
         shard: artifact.shard.clone(),
         name: artifact.name.clone(),
         host,
         databases,
+        archives: archives.archives,
+        archive_manifests: archives.manifests,
         findings: notes.finish(),
     })
 }
@@ -171,7 +236,12 @@ enum Sorted {
     Database(Box<Candidate>),
 }
 
-fn classify(path: &TreePath, file: Located, rules: &Rules, notes: &mut Notes) -> Result<Sorted> {
+fn classify(
+    path: &TreePath,
+    file: Located,
+    (rules, keeps_fat): (&Rules, bool),
+    notes: &mut Notes,
+) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
     if let Some(candidate) = databases::claim(path, &file, sniffed, rules, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
@@ -183,7 +253,7 @@ fn classify(path: &TreePath, file: Located, rules: &Rules, notes: &mut Notes) ->
     };
     match sniffed {
         Sniffed::HostElf => {
-            let kind = fat_binary::host_kind(path, content, notes)?;
+            let kind = fat_binary::host_kind(path, content, keeps_fat, notes)?;
             return Ok(Sorted::Host(HostFile { module, kind }));
         }
         Sniffed::Stripped => {

@@ -68,7 +68,7 @@ fn artifact(prefixes: Vec<Prefix>) -> Artifact {
 }
 
 fn run(artifact: &Artifact) -> Result<SplitArtifact> {
-    let split = split(artifact, &Rules::builtin().unwrap())?;
+    let split = split(artifact, &SplitOptions::strict(&Rules::builtin().unwrap()))?;
     assert_nothing_lost(artifact, &split);
     Ok(split)
 }
@@ -110,7 +110,9 @@ fn split_files(files: Files) -> Result<SplitArtifact> {
 
 /// (name, arch) of the database files below rocBLAS's directory.
 fn archs(split: &SplitArtifact) -> Vec<(&str, &str)> {
-    split.databases.iter().map(|file| (file.path.name(), file.arch.as_str())).collect()
+    let only = |file: &'_ DatabaseFile| assert_eq!(file.archs.len(), 1, "{file:?}");
+    split.databases.iter().for_each(only);
+    split.databases.iter().map(|file| (file.path.name(), file.archs[0].as_str())).collect()
 }
 
 fn codes(split: &SplitArtifact) -> Vec<(Code, &str)> {

@@ -141,7 +141,7 @@ impl<'a> Comparison<'a> {
         rows: &Rows<'_>,
         problems: &mut Problems,
     ) {
-        for build in builds {
+        for build in builds.iter().filter(|build| !self.is_kept_fat(path, build)) {
             for (index, entries) in build.device.by_wrapper.iter().enumerate() {
                 let lost = entries.iter().filter(|entry| {
                     keys_of(path, entry, rows).is_empty() && !self.excuses.absence(&entry.sha256)
@@ -186,6 +186,20 @@ impl<'a> Comparison<'a> {
                 problems.add(Check::CodeObjectLost, format!("{path} of {shard}"), message);
             }
         }
+    }
+
+    /// Whether a finding keeps device code in the binary at `path`, and it is there: the installed
+    /// file is the build itself.
+    fn is_kept_fat(&self, path: &TreePath, build: &Build) -> bool {
+        let all_kept = build.device.entries().all(|entry| self.excuses.keeps(&entry.sha256));
+        let fat = self.at(path).into_iter().find_map(|node| match node {
+            InstalledNode::File { facts, .. } => match &facts.class {
+                Class::Host(host) => host.device_code.is_some().then_some(facts.sha256),
+                _ => None,
+            },
+            _ => None,
+        });
+        all_kept && fat.is_some_and(|sha256| build.content.sha256().is_ok_and(|own| own == sha256))
     }
 
     /// All device code of the packages comes from the artifacts.

@@ -12,7 +12,7 @@ use crate::receipt::{MemberRecord, PackageRecord, Receipt};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.
 pub(super) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
-    let kernels = receipt.packages.iter().filter(|record| record.role == "kernels");
+    let kernels = receipt.packages.iter().filter(|record| record.role.starts_with("kernels"));
     let records: BTreeMap<&str, &PackageRecord> =
         kernels.map(|record| (record.file_name.as_str(), record)).collect();
     for package in packages {

@@ -118,7 +118,7 @@ impl File<'_> {
                 let arch = archs.first().map(BaseArch::as_str).unwrap_or_default();
                 self.add(Check::DeviceCodeInHost, format!("is an index for {arch} alone"));
             }
-            Class::Host(host) => self.host(host),
+            Class::Host(host) => self.host(host, excuses),
             Class::Broken(claimed, error) => {
                 let check = match claimed {
                     Claimed::Host => Check::BadHostBinary,
@@ -131,8 +131,10 @@ impl File<'_> {
         }
     }
 
-    fn host(&mut self, host: &HostFacts) {
-        if let Some(found) = &host.device_code {
+    fn host(&mut self, host: &HostFacts, excuses: &Excuses) {
+        if let Some(found) = &host.device_code
+            && !excuses.keeps_file(self.path)
+        {
             self.add(Check::DeviceCodeInHost, format!("still has {found}"));
         }
         if let Some(fault) = &host.marker_fault {

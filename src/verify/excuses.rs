@@ -8,16 +8,24 @@ use crate::receipt::{FindingRecord, Receipt};
 use crate::report::Code;
 
 /// Findings that leave a file with device code or an index of it in the host package.
-const KEEPING: [Code; 3] =
-    [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired];
+const KEEPING: [Code; 4] =
+    [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired, Code::KeptFat];
+
+/// Findings whose device code is in the host package.
+const KEPT: [Code; 2] = [Code::DatabaseShared, Code::KeptFat];
 
 /// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
 /// one would think, and excuse no absence.
-const LEAVING_OUT: [Code; 5] = [
+const LEAVING_OUT: [Code; 10] = [
     Code::ArchNotGrouped,
     Code::BundleUnreferenced,
     Code::DuplicateDropped,
     Code::EmptyCodeObject,
+    Code::KeptFatDropped,
+    Code::KernelsUnclaimed,
+    Code::TargetNotSelected,
+    Code::ArchExcluded,
+    Code::ArchDropped,
     Code::ComponentLeftOut,
 ];
 
@@ -53,7 +61,7 @@ impl Excuses {
         let is_of = |codes: &[Code]| codes.iter().any(|code| code.id() == finding.code);
         if is_of(&LEAVING_OUT) {
             self.absent.extend(digests);
-        } else if finding.code == Code::DatabaseShared.id() {
+        } else if is_of(&KEPT) {
             self.kept.extend(digests);
         }
         if is_of(&KEEPING) {

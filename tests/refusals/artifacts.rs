@@ -143,12 +143,12 @@ fn one_database_file_from_two_components_of_a_package() {
 }
 
 #[test]
-fn a_host_file_in_the_place_of_the_manifest() {
+fn a_link_in_the_place_of_the_manifest() {
     let bad = Bad::new();
     let manifest = bad.file("lib/.kpack/blas_lib.kpm");
     fs::create_dir_all(manifest.parent().unwrap()).unwrap();
-    fs::write(manifest, b"somebody's").unwrap();
-    bad.is_refused(FAILED, &["lib/.kpack/blas_lib.kpm is a file of the input", "leave the file"]);
+    std::os::unix::fs::symlink("../libexblas.so", manifest).unwrap();
+    bad.is_refused(FAILED, &["lib/.kpack/blas_lib.kpm comes from the input", "leave it out"]);
 }
 
 #[test]

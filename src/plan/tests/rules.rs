@@ -53,6 +53,17 @@ fn selectors_cut_an_artifact_by_module() {
 }
 
 #[test]
+fn a_database_file_goes_to_the_group_of_its_archs() {
+    let part = |archs| {
+        vec![Part::new("one", "blas_lib_all").fat("lib/a", units()).database("lib/d", archs, "1")]
+    };
+    let plan = planned(part("gfx1100,gfx1101,gfx906"), GROUPS);
+    let path = path("opt/rocm-7.1/lib/d");
+    let kernels = package(&plan, "rocm-blas-gfx110x");
+    assert!(kernels.entries.iter().any(|entry| entry.path == path));
+}
+
+#[test]
 fn what_no_selector_takes_is_listed() {
     let toml = "[selectors]\nrocm-sparse = [{artifact = 'blas', modules = ['rocSPARSE']}]\n";
     let result = planned_with(modules(), &format!("{toml}{GROUPS}"), &options());

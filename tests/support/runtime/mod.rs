@@ -16,7 +16,6 @@ pub const TOOLS: &[&str] = &["gcc", "readelf", "ldconfig", "awk"];
 pub struct Runtime {
     folder: PathBuf,
     libraries: Vec<PathBuf>,
-    libc: Option<PathBuf>,
 }
 
 /// One line of the runtime's report.
@@ -116,20 +115,12 @@ impl Runtime {
                 .args(["-ldl", "-o"])
                 .arg(folder.join("load")),
         );
-        Self { folder: folder.to_owned(), libraries: vec![folder.to_owned()], libc: None }
+        Self { folder: folder.to_owned(), libraries: vec![folder.to_owned()] }
     }
 
     /// Also looks for libraries in `folder`.
     pub fn library_path(mut self, folder: &Path) -> Self {
         self.libraries.push(folder.to_owned());
-        self
-    }
-
-    /// Uses the C library of another system, as `examples/debian-rocm/fetch.sh OUT libc` lays it out.
-    pub fn libc(mut self, root: &Path) -> Self {
-        let folder = root.join("usr/lib/x86_64-linux-gnu");
-        self.libraries.push(folder.clone());
-        self.libc = Some(folder.join("ld-linux-x86-64.so.2"));
         self
     }
 
@@ -147,18 +138,9 @@ impl Runtime {
 
     fn report(&self, program: &Path, arguments: &[PathBuf], devices: &str) -> Vec<Line> {
         let path = std::env::join_paths(&self.libraries).unwrap();
-        let mut command = match &self.libc {
-            None => Command::new(program),
-            Some(loader) => {
-                let mut command = Command::new(loader);
-                command.arg("--library-path").arg(&path).arg(program);
-                command
-            }
-        };
-        command.args(arguments).env("ROCKPACK_STUB_ARCH", devices).env("ROCKPACK_STUB_DECODE", "1");
-        if self.libc.is_none() {
-            command.env("LD_LIBRARY_PATH", &path);
-        }
+        let mut command = Command::new(program);
+        command.args(arguments).env("LD_LIBRARY_PATH", &path);
+        command.env("ROCKPACK_STUB_ARCH", devices).env("ROCKPACK_STUB_DECODE", "1");
         let output = tools::run(&mut command);
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(Line::parse).collect()

@@ -1,0 +1,163 @@
+//! Lists of archs: groups, and which archs of a component or package are packed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::origin::Origin;
+use super::schema::{ComponentSchema, GroupSchema, Ordered, PackageSchema};
+use super::{ArchFilter, ArchitectureGroup, ComponentRules};
+use crate::error::{Error, Faults, Result};
+use crate::gfx::BaseArch;
+
+/// The key of the groups, for the place of a fault.
+const GROUPS: &str = "architecture_groups";
+
+pub(super) fn groups(
+    schema: Ordered<GroupSchema>,
+    origin: &Origin,
+    faults: &mut Faults,
+) -> Vec<ArchitectureGroup> {
+    let mut owners: BTreeMap<BaseArch, String> = BTreeMap::new();
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut groups = Vec::new();
+    for (name, group) in schema.0 {
+        faults.keep(package_part(&name, origin));
+        if let Some(other) = names.insert(name.to_lowercase(), name.clone()) {
+            let message = format!("gives the same package names as the group {other}");
+            faults.add(origin.fault(&[GROUPS, &name], message));
+        }
+        if group.architectures.is_empty() {
+            let error = origin.fault(&[GROUPS, &name], "has no architectures");
+            faults.add(error.hint("list the archs whose kernels share a package, or remove it"));
+        }
+        let mut architectures = Vec::new();
+        for (index, text) in group.architectures.iter().enumerate() {
+            let place = (name.as_str(), index);
+            let arch = architecture(text, place, &mut owners, origin);
+            architectures.extend(faults.keep(arch));
+        }
+        let display_name = group.display_name.unwrap_or_else(|| name.clone());
+        if display_name.trim().is_empty() || display_name.contains(char::is_control) {
+            let keys = [GROUPS, &name, "display_name"];
+            faults.add(origin.fault(&keys, "has to be one line of text that is not empty"));
+        }
+        groups.push(ArchitectureGroup { name, display_name, architectures });
+    }
+    groups
+}
+
+fn architecture(
+    text: &str,
+    (group, index): (&str, usize),
+    owners: &mut BTreeMap<BaseArch, String>,
+    origin: &Origin,
+) -> Result<BaseArch> {
+    let index = index.to_string();
+    let keys = [GROUPS, group, "architectures", &index];
+    let arch = base_arch(text, &keys, origin)?;
+    match owners.insert(arch.clone(), group.to_owned()) {
+        Some(other) if other == group => {
+            Err(origin.fault(&keys, format!("{arch} is listed twice in the group")))
+        }
+        Some(other) => {
+            let message = format!("{arch} is in the group {other} already");
+            let hint = "two kernel packages would install the same files";
+            Err(origin.fault(&keys, message).hint(hint))
+        }
+        None => Ok(arch),
+    }
+}
+
+/// Whether the lowered name can stand in a package name of both formats.
+fn package_part(name: &str, origin: &Origin) -> Result<()> {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let edges = |c: char| c.is_ascii_alphanumeric();
+    if name.chars().all(good) && name.starts_with(edges) && name.ends_with(edges) {
+        return Ok(());
+    }
+    let message = format!("`{name}` cannot stand in a package name");
+    let error = origin.fault(&[GROUPS, name], message);
+    Err(error.hint("group names are made of letters, digits, `-` and `.`"))
+}
+
+fn base_arch(text: &str, keys: &[&str], origin: &Origin) -> Result<BaseArch> {
+    text.parse().map_err(|error: Error| {
+        let hint = match text.contains(':') {
+            true => "a base arch is meant; all its feature variants go with it",
+            false => "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`",
+        };
+        origin.fault(keys, error.message()).hint(hint)
+    })
+}
+
+/// The rules of single components.
+pub(super) fn components(
+    schema: Ordered<ComponentSchema>,
+    origin: &Origin,
+    faults: &mut Faults,
+) -> Vec<(String, ComponentRules)> {
+    let mut components = Vec::new();
+    for (name, rules) in schema.0 {
+        let lists =
+            Lists { include: rules.include_architectures, exclude: rules.exclude_architectures };
+        let architectures = lists.check(["components", &name], origin, faults);
+        let rules = ComponentRules {
+            error_on_duplicate_device_code: rules.error_on_duplicate_device_code,
+            verify_generic_artifacts_match: rules.verify_generic_artifacts_match,
+            error_on_missing_architecture: rules.error_on_missing_architecture,
+            unassigned_architectures: rules.unassigned_architectures,
+            untransformable: rules.untransformable,
+            architectures,
+        };
+        components.push((name, rules));
+    }
+    components
+}
+
+/// The archs of single packages.
+pub(super) fn packages(
+    schema: Ordered<PackageSchema>,
+    origin: &Origin,
+    faults: &mut Faults,
+) -> Vec<(String, ArchFilter)> {
+    let mut packages = Vec::new();
+    for (name, package) in schema.0 {
+        let lists = Lists {
+            include: package.include_architectures,
+            exclude: package.exclude_architectures,
+        };
+        let filter = lists.check(["packages", &name], origin, faults);
+        packages.push((name, filter));
+    }
+    packages
+}
+
+/// What a table says of archs.
+struct Lists {
+    include: Option<Vec<String>>,
+    exclude: Option<Vec<String>>,
+}
+
+impl Lists {
+    fn check(self, table: [&str; 2], origin: &Origin, faults: &mut Faults) -> ArchFilter {
+        let [kind, name] = table;
+        let mut read = |key: &str, list: Option<Vec<String>>| {
+            let list = list?;
+            if list.is_empty() {
+                let error = origin.fault(&[kind, name, key], "lists no architectures");
+                faults.add(error.hint("list some, or remove the key"));
+            }
+            let archs = list.iter().enumerate().map(|(index, text)| {
+                base_arch(text, &[kind, name, key, &index.to_string()], origin)
+            });
+            Some(archs.filter_map(|arch| faults.keep(arch)).collect::<BTreeSet<_>>())
+        };
+        let include = read("include_architectures", self.include);
+        let exclude = read("exclude_architectures", self.exclude).unwrap_or_default();
+        for arch in include.iter().flatten().filter(|arch| exclude.contains(*arch)) {
+            let keys = [kind, name, "exclude_architectures"];
+            let error = origin.fault(&keys, format!("{arch} is included, too"));
+            faults.add(error.hint("list it once"));
+        }
+        ArchFilter { include, exclude }
+    }
+}

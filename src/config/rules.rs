@@ -1,0 +1,133 @@
+//! Rules that contradictions are judged by, for all components or for one.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::Config;
+use crate::artifact::{ArtifactName, ComponentKind};
+use crate::gfx::BaseArch;
+
+/// Which contradictions fail a run, and what becomes of what cannot be packaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validation {
+    /// Different code for one key in two shards is an error, not a finding.
+    pub error_on_duplicate_device_code: bool,
+    /// Host files of all shards are compared.
+    pub verify_generic_artifacts_match: bool,
+    /// A configured arch without code is an error, not a finding.
+    pub error_on_missing_architecture: bool,
+    /// What becomes of code of an arch that is in no group.
+    pub unassigned_architectures: UnassignedArchitectures,
+    /// What becomes of fat binaries that cannot be transformed.
+    pub untransformable: Untransformable,
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Self {
+            error_on_duplicate_device_code: true,
+            verify_generic_artifacts_match: false,
+            error_on_missing_architecture: false,
+            unassigned_architectures: UnassignedArchitectures::Warn,
+            untransformable: Untransformable::Error,
+        }
+    }
+}
+
+/// What becomes of code of an arch that is in no group. It is packed in no case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnassignedArchitectures {
+    /// It fails the run.
+    Error,
+    /// It is left out with a warning.
+    Warn,
+    /// It is left out with a note.
+    Drop,
+}
+
+/// What becomes of a fat binary that cannot be transformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Untransformable {
+    /// It fails the run.
+    Error,
+    /// It stays in its host package as it is, with all its device code.
+    KeepFat,
+}
+
+/// Rules of one component, or of all components of one artifact. What is unset is as for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ComponentRules {
+    /// As the `validation` of the same name.
+    pub error_on_duplicate_device_code: Option<bool>,
+    /// As the `validation` of the same name.
+    pub verify_generic_artifacts_match: Option<bool>,
+    /// A configured arch that this component has no code for is an error.
+    pub error_on_missing_architecture: Option<bool>,
+    /// As the `validation` of the same name.
+    pub unassigned_architectures: Option<UnassignedArchitectures>,
+    /// As the `validation` of the same name.
+    pub untransformable: Option<Untransformable>,
+    /// Which of its archs are packed.
+    pub architectures: ArchFilter,
+}
+
+/// A choice of archs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ArchFilter {
+    /// The archs that are chosen from; all if unset.
+    pub include: Option<BTreeSet<BaseArch>>,
+    /// The archs that are not chosen.
+    pub exclude: BTreeSet<BaseArch>,
+}
+
+impl ArchFilter {
+    /// Whether `arch` is chosen.
+    pub fn has(&self, arch: &BaseArch) -> bool {
+        let included = self.include.as_ref().is_none_or(|archs| archs.contains(arch));
+        included && !self.exclude.contains(arch)
+    }
+}
+
+impl Config {
+    /// The rules of a component, those of its artifact before its own, with their names.
+    pub fn rules_of(
+        &self,
+        artifact: &str,
+        kind: ComponentKind,
+    ) -> impl Iterator<Item = (&str, &ComponentRules)> {
+        let id = format!("{artifact}_{kind}");
+        let of = |wanted: &str| self.components.iter().find(|(name, _)| name == wanted);
+        let found = [of(artifact), of(&id)];
+        found.into_iter().flatten().map(|(name, rules)| (name.as_str(), rules))
+    }
+
+    /// What holds for a component: its own rules before those of its artifact, and these before
+    /// those of all.
+    pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
+        let over = |base: Validation, (_, own): (&str, &ComponentRules)| Validation {
+            error_on_duplicate_device_code: own
+                .error_on_duplicate_device_code
+                .unwrap_or(base.error_on_duplicate_device_code),
+            verify_generic_artifacts_match: own
+                .verify_generic_artifacts_match
+                .unwrap_or(base.verify_generic_artifacts_match),
+            error_on_missing_architecture: own
+                .error_on_missing_architecture
+                .unwrap_or(base.error_on_missing_architecture),
+            unassigned_architectures: own
+                .unassigned_architectures
+                .unwrap_or(base.unassigned_architectures),
+            untransformable: own.untransformable.unwrap_or(base.untransformable),
+        };
+        self.rules_of(artifact, kind).fold(self.validation, over)
+    }
+
+    /// Whether fat binaries of an artifact that cannot be transformed stay as they are.
+    pub fn keeps_fat(&self, artifact: &ArtifactName) -> bool {
+        let validation = self.validation_of(&artifact.name, artifact.component);
+        validation.untransformable == Untransformable::KeepFat
+    }
+}

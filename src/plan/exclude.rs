@@ -1,0 +1,103 @@
+//! Archs that the configuration's `packages` leave out of a package's device code.
+//!
+//! Whatever is left out is named and accounted for in a finding. Refused: packages that do not
+//! exist, and binaries that would find no code at all.
+
+use std::collections::BTreeMap;
+
+use super::selectors::{Bundle, OwnedDatabase};
+use crate::config::{ArchFilter, Config};
+use crate::content::Content;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::gfx::BaseArch;
+use crate::recombine::{AllLeftOut, Kernel, LeftOut};
+use crate::report::{Code, Findings};
+
+/// Takes out what no package is made of.
+pub(super) fn apply(
+    bundles: &mut [Bundle<'_>],
+    config: &Config,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut faults = Faults::default();
+    for (package, filter) in &config.packages {
+        match bundles.iter_mut().find(|bundle| is_named(bundle, package)) {
+            Some(bundle) => faults.keep(reduce(bundle, (package, filter), findings)),
+            None => {
+                faults.add(unknown(package, bundles, config));
+                None
+            }
+        };
+    }
+    faults.finish()
+}
+
+fn is_named(bundle: &Bundle<'_>, package: &str) -> bool {
+    let names = bundle.part.names(&bundle.family);
+    names.deb == package || names.rpm == package
+}
+
+fn unknown(package: &str, bundles: &[Bundle<'_>], config: &Config) -> Error {
+    let known = bundles.iter().map(|bundle| bundle.part.names(&bundle.family).deb);
+    let known: Vec<String> = known.collect();
+    let message = "there is no such package with host files";
+    let error = config.fault(&["packages", package], message);
+    error.hint(format!("the packages are {}", known.join(", ")))
+}
+
+fn reduce(
+    bundle: &mut Bundle<'_>,
+    (package, filter): (&str, &ArchFilter),
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut left = Left::default();
+    let before = std::mem::take(&mut bundle.kernels);
+    let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
+        before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
+    for kernel in out {
+        if !kept.iter().any(|other| other.binary == kernel.binary) {
+            return Err(nothing_left(package, kernel));
+        }
+        left.add(kernel.target.base(), kernel.binary.as_str(), &kernel.content);
+    }
+    bundle.kernels = kept;
+    for database in std::mem::take(&mut bundle.databases) {
+        let (archs, out): (Vec<BaseArch>, Vec<BaseArch>) =
+            database.archs.into_iter().partition(|arch| filter.has(arch));
+        // A file of several archs is left out only if nobody needs it.
+        for arch in out.iter().filter(|_| archs.is_empty()) {
+            left.add(arch, database.file.path.as_str(), &database.file.content);
+        }
+        if !archs.is_empty() {
+            bundle.databases.push(OwnedDatabase { archs, ..database });
+        }
+    }
+    left.report(package, findings)
+}
+
+fn nothing_left(package: &str, kernel: &Kernel) -> Error {
+    let message = format!("packages.{package} leaves out all of its device code");
+    Error::new(Kind::Config, message)
+        .structure(kernel.binary.to_string())
+        .hint("it would look for archives that nothing installs: leave it one arch at least")
+}
+
+/// What is left out of a package, by arch.
+#[derive(Default)]
+struct Left(BTreeMap<BaseArch, AllLeftOut>);
+
+impl Left {
+    fn add(&mut self, arch: &BaseArch, path: &str, content: &Content) {
+        let left = LeftOut { place: path.to_owned(), content: content.clone() };
+        self.0.entry(arch.clone()).or_default().add(left);
+    }
+
+    fn report(self, package: &str, findings: &mut Findings) -> Result<()> {
+        let why = format!("packages.{package} leaves this arch out");
+        for (arch, left) in self.0 {
+            let subject = format!("{package} {arch}");
+            findings.add(left.finding(Code::ArchExcluded, subject, &why)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Which family of packages a module of an artifact belongs to.
+//!
+//! Three tables are asked, and the first that names the artifact decides alone:
+//!
+//! 1. the configuration's `selectors`, in file order;
+//! 2. the selectors of `config/components.toml`;
+//! 3. the artifact's own name: `blas` is `rocm-blas`.
+//!
+//! Refused: selectors of artifacts that do not exist, and families that two artifacts share
+//! although no single table says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::naming::{family_of, package_name};
+use super::parts::Parts;
+use crate::config::{Config, Selector};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::recombine::{Component, Recombined};
+
+/// Family → what goes into it.
+type Selectors = [(String, Vec<Selector>)];
+
+/// The table that decides about an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Table {
+    Configured,
+    Shipped,
+    OwnName,
+}
+
+/// The families of a set.
+pub(super) struct Families<'a> {
+    config: &'a Config,
+    shipped: &'a Selectors,
+}
+
+impl<'a> Families<'a> {
+    pub fn new(config: &'a Config, parts: &'a Parts) -> Self {
+        Self { config, shipped: &parts.selectors }
+    }
+
+    /// The family that takes `module` of `component`; none if it is left over.
+    pub fn of(&self, component: &Component, module: Option<&str>) -> Option<String> {
+        let fits = |selector: &Selector| takes(selector, component, module);
+        let first = |selectors: &Selectors| {
+            let taken = selectors.iter().find(|(_, selectors)| selectors.iter().any(fits));
+            taken.map(|(family, _)| family.clone())
+        };
+        match self.table(&component.artifact) {
+            Table::Configured => first(&self.config.selectors),
+            Table::Shipped => first(self.shipped),
+            Table::OwnName => family_of(&component.artifact).ok(),
+        }
+    }
+
+    /// Whether the modules of `artifact` may go into several families.
+    pub fn are_cut(&self, artifact: &str) -> bool {
+        self.table(artifact) != Table::OwnName
+    }
+
+    /// Fails if `artifact` is a family of its own and its name cannot be a package's.
+    pub fn check_name(&self, artifact: &str) -> Result<()> {
+        match self.table(artifact) {
+            Table::OwnName => family_of(artifact).map(drop),
+            Table::Configured | Table::Shipped => Ok(()),
+        }
+    }
+
+    fn table(&self, artifact: &str) -> Table {
+        let names = |selectors: &Selectors| {
+            let mut all = selectors.iter().flat_map(|(_, selectors)| selectors);
+            all.any(|selector| selector.artifact == artifact)
+        };
+        match (names(&self.config.selectors), names(self.shipped)) {
+            (true, _) => Table::Configured,
+            (false, true) => Table::Shipped,
+            (false, false) => Table::OwnName,
+        }
+    }
+
+    /// A configured selector that names what does not exist is a typo; one that names no package
+    /// is useless.
+    pub fn check_selectors(&self, recombined: &Recombined, faults: &mut Faults) {
+        let artifacts: BTreeSet<&str> =
+            recombined.components.iter().map(|c| c.artifact.as_str()).collect();
+        for (package, selectors) in &self.config.selectors {
+            if package_name(package).as_ref().ok() != Some(package) {
+                let message = format!("`{package}` cannot be a package name");
+                faults.add(self.config.fault(&["selectors", package], message));
+            }
+            for (index, selector) in selectors.iter().enumerate() {
+                if !artifacts.contains(selector.artifact.as_str()) {
+                    let index = index.to_string();
+                    let keys = ["selectors", package, &index, "artifact"];
+                    let message = format!("there is no artifact `{}`", selector.artifact);
+                    let known: Vec<&str> = artifacts.iter().copied().collect();
+                    let hint = format!("the artifacts are {}", known.join(", "));
+                    faults.add(self.config.fault(&keys, message).hint(hint));
+                }
+            }
+        }
+    }
+
+    /// Two artifacts in one family are one package by accident, unless one table asks for it.
+    pub fn refuse_merged<'b>(
+        &self,
+        made: impl Iterator<Item = (&'b str, &'b BTreeSet<String>)>,
+        faults: &mut Faults,
+    ) {
+        let mut families: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (family, artifacts) in made {
+            families.entry(family).or_default().extend(artifacts.iter().map(String::as_str));
+        }
+        for (family, artifacts) in families {
+            let tables: BTreeSet<Table> = artifacts.iter().map(|name| self.table(name)).collect();
+            let asked_for = tables.len() == 1 && !tables.contains(&Table::OwnName);
+            if artifacts.len() > 1 && !asked_for {
+                let artifacts: Vec<&str> = artifacts.into_iter().collect();
+                let message = format!("the artifacts {} all become {family}", artifacts.join(", "));
+                let hint = "name their packages with selectors in the configuration";
+                faults.add(Error::new(Kind::Conflict, message).hint(hint));
+            }
+        }
+    }
+}
+
+fn takes(selector: &Selector, component: &Component, module: Option<&str>) -> bool {
+    let kind = component.kind.as_str();
+    let kinds = selector.components.as_ref();
+    let modules = selector.modules.as_ref();
+    selector.artifact == component.artifact
+        && kinds.is_none_or(|kinds| kinds.iter().any(|known| known == kind))
+        && modules.is_none_or(|known| module.is_some_and(|m| known.iter().any(|k| k == m)))
+}

@@ -1,0 +1,296 @@
+//! Whether two builds of a fat binary are the same but for their device code.
+//!
+//! Their bytes never are: the device code lies between the sections, so its size moves whatever
+//! comes behind it, and every reference across it changes. What is compared instead is what the
+//! host-only forms have in common wherever they are loaded:
+//!
+//! | compared | how |
+//! |---|---|
+//! | type; SONAME, needed libraries, RPATH and RUNPATH | equal |
+//! | dynamic symbols | the same names, each with the same type, binding, size and definedness |
+//! | allocated sections | the same names, in the same order |
+//! | their content (code, data, unwind tables) | the same size, and every byte equal or part of an address or distance that changed by exactly what the sections moved |
+//!
+//! Left out: the device code and the wrappers (matched elsewhere), the build id (a digest of all),
+//! `__hip_cuid_*` symbols (digests of compiler options, which name the archs), what follows from
+//! the symbols' order (symbol, string, hash and relocation tables), and sections that are not
+//! loaded. A link order of its own moves functions against each other and is a difference.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use object::elf;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::elf::{Dynamic, ElfFile, SectionHeader, string_at};
+
+/// Sections that hold device code or lead to it, in fat and in transformed binaries.
+const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];
+
+/// The section with a digest of the whole file.
+const BUILD_ID: &str = ".note.gnu.build-id";
+
+/// Padding whose size follows from addresses.
+const PADDING: &str = ".relro_padding";
+
+/// What the symbols of compilation units start with.
+const UNIT_SYMBOL: &[u8] = b"__hip_cuid_";
+
+/// Bytes of a section that are compared at once.
+const WINDOW: u64 = 1 << 20;
+
+/// The longest address or distance, in bytes.
+const WORD: u64 = 8;
+
+/// How two builds differ; `None` if only their device code does.
+pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String>> {
+    let (Some(one), Some(other)) = (Form::read(one)?, Form::read(other)?) else {
+        return Ok(Some("is no x86-64 binary on one side".to_owned()));
+    };
+    if one.file.header.e_type() != other.file.header.e_type() {
+        return Ok(Some("is a program on one side and a library on the other".to_owned()));
+    }
+    for (tag, name) in [
+        (elf::DT_SONAME, "SONAME"),
+        (elf::DT_NEEDED, "needed libraries"),
+        (elf::DT_RPATH, "RPATH"),
+        (elf::DT_RUNPATH, "RUNPATH"),
+    ] {
+        let (ours, theirs) = (one.strings(tag)?, other.strings(tag)?);
+        if ours != theirs {
+            let (ours, theirs) = (ours.join(", "), theirs.join(", "));
+            return Ok(Some(format!("has other {name} ({ours} and {theirs})")));
+        }
+    }
+    if let Some(found) = symbols_differ(&one.symbols()?, &other.symbols()?) {
+        return Ok(Some(found));
+    }
+    sections_differ(&one, &other)
+}
+
+/// A binary under comparison.
+struct Form {
+    file: ElfFile,
+    dynamic: Option<Dynamic>,
+}
+
+/// What is compared of a dynamic symbol: type and binding, size, whether it is defined.
+type SymbolFacts = (u8, u64, bool);
+
+impl Form {
+    fn read(content: &Content) -> Result<Option<Self>> {
+        let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
+            return Ok(None);
+        };
+        let dynamic = Dynamic::read(&file)?;
+        Ok(Some(Self { file, dynamic }))
+    }
+
+    fn strings(&self, tag: elf::DynamicTag) -> Result<Vec<String>> {
+        let dynamic = self.dynamic.as_ref();
+        dynamic.map_or(Ok(Vec::new()), |dynamic| dynamic.strings(&self.file, tag))
+    }
+
+    fn symbols(&self) -> Result<BTreeMap<Vec<u8>, SymbolFacts>> {
+        let mut found = BTreeMap::new();
+        for (index, section) in self.file.sections.iter().enumerate() {
+            if section.sh_type != elf::SHT_DYNSYM {
+                continue;
+            }
+            let names = self.file.linked_strings(section)?;
+            for symbol in self.file.symbols(index, section)?.iter() {
+                let (_, symbol) = symbol?;
+                let name = string_at(&names, symbol.st_name);
+                if !name.starts_with(UNIT_SYMBOL) {
+                    let facts = (symbol.st_info.0, symbol.st_size, symbol.section().is_some());
+                    found.insert(name.to_vec(), facts);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The loaded sections that host code and data are in.
+    fn sections(&self) -> Vec<(usize, &SectionHeader)> {
+        let all = self.file.sections.iter().enumerate();
+        let compared = all.filter(|(_, section)| {
+            let name = self.file.name(section);
+            section.is_allocated() && !DEVICE_SECTIONS.contains(&&*name) && name != PADDING
+        });
+        compared.collect()
+    }
+}
+
+fn symbols_differ(
+    one: &BTreeMap<Vec<u8>, SymbolFacts>,
+    other: &BTreeMap<Vec<u8>, SymbolFacts>,
+) -> Option<String> {
+    let names: BTreeSet<&Vec<u8>> = one.keys().chain(other.keys()).collect();
+    let name = names.into_iter().find(|name| one.get(*name) != other.get(*name))?;
+    let shown = String::from_utf8_lossy(name);
+    Some(match (one.get(name), other.get(name)) {
+        (Some(ours), Some(theirs)) if ours.1 != theirs.1 => {
+            format!("has the symbol {shown} with {} and with {} bytes", ours.1, theirs.1)
+        }
+        (Some(_), Some(_)) => format!("has the symbol {shown} of another kind"),
+        _ => format!("has the symbol {shown} on one side only"),
+    })
+}
+
+fn sections_differ(one: &Form, other: &Form) -> Result<Option<String>> {
+    let (ours, theirs) = (one.sections(), other.sections());
+    let names = |form: &Form, sections: &[(usize, &SectionHeader)]| -> Vec<String> {
+        sections.iter().map(|(_, section)| form.file.name(section).into_owned()).collect()
+    };
+    let sections = names(one, &ours);
+    if sections != names(other, &theirs) {
+        return Ok(Some("has other sections, or in another order".to_owned()));
+    }
+    let moved = |((_, here), (_, there)): (&(usize, &SectionHeader), &(usize, &SectionHeader))| {
+        there.sh_addr.wrapping_sub(here.sh_addr)
+    };
+    let moves: BTreeSet<u64> = ours.iter().zip(&theirs).map(moved).collect();
+    for ((name, here), there) in sections.iter().zip(&ours).zip(&theirs) {
+        if !is_content(name, here.1) {
+            continue;
+        }
+        if here.1.sh_size != there.1.sh_size {
+            let (here, there) = (here.1.sh_size, there.1.sh_size);
+            return Ok(Some(format!("has {here} and {there} bytes in {name}")));
+        }
+        if here.1.sh_type == elf::SHT_NOBITS {
+            continue;
+        }
+        let own = moved((here, there));
+        let changes = moves.iter().flat_map(|moved| [*moved, moved.wrapping_sub(own)]).collect();
+        let ours = one.file.content().slice(one.file.file_range(here.0, here.1)?)?;
+        let theirs = other.file.content().slice(other.file.file_range(there.0, there.1)?)?;
+        if let Some(at) = Changes(changes).unexplained(&ours, &theirs)? {
+            return Ok(Some(format!("has other bytes in {name}, first at {at:#x} of it")));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a section's bytes are code or data, rather than a table that follows from others.
+fn is_content(name: &str, section: &SectionHeader) -> bool {
+    let kinds = [
+        elf::SHT_PROGBITS,
+        elf::SHT_NOBITS,
+        elf::SHT_NOTE,
+        elf::SHT_INIT_ARRAY,
+        elf::SHT_FINI_ARRAY,
+        elf::SHT_PREINIT_ARRAY,
+    ];
+    kinds.contains(&section.sh_type) && name != BUILD_ID
+}
+
+/// By how much addresses and distances in a section may change.
+struct Changes(BTreeSet<u64>);
+
+impl Changes {
+    /// The first byte that differs for another reason.
+    fn unexplained(&self, one: &Content, other: &Content) -> Result<Option<u64>> {
+        let len = one.len();
+        let mut at = 0;
+        for start in (0..len).step_by(usize::try_from(WINDOW).unwrap_or(usize::MAX)) {
+            let end = start.saturating_add(WINDOW).min(len);
+            // Words reach over both ends.
+            let from = start.saturating_sub(WORD);
+            let range = from..end.saturating_add(WORD).min(len);
+            let limit = WINDOW + 2 * WORD;
+            let ours = one.read_vec(range.clone(), limit, "section")?;
+            let theirs = other.read_vec(range, limit, "section")?;
+            at = at.max(start);
+            while at < end {
+                let index = usize::try_from(at - from).unwrap_or(usize::MAX);
+                if ours.get(index) == theirs.get(index) {
+                    at += 1;
+                    continue;
+                }
+                match self.explained(&ours, &theirs, index) {
+                    Some(word) => at = from + word.end as u64,
+                    None => return Ok(Some(at)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The word around `index` that changed as the sections moved.
+    fn explained(&self, one: &[u8], other: &[u8], index: usize) -> Option<Range<usize>> {
+        let words = [8, 4].into_iter().flat_map(|width| {
+            let starts = (0..width).filter_map(move |back| index.checked_sub(back));
+            starts.map(move |start| start..start + width)
+        });
+        let mut words = words.filter(|word| self.moved(one, other, word).unwrap_or(false));
+        words.next()
+    }
+
+    fn moved(&self, one: &[u8], other: &[u8], word: &Range<usize>) -> Option<bool> {
+        let (one, other) = (one.get(word.clone())?, other.get(word.clone())?);
+        Some(match (<[u8; 8]>::try_from(one), <[u8; 8]>::try_from(other)) {
+            (Ok(one), Ok(other)) => {
+                let change = u64::from_le_bytes(other).wrapping_sub(u64::from_le_bytes(one));
+                self.0.contains(&change)
+            }
+            _ => {
+                let (one, other) = (<[u8; 4]>::try_from(one), <[u8; 4]>::try_from(other));
+                let (one, other) = (u32::from_le_bytes(one.ok()?), u32::from_le_bytes(other.ok()?));
+                let change = other.wrapping_sub(one).to_le_bytes();
+                self.0.iter().any(|moved| moved.to_le_bytes().starts_with(&change))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unexplained(one: &[u8], other: &[u8], changes: &[u64]) -> Option<u64> {
+        let changes = Changes(changes.iter().copied().collect());
+        changes.unexplained(&Content::of_bytes(one), &Content::of_bytes(other)).unwrap()
+    }
+
+    #[test]
+    fn a_distance_may_change_as_the_sections_moved_and_by_nothing_else() {
+        // lea 0x1234(%rip), %rax; nop
+        let one = [0x48, 0x8d, 0x05, 0x34, 0x12, 0, 0, 0x90];
+        let other = |distance: [u8; 4]| {
+            let mut other = one;
+            other[3..7].copy_from_slice(&distance);
+            other
+        };
+        let nearer = other(0xffff_f234_u32.to_le_bytes());
+        let changes = [0_u64.wrapping_sub(0x2000), 0x3000];
+        assert_eq!(unexplained(&one, &nearer, &changes), None);
+        assert_eq!(unexplained(&one, &other([0x34, 0x42, 0, 0]), &changes), None);
+        assert_eq!(unexplained(&one, &other([0x35, 0x42, 0, 0]), &changes), Some(3));
+        assert_eq!(unexplained(&one, &nearer, &[0x3000]), Some(4));
+        let mut other = nearer;
+        other[7] = 0xcc;
+        assert_eq!(unexplained(&one, &other, &changes), Some(7));
+    }
+
+    #[test]
+    fn addresses_carry_into_their_upper_half() {
+        let one = 0xffff_f000_u64.to_le_bytes();
+        let other = 0x1_0000_0000_u64.to_le_bytes();
+        assert_eq!(unexplained(&one, &other, &[0x1000]), None);
+        assert_eq!(unexplained(&one, &other, &[0x2000]), Some(1));
+    }
+
+    #[test]
+    fn words_reach_over_windows() {
+        let mut one = vec![7; usize::try_from(WINDOW).unwrap() * 2];
+        let mut other = one.clone();
+        let at = usize::try_from(WINDOW).unwrap() - 3;
+        one[at..at + 4].copy_from_slice(&0x00ff_f000_u32.to_le_bytes());
+        other[at..at + 4].copy_from_slice(&0x0100_0000_u32.to_le_bytes());
+        assert_eq!(unexplained(&one, &other, &[0x1000]), None);
+        *other.last_mut().unwrap() = 8;
+        assert_eq!(unexplained(&one, &other, &[0x1000]), Some(2 * WINDOW - 1));
+    }
+}

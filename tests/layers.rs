@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Module → what it may use besides itself, `error` and `report` (findings and progress).
 const MAY_USE: &[(&str, &[&str])] = &[
     ("artifact", &["content", "tree"]),
-    ("config", &["artifact", "content", "gfx"]),
+    ("config", &["artifact", "content", "database", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
     (
@@ -45,7 +45,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("plan", &["artifact", "config", "content", "formats", "gfx", "recombine", "split", "tree"]),
     ("receipt", &[]),
-    ("recombine", &["artifact", "config", "content", "formats", "gfx", "split", "tree"]),
+    // What several shards have of a kernel database is brought together by its formats.
+    (
+        "recombine",
+        &["artifact", "config", "content", "database", "formats", "gfx", "split", "tree"],
+    ),
     (
         "report",
         &[

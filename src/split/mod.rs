@@ -19,6 +19,7 @@ mod notes;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -30,7 +31,7 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::report::{Code, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
-use databases::Candidate;
+use databases::{Candidate, Settled};
 use development::{Sniffed, sniff};
 use flatten::Located;
 pub use loose::{LooseCode, loose_code};
@@ -49,8 +50,10 @@ pub struct SplitArtifact {
     pub name: ArtifactName,
     /// Host files, links and directories of all its prefixes.
     pub host: Tree<HostFile>,
-    /// Kernel database files, each with the arch whose code it is.
+    /// Kernel database files, each with the archs whose code it is.
     pub databases: Vec<DatabaseFile>,
+    /// Which host files belong to kernel databases, and serve all archs of this shard.
+    pub shared: BTreeMap<TreePath, SharedFile>,
     /// Kernel archives of artifacts that were split already.
     pub archives: Vec<KernelArchive>,
     /// Manifests of such archives.
@@ -112,16 +115,31 @@ pub struct DatabaseFile {
     /// The archs whose code it is or indexes: sorted, never empty. One for most files, several for
     /// what serves the members of a family.
     pub archs: Vec<BaseArch>,
+    /// Whether these are the members of a family by name: not all of them need be in this build.
+    pub family: bool,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
     /// The shard it came from.
     pub shard: String,
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
+    /// Whether its library looks for it in a directory of its arch first, beside it.
+    pub moves: bool,
     /// Its bytes.
     pub content: Content,
     /// Permission bits.
     pub mode: u32,
+}
+
+/// What is known of a host file that serves all archs of its shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedFile {
+    /// The rule that claimed it, e.g. `rocblas`.
+    pub rule: String,
+    /// Whether its library looks for it in a directory of its arch first, beside it.
+    pub moves: bool,
+    /// Whether the library works without it.
+    pub cache: bool,
 }
 
 /// How artifacts are taken apart.
@@ -202,13 +220,14 @@ fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitA
         return Err(error);
     }
     databases::pair(&mut candidates, &mut notes);
-    let databases = databases::settle(candidates, &mut host, &mut notes)?;
+    let Settled { databases, shared } = databases::settle(candidates, &mut host, &mut notes)?;
     archives.drop_folders(&mut host, &databases);
     Ok(SplitArtifact {
         shard: artifact.shard.clone(),
         name: artifact.name.clone(),
         host,
         databases,
+        shared,
         archives: archives.archives,
         archive_manifests: archives.manifests,
         findings: notes.finish(),

@@ -144,6 +144,23 @@ fn one_database_file_from_two_components_of_a_package() {
 }
 
 #[test]
+fn a_link_in_the_place_of_the_manifest() {
+    let bad = Bad::new();
+    let manifest = bad.file("lib/.kpack/blas_lib.kpm");
+    fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("../libexblas.so", manifest).unwrap();
+    bad.is_refused(FAILED, &["lib/.kpack/blas_lib.kpm comes from the input", "leave it out"]);
+}
+
+#[test]
+fn an_output_folder_that_is_a_link_to_nowhere() {
+    let bad = Bad::new();
+    std::os::unix::fs::symlink("nowhere", bad.out()).unwrap();
+    refused(&mut bad.build(), USAGE, &["out: is a link that leads nowhere"]);
+    assert!(bad.out().is_symlink() && !bad.out().exists());
+}
+
+#[test]
 fn an_output_folder_among_the_artifacts() {
     let bad = Bad::new();
     let out = bad.shards().join("packages");

@@ -117,10 +117,18 @@ fn a_shard_of_packed_artifacts_beside_the_others() {
 }
 
 #[test]
-fn a_kernel_archive_among_the_host_files() {
+fn a_kernel_archive_under_another_name() {
+    let bad = Bad::new();
+    fs::write(bad.file("lib/kernels.bin"), b"KPAK\x01\0\0\0").unwrap();
+    bad.is_refused(FAILED, &["lib/kernels.bin: ", "is a kernel archive", ".kpack"]);
+}
+
+#[test]
+fn a_kernel_archive_that_was_copied_in_part() {
     let bad = Bad::new();
     fs::write(bad.file("lib/blas_lib_gfx1102.kpack"), b"KPAK\x01\0\0\0").unwrap();
-    let expected = ["lib/blas_lib_gfx1102.kpack: ", "is a kernel archive", "fat artifacts"];
+    let expected =
+        ["lib/blas_lib_gfx1102.kpack: ", "kernel archive header", "8 left", "copied only in part"];
     bad.is_refused(FAILED, &expected);
 }
 

@@ -14,12 +14,15 @@ pub mod config;
 pub mod content;
 pub mod database;
 pub mod directories;
+pub mod discover;
 pub mod emit;
 pub mod error;
+pub mod extract;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
 pub mod inspect;
+pub mod new_file;
 pub mod pack;
 pub mod plan;
 pub mod receipt;
@@ -29,7 +32,10 @@ pub mod split;
 pub mod tree;
 pub mod verify;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
 use config::Config;
@@ -76,18 +82,42 @@ pub struct BuildOptions {
     pub source_date_epoch: Option<i64>,
 }
 
-/// Builds the packages of the artifacts and returns the receipt, which is also the last file
-/// written. On an error nothing appears in the output folder.
-pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
+/// What a build wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Built {
+    /// The receipt: the last file written.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+    /// Packages of the earlier set in the output folder that are not in this one and were removed,
+    /// by name. They are not in the receipt, which is the same whatever was there before.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub removed: BTreeSet<String>,
+}
+
+/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
+/// output folder; on an error that set stays.
+pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs).build();
     let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
     pool.install(|| run(options, progress))
 }
 
-fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
+/// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
+pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discover::Discovery> {
+    let scan = artifact::scan(artifacts)?;
+    let rules = Rules::builtin()?;
+    // A binary that cannot be transformed is for `build` to refuse; here it is a finding.
+    let split_options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
+    let split = split::split_all(&scan, &split_options, progress)?;
+    let discovery = discover::discover(&scan, &split);
+    scan.inputs.recheck()?;
+    Ok(discovery)
+}
+
+fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan_with(&options.artifacts, &ScanOptions::beside(&options.out))?;
-    let rules = Rules::builtin()?;
+    let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
@@ -101,8 +131,8 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
     let written = write(options, &recombined, &plan, &staging, progress)?;
     scan.inputs.recheck()?;
     let receipt = emit::receipt(&plan, written, &findings);
-    staging.commit(&receipt.to_bytes()?)?;
-    Ok(receipt)
+    let removed = staging.commit(&receipt.to_bytes()?)?;
+    Ok(Built { receipt, removed })
 }
 
 fn plan_options(options: &BuildOptions) -> PlanOptions {

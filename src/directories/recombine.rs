@@ -10,7 +10,6 @@ use super::places::Places;
 use super::staging::Staging;
 use crate::artifact::{self, ArtifactName, Scan, ScanOptions};
 use crate::config::Config;
-use crate::database::Rules;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
 use crate::recombine::{self, Component, Group, Recombined};
@@ -37,7 +36,7 @@ pub fn recombine(
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan_options = ScanOptions::beside(&options.out);
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
-    let rules = Rules::builtin()?;
+    let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;

@@ -16,6 +16,15 @@ pub enum Severity {
     Warning,
 }
 
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+        })
+    }
+}
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $id:literal $name:literal $severity:ident;)*) => {
         /// The stable code of a finding. Codes are never reused or renumbered.
@@ -87,6 +96,16 @@ codes! {
     DatabaseUnpaired = "R022" "database-unpaired" Warning;
     /// Different code for one key came from two shards, and the first shard's was taken.
     DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning;
+    /// A shared file of a kernel database was put together from those of several shards.
+    DatabaseMerged = "R024" "database-merged" Note;
+    /// Files of a kernel database were moved to a directory of their arch.
+    DatabaseMoved = "R025" "database-moved" Note;
+    /// A cache of another shard is left out.
+    DatabaseCacheDropped = "R026" "database-cache-dropped" Warning;
+    /// A kernel index refers to a file that is not there, or is for another arch.
+    DatabaseUnresolved = "R027" "database-unresolved" Warning;
+    /// A host library or static archive that is for one arch is in a kernel package.
+    DatabaseHostCode = "R028" "database-host-code" Note;
     /// A static archive, object or bitcode file keeps its device code.
     FatDevelopmentFile = "R030" "fat-development-file" Note;
     /// A binary was transformed already, and nothing of its device code is in the input.
@@ -119,6 +138,8 @@ codes! {
     LibraryAmbiguous = "R052" "library-ambiguous" Warning;
     /// The dynamic section of a host file cannot be read.
     LibrariesUnreadable = "R053" "libraries-unreadable" Warning;
+    /// Files and code objects that are in no package because the set is limited to others.
+    ComponentLeftOut = "R055" "component-left-out" Note;
 }
 
 impl fmt::Display for Code {
@@ -175,6 +196,11 @@ impl Findings {
     /// Adds all of `other`.
     pub fn extend(&mut self, other: Findings) {
         self.0.extend(other.0);
+    }
+
+    /// Drops those that `keep` does not hold for.
+    pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
+        self.0.retain(keep);
     }
 
     /// Brings them into their final order and drops repetitions.

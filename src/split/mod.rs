@@ -4,7 +4,7 @@
 //! wrapper's list, a database file or a finding. Pure apart from reading content.
 //!
 //! Artifacts may be split already: binaries whose device code was taken out are then joined with
-//! the kernel archives of their shard ([`attach`]), and what follows does not tell them from fat
+//! the kernel archives of their shard (`attach.rs`), and what follows does not tell them from fat
 //! ones.
 
 mod archives;
@@ -16,9 +16,11 @@ mod fat_binary;
 mod flatten;
 mod loose;
 mod notes;
+mod partners;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -30,14 +32,14 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::report::{Code, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
-use databases::Candidate;
+use attach::attach;
+use databases::{Candidate, Settled};
 use development::{Sniffed, sniff};
 use flatten::Located;
 pub use loose::{LooseCode, loose_code};
 use notes::Notes;
 
 pub use archives::{ArchiveManifest, KernelArchive};
-pub use attach::attach;
 pub use fat_binary::HostBinary;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
@@ -49,8 +51,10 @@ pub struct SplitArtifact {
     pub name: ArtifactName,
     /// Host files, links and directories of all its prefixes.
     pub host: Tree<HostFile>,
-    /// Kernel database files, each with the arch whose code it is.
+    /// Kernel database files, each with the archs whose code it is.
     pub databases: Vec<DatabaseFile>,
+    /// Which host files belong to kernel databases, and serve all archs of this shard.
+    pub shared: BTreeMap<TreePath, SharedFile>,
     /// Kernel archives of artifacts that were split already.
     pub archives: Vec<KernelArchive>,
     /// Manifests of such archives.
@@ -112,16 +116,31 @@ pub struct DatabaseFile {
     /// The archs whose code it is or indexes: sorted, never empty. One for most files, several for
     /// what serves the members of a family.
     pub archs: Vec<BaseArch>,
+    /// Whether these are the members of a family by name: not all of them need be in this build.
+    pub family: bool,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
     /// The shard it came from.
     pub shard: String,
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
+    /// Whether its library looks for it in a directory of its arch first, beside it.
+    pub moves: bool,
     /// Its bytes.
     pub content: Content,
     /// Permission bits.
     pub mode: u32,
+}
+
+/// What is known of a host file that serves all archs of its shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedFile {
+    /// The rule that claimed it, e.g. `rocblas`.
+    pub rule: String,
+    /// Whether its library looks for it in a directory of its arch first, beside it.
+    pub moves: bool,
+    /// Whether the library works without it.
+    pub cache: bool,
 }
 
 /// How artifacts are taken apart.
@@ -148,7 +167,19 @@ pub fn split_all(
 ) -> Result<Vec<SplitArtifact>> {
     let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
-    let split: Vec<_> = artifacts
+    let split = split_artifacts(&artifacts, options, progress);
+    progress.end(Stage::Split);
+    split
+}
+
+/// Takes these artifacts apart, in parallel, and joins what was split already; the caller begins
+/// and ends the stage. Faults of several are reported together.
+pub fn split_artifacts(
+    artifacts: &[&Artifact],
+    options: &SplitOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
+    let taken: Vec<_> = artifacts
         .par_iter()
         .map(|artifact| {
             let split = split(artifact, options);
@@ -156,11 +187,10 @@ pub fn split_all(
             split
         })
         .collect();
-    progress.end(Stage::Split);
     let mut faults = Faults::default();
-    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
+    let taken = taken.into_iter().filter_map(|result| faults.keep(result)).collect();
     faults.finish()?;
-    attach(split)
+    attach(taken, &mut |component| partners::look_again(artifacts, component, options))
 }
 
 /// Takes `artifact` apart. All faults of its files are gathered into one error.
@@ -202,13 +232,14 @@ fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitA
         return Err(error);
     }
     databases::pair(&mut candidates, &mut notes);
-    let databases = databases::settle(candidates, &mut host, &mut notes)?;
+    let Settled { databases, shared } = databases::settle(candidates, &mut host, &mut notes)?;
     archives.drop_folders(&mut host, &databases);
     Ok(SplitArtifact {
         shard: artifact.shard.clone(),
         name: artifact.name.clone(),
         host,
         databases,
+        shared,
         archives: archives.archives,
         archive_manifests: archives.manifests,
         findings: notes.finish(),

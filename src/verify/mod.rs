@@ -18,7 +18,6 @@ mod digest;
 mod embedded;
 mod excuses;
 mod facts;
-mod hold;
 mod host_elf;
 mod index;
 mod inputs;
@@ -78,6 +77,7 @@ pub fn verify(
         check_set(set, &excuses, &mut problems);
     }
     let mut report = count(&packages);
+    report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     if let Some(scan) = against {
         let prefix = prefix(&receipts, &sets)?;
         let inputs = Inputs::read(scan, progress)?;

@@ -1,8 +1,18 @@
 //! The device code of original binaries, read a second way.
 //!
 //! `verify --against` compares packages with the artifacts they were made from. To be worth
-//! anything it must not repeat a mistake of the split stage, so this walk of bundles shares no
-//! code with it: compressed bundles are decoded one at a time and cut up here.
+//! anything it must not repeat a mistake of the split stage. So the walk over bundles, their
+//! tables and compressed streams, the tie of wrappers to bundles and the choice between an entry's
+//! target and the header's are written again here, and sections and relocations are read through
+//! the `object` crate ([`host_elf`](super::host_elf)).
+//!
+//! Shared with the split, so that a mistake there is not noticed here:
+//!
+//! - `artifact::scan`: which files an artifact has, and where they are installed;
+//! - `content`: reading and digests, and the decoders of zlib and zstd (crates);
+//! - `formats::code_object`: the flags of an ELF header as a target, the names of kernels. What a
+//!   header says is held against foreign tools by the tests of that module;
+//! - `gfx`: what a target ID means, and in which order its features are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,11 +20,11 @@ use std::io::Read;
 
 use super::digest::Sha;
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ID_LIMIT};
-use super::hold::hold;
 use super::host_elf::{HIPF, HostElf};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::code_object::{self, FeatureState, Header};
+use crate::formats::hold::{self, hold};
 use crate::gfx::Target;
 
 /// One device entry of a bundle.
@@ -259,7 +269,7 @@ fn decode(fields: &Compressed, stream: &mut Counting) -> Result<Content> {
         0 => hold(&mut flate2::bufread::ZlibDecoder::new(&mut buffered), fields.size),
         1 => {
             let decoder = zstd::stream::read::Decoder::with_buffer(&mut buffered);
-            let decoder = decoder.map_err(super::hold::fault)?;
+            let decoder = decoder.map_err(hold::fault)?;
             hold(&mut decoder.single_frame(), fields.size)
         }
         method => Err(Error::unsupported(format!("CCOB method {method} is not known"))),

@@ -14,12 +14,15 @@ pub mod config;
 pub mod content;
 pub mod database;
 pub mod directories;
+pub mod discover;
 pub mod emit;
 pub mod error;
+pub mod extract;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
 pub mod inspect;
+pub mod new_file;
 pub mod pack;
 pub mod plan;
 pub mod receipt;
@@ -33,6 +36,7 @@ use std::path::PathBuf;
 
 use artifact::Scan;
 use config::Config;
+use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
@@ -81,6 +85,18 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt>
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs).build();
     let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
     pool.install(|| run(options, progress))
+}
+
+/// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
+pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discover::Discovery> {
+    let scan = artifact::scan(artifacts)?;
+    let rules = Rules::builtin()?;
+    // A binary that cannot be transformed is for `build` to refuse; here it is a finding.
+    let split_options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
+    let split = split::split_all(&scan, &split_options, progress)?;
+    let discovery = discover::discover(&scan, &split);
+    scan.inputs.recheck()?;
+    Ok(discovery)
 }
 
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {

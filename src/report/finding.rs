@@ -16,6 +16,15 @@ pub enum Severity {
     Warning,
 }
 
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+        })
+    }
+}
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $id:literal $name:literal $severity:ident;)*) => {
         /// The stable code of a finding. Codes are never reused or renumbered.

@@ -282,3 +282,7 @@ fn note_absent(artifacts: &mut [SplitArtifact]) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "attach_tests.rs"]
+mod tests;

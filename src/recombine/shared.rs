@@ -161,7 +161,7 @@ impl Difference {
 /// those that lie in a folder with files of single archs.
 fn differences(parts: &[SplitArtifact]) -> Result<Vec<Difference>> {
     let databases = || parts.iter().flat_map(|part| &part.databases);
-    let folders: BTreeSet<TreePath> = databases().filter_map(|file| in_library(file)).collect();
+    let folders: BTreeSet<TreePath> = databases().filter_map(in_library).collect();
     let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
     let mut paths: BTreeSet<&TreePath> = BTreeSet::new();
     for (path, _) in parts.iter().flat_map(|part| &part.host) {

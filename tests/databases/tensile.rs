@@ -179,7 +179,10 @@ fn hipblaslt(archs: &[(&str, u8)]) -> Files {
     let mut bundle = vec![("host-x86_64-unknown-linux-gnu-".to_owned(), Content::zeros(0))];
     for (number, (arch, mach)) in archs.iter().enumerate() {
         let library = format!("{TYPE}_{arch}");
-        files.insert(format!("TensileLibrary_lazy_{arch}.dat"), master(arch, &[library.clone()]));
+        files.insert(
+            format!("TensileLibrary_lazy_{arch}.dat"),
+            master(arch, std::slice::from_ref(&library)),
+        );
         files.insert(format!("{library}.dat"), index("Cijk_Ailk_Bjlk_SB"));
         files.insert(format!("{library}.co"), code_object(*mach));
         files.insert(format!("Kernels.so-000-{arch}.hsaco"), code_object(*mach));

@@ -138,6 +138,8 @@ codes! {
     LibraryAmbiguous = "R052" "library-ambiguous" Warning;
     /// The dynamic section of a host file cannot be read.
     LibrariesUnreadable = "R053" "libraries-unreadable" Warning;
+    /// Files and code objects that are in no package because the set is limited to others.
+    ComponentLeftOut = "R055" "component-left-out" Note;
 }
 
 impl fmt::Display for Code {

@@ -13,12 +13,16 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod database;
+pub mod directories;
+pub mod discover;
 pub mod emit;
 pub mod error;
+pub mod extract;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
 pub mod inspect;
+pub mod new_file;
 pub mod pack;
 pub mod plan;
 pub mod receipt;
@@ -30,19 +34,17 @@ pub mod verify;
 
 use std::path::PathBuf;
 
-use rayon::prelude::*;
-
-use artifact::{ArtifactName, Scan};
-use config::{Config, Untransformable};
+use artifact::Scan;
+use config::Config;
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
-use error::{Error, Faults, Result};
+use error::{Error, Result};
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Plan, PlanOptions};
 use receipt::Receipt;
 use report::{Findings, Progress, Stage};
-use split::{SplitArtifact, SplitOptions};
+use split::SplitOptions;
 
 /// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
 const FRAME_MEMORY: u64 = 256 << 20;
@@ -85,10 +87,25 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt>
     pool.install(|| run(options, progress))
 }
 
+/// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
+pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discover::Discovery> {
+    let scan = artifact::scan(artifacts)?;
+    let rules = Rules::builtin()?;
+    // A binary that cannot be transformed is for `build` to refuse; here it is a finding.
+    let split_options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
+    let split = split::split_all(&scan, &split_options, progress)?;
+    let discovery = discover::discover(&scan, &split);
+    scan.inputs.recheck()?;
+    Ok(discovery)
+}
+
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan(&options.artifacts)?;
-    let split = split_all(&scan, &options.config, progress)?;
+    let rules = options.config.database_rules()?;
+    let keeps_fat = |name: &_| options.config.keeps_fat(name);
+    let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
+    let split = split::split_all(&scan, &split_options, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
     let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
@@ -101,31 +118,6 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
     let receipt = emit::receipt(&plan, written, &findings);
     staging.commit(&receipt.to_bytes()?)?;
     Ok(receipt)
-}
-
-/// Takes all artifacts apart; faults of several are reported together.
-fn split_all(scan: &Scan, config: &Config, progress: &dyn Progress) -> Result<Vec<SplitArtifact>> {
-    let rules = Rules::builtin()?;
-    let keeps_fat = |name: &ArtifactName| {
-        let validation = config.validation_of(&name.name, name.component);
-        validation.untransformable == Untransformable::KeepFat
-    };
-    let options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
-    let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
-    progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
-    let split: Vec<_> = artifacts
-        .par_iter()
-        .map(|artifact| {
-            let split = split::split(artifact, &options);
-            progress.advance(Stage::Split, artifact.bytes());
-            split
-        })
-        .collect();
-    progress.end(Stage::Split);
-    let mut faults = Faults::default();
-    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
-    faults.finish()?;
-    Ok(split)
 }
 
 fn plan_options(options: &BuildOptions) -> PlanOptions {

@@ -171,6 +171,11 @@ impl<F> Tree<F> {
         self.nodes.get(path)
     }
 
+    /// The node at `path`, to be changed.
+    pub fn get_mut(&mut self, path: &TreePath) -> Option<&mut Node<F>> {
+        self.nodes.get_mut(path)
+    }
+
     /// Takes the node at `path` out.
     pub fn remove(&mut self, path: &TreePath) -> Option<Node<F>> {
         self.nodes.remove(path)

@@ -93,17 +93,22 @@ Wrappers: 2
 Bundles: 2
   at 0x0 (33.16 kB)
     host-x86_64-unknown-linux-- (0 B)
-    hipv4-amdgcn-amd-amdhsa--gfx1100 (4.91 kB)
-    hipv4-amdgcn-amd-amdhsa--gfx1101 (4.91 kB)
-    hipv4-amdgcn-amd-amdhsa--gfx1102 (4.91 kB)
-    hipv4-amdgcn-amd-amdhsa--gfx906 (4.49 kB)
-  at 0x9000 (1.49 kB, CCOB version 2)
+    hipv4-amdgcn-amd-amdhsa--gfx1100 (4.91 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx1101 (4.91 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx1102 (4.91 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx906 (4.49 kB, SHA-256 …)
+  at 0x9000 (1.49 kB, CCOB version 2, zstd, 16.20 kB uncompressed)
     host-x86_64-unknown-linux-- (0 B)
-    hipv4-amdgcn-amd-amdhsa--gfx1100 (3.92 kB)
-    hipv4-amdgcn-amd-amdhsa--gfx1101 (3.92 kB)
-    hipv4-amdgcn-amd-amdhsa--gfx1102 (3.92 kB)
+    hipv4-amdgcn-amd-amdhsa--gfx1100 (3.92 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx1101 (3.92 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx1102 (3.92 kB, SHA-256 …)
 ";
-    assert_eq!(text(&stage().join(LIBRARY)), expected);
+    let text = text(&stage().join(LIBRARY));
+    let line = |line: &str| match line.split_once("SHA-256 ") {
+        Some((start, _)) => format!("{start}SHA-256 …)\n"),
+        None => format!("{line}\n"),
+    };
+    assert_eq!(text.lines().map(line).collect::<String>(), expected);
 }
 
 #[test]
@@ -114,8 +119,11 @@ fn a_fat_binary_in_json() {
     assert_eq!(found["wrappers"], wrappers);
     let bundle = &found["bundles"][1];
     assert_eq!((&bundle["compressed_version"], &bundle["size"]), (&json!(2), &json!(1497)));
-    let entry = json!({"id": "hipv4-amdgcn-amd-amdhsa--gfx1100", "size": 3920});
-    assert_eq!(bundle["entries"][1], entry);
+    assert_eq!(bundle["compression_method"], "zstd");
+    let entry = bundle["entries"][1].as_object().unwrap();
+    assert_eq!((&entry["target"], &entry["size"]), (&json!("gfx1100"), &json!(3920)));
+    assert_eq!(entry["id"], "hipv4-amdgcn-amd-amdhsa--gfx1100");
+    assert_eq!(entry["sha256"].as_str().unwrap().len(), 64);
 }
 
 /// clang-offload-bundler lists the same entries of each bundle.
@@ -260,6 +268,9 @@ fn a_code_object() {
     let found = json(&file);
     let kernels = found["kernels"].as_array().unwrap();
     assert!(text.contains(&format!("Kernels: {}\n", kernels.len())));
+    let resources = "arguments 24 B, group segment 0 B, private segment 0 B, 6 SGPRs, 2 VGPRs, \
+                     wavefront 32, work-group up to 1024";
+    assert!(text.contains(resources), "{text}");
     if tools::have(&["readelf"]) {
         let mut symbols = Command::new("readelf");
         let symbols = tools::succeed(symbols.args(["--dyn-syms", "-W"]).arg(&file));
@@ -270,6 +281,108 @@ fn a_code_object() {
             kernels.iter().map(|kernel| kernel.as_str().unwrap().trim_end_matches(".kd")).collect();
         assert_eq!(own, names);
         assert!(!own.is_empty());
+    }
+}
+
+#[test]
+fn an_index() {
+    let library = stage().join("lib/rocblas/library");
+    let expected = "\
+Kernel index (98 B)
+Archs: gfx1101
+Solutions: 0
+Operations: 0
+Code object files: 1
+  TensileLibrary_gfx1101.co
+Libraries loaded when needed: 0
+";
+    let index = library.join("TensileLibrary_gfx1101.dat");
+    assert_eq!(text(&index), expected);
+    let found = json(&index);
+    assert_eq!((&found["type"], &found["archs"]), (&json!("index"), &json!(["gfx1101"])));
+    assert_eq!(found["code_object_files"], json!(["TensileLibrary_gfx1101.co"]));
+}
+
+/// The sizes are those of the files and of their code objects.
+#[test]
+fn an_artifact_folder() {
+    let folder = tools::repository("examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu");
+    let found = json(&folder);
+    assert_eq!(
+        (&found["type"], &found["name"]),
+        (&json!("artifact"), &json!("blas_lib_gfx110X-dgpu"))
+    );
+    let file = &found["files"][LIBRARY];
+    assert_eq!(file["what"], "fat-binary");
+    let library = json(&stage().join(LIBRARY));
+    let entries = library["bundles"].as_array().unwrap().iter();
+    let entries = entries.flat_map(|bundle| bundle["entries"].as_array().unwrap());
+    let of_arch = entries.filter(|entry| entry["target"] == "gfx1101");
+    let sum: u64 = of_arch.map(|entry| entry["size"].as_u64().unwrap()).sum();
+    assert_eq!(file["device_bytes"]["gfx1101"], sum);
+    let code = "lib/rocblas/library/TensileLibrary_gfx1101.co";
+    let size = fs::metadata(stage().join(code)).unwrap().len();
+    assert_eq!(found["files"][code]["device_bytes"], json!({"gfx1101": size}));
+    assert_eq!(found["files"]["lib/libexblas.so"]["target"], "libexblas.so.1");
+    let transformed = fs::metadata(installed().join(LIBRARY)).unwrap().len();
+    assert_eq!(file["generic_bytes"], transformed);
+
+    let text = text(&folder);
+    for line in [
+        "Prefix: math-libs/BLAS/hipBLAS/stage",
+        "Device code for gfx906: 4.49 kB",
+        "    libexblas.so.1 -> libexblas.so.1.2",
+        "      library/: generic 57 B, gfx1100 11.48 kB, gfx1101 11.48 kB, gfx1102 11.48 kB",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    let output = inspect(&[folder.parent().unwrap().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no artifact"));
+}
+
+/// llvm-readelf shows the same target and the same numbers of every kernel.
+#[test]
+fn the_metadata_is_what_llvm_sees() {
+    if !tools::have(&["llvm-readelf-19"]) {
+        return;
+    }
+    let fields = [
+        "name",
+        "symbol",
+        "kernarg_segment_size",
+        "group_segment_fixed_size",
+        "private_segment_fixed_size",
+        "wavefront_size",
+        "sgpr_count",
+        "vgpr_count",
+        "agpr_count",
+        "max_flat_workgroup_size",
+    ];
+    let library = stage().join("lib/rocblas/library");
+    for name in ["TensileLibrary_gfx1101.co", "Kernels.so-000-gfx1102.hsaco"] {
+        let file = library.join(name);
+        let mut notes = Command::new("llvm-readelf-19");
+        let notes = tools::succeed(notes.arg("--notes").arg(&file));
+        let value = |line: &str, field: &str| {
+            let rest = line.trim_start_matches([' ', '-']).strip_prefix(field)?;
+            Some(rest.strip_prefix(':')?.trim().to_owned())
+        };
+        let found = json(&file);
+        let metadata = &found["metadata"];
+        let target = notes.lines().find_map(|line| value(line, "amdhsa.target")).unwrap();
+        assert_eq!(metadata["target"], target.as_str());
+        let kernels = metadata["kernels"].as_array().unwrap();
+        assert!(!kernels.is_empty());
+        for field in fields {
+            let own = kernels.iter().filter_map(|kernel| kernel.get(field));
+            let own: Vec<String> =
+                own.map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect();
+            let theirs: Vec<String> =
+                notes.lines().filter_map(|line| value(line, &format!(".{field}"))).collect();
+            // Arguments of kernels have names of their own in some compilers.
+            assert_eq!(own, theirs, "{field}");
+        }
     }
 }
 
@@ -303,6 +416,7 @@ fn what_is_unknown_is_an_error_beside_what_is_known() {
         (file("text", b"some text"), "is none of the files that are known"),
         (file("empty", b""), "is none of the files that are known"),
         (file("object.o", &object), "is an ELF file of type 1, not a linked binary"),
+        (file("cut.dat", b"\x82\xaaarchitecture"), "kernel index"),
         (file("foreign.so", &foreign), "is an ELF file for machine 183"),
         (file("cut.kpack", b"KPAK\x01\0\0\0"), "kernel archive header"),
         (file("cut.kpm", b"\x85\xaeformat_version\x01"), "kpm manifest"),

@@ -10,15 +10,25 @@ use std::path::{Path, PathBuf};
 /// Module → what it may use besides itself, `error` and `report` (findings and progress).
 const MAY_USE: &[(&str, &[&str])] = &[
     ("artifact", &["content", "tree"]),
-    ("config", &["artifact", "content", "gfx"]),
+    ("config", &["artifact", "content", "database", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
+    (
+        "directories",
+        &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
+    ),
+    ("discover", &["artifact", "config", "gfx", "split", "tree"]),
     ("emit", &["content", "formats", "plan", "receipt", "tree"]),
     ("error", &[]),
+    ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
     ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
-    ("inspect", &["content", "formats", "host_binary"]),
+    (
+        "inspect",
+        &["artifact", "content", "database", "formats", "gfx", "host_binary", "split", "tree"],
+    ),
+    ("new_file", &["content"]),
     (
         "pack",
         &[
@@ -35,8 +45,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("plan", &["artifact", "config", "content", "formats", "gfx", "recombine", "split", "tree"]),
     ("receipt", &[]),
-    ("recombine", &["artifact", "config", "content", "formats", "gfx", "split", "tree"]),
-    ("report", &["formats", "inspect", "receipt", "verify"]),
+    // What several shards have of a kernel database is brought together by its formats.
+    (
+        "recombine",
+        &["artifact", "config", "content", "database", "formats", "gfx", "split", "tree"],
+    ),
+    (
+        "report",
+        &[
+            "directories",
+            "discover",
+            "extract",
+            "formats",
+            "inspect",
+            "new_file",
+            "receipt",
+            "verify",
+        ],
+    ),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
     ("verify", &["artifact", "content", "formats", "gfx", "plan", "receipt", "tree"]),

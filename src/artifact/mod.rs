@@ -10,7 +10,9 @@ mod prefix;
 mod scan;
 
 pub use manifest::{MANIFEST_NAME, Manifest};
-pub use scan::{Artifact, Prefix, Scan, Shard, refuse_output_inside, scan};
+pub use scan::{
+    Artifact, Prefix, Scan, Shard, artifact_folders, refuse_output_inside, scan, scan_artifact,
+};
 
 use std::fmt;
 use std::str::FromStr;

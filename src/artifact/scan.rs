@@ -91,6 +91,47 @@ pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
     Ok(Scan { shards: shards.collect(), inputs: scanner.inputs, findings: scanner.findings })
 }
 
+/// Reads one artifact folder, as the only one of a shard that is called like the folder around it.
+/// `component` (`blas_lib`) stands for the first two fields of its name, if given.
+pub fn scan_artifact(folder: &Path, component: Option<&str>) -> Result<Scan> {
+    let real = std::fs::canonicalize(folder).map_err(|e| Error::io(folder, "resolve", e))?;
+    let metadata = std::fs::metadata(&real).map_err(|e| Error::io(folder, "inspect", e))?;
+    if !metadata.is_dir() {
+        return Err(Error::new(Kind::Usage, "is no artifact folder").file(folder));
+    }
+    let own = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = match component {
+        Some(component) => {
+            let family = own.rsplit('_').next().unwrap_or_default();
+            format!("{component}_{family}")
+        }
+        None => own.to_owned(),
+    };
+    let shard = match real.parent() {
+        Some(parent) if parent.file_name().is_some() => shard_name(parent)?,
+        _ => own.to_owned(),
+    };
+    let mut scanner = Scanner::default();
+    let listed = Listed { name, path: folder.to_path_buf(), metadata };
+    let artifacts = scanner.artifact(&shard, &listed).into_iter().collect();
+    scanner.faults.finish()?;
+    let shards = vec![Shard { name: shard, artifacts }];
+    Ok(Scan { shards, inputs: scanner.inputs, findings: scanner.findings })
+}
+
+/// The name of the shard in `folder`, and the folders of its artifacts in name order.
+pub fn artifact_folders(folder: &Path) -> Result<(String, Vec<PathBuf>)> {
+    let mut faults = Faults::default();
+    let entries = list(folder, &mut faults);
+    faults.finish()?;
+    let folders = entries.iter().filter(|entry| folder_kind(entry) == FolderKind::Artifact);
+    let folders: Vec<PathBuf> = folders.map(|entry| entry.path.clone()).collect();
+    match folders.is_empty() {
+        true => Err(nothing_in(folder, &entries)),
+        false => Ok((shard_name(folder)?, folders)),
+    }
+}
+
 /// Fails if the output folder `out` lies inside of one of `roots`: a second run would read what
 /// the first wrote.
 pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {

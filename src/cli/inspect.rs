@@ -8,15 +8,19 @@ use serde::Serialize;
 use super::{Outcome, terminal};
 use crate::content::Content;
 use crate::error::{Faults, Result, ResultExt};
-use crate::inspect::{Inspected, inspect};
+use crate::inspect::{Inspected, inspect, inspect_artifact};
 use crate::report;
 
-/// Show what is in kernel archives, kernel manifests, host binaries, code objects and bundles.
+/// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
+///
+/// Of packages: fields, members, and which of them hold device code; of host binaries: wrappers,
+/// bundles, references to archives; of code objects: target, kernels and what their notes say.
 ///
 /// Files that cannot be read do not keep the others from being shown; the exit code is 2 then.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// .kpack archives, .kpm manifests, ELF files, offload bundles
+    /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles,
+    /// .dat indexes of kernel databases, artifact folders
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print JSON: a list with one object per file
@@ -35,7 +39,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
-        let inspected = Content::open(path).and_then(|content| inspect(&content).file(path));
+        let inspected = match path.is_dir() {
+            true => inspect_artifact(path).map(Inspected::Artifact),
+            false => Content::open(path).and_then(|content| inspect(&content).file(path)),
+        };
         let named = |inspected| Named { file: path.display().to_string(), inspected };
         all.extend(faults.keep(inspected).map(named));
     }

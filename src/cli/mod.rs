@@ -4,8 +4,12 @@
 //! 2 failed, 64 wrong usage.
 
 mod build;
+mod discover;
+mod extract;
 mod inspect;
 mod progress;
+mod recombine;
+mod split;
 mod terminal;
 mod verify;
 
@@ -27,7 +31,11 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Build(build::Arguments),
+    Discover(discover::Arguments),
+    Split(split::Arguments),
+    Recombine(recombine::Arguments),
     Inspect(inspect::Arguments),
+    Extract(extract::Arguments),
     Verify(verify::Arguments),
 }
 
@@ -63,7 +71,11 @@ pub fn run() -> ExitCode {
 fn dispatch(command: Command) -> Result<Outcome> {
     match command {
         Command::Build(arguments) => build::run(arguments),
+        Command::Discover(arguments) => discover::run(arguments),
+        Command::Split(arguments) => split::run(arguments),
+        Command::Recombine(arguments) => recombine::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Extract(arguments) => extract::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
     }
 }

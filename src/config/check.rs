@@ -1,6 +1,7 @@
 //! From the schema to a checked configuration. All faults are gathered.
 
 use super::architectures::{components, groups, packages};
+use super::databases;
 use super::origin::Origin;
 use super::schema::{Ordered, Schema, Selector, ValidationSchema};
 use super::{Config, Validation};
@@ -14,6 +15,7 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     let components = components(schema.components, &origin, &mut faults);
     let packages = packages(schema.packages, &origin, &mut faults);
     selectors(&schema.selectors, &origin, &mut faults);
+    databases::check(&schema.databases, &origin, &mut faults);
     let default = Config::default();
     let date = schema.content_date.as_deref();
     let date = date.map_or(Ok(default.content_date), |text| content_date(text, &origin));
@@ -36,6 +38,7 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
         selectors: schema.selectors.0,
+        databases: schema.databases,
         origin,
     })
 }

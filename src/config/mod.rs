@@ -19,6 +19,7 @@
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
+//! | `databases` | kernel database rules, as in `config/databases.toml`, tried before its own | none |
 //! | `selectors` | package → list of `artifact`, `modules`, `components` | `config/components.toml` |
 //!
 //! Refused, each with line and column: unknown keys, groups that no package can be made of, and
@@ -27,6 +28,7 @@
 
 mod architectures;
 mod check;
+mod databases;
 mod origin;
 mod rules;
 mod schema;
@@ -36,6 +38,7 @@ use std::path::Path;
 pub use schema::{AddedRelations, DebRelations, Ordered, RpmRelations, RuntimeRelation, Selector};
 
 use crate::content::Content;
+use crate::database::Rule;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use origin::Origin;
@@ -90,6 +93,8 @@ pub struct Config {
     pub relations: Vec<(String, AddedRelations)>,
     /// Package → what goes into it, in file order.
     pub selectors: Vec<(String, Vec<Selector>)>,
+    /// Kernel database rules that are tried before the shipped ones.
+    pub databases: Vec<Rule>,
     origin: Origin,
 }
 
@@ -124,6 +129,7 @@ impl Default for Config {
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
             selectors: Vec::new(),
+            databases: Vec::new(),
             origin: Origin::default(),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::Config;
-use crate::artifact::ComponentKind;
+use crate::artifact::{ArtifactName, ComponentKind};
 use crate::gfx::BaseArch;
 
 /// Which contradictions fail a run, and what becomes of what cannot be packaged.
@@ -123,5 +123,11 @@ impl Config {
             untransformable: own.untransformable.unwrap_or(base.untransformable),
         };
         self.rules_of(artifact, kind).fold(self.validation, over)
+    }
+
+    /// Whether fat binaries of an artifact that cannot be transformed stay as they are.
+    pub fn keeps_fat(&self, artifact: &ArtifactName) -> bool {
+        let validation = self.validation_of(&artifact.name, artifact.component);
+        validation.untransformable == Untransformable::KeepFat
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use super::rules::{UnassignedArchitectures, Untransformable};
+use crate::database::Rule;
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -28,6 +29,7 @@ pub(super) struct Schema {
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
     pub selectors: Ordered<Vec<Selector>>,
+    pub databases: Vec<Rule>,
 }
 
 /// One arch group.

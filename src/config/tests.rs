@@ -200,3 +200,30 @@ fn rules_that_mean_nothing_are_refused_with_their_place() {
         assert!(shown.starts_with(expected), "{shown}");
     }
 }
+
+#[test]
+fn database_rules_have_the_schema_of_the_shipped_ones() {
+    let toml = "[[databases]]\nname = 'mine'\ndirectories = ['share/mine']\ndata = ['*.bin']\n";
+    let json =
+        r#"{"databases": [{"name": "mine", "directories": ["share/mine"], "data": ["*.bin"]}]}"#;
+    for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
+        let rules = Config::parse(text, syntax).unwrap().database_rules().unwrap();
+        let claim = |path: &str| {
+            let path = crate::tree::TreePath::new(path).unwrap();
+            rules.claim(&path).map(|claim| claim.rule.name.clone())
+        };
+        assert_eq!(claim("share/mine/x_gfx1100.bin").as_deref(), Some("mine"));
+        assert_eq!(claim("lib/rocblas/library/x.co").as_deref(), Some("rocblas"));
+    }
+    for (text, expected) in [
+        (toml.replace("data", "date"), ["line 4, column 1", "date"]),
+        (toml.replace("['*.bin']", "'*.bin'"), ["line 4, column 8", "sequence"]),
+        (format!("{toml}names = 'end'\n"), ["line 5, column 9", "end"]),
+        (toml.replace("'mine'", "''"), ["line 2, column 8", "databases.0.name"]),
+        (toml.replace("['share/mine']", "[]"), ["line 3, column 15", "databases.0.directories"]),
+        (format!("{toml}{toml}"), ["line 6, column 8", "databases.1.name"]),
+    ] {
+        let shown = shown(&text, Syntax::Toml);
+        assert!(expected.iter().all(|part| shown.contains(part)), "{expected:?}: {shown}");
+    }
+}

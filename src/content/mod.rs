@@ -6,6 +6,7 @@
 //! nothing returns a whole file as a slice, so a file that shrinks under the run is an error with
 //! its name, never a crash.
 
+mod copy;
 mod decoded;
 mod digest;
 mod file;

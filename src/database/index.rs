@@ -93,7 +93,7 @@ fn walk(
 
 /// Whether the content starts with the header of a zlib stream. As MessagePack, its first byte
 /// would be a lone number.
-fn is_zlib(content: &Content) -> Result<bool> {
+pub(super) fn is_zlib(content: &Content) -> Result<bool> {
     if content.len() < 2 {
         return Ok(false);
     }
@@ -109,7 +109,7 @@ fn inflated(reader: impl BufRead) -> impl Read {
 const INFLATED_LIMIT: u64 = 1 << 30;
 
 /// Deepest nesting that is walked. Real indexes nest a few dozen levels; the walk uses the stack.
-const DEPTH_LIMIT: usize = 256;
+pub(super) const DEPTH_LIMIT: usize = 256;
 
 fn unreadable(content: &Content, fault: rmp_serde::decode::Error) -> Result<Index> {
     use rmp_serde::decode::Error::{InvalidDataRead, InvalidMarkerRead};

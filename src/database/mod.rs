@@ -7,6 +7,8 @@
 mod glob;
 mod index;
 mod rule;
+mod union;
 
 pub use index::{Index, IndexDescription, describe_index, read_index};
-pub use rule::{Claim, Role, Rule, Rules};
+pub use rule::{Claim, Role, Rule, Rules, Spelling};
+pub use union::{Union, union};

@@ -1,5 +1,7 @@
 //! The rules and what they say of a path.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::glob::{matches_name, matches_path};
@@ -7,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::gfx::{self, BaseArch, Target};
 use crate::tree::TreePath;
 
-/// One kernel database.
+/// One kernel database: the keys are described in `config/databases.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -16,16 +18,54 @@ pub struct Rule {
     /// Globs of its directories.
     pub directories: Vec<String>,
     /// Globs of the names of files that hold device code.
+    #[serde(default)]
     pub code: Vec<String>,
     /// Globs of the names of files that index it.
     #[serde(default)]
     pub index: Vec<String>,
-    /// Index files that serve all archs of their shard.
+    /// Globs of the names of files that serve all archs of their shard.
     #[serde(default)]
     pub shared: Vec<String>,
-    /// Files without a partner.
+    /// Globs of the names of other files of one arch.
+    #[serde(default)]
+    pub data: Vec<String>,
+    /// Globs of the names of host libraries and static archives of one arch.
+    #[serde(default)]
+    pub whole: Vec<String>,
+    /// Globs of the names of files that the library can do without.
+    #[serde(default)]
+    pub cache: Vec<String>,
+    /// Globs of the names of files without a partner.
     #[serde(default)]
     pub standalone: Vec<String>,
+    /// How the names of files spell archs.
+    #[serde(default)]
+    pub names: Spelling,
+    /// Whether directories that are named like an arch hold its files.
+    #[serde(default)]
+    pub arch_directories: bool,
+    /// What may stand before the arch in the name of a directory.
+    #[serde(default)]
+    pub directory_prefix: String,
+    /// Archs of directories by name.
+    #[serde(default)]
+    pub directory_archs: BTreeMap<String, Vec<BaseArch>>,
+    /// Globs of the names of files that are looked for in the directory of an arch first.
+    #[serde(default)]
+    pub moves: Vec<String>,
+}
+
+/// How names of files spell archs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Spelling {
+    /// As words of their own.
+    #[default]
+    Word,
+    /// At the start, directly before a number.
+    Start,
+    /// Signs other than letters and digits replaced by `_`.
+    Sanitized,
 }
 
 /// The rules in the order in which they are tried.
@@ -43,10 +83,14 @@ pub enum Role {
     Code,
     /// An index of device code.
     Index,
-    /// An index that serves every arch of its shard.
-    SharedIndex,
-    /// Something else below the directory of an arch.
-    Other,
+    /// Code or an index that serves every arch of its shard.
+    Shared,
+    /// A host library or static archive of one arch.
+    Whole,
+    /// A file that the library can do without.
+    Cache,
+    /// Something else of one arch.
+    Data,
 }
 
 /// What a rule says of a path.
@@ -58,8 +102,9 @@ pub struct Claim<'a> {
     pub role: Role,
     /// The archs that its name names.
     pub named: Vec<BaseArch>,
-    /// The arch whose directory holds it.
-    pub directory: Option<BaseArch>,
+    /// The archs whose directory holds it, sorted: several for that of a family, none outside of
+    /// such directories.
+    pub directory: Vec<BaseArch>,
 }
 
 impl Rules {
@@ -74,14 +119,25 @@ impl Rules {
         let rules: Self = toml::from_str(text).map_err(|fault| {
             Error::new(Kind::Config, "the database rules are wrong").cause(fault)
         })?;
-        let mut names: Vec<&str> = rules.rules.iter().map(|rule| rule.name.as_str()).collect();
+        rules.checked()
+    }
+
+    /// These rules behind `first`. A rule of a name that `first` has too gives way to it.
+    pub fn behind(mut self, first: &[Rule]) -> Result<Self> {
+        self.rules.retain(|rule| first.iter().all(|own| own.name != rule.name));
+        self.rules.splice(0..0, first.iter().cloned());
+        self.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        let mut names: Vec<&str> = self.rules.iter().map(|rule| rule.name.as_str()).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => {
                 let message = format!("two database rules are named `{}`", pair[0]);
                 Err(Error::new(Kind::Config, message))
             }
-            None => Ok(rules),
+            None => Ok(self),
         }
     }
 
@@ -93,50 +149,93 @@ impl Rules {
 
 impl Rule {
     fn claim(&self, path: &TreePath) -> Option<Claim<'_>> {
-        let directory = self.arch_directory(path);
-        let role = match (self.role(path.name()), directory.is_some()) {
-            (Some(role), true) => role,
-            (None, true) => Role::Other,
-            (role, false) if self.holds(path.parent()?.as_str()) => role?,
-            (_, false) => return None,
+        let directory = self.directory_of(path);
+        let role = match (self.role(path.name()), directory.is_empty()) {
+            (Some(role), false) => role,
+            (None, false) => Role::Data,
+            (role, true) if self.holds(path.parent()?.as_str()) => role?,
+            (_, true) => return None,
         };
-        Some(Claim { rule: self, role, named: distinct_archs(path.name()), directory })
+        let named = self.named(path.name());
+        // What is for one arch as a whole has to say for which.
+        let unnamed = role == Role::Whole && named.len() != 1 && directory.is_empty();
+        (!unnamed).then_some(Claim { rule: self, role, named, directory })
     }
 
     fn holds(&self, directory: &str) -> bool {
         self.directories.iter().any(|glob| matches_path(glob, directory))
     }
 
-    /// The arch that names the directory below one of the rule's directories on the way to `path`.
-    fn arch_directory(&self, path: &TreePath) -> Option<BaseArch> {
+    /// The archs of the outermost directory of archs, below one of the rule's directories, on the
+    /// way to `path`.
+    fn directory_of(&self, path: &TreePath) -> Vec<BaseArch> {
+        let mut found = Vec::new();
         let mut child = path.parent();
         while let Some(directory) = child {
             child = directory.parent();
-            let below = child.as_ref().is_some_and(|parent| self.holds(parent.as_str()));
-            if let Some(arch) = below.then(|| directory_arch(directory.name())).flatten() {
-                return Some(arch);
+            if child.as_ref().is_some_and(|parent| self.holds(parent.as_str())) {
+                let archs = self.archs_of_directory(directory.name());
+                found = if archs.is_empty() { found } else { archs };
             }
         }
-        None
+        found
+    }
+
+    fn archs_of_directory(&self, name: &str) -> Vec<BaseArch> {
+        if !self.directory_archs.is_empty() {
+            return sorted(self.directory_archs.get(name).cloned().unwrap_or_default());
+        }
+        if !self.arch_directories {
+            return Vec::new();
+        }
+        let name = name.strip_prefix(&self.directory_prefix).unwrap_or(name);
+        match directory_arch(name) {
+            Some(arch) => vec![arch],
+            None => sorted(gfx::family_members(name)),
+        }
+    }
+
+    fn named(&self, name: &str) -> Vec<BaseArch> {
+        let named = match self.names {
+            Spelling::Word => gfx::archs_in(name),
+            Spelling::Start => gfx::arch_at_start(name).into_iter().collect(),
+            Spelling::Sanitized => sanitized_arch(name).into_iter().collect(),
+        };
+        sorted(named)
     }
 
     fn role(&self, name: &str) -> Option<Role> {
-        let any = |globs: &[String]| globs.iter().any(|glob| matches_name(glob, name));
-        if any(&self.code) {
-            Some(Role::Code)
-        } else if any(&self.shared) {
-            Some(Role::SharedIndex)
-        } else if any(&self.index) {
-            Some(Role::Index)
-        } else {
-            None
-        }
+        let by_name = [
+            (&self.shared, Role::Shared),
+            (&self.code, Role::Code),
+            (&self.index, Role::Index),
+            (&self.whole, Role::Whole),
+            (&self.cache, Role::Cache),
+            (&self.data, Role::Data),
+        ];
+        let mut found = by_name.into_iter().filter(|(globs, _)| any_matches(globs, name));
+        found.next().map(|(_, role)| role)
     }
 
     /// Whether a file of this name has no partner.
     pub fn is_standalone(&self, name: &str) -> bool {
-        self.standalone.iter().any(|glob| matches_name(glob, name))
+        any_matches(&self.standalone, name)
     }
+
+    /// Whether a file of this name is looked for in the directory of an arch first.
+    pub fn is_moved(&self, name: &str) -> bool {
+        any_matches(&self.moves, name)
+    }
+}
+
+fn any_matches(globs: &[String], name: &str) -> bool {
+    globs.iter().any(|glob| matches_name(glob, name))
+}
+
+/// The arch between the last `gfx` of a name and the first dot behind it.
+fn sanitized_arch(name: &str) -> Option<BaseArch> {
+    let text = &name[name.rfind("gfx")?..];
+    gfx::arch_of_sanitized(text.split('.').next().unwrap_or(text))
 }
 
 /// The arch that the whole name of a directory spells, with or without features.
@@ -151,56 +250,15 @@ fn directory_arch(name: &str) -> Option<BaseArch> {
     };
     let target = Target::parse_spelling(name).ok()?;
     let known = gfx::mach_of(target.base()).is_some();
-    (known || distinct_archs(name).len() == 1).then(|| target.base().clone())
+    (known || sorted(gfx::archs_in(name)).len() == 1).then(|| target.base().clone())
 }
 
-fn distinct_archs(text: &str) -> Vec<BaseArch> {
-    let mut archs = gfx::archs_in(text);
+fn sorted(mut archs: Vec<BaseArch>) -> Vec<BaseArch> {
     archs.sort();
     archs.dedup();
     archs
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn claim(path: &str) -> Option<(String, Role, Vec<String>, Option<String>)> {
-        let rules = Rules::builtin().unwrap();
-        let claim = rules.claim(&TreePath::new(path).unwrap())?;
-        let named = claim.named.iter().map(ToString::to_string).collect();
-        let directory = claim.directory.map(|arch| arch.to_string());
-        Some((claim.rule.name.clone(), claim.role, named, directory))
-    }
-
-    #[test]
-    fn rules_claim_by_directory_and_name() {
-        let found = |path| claim(path).unwrap();
-        let (rule, role, named, _) =
-            found("lib/rocblas/library/Kernels.so-000-gfx90a-xnack+.hsaco");
-        assert_eq!((rule.as_str(), role, named), ("rocblas", Role::Code, vec!["gfx90a".into()]));
-        let (rule, role, named, _) = found("lib/hipblaslt/library/hipblasltExtOpLibrary.dat");
-        assert_eq!((rule.as_str(), role, named), ("hipblaslt", Role::SharedIndex, vec![]));
-        let (_, role, _, directory) = found("lib/rocblas/5.1/library/gfx90a-xnack+/deep/notes.txt");
-        assert_eq!((role, directory.as_deref()), (Role::Other, Some("gfx90a")));
-        let (_, _, _, directory) = found("lib/hipblaslt/library/gfx1250v0/x_gfx1250.dat.zlib");
-        assert_eq!(directory.as_deref(), Some("gfx1250"));
-        for path in [
-            "lib/rocblas/library/gfxv0/x.co",
-            "lib/rocblas/library/readme.txt",
-            "lib/rocblas/TensileLibrary.dat",
-            "lib/other/library/x.co",
-            "lib/rocblas/library/other/x.co",
-        ] {
-            assert!(claim(path).is_none(), "{path}");
-        }
-    }
-
-    #[test]
-    fn a_rule_with_an_unknown_key_is_refused() {
-        let rule = "[[database]]\nname = 'a'\ndirectories = []\ncode = []\n";
-        assert!(Rules::parse(rule).is_ok());
-        assert!(Rules::parse(&format!("{rule}codes = []")).is_err());
-        assert!(Rules::parse(&format!("{rule}{rule}")).is_err());
-    }
-}
+#[path = "rule_tests.rs"]
+mod tests;

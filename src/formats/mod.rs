@@ -1,6 +1,7 @@
 //! Bytes ↔ types. Each module opens with its byte table and the source of that knowledge; none
 //! decides policy and none touches a path.
 
+pub mod amdgpu_metadata;
 pub mod ar;
 pub mod ccob;
 pub mod code_object;
@@ -9,6 +10,7 @@ pub mod deb;
 pub mod elf;
 pub mod fatbin;
 pub mod hip_wrapper;
+pub mod hold;
 pub mod kpack;
 pub mod kpm;
 pub mod loaded_code;

@@ -132,6 +132,32 @@ pub struct Bundle {
     pub len: u64,
 }
 
+/// Compilers align the bytes of each entry so: they are mapped as pages.
+const ENTRY_ALIGNMENT: u64 = 4096;
+
+/// A bundle of `entries` (id, bytes), in their order.
+pub fn write(entries: &[(String, Content)]) -> Result<Content> {
+    let too_long =
+        || Error::unsupported("is longer than 64 bits can say").structure("offload bundle");
+    let ids: usize = entries.iter().map(|(id, _)| 24 + id.len()).sum();
+    let mut table = MAGIC.to_vec();
+    table.extend((entries.len() as u64).to_le_bytes());
+    let mut position = HEADER_LEN.checked_add(ids as u64).ok_or_else(too_long)?;
+    let mut pieces = Vec::new();
+    for (id, content) in entries {
+        let offset = position.checked_next_multiple_of(ENTRY_ALIGNMENT).ok_or_else(too_long)?;
+        for number in [offset, content.len(), id.len() as u64] {
+            table.extend(number.to_le_bytes());
+        }
+        table.extend(id.as_bytes());
+        pieces.push(Content::zeros(offset - position));
+        pieces.push(content.clone());
+        position = offset.checked_add(content.len()).ok_or_else(too_long)?;
+    }
+    pieces.insert(0, Content::of_bytes(table));
+    Ok(Content::concat(&pieces))
+}
+
 /// Reads the bundle at the start of `content`, which may extend beyond it.
 pub fn parse(content: &Content) -> Result<Bundle> {
     parse_inner(content).map_err(|error| error.structure("offload bundle").at(&content.place(0)))

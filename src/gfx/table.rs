@@ -14,6 +14,9 @@ pub struct Processor {
     pub name: BaseArch,
     /// EF_AMDGPU_MACH of its code objects.
     pub mach: u8,
+    /// Whether clang compiles HIP code for it when no arch is named.
+    #[serde(default)]
+    pub compiler_default: bool,
     /// Marketing name of the generation, e.g. `RDNA 3`; empty if there is none.
     #[serde(default)]
     pub generation: String,

@@ -132,7 +132,7 @@ impl Target {
 }
 
 /// Splits a trailing `[:-_]name[+-p_m]` off `text`.
-fn last_feature<'a>(text: &'a str, name: &str) -> Option<(&'a str, (String, bool))> {
+pub(super) fn last_feature<'a>(text: &'a str, name: &str) -> Option<(&'a str, (String, bool))> {
     let (stem, on) = match text.as_bytes().last()? {
         b'+' | b'p' => (&text[..text.len() - 1], true),
         b'-' | b'_' | b'm' => (&text[..text.len() - 1], false),

@@ -91,6 +91,12 @@ pub fn device_sections(content: &Content) -> Result<Vec<Content>> {
     in_file.map(|(index, section)| content.slice(file.file_range(index, &section)?)).collect()
 }
 
+/// Whether device code was taken out of the file, and a marker says where it is.
+pub fn is_transformed(content: &Content) -> Result<bool> {
+    let file = ElfFile::read(content, elf::EM_X86_64)?;
+    Ok(file.is_some_and(|file| !file.sections_named(MARKER_SECTION).is_empty()))
+}
+
 /// A fat binary that can be transformed; made by [`examine`].
 #[derive(Debug)]
 pub struct Analysis {

@@ -71,7 +71,7 @@ fn host_content<'a>(owned: &Owned<'a>) -> Option<&'a Content> {
     match owned.node {
         Node::File { data: HostFile { kind, .. }, .. } => Some(match kind {
             HostKind::Plain(content) => content,
-            HostKind::Fat(fat) => fat.analysis.original(),
+            HostKind::Fat(fat) => fat.binary.original(),
         }),
         _ => None,
     }

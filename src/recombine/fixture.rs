@@ -3,7 +3,7 @@
 //! A code object here is a text: the names of its kernels, a `|`, and anything that makes it
 //! differ from others. [`names`] reads it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
@@ -13,9 +13,10 @@ use crate::error::Result;
 use crate::formats::loaded_code;
 use crate::host_binary::{self, Analysis, Examined};
 use crate::recombine::{Readers, Recombined, recombine_with};
-use crate::report::{Finding, Findings};
+use crate::report::{Code, Finding, Findings};
 use crate::split::{
-    CodeObject, DatabaseFile, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
+    CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, SharedFile, SplitArtifact,
+    WrapperCode,
 };
 use crate::tree::{Node, Tree, TreePath};
 
@@ -91,6 +92,9 @@ impl Part {
             name: name.parse().unwrap(),
             host: Tree::new(),
             databases: Vec::new(),
+            shared: BTreeMap::new(),
+            archives: Vec::new(),
+            archive_manifests: Vec::new(),
             findings: Findings::default(),
         })
     }
@@ -131,8 +135,8 @@ impl Part {
     }
 
     pub fn fat_of(self, at: &str, module: Option<&str>, wrappers: Vec<WrapperCode>) -> Self {
-        let analysis = analysis();
-        let fat = FatBinary { analysis, wrappers };
+        let binary = HostBinary::Fat(Box::new(analysis()));
+        let fat = FatBinary { binary, wrappers };
         self.file(at, module, 0o755, HostKind::Fat(Arc::new(fat)))
     }
 
@@ -150,23 +154,45 @@ impl Part {
         self.0.databases.push(DatabaseFile {
             path: path(at),
             archs: archs.split(',').map(|arch| arch.parse().unwrap()).collect(),
+            family: false,
             module: None,
             shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
+            moves: false,
             content: Content::of_bytes(text.as_bytes()),
             mode: 0o644,
         });
         self
     }
 
+    /// A database file in the directory of the family `archs`, which commas separate.
+    pub fn family(self, at: &str, archs: &str, text: &str) -> Self {
+        let mut part = self.database(at, archs, text);
+        part.0
+            .databases
+            .iter_mut()
+            .filter(|file| file.path == path(at))
+            .for_each(|f| f.family = true);
+        part
+    }
+
+    /// A host file that serves all archs of its shard, as the split reports it.
+    pub fn shared(mut self, at: &str, shared: SharedFile, content: Content) -> Self {
+        let subject = format!("{}/{at}", self.label());
+        self.0.findings.add(Finding::new(Code::DatabaseShared, subject, "serves all"));
+        self.0.shared.insert(path(at), shared);
+        self.content(at, None, content)
+    }
+
+    /// Whether the libraries of database files look into directories of archs first.
+    pub fn moving(mut self) -> Self {
+        self.0.databases.iter_mut().for_each(|file| file.moves = true);
+        self
+    }
+
     /// As findings of the split name it.
     pub fn label(&self) -> String {
         format!("{}/{}", self.0.shard, self.0.name)
-    }
-
-    pub fn finding(mut self, finding: Finding) -> Self {
-        self.0.findings.add(finding);
-        self
     }
 
     pub fn done(self) -> SplitArtifact {

@@ -48,7 +48,7 @@ enum Reason {
 
 impl Grouping {
     pub fn new(sources: &Sources, config: &Config) -> Result<Self> {
-        let found: BTreeSet<BaseArch> = sources.all().flat_map(archs_of).cloned().collect();
+        let found = found(sources);
         let mut groups: Vec<Group> = config.groups.iter().map(configured).collect();
         let mut grouped: BTreeSet<BaseArch> =
             groups.iter().flat_map(|g| g.archs.iter().cloned()).collect();
@@ -151,6 +151,19 @@ impl Grouping {
     }
 }
 
+/// The archs that there is device code for. Members of a family count if other files are for
+/// them, too, or if none of the family's members does: a family names archs that nobody builds for.
+fn found(sources: &Sources) -> BTreeSet<BaseArch> {
+    let mut found: BTreeSet<BaseArch> = sources.all().flat_map(archs_of).cloned().collect();
+    let databases = sources.all().flat_map(|artifact| &artifact.databases);
+    let families: BTreeSet<&[BaseArch]> =
+        databases.filter(|file| file.family).map(|file| file.archs.as_slice()).collect();
+    let unbuilt = families.iter().filter(|family| !family.iter().any(|arch| found.contains(arch)));
+    let unbuilt: Vec<BaseArch> = unbuilt.flat_map(|family| family.iter().cloned()).collect();
+    found.extend(unbuilt);
+    found
+}
+
 fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
     let wrappers = artifact.host.iter().filter_map(|(_, node)| match node {
         Node::File { data, .. } => match &data.kind {
@@ -160,7 +173,8 @@ fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
         _ => None,
     });
     let code_objects = wrappers.flatten().flat_map(|wrapper| &wrapper.code_objects);
-    let databases = artifact.databases.iter().flat_map(|file| &file.archs);
+    let databases = artifact.databases.iter().filter(|file| !file.family);
+    let databases = databases.flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)
 }
 

@@ -261,7 +261,7 @@ fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> 
             Some("has device code on one side only".to_owned())
         }
         (HostKind::Fat(one), HostKind::Fat(other)) if compare == Compare::All => {
-            host_form::difference(one.analysis.original(), other.analysis.original())?
+            host_form::difference(one.binary.original(), other.binary.original())?
         }
         (HostKind::Plain(one), HostKind::Plain(other)) if compare != Compare::Kinds => {
             plain_difference(one, other)?

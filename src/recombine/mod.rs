@@ -3,7 +3,7 @@
 //! ```text
 //! sources ─ host: one tree, the primary shard's first
 //!         ├ kernels: wrappers of all shards matched to the primary's, code objects by key
-//!         └ databases: one file per path
+//!         └ databases: shared files brought together, then one file per path
 //!                    └ groups: what is in no group is named and left out
 //! ```
 //!
@@ -25,6 +25,7 @@ mod host_form;
 mod kept;
 mod kernels;
 mod left_out;
+mod shared;
 mod sources;
 mod wrappers;
 
@@ -71,14 +72,14 @@ pub fn recombine_with(
     config: &Config,
     readers: Readers<'_>,
 ) -> Result<Recombined> {
-    let sources = Sources::new(split, config)?;
+    let mut sources = Sources::new(split, config)?;
     let mut grouping = Grouping::new(&sources, config)?;
     let mut findings = Findings::default();
     let mut faults = Faults::default();
     faults.keep(sources.check_rules(config));
     let mut not_packed = NotPacked::new();
     let mut components = Vec::new();
-    for (key, parts) in &sources.components {
+    for (key, parts) in &mut sources.components {
         grouping.begin(key, config);
         faults.keep(grouping.refuse_incomplete(key, parts, config));
         let mut join = Join {
@@ -90,6 +91,7 @@ pub fn recombine_with(
             faults: &mut faults,
             not_packed: &mut not_packed,
         };
+        join.settle_shared(parts);
         let host = join.host(parts);
         let kernels = join.kernels(&host, parts, &mut grouping, readers);
         let databases = join.databases(&host, parts, &mut grouping);

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Findings;
 use crate::split::SplitArtifact;
+use crate::tree::Node;
 
 /// `{name}_{component}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +85,15 @@ impl Sources {
     }
 }
 
+/// Whether the artifacts are those of shards that were joined before: generic ones, and others
+/// with device code only. The primary shard has given its host files then, and left its name.
+fn is_joined(split: &[SplitArtifact]) -> bool {
+    let has_files = |artifact: &SplitArtifact| {
+        artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))
+    };
+    split.iter().all(|artifact| artifact.name.family == GENERIC || !has_files(artifact))
+}
+
 fn primary(split: &[SplitArtifact], config: &Config) -> Result<String> {
     let shards: BTreeSet<&str> = split.iter().map(|a| a.shard.as_str()).collect();
     let Some(first) = shards.first() else {
@@ -94,6 +104,9 @@ fn primary(split: &[SplitArtifact], config: &Config) -> Result<String> {
     };
     if shards.contains(wanted.as_str()) {
         return Ok(wanted.clone());
+    }
+    if shards.len() == 1 && is_joined(split) {
+        return Ok((*first).to_owned());
     }
     let known: Vec<&str> = shards.into_iter().collect();
     let message = format!("there is no shard `{wanted}`");

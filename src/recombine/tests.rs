@@ -309,6 +309,20 @@ fn a_database_file_of_several_archs_keeps_the_grouped_ones() {
 }
 
 #[test]
+fn members_of_a_family_are_no_archs_of_their_own() {
+    let groups = |part: Part| {
+        let recombined = join(vec![part], "").unwrap();
+        let names = recombined.groups.iter().map(|group| group.name.clone());
+        names.collect::<Vec<_>>()
+    };
+    let family = || shard("one").family("lib/f", "gfx1100,gfx1101", "1");
+    assert_eq!(groups(family().database(DAT, "gfx1100", "1")), ["gfx1100"]);
+    assert_eq!(groups(family().database(DAT, "gfx906", "1")), ["gfx1100", "gfx1101", "gfx906"]);
+    let bundle = shard("one").database("lib/b", "gfx1100,gfx1101", "1");
+    assert_eq!(groups(bundle.database(DAT, "gfx1100", "1")), ["gfx1100", "gfx1101"]);
+}
+
+#[test]
 fn different_database_files_at_one_path_are_refused() {
     let one = || shard("one").database(DAT, "gfx1100", "1");
     let expected = [DAT, "one/x_lib_all", "two/x_lib_all"];
@@ -316,24 +330,6 @@ fn different_database_files_at_one_path_are_refused() {
     assert_refused(databases(one(), shard("two").database(DAT, "gfx1101", "1")), &expected);
     let shared = shard("two").plain(DAT, "1");
     assert_refused(databases(one(), shared), &[DAT, "one/x_lib_all", "serves all archs"]);
-}
-
-#[test]
-fn shared_database_files_are_the_same_everywhere() {
-    let fallback = "lib/rocblas/library/T_fallback.dat";
-    let one = || shard("one").database(DAT, "gfx1100", "1").plain(fallback, "1");
-    let same = shard("two").plain(fallback, "1");
-    assert!(databases(one(), same).is_ok());
-    let other = shard("two").plain(fallback, "2");
-    assert_refused(databases(one(), other), &[fallback, "one/x_lib_all", "two/x_lib_all"]);
-    // What the split reports as shared counts too, wherever it lies.
-    let shared = |part: Part| {
-        let subject = format!("{}/share/db", part.label());
-        part.finding(Finding::new(Code::DatabaseShared, subject, "serves all"))
-    };
-    let one = shared(shard("one").plain("share/db", "1"));
-    let two = shared(shard("two").plain("share/db", "2"));
-    assert_refused(databases(one, two), &["share/db", "serves all archs"]);
 }
 
 #[test]

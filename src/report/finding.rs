@@ -16,6 +16,15 @@ pub enum Severity {
     Warning,
 }
 
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+        })
+    }
+}
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $id:literal $name:literal $severity:ident;)*) => {
         /// The stable code of a finding. Codes are never reused or renumbered.
@@ -87,9 +96,19 @@ codes! {
     DatabaseUnpaired = "R022" "database-unpaired" Warning;
     /// Different code for one key came from two shards, and the first shard's was taken.
     DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning;
+    /// A shared file of a kernel database was put together from those of several shards.
+    DatabaseMerged = "R024" "database-merged" Note;
+    /// Files of a kernel database were moved to a directory of their arch.
+    DatabaseMoved = "R025" "database-moved" Note;
+    /// A cache of another shard is left out.
+    DatabaseCacheDropped = "R026" "database-cache-dropped" Warning;
+    /// A kernel index refers to a file that is not there, or is for another arch.
+    DatabaseUnresolved = "R027" "database-unresolved" Warning;
+    /// A host library or static archive that is for one arch is in a kernel package.
+    DatabaseHostCode = "R028" "database-host-code" Note;
     /// A static archive, object or bitcode file keeps its device code.
     FatDevelopmentFile = "R030" "fat-development-file" Note;
-    /// A binary was transformed already and is passed through.
+    /// A binary was transformed already, and nothing of its device code is in the input.
     AlreadyTransformed = "R031" "already-transformed" Warning;
     /// A host binary is stripped of its section table and cannot be searched for device code.
     NoSectionTable = "R032" "no-section-table" Warning;
@@ -99,6 +118,14 @@ codes! {
     KeptFat = "R037" "kept-fat" Note;
     /// Another shard's build of a binary that keeps its device code is not packed, nor its code.
     KeptFatDropped = "R038" "kept-fat-dropped" Warning;
+    /// Code objects of a kernel archive that belong to no binary.
+    KernelsUnclaimed = "R040" "kernels-unclaimed" Warning;
+    /// A transformed binary has its program headers elsewhere than behind the ELF header.
+    ProgramHeadersMoved = "R041" "program-headers-moved" Warning;
+    /// A kernel manifest lists an archive that is not there.
+    ListedArchiveAbsent = "R042" "listed-archive-absent" Warning;
+    /// Code objects of archs that were not asked for.
+    TargetNotSelected = "R043" "target-not-selected" Note;
     /// The configuration leaves an arch out of a component or package.
     ArchExcluded = "R045" "arch-excluded" Note;
     /// Code objects of an arch that is in no group, which the configuration drops.
@@ -171,6 +198,11 @@ impl Findings {
         self.0.extend(other.0);
     }
 
+    /// Drops those that `keep` does not hold for.
+    pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
+        self.0.retain(keep);
+    }
+
     /// Brings them into their final order and drops repetitions.
     pub fn sort(&mut self) {
         self.0.sort();
@@ -180,6 +212,12 @@ impl Findings {
     /// The findings.
     pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
         self.0.iter()
+    }
+
+    /// Those that probably are mistakes.
+    pub fn warnings(&self) -> Self {
+        let warnings = self.0.iter().filter(|f| f.code.severity() == Severity::Warning);
+        Self(warnings.cloned().collect())
     }
 
     /// Whether there is none.

@@ -130,6 +130,26 @@ pub(super) fn resolve(claimed: Option<&Target>, header: &Header) -> Resolved {
     Resolved { target: Some(Target::new(base.clone(), features)), disagrees }
 }
 
+/// The target of a row of a kernel archive, and what to say where the code object is for another.
+pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target, Option<String>)> {
+    let _open = content.pin()?;
+    if !code_object::is_code_object(content)? {
+        return match claimed.base().is_spirv() {
+            true => Ok((claimed.clone(), None)),
+            false => {
+                let message = format!("the row of {claimed} holds no AMDGPU code object");
+                Err(Error::malformed(message).at(&content.place(0)))
+            }
+        };
+    }
+    let resolved = resolve(Some(claimed), &code_object::read_whole(content)?);
+    let target = resolved.target.unwrap_or_else(|| claimed.clone());
+    let disagreement = resolved.disagrees.then(|| {
+        format!("an archive's row of {claimed} holds code for {target}; the code decides")
+    });
+    Ok((target, disagreement))
+}
+
 /// The claimed arch if the flags cannot tell it from `processor`: `gfx1250-strict` has the flags
 /// of gfx1250. Generic targets have flags of their own.
 pub(super) fn refine<'a>(claimed: &'a BaseArch, processor: &'a BaseArch) -> &'a BaseArch {

@@ -1,5 +1,7 @@
 //! What a file is by its first bytes, and which development files carry device code.
 
+use std::collections::BTreeSet;
+
 use object::elf;
 
 use crate::content::Content;
@@ -8,6 +10,7 @@ use crate::formats::elf::{ElfFile, FileHeader};
 use crate::formats::fatbin::{self, Bundles};
 use crate::formats::kpack;
 use crate::formats::offload_bundle::{Entry, EntryKind};
+use crate::gfx::BaseArch;
 
 /// What a file is by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,25 +110,95 @@ const MEMBER_HEADER: u64 = 60;
 /// Whether a member of a static archive carries device code; members are ELF objects, bundles or
 /// bitcode.
 fn archive_has_device_code(content: &Content) -> Result<bool> {
-    let mut position = 8;
-    while position < content.len() {
-        let header: [u8; 60] = content.read_array(position)?;
+    for member in Members::of(content) {
+        if carries_device_code(&member?)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The archs that the bundles in the members of a static archive name.
+pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> {
+    let mut archs = BTreeSet::new();
+    for member in Members::of(content) {
+        for bundles in bundles_of_member(&member?)? {
+            for next in Bundles::new(&bundles) {
+                let entries = next?.bundle.bundle.entries.into_iter();
+                let targets = entries.filter_map(|entry| entry.id.target);
+                archs.extend(targets.map(|target| target.base().clone()));
+            }
+        }
+    }
+    Ok(archs)
+}
+
+/// What of a member holds bundles: the member itself, or sections of an object.
+fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
+    if fatbin::starts_bundle(member)? {
+        return Ok(vec![member.clone()]);
+    }
+    let Some(header) = FileHeader::read(member)?.filter(|header| header.e_type() == elf::ET_REL)
+    else {
+        return Ok(Vec::new());
+    };
+    let object = ElfFile::with_header(member, header)?;
+    let bundled = |name: &[u8]| DEVICE_SECTIONS[..2].iter().any(|start| name.starts_with(start));
+    let sections = object.sections.iter().enumerate();
+    let mut found = Vec::new();
+    for (index, section) in sections.filter(|(_, s)| bundled(object.name_bytes(s))) {
+        let bytes = member.slice(object.file_range(index, section)?)?;
+        // Relocations of such a section have a name that starts alike.
+        if fatbin::starts_bundle(&bytes)? {
+            found.push(bytes);
+        }
+    }
+    Ok(found)
+}
+
+/// The members of a static archive.
+struct Members<'a> {
+    archive: &'a Content,
+    position: u64,
+}
+
+impl<'a> Members<'a> {
+    fn of(archive: &'a Content) -> Self {
+        Self { archive, position: 8 }
+    }
+
+    /// The member at the position, which moves behind it.
+    fn read(&mut self) -> Result<Content> {
         let bad = || {
             Error::malformed("the size of a member is no number")
                 .structure("static archive")
-                .at(&content.place(position))
+                .at(&self.archive.place(self.position))
         };
+        let header: [u8; 60] = self.archive.read_array(self.position)?;
         let size = std::str::from_utf8(&header[48..58]).map_err(|_| bad())?;
         let size: u64 = size.trim_end().parse().map_err(|_| bad())?;
-        let start = position + MEMBER_HEADER;
+        let start = self.position + MEMBER_HEADER;
         let end = start.checked_add(size).ok_or_else(bad)?;
-        if carries_device_code(&content.slice(start..end)?)? {
-            return Ok(true);
-        }
+        let member = self.archive.slice(start..end)?;
         // Members are padded to even lengths.
-        position = end.saturating_add(end % 2);
+        self.position = end.saturating_add(end % 2);
+        Ok(member)
     }
-    Ok(false)
+}
+
+impl Iterator for Members<'_> {
+    type Item = Result<Content>;
+
+    fn next(&mut self) -> Option<Result<Content>> {
+        if self.position >= self.archive.len() {
+            return None;
+        }
+        let member = self.read();
+        if member.is_err() {
+            self.position = self.archive.len();
+        }
+        Some(member)
+    }
 }
 
 fn carries_device_code(member: &Content) -> Result<bool> {

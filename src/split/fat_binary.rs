@@ -9,9 +9,36 @@ use super::{CodeObject, FatBinary, HostKind, WrapperCode};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::fatbin::{Bundles, FatbinBundle};
-use crate::host_binary::{self, Analysis, Examined, WrapperRef};
+use crate::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
 use crate::report::Code;
 use crate::tree::TreePath;
+
+/// A binary that has device code, or had it.
+#[derive(Debug)]
+pub enum HostBinary {
+    /// The device code is in it, and is taken out when the marker is known.
+    Fat(Box<Analysis>),
+    /// The device code was taken out before; the marker is written anew.
+    Transformed(Transformed),
+}
+
+impl HostBinary {
+    /// The binary as the input has it.
+    pub fn original(&self) -> &Content {
+        match self {
+            Self::Fat(analysis) => analysis.original(),
+            Self::Transformed(transformed) => transformed.content(),
+        }
+    }
+
+    /// The binary without device code, with `marker` as its reference to kernel archives.
+    pub fn with_marker(&self, marker: &[u8]) -> Result<Content> {
+        match self {
+            Self::Fat(analysis) => analysis.apply(marker),
+            Self::Transformed(transformed) => transformed.rewrite(marker),
+        }
+    }
+}
 
 /// What the ELF file at `path` is for the host side. A fat binary that cannot be transformed is
 /// refused unless `keeps_fat`; a damaged one always is.
@@ -29,14 +56,21 @@ pub(super) fn host_kind(
     };
     match examined {
         Examined::NoDeviceCode | Examined::SeparateDebug => Ok(HostKind::Plain(content)),
-        Examined::Transformed(_) => {
-            let message = "was transformed already and is passed on as it is";
-            notes.add(Code::AlreadyTransformed, path, message);
-            Ok(HostKind::Plain(content))
+        Examined::Transformed(transformed) => {
+            if !transformed.program_headers_in_front() {
+                let message = "its program headers are not behind the ELF header, where another \
+                               tool moved them: strip and patchelf damage such files, and old \
+                               kernels cannot start such programs; build it again from the fat \
+                               binary";
+                notes.add(Code::ProgramHeadersMoved, path, message);
+            }
+            let binary = HostBinary::Transformed(transformed);
+            // The archives with its code may lie in other artifacts of the shard.
+            Ok(HostKind::Fat(Arc::new(FatBinary { binary, wrappers: Vec::new() })))
         }
         Examined::Fat(analysis) => {
             let wrappers = wrapper_code(&analysis, path, notes)?;
-            Ok(HostKind::Fat(Arc::new(FatBinary { analysis: *analysis, wrappers })))
+            Ok(HostKind::Fat(Arc::new(FatBinary { binary: HostBinary::Fat(analysis), wrappers })))
         }
     }
 }

@@ -2,7 +2,13 @@
 //!
 //! Every file of the artifact ends up in exactly one of the two, and every code object in a
 //! wrapper's list, a database file or a finding. Pure apart from reading content.
+//!
+//! Artifacts may be split already: binaries whose device code was taken out are then joined with
+//! the kernel archives of their shard ([`attach`]), and what follows does not tell them from fat
+//! ones.
 
+mod archives;
+mod attach;
 mod code;
 mod databases;
 mod development;
@@ -13,21 +19,27 @@ mod notes;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::artifact::{Artifact, ArtifactName};
+use rayon::prelude::*;
+
+use crate::artifact::{Artifact, ArtifactName, Scan};
 use crate::content::Content;
 use crate::database::Rules;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
-use crate::host_binary::Analysis;
-use crate::report::{Code, Findings};
+use crate::report::{Code, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
-use databases::Candidate;
+use databases::{Candidate, Settled};
 use development::{Sniffed, sniff};
 use flatten::Located;
 pub use loose::{LooseCode, loose_code};
 use notes::Notes;
+
+pub use archives::{ArchiveManifest, KernelArchive};
+pub use attach::attach;
+pub use fat_binary::HostBinary;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
 #[derive(Debug)]
@@ -38,8 +50,14 @@ pub struct SplitArtifact {
     pub name: ArtifactName,
     /// Host files, links and directories of all its prefixes.
     pub host: Tree<HostFile>,
-    /// Kernel database files, each with the arch whose code it is.
+    /// Kernel database files, each with the archs whose code it is.
     pub databases: Vec<DatabaseFile>,
+    /// Which host files belong to kernel databases, and serve all archs of this shard.
+    pub shared: BTreeMap<TreePath, SharedFile>,
+    /// Kernel archives of artifacts that were split already.
+    pub archives: Vec<KernelArchive>,
+    /// Manifests of such archives.
+    pub archive_manifests: Vec<ArchiveManifest>,
     /// What was noticed.
     pub findings: Findings,
 }
@@ -58,15 +76,15 @@ pub struct HostFile {
 pub enum HostKind {
     /// Passed on as it is.
     Plain(Content),
-    /// A fat binary: transformed when its install path is known.
+    /// A binary with device code: it gets its marker when its install path is known.
     Fat(Arc<FatBinary>),
 }
 
-/// A fat binary: its transform, and its device code by wrapper.
+/// A binary with device code, wherever that lies: the host side, and the code by wrapper.
 #[derive(Debug)]
 pub struct FatBinary {
-    /// The analysed original.
-    pub analysis: Analysis,
+    /// The binary itself.
+    pub binary: HostBinary,
     /// By wrapper index: the code objects of the bundle it points to.
     pub wrappers: Vec<WrapperCode>,
 }
@@ -97,16 +115,31 @@ pub struct DatabaseFile {
     /// The archs whose code it is or indexes: sorted, never empty. One for most files, several for
     /// what serves the members of a family.
     pub archs: Vec<BaseArch>,
+    /// Whether these are the members of a family by name: not all of them need be in this build.
+    pub family: bool,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
     /// The shard it came from.
     pub shard: String,
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
+    /// Whether its library looks for it in a directory of its arch first, beside it.
+    pub moves: bool,
     /// Its bytes.
     pub content: Content,
     /// Permission bits.
     pub mode: u32,
+}
+
+/// What is known of a host file that serves all archs of its shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedFile {
+    /// The rule that claimed it, e.g. `rocblas`.
+    pub rule: String,
+    /// Whether its library looks for it in a directory of its arch first, beside it.
+    pub moves: bool,
+    /// Whether the library works without it.
+    pub cache: bool,
 }
 
 /// How artifacts are taken apart.
@@ -125,6 +158,29 @@ impl<'a> SplitOptions<'a> {
     }
 }
 
+/// Takes all artifacts of a scan apart; faults of several are reported together.
+pub fn split_all(
+    scan: &Scan,
+    options: &SplitOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
+    let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
+    progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
+    let split: Vec<_> = artifacts
+        .par_iter()
+        .map(|artifact| {
+            let split = split(artifact, options);
+            progress.advance(Stage::Split, artifact.bytes());
+            split
+        })
+        .collect();
+    progress.end(Stage::Split);
+    let mut faults = Faults::default();
+    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
+    faults.finish()?;
+    attach(split)
+}
+
 /// Takes `artifact` apart. All faults of its files are gathered into one error.
 pub fn split(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
     let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
@@ -137,11 +193,15 @@ fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitA
     let tree = flatten::flatten(artifact, &mut notes)?;
     let mut host = Tree::new();
     let mut candidates = Vec::new();
+    let mut archives = archives::Found::default();
     let mut faults = Vec::new();
     for (path, node) in tree {
         let sorted = match node {
             Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
             Node::Link { target } => host.insert(path, Node::Link { target }),
+            Node::File { data, .. } if archives::is_archive(&path) => {
+                archives.add(path, data).map_err(advised)
+            }
             Node::File { data, mode } => {
                 classify(&path, data, (options.rules, keeps_fat), &mut notes)
                     .map_err(|error| advised(error).context(format!("reading {path}")))
@@ -160,12 +220,16 @@ fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitA
         return Err(error);
     }
     databases::pair(&mut candidates, &mut notes);
-    let databases = databases::settle(candidates, &mut host, &mut notes)?;
+    let Settled { databases, shared } = databases::settle(candidates, &mut host, &mut notes)?;
+    archives.drop_folders(&mut host, &databases);
     Ok(SplitArtifact {
         shard: artifact.shard.clone(),
         name: artifact.name.clone(),
         host,
         databases,
+        shared,
+        archives: archives.archives,
+        archive_manifests: archives.manifests,
         findings: notes.finish(),
     })
 }

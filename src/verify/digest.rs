@@ -14,7 +14,7 @@ pub(super) fn hash(reader: &mut dyn Read) -> Result<Sha> {
     let mut hash = Sha256::new();
     let mut window = vec![0; WINDOW];
     loop {
-        match reader.read(&mut window).map_err(super::hold::fault)? {
+        match reader.read(&mut window).map_err(crate::formats::hold::fault)? {
             0 => return Ok(hash.finalize().into()),
             len => hash.update(&window[..len]),
         }
@@ -27,7 +27,7 @@ pub(super) fn digest_and_head(content: &Content, head: usize) -> Result<(Sha, Ve
     let mut reader = content.reader();
     let mut front = Vec::with_capacity(head);
     let wanted = u64::try_from(head).unwrap_or(u64::MAX);
-    reader.by_ref().take(wanted).read_to_end(&mut front).map_err(super::hold::fault)?;
+    reader.by_ref().take(wanted).read_to_end(&mut front).map_err(crate::formats::hold::fault)?;
     let sha256 = hash(&mut front.as_slice().chain(reader))?;
     Ok((sha256, front))
 }

@@ -18,7 +18,6 @@ mod digest;
 mod embedded;
 mod excuses;
 mod facts;
-mod hold;
 mod host_elf;
 mod index;
 mod inputs;

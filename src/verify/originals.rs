@@ -10,11 +10,11 @@ use std::io::Read;
 
 use super::digest::Sha;
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ID_LIMIT};
-use super::hold::hold;
 use super::host_elf::{HIPF, HostElf};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::code_object::{self, FeatureState, Header};
+use crate::formats::hold::{self, hold};
 use crate::gfx::Target;
 
 /// One device entry of a bundle.
@@ -259,7 +259,7 @@ fn decode(fields: &Compressed, stream: &mut Counting) -> Result<Content> {
         0 => hold(&mut flate2::bufread::ZlibDecoder::new(&mut buffered), fields.size),
         1 => {
             let decoder = zstd::stream::read::Decoder::with_buffer(&mut buffered);
-            let decoder = decoder.map_err(super::hold::fault)?;
+            let decoder = decoder.map_err(hold::fault)?;
             hold(&mut decoder.single_frame(), fields.size)
         }
         method => Err(Error::unsupported(format!("CCOB method {method} is not known"))),

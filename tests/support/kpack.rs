@@ -1,5 +1,7 @@
 //! Helpers of the kernel archive tests.
 
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
 use std::io::Read;
 use std::process::Command;
 

@@ -1,8 +1,13 @@
 //! What is in a file, for people.
 
+mod artifact;
+mod code_object;
+mod index;
+mod package;
+
 use super::kpm;
 use super::units::bytes;
-use crate::inspect::{Archive, Bundle, CodeObject, HostBinary, Inspected, State, Wrapper};
+use crate::inspect::{Archive, Bundle, HostBinary, Inspected, State, Wrapper};
 
 /// The text that `inspect` prints for a file.
 pub fn inspect_text(inspected: &Inspected) -> String {
@@ -10,8 +15,11 @@ pub fn inspect_text(inspected: &Inspected) -> String {
         Inspected::Archive(archive) => archive_text(archive),
         Inspected::Manifest(manifest) => kpm::manifest(manifest),
         Inspected::HostBinary(binary) => host_binary_text(binary),
-        Inspected::CodeObject(code) => code_object_text(code),
+        Inspected::CodeObject(code) => code_object::code_object_text(code),
         Inspected::OffloadBundles { bundles } => bundles_text(bundles),
+        Inspected::Artifact(folder) => artifact::artifact_text(folder),
+        Inspected::Index(index) => index::index_text(index),
+        Inspected::Package(package) => package::package_text(package),
     }
 }
 
@@ -33,17 +41,6 @@ fn archive_text(archive: &Archive) -> String {
             text.push_str(&format!("    {target} → code object {} ({size})\n", row.ordinal));
         }
     }
-    text
-}
-
-fn code_object_text(code: &CodeObject) -> String {
-    let target = match &code.target {
-        Some(target) => target.clone(),
-        None => format!("an unknown processor (flags {:#x})", code.flags),
-    };
-    let mut text = format!("Code object: {target} ({})\n", bytes(code.size));
-    text.push_str(&format!("Kernels: {}\n", code.kernels.len()));
-    code.kernels.iter().for_each(|kernel| text.push_str(&format!("  {kernel}\n")));
     text
 }
 
@@ -93,10 +90,26 @@ fn bundles_text(bundles: &[Bundle]) -> String {
 }
 
 fn bundle_text(bundle: &Bundle) -> String {
-    let how = bundle.compressed_version.map_or(String::new(), |v| format!(", CCOB version {v}"));
+    let how = bundle.compression.as_ref().map_or(String::new(), |how| {
+        let (version, method) = (how.compressed_version, how.compression_method);
+        let size = bytes(how.uncompressed_size);
+        format!(", CCOB version {version}, {method}, {size} uncompressed")
+    });
     let mut text = format!("  at {:#x} ({}{how})\n", bundle.offset, bytes(bundle.size));
     for entry in &bundle.entries {
-        text.push_str(&format!("    {} ({})\n", entry.id, bytes(entry.size)));
+        let digest = match entry.size {
+            0 => String::new(),
+            _ => format!(", SHA-256 {}…", shortened(&entry.sha256)),
+        };
+        text.push_str(&format!("    {} ({}{digest})\n", entry.id, bytes(entry.size)));
     }
     text
 }
+
+/// Enough of a digest to tell it from others at a glance; JSON has all of it.
+fn shortened(digest: &str) -> &str {
+    digest.get(..DIGEST_DIGITS).unwrap_or(digest)
+}
+
+/// Hexadecimal digits of a digest that are shown.
+const DIGEST_DIGITS: usize = 12;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 const MEMORY_LIMIT: u64 = 64 << 20;
 
 /// The bytes of `reader`, which must be exactly `size`.
-pub(super) fn hold(reader: &mut dyn Read, size: u64) -> Result<Content> {
+pub fn hold(reader: &mut dyn Read, size: u64) -> Result<Content> {
     // One byte more than announced is enough to know that the announcement is wrong.
     let mut limited = reader.take(size.saturating_add(1));
     let content = match size <= MEMORY_LIMIT {
@@ -41,8 +41,8 @@ fn spooled(reader: &mut dyn Read) -> Result<Content> {
 }
 
 /// The error of a read from a payload or a compressed stream.
-pub(super) fn fault(source: std::io::Error) -> Error {
-    crate::formats::compression::decoder_fault(source)
+pub fn fault(source: std::io::Error) -> Error {
+    super::compression::decoder_fault(source)
 }
 
 #[cfg(test)]

@@ -1,0 +1,90 @@
+//! `rockpack discover`: which targets are inside of which artifact.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::progress::Terminal;
+use super::{Outcome, terminal};
+use crate::config::Syntax;
+use crate::content::Content;
+use crate::discover::{Discovery, Proposal, propose};
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::{new_file, report};
+
+/// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
+///
+/// Counts the code objects of fat binaries and the files of kernel databases, by content. Archs
+/// that are only there because the compiler fell back to them (gfx906 in every shard) are named.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// A shard (folder of artifacts) or a folder of shards
+    #[arg(value_name = "DIR", required_unless_present = "artifacts")]
+    folders: Vec<PathBuf>,
+    /// The same as DIR; may be given several times
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    artifacts: Vec<PathBuf>,
+    /// Propose a packaging configuration: into FILE (.json or .toml), which must not be there
+    /// with another content, or to stdout as TOML in place of the table
+    #[arg(long, num_args = 0..=1, value_name = "FILE")]
+    propose: Option<Option<PathBuf>>,
+    /// Print JSON; with --propose it holds the proposal and its reasons, too
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Found {
+    #[serde(flatten)]
+    discovery: Discovery,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposal: Option<Proposal>,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+    let file = arguments.propose.as_ref().and_then(Option::as_deref);
+    let syntax = file.map(syntax_of).transpose()?;
+    let folders = [arguments.folders, arguments.artifacts].concat();
+    let discovery = crate::discover(&folders, &Terminal::new())?;
+    let proposal = arguments.propose.as_ref().map(|_| propose(&discovery)).transpose()?;
+    if let (Some(proposal), Some(file), Some(syntax)) = (&proposal, file, syntax) {
+        let text = proposal.configuration(syntax)?;
+        let written = new_file::write(file, &Content::of_bytes(text));
+        written.context(|| "writing the proposed configuration".to_owned())?;
+    }
+    if arguments.json {
+        terminal::print_json(&Found { discovery, proposal })?;
+        return Ok(Outcome::Done);
+    }
+    match (&proposal, file) {
+        (None, _) => terminal::print(&report::discovery_text(&discovery))?,
+        (Some(proposal), Some(file)) => {
+            let written = format!("wrote {}\n", file.display());
+            let reasons = reasons(proposal, "  ");
+            terminal::print(&(report::discovery_text(&discovery) + "\n" + &written + &reasons))?;
+        }
+        (Some(proposal), None) => {
+            let text = reasons(proposal, "# ") + "\n" + &proposal.configuration(Syntax::Toml)?;
+            terminal::print(&text)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn reasons(proposal: &Proposal, start: &str) -> String {
+    let lines = report::proposal_reasons(proposal);
+    lines.iter().map(|line| format!("{start}{line}\n")).collect()
+}
+
+fn syntax_of(file: &Path) -> Result<Syntax> {
+    match file.extension().and_then(|ending| ending.to_str()) {
+        Some("json") => Ok(Syntax::Json),
+        Some("toml") => Ok(Syntax::Toml),
+        _ => {
+            let error = Error::new(Kind::Usage, "names neither a .json nor a .toml file");
+            let hint = "--propose takes the file to write; give the folders before it";
+            Err(error.file(file).hint(hint))
+        }
+    }
+}

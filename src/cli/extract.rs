@@ -1,0 +1,48 @@
+//! `rockpack extract`: code objects out of archives, fat binaries and bundles.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Outcome, terminal};
+use crate::error::Result;
+use crate::extract::{Selection, extract};
+use crate::gfx::Target;
+use crate::report;
+
+/// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages
+/// into files of their own.
+///
+/// A file is named <binary>-<index>-<target>.hsaco: the binary as the archive's key has it, or the
+/// name of FILE, with other characters than letters, digits and ._-+ as %XX; the index of the
+/// wrapper (of the bundle, in a file of bundles); the target with - before its features. Nothing
+/// is overwritten: a file that is there must have the same content.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// .kpack archives, fat binaries, offload bundles (also CCOB), .deb and .rpm packages
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Folder for the code objects; created if missing
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Only code for this target, e.g. gfx1100 or gfx90a:xnack+; may be given several times. An
+    /// arch without features stands for all of its variants
+    #[arg(long, value_name = "TARGET")]
+    target: Vec<Target>,
+    /// Only code objects that define this kernel; may be given several times
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// Print JSON: a list with one object per code object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+    let selection = Selection { targets: arguments.target, kernels: arguments.kernel };
+    let extracted = extract(&arguments.files, &arguments.out, &selection)?;
+    match arguments.json {
+        true => terminal::print_json(&extracted)?,
+        false => terminal::print(&report::extract_text(&extracted))?,
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,61 @@
+//! `rockpack recombine`: the artifacts of all shards in, artifacts per arch group out.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+
+use super::progress::Terminal;
+use super::{Outcome, terminal};
+use crate::config::Config;
+use crate::directories::{self, RecombineOptions};
+use crate::error::Result;
+use crate::report::{self, DirectoriesReport};
+
+/// Join shards into {component}_generic and {component}_{group}.
+///
+/// The shards may be split already or not. Host files are the primary shard's, device code comes
+/// from all; the groups are the configuration's.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("input").required(true))]
+pub(super) struct Arguments {
+    /// A folder of shards
+    #[arg(long, value_name = "DIR", group = "input")]
+    input_shards_dir: Option<PathBuf>,
+    /// Shards, or folders of shards; may be given several times
+    #[arg(long, num_args = 1.., value_name = "DIR", group = "input")]
+    artifacts: Vec<PathBuf>,
+    /// Packaging configuration: primary shard, arch groups, validation (.json or .toml)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder for the artifacts; created if missing
+    #[arg(long, value_name = "DIR")]
+    output_dir: PathBuf,
+    /// Print every finding, not warnings only
+    #[arg(long)]
+    verbose: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+    let config = match &arguments.config {
+        Some(path) => Config::open(path)?,
+        None => Config::default(),
+    };
+    let artifacts = arguments.input_shards_dir.into_iter().chain(arguments.artifacts).collect();
+    let options = RecombineOptions { artifacts, config, out: arguments.output_dir };
+    let (written, findings) = directories::recombine(&options, &Terminal::new())?;
+    if arguments.json {
+        terminal::print_json(&DirectoriesReport::new(&written, &findings))?;
+        return Ok(Outcome::Done);
+    }
+    let shown = match arguments.verbose {
+        true => findings,
+        false => findings.warnings(),
+    };
+    let text = report::directories_text(&written, &shown);
+    let (count, out) = (written.len(), options.out.display());
+    terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
+    Ok(Outcome::Done)
+}

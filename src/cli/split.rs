@@ -1,0 +1,137 @@
+//! `rockpack split`: artifacts in, artifacts of host code and of each arch out.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+
+use super::progress::Terminal;
+use super::{Outcome, terminal};
+use crate::directories::{self, SplitInput, SplitOptions, SplitReport};
+use crate::error::{Error, Kind, Result};
+use crate::gfx::{BaseArch, Target};
+use crate::report::{self, DirectoriesReport};
+
+/// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
+///
+/// Artifacts that are split already stay as they are. A component that fails does not keep the
+/// others from being written; the exit code is 2 then.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("input").required(true))]
+pub(super) struct Arguments {
+    /// One artifact
+    #[arg(long, visible_alias = "input-dir", value_name = "DIR", group = "input")]
+    artifact_dir: Option<PathBuf>,
+    /// All artifacts of a shard
+    #[arg(long, value_name = "DIR", group = "input")]
+    batch_artifact_parent_dir: Option<PathBuf>,
+    /// Shards, or folders of shards: each gets a folder of its own in the output
+    #[arg(long, num_args = 1.., value_name = "DIR", group = "input")]
+    artifacts: Vec<PathBuf>,
+    /// Folder for the artifacts; created if missing
+    #[arg(long, value_name = "DIR")]
+    output_dir: PathBuf,
+    /// {name}_{component} of the one artifact [default: from the name of its folder]
+    #[arg(
+        long,
+        visible_alias = "component-name",
+        value_name = "NAME",
+        conflicts_with_all = ["batch_artifact_parent_dir", "artifacts"]
+    )]
+    artifact_prefix: Option<String>,
+    /// Archs to keep, separated by spaces, commas or semicolons [default: all]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "ARCH")]
+    gpu_targets: Vec<String>,
+    /// Print every finding, not warnings only
+    #[arg(long)]
+    verbose: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Accepted and not used: kernel databases are always split
+    #[arg(long, num_args = 0.., value_name = "NAME")]
+    split_databases: Option<Vec<String>>,
+    /// Accepted and not used: nothing is unpacked on the way
+    #[arg(long, value_name = "DIR")]
+    tmp_dir: Option<PathBuf>,
+    /// Accepted and not used: bundles are read without other tools
+    #[arg(long, value_name = "PATH")]
+    clang_offload_bundler: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+    note_unused(&arguments);
+    let (json, verbose) = (arguments.json, arguments.verbose);
+    let out = arguments.output_dir.display().to_string();
+    let report = directories::split(&options(arguments)?, &Terminal::new())?;
+    if json {
+        terminal::print_json(&DirectoriesReport::of_split(&report))?;
+    } else {
+        let findings = match verbose {
+            true => report.findings.clone(),
+            false => report.findings.warnings(),
+        };
+        terminal::print(&report::directories_text(&report.artifacts, &findings))?;
+    }
+    finish(report, json, &out)
+}
+
+/// Fails with all failures, if there is one.
+fn finish(report: SplitReport, json: bool, out: &str) -> Result<Outcome> {
+    let (failed, written) = (report.failures.len(), report.artifacts.len());
+    let failures = report.failures.into_iter();
+    match Error::gather(failures.map(|(label, error)| error.context(label)).collect()) {
+        None if json => Ok(Outcome::Done),
+        None => {
+            terminal::print(&format!("Splitting complete: {written} artifacts in {out}\n"))?;
+            Ok(Outcome::Done)
+        }
+        Some(error) => {
+            terminal::say(&format!(
+                "{failed} components failed; {written} artifacts of others are in {out}"
+            ));
+            Err(error)
+        }
+    }
+}
+
+fn note_unused(arguments: &Arguments) {
+    let unused = [
+        (
+            arguments.split_databases.is_some(),
+            "--split-databases: kernel databases are always split",
+        ),
+        (arguments.tmp_dir.is_some(), "--tmp-dir: nothing is unpacked on the way"),
+        (
+            arguments.clang_offload_bundler.is_some(),
+            "--clang-offload-bundler: no other tool is needed",
+        ),
+    ];
+    for (_, why) in unused.iter().filter(|(given, _)| *given) {
+        terminal::say(&format!("note: not used: {why}"));
+    }
+}
+
+fn options(arguments: Arguments) -> Result<SplitOptions> {
+    let input = match (arguments.artifact_dir, arguments.batch_artifact_parent_dir) {
+        (Some(folder), _) => SplitInput::Artifact { folder, component: arguments.artifact_prefix },
+        (None, Some(folder)) => SplitInput::Shard(folder),
+        (None, None) => SplitInput::Shards(arguments.artifacts),
+    };
+    let targets = targets(&arguments.gpu_targets)?;
+    Ok(SplitOptions { input, out: arguments.output_dir, targets })
+}
+
+/// The archs of target IDs: features are left out, since an arch has one archive for all of them.
+fn targets(texts: &[String]) -> Result<BTreeSet<BaseArch>> {
+    let named =
+        texts.iter().flat_map(|text| text.split([';', ' '])).filter(|text| !text.is_empty());
+    let target = |text: &str| match Target::parse_spelling(text) {
+        Ok(target) => Ok(target.base().clone()),
+        Err(error) => {
+            let message = format!("--gpu-targets: {}", error.message());
+            Err(Error::new(Kind::Usage, message).hint("give archs such as gfx1100 or gfx90a"))
+        }
+    };
+    named.map(target).collect()
+}

@@ -1,0 +1,33 @@
+//! Database rules of the configuration: `databases`, a list of what `config/databases.toml` has
+//! under `database`.
+
+use std::collections::BTreeSet;
+
+use super::Config;
+use super::origin::Origin;
+use crate::database::{Rule, Rules};
+use crate::error::{Faults, Result};
+
+impl Config {
+    /// The configuration's database rules before the shipped ones, of which those give way whose
+    /// name the configuration uses.
+    pub fn database_rules(&self) -> Result<Rules> {
+        Rules::builtin()?.behind(&self.databases)
+    }
+}
+
+/// Refuses rules that cannot claim anything, and names given twice.
+pub(super) fn check(rules: &[Rule], origin: &Origin, faults: &mut Faults) {
+    let mut names = BTreeSet::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let index = index.to_string();
+        if rule.name.is_empty() || !names.insert(&rule.name) {
+            let message = format!("`{}` has to be a name that no other rule has", rule.name);
+            faults.add(origin.fault(&["databases", &index, "name"], message));
+        }
+        if rule.directories.is_empty() {
+            let message = "names no directory, so that the rule claims nothing";
+            faults.add(origin.fault(&["databases", &index, "directories"], message));
+        }
+    }
+}

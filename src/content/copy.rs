@@ -1,0 +1,92 @@
+//! Writing content into a file without passing it through memory where that can be avoided.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::{Content, Piece, Source, WINDOW};
+use crate::error::{Error, Result};
+
+impl Content {
+    /// Writes all bytes to `file`, which is at `path`, from its current position on.
+    ///
+    /// Ranges of input files are copied by the kernel, which shares their blocks where the file
+    /// system can.
+    pub fn write_to(&self, file: &mut File, path: &Path) -> Result<()> {
+        for piece in self.pieces.iter() {
+            let copied = match &piece.source {
+                Source::File(input) => copy_range(&*input.handle()?, piece, file, path)?,
+                _ => 0,
+            };
+            write_rest(piece, copied, file, path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Lets the kernel copy, and returns how many bytes it did: fewer than all where it cannot copy
+/// between these files, or where the input became shorter, which reading on will tell.
+fn copy_range(input: &File, piece: &Piece, file: &File, path: &Path) -> Result<u64> {
+    let mut at = piece.offset;
+    let end = piece.offset + piece.len;
+    while at < end {
+        let len = usize::try_from(end - at).unwrap_or(usize::MAX);
+        match rustix::fs::copy_file_range(input, Some(&mut at), file, None, len) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::XDEV | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => break,
+            Err(error) => return Err(Error::io(path, "write", error.into())),
+        }
+    }
+    Ok(at - piece.offset)
+}
+
+fn write_rest(piece: &Piece, copied: u64, file: &mut File, path: &Path) -> Result<()> {
+    if copied == piece.len {
+        return Ok(());
+    }
+    let rest =
+        Piece { at: 0, len: piece.len - copied, offset: piece.offset + copied, ..piece.clone() };
+    let len = rest.len;
+    let mut reader = Content { pieces: [rest].into(), len }.reader();
+    let mut window = vec![0; usize::try_from(len).map_or(WINDOW, |len| len.min(WINDOW))];
+    loop {
+        match reader.read_window(&mut window)? {
+            0 => return Ok(()),
+            len => file.write_all(&window[..len]).map_err(|e| Error::io(path, "write", e))?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_piece_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        std::fs::write(&from, b"0123456789").unwrap();
+        let input = Content::open(&from).unwrap();
+        let parts = [input.slice(2..9).unwrap(), Content::of_bytes(*b"abc"), Content::zeros(3)];
+        let content = Content::concat(&parts);
+        let mut file = File::create(&to).unwrap();
+        content.write_to(&mut file, &to).unwrap();
+        content.slice(1..8).unwrap().write_to(&mut file, &to).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"2345678abc\0\0\x00345678a");
+    }
+
+    #[test]
+    fn an_input_that_became_shorter_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        std::fs::write(&from, b"0123456789").unwrap();
+        let content = Content::open(&from).unwrap();
+        let _open = content.pin().unwrap();
+        std::fs::write(&from, b"01234").unwrap();
+        let mut file = File::create(&to).unwrap();
+        assert!(content.write_to(&mut file, &to).is_err());
+    }
+}

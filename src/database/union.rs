@@ -1,0 +1,145 @@
+//! The union of files of one name that shards built apart.
+//!
+//! | files | union | refused |
+//! |---|---|---|
+//! | offload bundles, compressed or not, one in each file | one bundle: entries of the host first, then by id | an id with different bytes |
+//! | MessagePack maps, compressed (zlib) or not | one map, sorted by encoded keys; compressed if any of them is | a key with different values; keys that are numbers |
+//!
+//! Numbers as keys are starts of ranges (see [`super::IndexDescription`]): which range a solution
+//! is in depends on all keys, so that a map with more of them says something else.
+//!
+//! The bytes depend on the content of the files alone, neither on their order nor on who makes
+//! the union: a verifier that has the files can make it again.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::bufread::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use rmpv::Value;
+
+use super::index::{DEPTH_LIMIT, is_zlib};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::fatbin::{self, Bundles};
+use crate::formats::offload_bundle::{self, EntryKind};
+
+/// Most bytes of a map that are read, plain or inflated: maps are merged in memory. Those that
+/// have to be merged have some kilobytes.
+const MAP_LIMIT: u64 = 64 << 20;
+
+/// What several files of one name are together.
+#[derive(Debug)]
+pub enum Union {
+    /// A file that serves whom each of them serves.
+    Merged(Content),
+    /// Why there is no such file.
+    None(String),
+}
+
+/// The union of `files`. An error means that one of them cannot be read.
+pub fn union(files: &[Content]) -> Result<Union> {
+    let mut bundles = 0;
+    for file in files {
+        bundles += usize::from(fatbin::starts_bundle(file)?);
+    }
+    match bundles {
+        0 => union_of_maps(files),
+        _ if bundles == files.len() => union_of_bundles(files),
+        _ => none("some of them are offload bundles and some are not"),
+    }
+}
+
+fn none(why: impl Into<String>) -> Result<Union> {
+    Ok(Union::None(why.into()))
+}
+
+fn union_of_bundles(files: &[Content]) -> Result<Union> {
+    // Host entries come first, as compilers write them.
+    let mut entries: BTreeMap<(bool, String), Content> = BTreeMap::new();
+    for file in files {
+        let mut bundles = Bundles::new(file);
+        let Some(first) = bundles.next().transpose()? else {
+            return none("one of them holds no bundle");
+        };
+        if bundles.next().is_some() {
+            return none("one of them holds several bundles");
+        }
+        for entry in &first.bundle.bundle.entries {
+            let key = (entry.id.kind != EntryKind::Host, entry.id.text.clone());
+            match entries.get(&key) {
+                Some(known) if known.same_bytes(&entry.content)? => {}
+                Some(_) => return none(format!("their entries {} differ", entry.id)),
+                None => drop(entries.insert(key, entry.content.clone())),
+            }
+        }
+    }
+    let entries: Vec<_> = entries.into_iter().map(|((_, id), content)| (id, content)).collect();
+    offload_bundle::write(&entries).map(Union::Merged)
+}
+
+fn union_of_maps(files: &[Content]) -> Result<Union> {
+    let mut entries: BTreeMap<Vec<u8>, (Value, Value)> = BTreeMap::new();
+    let mut compressed = false;
+    for file in files {
+        compressed |= is_zlib(file)?;
+        let Some(Value::Map(map)) = decoded(file)? else {
+            return none("they are neither offload bundles nor MessagePack maps");
+        };
+        for (key, value) in map {
+            if is_number(&key) {
+                return none("their keys are numbers, each the start of a range");
+            }
+            match entries.get(&encoded(&key)?) {
+                Some((_, known)) if *known == value => {}
+                Some(_) => return none(format!("their values of {key} differ")),
+                None => drop(entries.insert(encoded(&key)?, (key, value))),
+            }
+        }
+    }
+    let bytes = encoded(&Value::Map(entries.into_values().collect()))?;
+    let bytes = if compressed { deflated(&bytes)? } else { bytes };
+    Ok(Union::Merged(Content::of_bytes(bytes)))
+}
+
+fn is_number(key: &Value) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    key.is_number() || key.as_str().is_some_and(digits)
+}
+
+/// The one value of a file, if it is MessagePack and not too long.
+fn decoded(file: &Content) -> Result<Option<Value>> {
+    if file.len() > MAP_LIMIT {
+        return Ok(None);
+    }
+    let mut bytes = file.read_vec(0..file.len(), MAP_LIMIT, "kernel index")?;
+    if is_zlib(file)? {
+        let mut plain = Vec::new();
+        let mut decoder = ZlibDecoder::new(bytes.as_slice()).take(MAP_LIMIT + 1);
+        if decoder.read_to_end(&mut plain).is_err() || plain.len() as u64 > MAP_LIMIT {
+            return Ok(None);
+        }
+        bytes = plain;
+    }
+    let mut rest = bytes.as_slice();
+    let value = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH_LIMIT).ok();
+    Ok(value.filter(|_| rest.is_empty()))
+}
+
+fn encoded(value: &Value) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, value)
+        .map_err(|cause| Error::bug("a value cannot be encoded as MessagePack").cause(cause))?;
+    Ok(bytes)
+}
+
+fn deflated(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    written.map_err(|cause| Error::bug("an index cannot be compressed").cause(cause))
+}
+
+#[cfg(test)]
+#[path = "union_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! `{component}_generic` and `{component}_{arch}`: one shard, taken apart.
+//!
+//! A component is all artifacts of a shard with one name and kind. If one of its binaries is still
+//! fat, all of its archives are made anew. If none is, everything stays as it is, byte for byte:
+//! only files that lie in an artifact of the wrong sort move, host files to `generic`, device files
+//! to their arch.
+
+mod sorting;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::output::Written;
+use super::staging::Staging;
+use crate::artifact::{self, Artifact, Scan};
+use crate::database::Rules;
+use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::gfx::BaseArch;
+use crate::report::{Findings, Progress, Stage};
+use crate::split::{self, SplitArtifact};
+use sorting::Component;
+
+/// What to take apart.
+#[derive(Debug, Clone)]
+pub enum SplitInput {
+    /// One artifact; its `{name}_{component}` may be given.
+    Artifact {
+        /// Its folder.
+        folder: PathBuf,
+        /// E.g. `blas_lib`; read from the folder's name if not given.
+        component: Option<String>,
+    },
+    /// All artifacts of a shard.
+    Shard(PathBuf),
+    /// Shards, or folders of shards: each gets a folder of its own in the output.
+    Shards(Vec<PathBuf>),
+}
+
+/// How to take it apart.
+#[derive(Debug, Clone)]
+pub struct SplitOptions {
+    /// What to take apart.
+    pub input: SplitInput,
+    /// Where the artifacts go; created if missing.
+    pub out: PathBuf,
+    /// Archs to keep; all if empty.
+    pub targets: BTreeSet<BaseArch>,
+}
+
+/// What became of the input.
+#[derive(Debug)]
+pub struct SplitReport {
+    /// Artifacts that were written.
+    pub artifacts: Vec<Written>,
+    /// What was noticed.
+    pub findings: Findings,
+    /// Components that could not be taken apart, and why; nothing of them was written.
+    pub failures: Vec<(String, Error)>,
+}
+
+/// Takes artifacts apart and writes the result, component by component. One that fails does not
+/// keep the others from being written.
+pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
+    let jobs = jobs(options)?;
+    let rules = Rules::builtin()?;
+    let mut report =
+        SplitReport { artifacts: Vec::new(), findings: Findings::default(), failures: Vec::new() };
+    let mut outs: BTreeMap<&Path, Staging> = BTreeMap::new();
+    for job in &jobs {
+        if !outs.contains_key(job.out.as_path()) {
+            outs.insert(&job.out, Staging::begin(&job.out)?);
+        }
+        let Some(staging) = outs.get(job.out.as_path()) else {
+            return Err(Error::bug("a staging folder is gone"));
+        };
+        match job.run(options, &rules, (staging, progress)) {
+            Ok((written, findings)) => {
+                let shard = job.in_shard_folder.then(|| job.shard.clone());
+                let named = written.into_iter().map(|w| Written { shard: shard.clone(), ..w });
+                report.artifacts.extend(named);
+                report.findings.extend(findings);
+            }
+            Err(error) => report.failures.push((job.label(), error)),
+        }
+    }
+    report.findings.sort();
+    Ok(report)
+}
+
+/// A component of a shard.
+struct Job {
+    shard: String,
+    /// `{name}_{component}` of its outputs.
+    component: String,
+    /// Folders of its artifacts.
+    folders: Vec<PathBuf>,
+    /// The name that was asked for.
+    renamed: Option<String>,
+    out: PathBuf,
+    in_shard_folder: bool,
+}
+
+fn jobs(options: &SplitOptions) -> Result<Vec<Job>> {
+    let out = &options.out;
+    let roots = match &options.input {
+        SplitInput::Artifact { folder, .. } => std::slice::from_ref(folder),
+        SplitInput::Shard(folder) => std::slice::from_ref(folder),
+        SplitInput::Shards(roots) => roots,
+    };
+    artifact::refuse_output_inside(roots, out)?;
+    match &options.input {
+        SplitInput::Artifact { folder, component } => {
+            let scan = artifact::scan_artifact(folder, component.as_deref())?;
+            let artifacts = scan.shards.iter().flat_map(|shard| &shard.artifacts);
+            let name = artifacts.map(|artifact| &artifact.name).next();
+            let name = name.ok_or_else(|| Error::bug("an artifact was not read"))?;
+            Ok(vec![Job {
+                shard: scan.shards.first().map(|shard| shard.name.clone()).unwrap_or_default(),
+                component: format!("{}_{}", name.name, name.component),
+                folders: vec![folder.clone()],
+                renamed: component.clone(),
+                out: out.clone(),
+                in_shard_folder: false,
+            }])
+        }
+        SplitInput::Shard(folder) => {
+            let (shard, folders) = artifact::artifact_folders(folder)?;
+            Ok(by_component(&shard, folders, out, false))
+        }
+        SplitInput::Shards(roots) => {
+            let scan = artifact::scan(roots)?;
+            let jobs = scan.shards.iter().flat_map(|shard| {
+                let folders = shard.artifacts.iter().map(|artifact| artifact.root.clone());
+                by_component(&shard.name, folders.collect(), &out.join(&shard.name), true)
+            });
+            Ok(jobs.collect())
+        }
+    }
+}
+
+/// The jobs of a shard. A folder whose name is no artifact's is one of its own, and fails when it
+/// is read.
+fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, in_shard_folder: bool) -> Vec<Job> {
+    let mut components: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for folder in folders {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let component = match name.parse::<artifact::ArtifactName>() {
+            Ok(parsed) => format!("{}_{}", parsed.name, parsed.component),
+            Err(_) => name,
+        };
+        components.entry(component).or_default().push(folder);
+    }
+    let job = |(component, folders)| Job {
+        shard: shard.to_owned(),
+        component,
+        folders,
+        renamed: None,
+        out: out.to_path_buf(),
+        in_shard_folder,
+    };
+    components.into_iter().map(job).collect()
+}
+
+impl Job {
+    fn label(&self) -> String {
+        format!("{}/{}", self.shard, self.component)
+    }
+
+    fn run(
+        &self,
+        options: &SplitOptions,
+        rules: &Rules,
+        (staging, progress): (&Staging, &dyn Progress),
+    ) -> Result<(Vec<Written>, Findings)> {
+        let doing = || format!("splitting {}", self.label());
+        let scans = self.scan()?;
+        let artifacts: Vec<&Artifact> =
+            scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
+        let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
+        progress.begin(Stage::Split, bytes);
+        let split = take_apart(&artifacts, rules, progress)?;
+        progress.end(Stage::Split);
+        let mut component = Component {
+            id: &self.component,
+            sources: pairs(&artifacts, &split)?,
+            targets: &options.targets,
+            left: BTreeMap::new(),
+        };
+        let outputs = component.outputs(staging, progress).context(doing)?;
+        let recheck = || scans.iter().try_for_each(|scan| scan.inputs.recheck());
+        let written = staging.write(&outputs, recheck).context(doing)?;
+        let mut findings = component.findings(&self.label());
+        for scan in &scans {
+            findings.extend(scan.findings.clone());
+        }
+        for artifact in split {
+            findings.extend(artifact.findings);
+        }
+        Ok((written, findings))
+    }
+
+    fn scan(&self) -> Result<Vec<Scan>> {
+        let mut faults = Faults::default();
+        let renamed = self.renamed.as_deref();
+        let scans = self.folders.iter().map(|folder| artifact::scan_artifact(folder, renamed));
+        let scans = scans.filter_map(|scan| faults.keep(scan)).collect();
+        faults.finish()?;
+        Ok(scans)
+    }
+}
+
+fn take_apart(
+    artifacts: &[&Artifact],
+    rules: &Rules,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
+    let split: Vec<_> = artifacts
+        .par_iter()
+        .map(|artifact| {
+            let split = split::split(artifact, &split::SplitOptions::strict(rules));
+            progress.advance(Stage::Split, artifact.bytes());
+            split
+        })
+        .collect();
+    let mut faults = Faults::default();
+    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
+    faults.finish()?;
+    split::attach(split)
+}
+
+/// Every artifact with what became of it.
+fn pairs<'a>(
+    artifacts: &[&'a Artifact],
+    split: &'a [SplitArtifact],
+) -> Result<Vec<(&'a Artifact, &'a SplitArtifact)>> {
+    let pair = |artifact: &&'a Artifact| {
+        let own = split.iter().find(|split| split.name == artifact.name);
+        let missing = || Error::new(Kind::Bug, format!("{} was not taken apart", artifact.name));
+        Ok((*artifact, own.ok_or_else(missing)?))
+    };
+    artifacts.iter().map(pair).collect()
+}

@@ -1,0 +1,276 @@
+//! Which artifact every file of a component goes to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::artifact::{Artifact, Prefix};
+use crate::content::Content;
+use crate::directories::GENERIC;
+use crate::directories::kernels::{Binary, Kernels, add_folders, kernels_of};
+use crate::directories::output::{OutputArtifact, Outputs};
+use crate::directories::staging::Staging;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::gfx::{BaseArch, Target};
+use crate::report::{Code, Finding, Findings, Progress, Stage};
+use crate::split::{FatBinary, HostBinary, HostKind, SplitArtifact};
+use crate::tree::{Node, TreePath};
+
+/// All artifacts of a shard with one name and kind.
+pub(super) struct Component<'a> {
+    /// `{name}_{component}` of the outputs.
+    pub id: &'a str,
+    /// The artifacts, and what became of each.
+    pub sources: Vec<(&'a Artifact, &'a SplitArtifact)>,
+    /// Archs to keep; all if empty.
+    pub targets: &'a BTreeSet<BaseArch>,
+    /// Code objects and database files of other archs.
+    pub left: BTreeMap<BaseArch, usize>,
+}
+
+/// A source, and which of its files are device code.
+struct Source<'a> {
+    artifact: &'a Artifact,
+    split: &'a SplitArtifact,
+    /// Path → archs of the files that are device code or index it.
+    device: BTreeMap<&'a TreePath, Vec<BaseArch>>,
+    /// The artifact that keeps its device files: itself, if it has no host files.
+    keeps: Option<String>,
+}
+
+impl<'a> Component<'a> {
+    /// The artifacts to write.
+    pub fn outputs(
+        &mut self,
+        staging: &Staging,
+        progress: &dyn Progress,
+    ) -> Result<Vec<OutputArtifact>> {
+        let whole = !self.sources.iter().any(|(_, split)| has_fat(split));
+        let mut outputs = Outputs::default();
+        let mut binaries = Vec::new();
+        // Host files have a place even where every file is device code.
+        let generic = self.generic();
+        for (artifact, split) in self.sources.clone() {
+            let source = Source::new(artifact, split, whole)?;
+            self.sort(&source, whole, (&mut outputs, &mut binaries))?;
+        }
+        if !whole {
+            self.regenerate(&binaries, &mut outputs, (staging, progress))?;
+        }
+        let earlier = |name: &str| self.earlier(name, whole);
+        let finished = outputs.finish(earlier)?;
+        Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
+    }
+
+    fn generic(&self) -> String {
+        format!("{}_{GENERIC}", self.id)
+    }
+
+    /// What `--gpu-targets` left out.
+    pub fn findings(&self, label: &str) -> Findings {
+        let mut findings = Findings::default();
+        for (arch, count) in &self.left {
+            let message = format!(
+                "{count} code objects or database files of {arch} are left out, because it is not \
+                 among the targets asked for"
+            );
+            findings.add(Finding::new(Code::TargetNotSelected, label, message));
+        }
+        findings
+    }
+
+    /// The folder of the source that is called `name`.
+    fn earlier(&self, name: &str, whole: bool) -> Option<&'a Path> {
+        let same = |(artifact, _): &&(&'a Artifact, &'a SplitArtifact)| {
+            format!("{}_{}", self.id, artifact.name.family) == name
+        };
+        let found = self.sources.iter().filter(|_| whole).find(same)?;
+        Some(found.0.root.as_path())
+    }
+
+    fn sort(
+        &mut self,
+        source: &Source<'a>,
+        whole: bool,
+        (outputs, binaries): (&mut Outputs, &mut Vec<Binary<'a>>),
+    ) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        for prefix in &source.artifact.prefixes {
+            let folders_to = source.keeps.clone().unwrap_or_else(|| self.generic());
+            outputs.prefix(&folders_to, &prefix.path);
+            for (path, node) in &prefix.tree {
+                let folder = matches!(node, Node::Directory { .. });
+                // Laid over one another, prefixes hold a path once; untouched ones stay as they are.
+                if !whole && !folder && !seen.insert(path) {
+                    continue;
+                }
+                let at = (prefix, path);
+                match (node, source.device.get(path)) {
+                    (Node::File { .. }, Some(archs)) => {
+                        for to in self.device_artifacts(source, archs) {
+                            add_device(&to, at, node, (source, outputs))?;
+                        }
+                    }
+                    _ if !whole && is_archive(source.split, path) => {}
+                    (Node::Directory { .. }, _) if !source.keeps_folder(path, whole) => {}
+                    (Node::File { mode, .. }, None) => match source.fat(path) {
+                        Some(fat) if !whole => {
+                            let (prefix, path) = (prefix.path.clone(), path.clone());
+                            binaries.push(Binary { prefix, path, mode: *mode, fat });
+                        }
+                        _ => outputs.add(&folders_to, (&prefix.path, path), node.clone())?,
+                    },
+                    _ => outputs.add(&folders_to, (&prefix.path, path), node.clone())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The artifacts that a device file of `archs` goes to: one per arch that was asked for, so
+    /// that each can be installed alone.
+    fn device_artifacts(&mut self, source: &Source<'_>, archs: &[BaseArch]) -> Vec<String> {
+        let asked = |arch: &&BaseArch| self.targets.is_empty() || self.targets.contains(*arch);
+        let wanted: Vec<&BaseArch> = archs.iter().filter(asked).collect();
+        if wanted.is_empty() {
+            for arch in archs {
+                *self.left.entry(arch.clone()).or_default() += 1;
+            }
+            return Vec::new();
+        }
+        match &source.keeps {
+            Some(own) => vec![own.clone()],
+            None => wanted.into_iter().map(|arch| format!("{}_{arch}", self.id)).collect(),
+        }
+    }
+
+    /// Packs the code objects of all binaries anew.
+    fn regenerate(
+        &mut self,
+        binaries: &[Binary<'a>],
+        outputs: &mut Outputs,
+        (staging, progress): (&Staging, &dyn Progress),
+    ) -> Result<()> {
+        refuse_two_builds(binaries)?;
+        self.refuse_unmatched(binaries)?;
+        let shard = self.sources.first().map_or("", |(artifact, _)| artifact.shard.as_str());
+        let mut kernels = kernels_of(binaries, shard)?;
+        kernels.retain(|kernel| {
+            let arch = kernel.target.base();
+            let wanted = self.targets.is_empty() || self.targets.contains(arch);
+            if !wanted {
+                *self.left.entry(arch.clone()).or_default() += 1;
+            }
+            wanted
+        });
+        progress.begin(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
+        let writer = Kernels {
+            component: self.id,
+            family: &|arch| Ok(arch.to_string()),
+            spool_dir: staging.folder(),
+            progress,
+        };
+        writer.add(binaries, &kernels, outputs)?;
+        progress.end(Stage::Pack);
+        Ok(())
+    }
+
+    /// A binary without any code of the targets asked for would find nothing at run time.
+    fn refuse_unmatched(&self, binaries: &[Binary<'_>]) -> Result<()> {
+        let mut faults = Faults::default();
+        for binary in binaries.iter().filter(|_| !self.targets.is_empty()) {
+            let code = binary.fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects);
+            let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
+            if !archs.is_empty() && !archs.iter().any(|arch| self.targets.contains(*arch)) {
+                let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
+                let message = format!(
+                    "--gpu-targets names none of the archs that it has device code for ({})",
+                    archs.join(", ")
+                );
+                faults.add(Error::new(Kind::Conflict, message).structure(binary.path.to_string()));
+            }
+        }
+        faults.finish()
+    }
+}
+
+/// Adds a device file to the artifact `to`.
+fn add_device(
+    to: &str,
+    (prefix, path): (&Prefix, &TreePath),
+    node: &Node<Content>,
+    (source, outputs): (&Source<'_>, &mut Outputs),
+) -> Result<()> {
+    if source.keeps.is_none() {
+        add_folders(outputs, (to, &prefix.path), path)?;
+    }
+    outputs.add(to, (&prefix.path, path), node.clone())
+}
+
+impl<'a> Source<'a> {
+    fn new(artifact: &'a Artifact, split: &'a SplitArtifact, whole: bool) -> Result<Self> {
+        let databases = split.databases.iter().map(|file| (&file.path, file.archs.clone()));
+        let mut device: BTreeMap<_, _> = databases.collect();
+        let mut only_device =
+            !split.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }));
+        only_device &= !(device.is_empty() && split.archives.is_empty());
+        if whole {
+            for archive in &split.archives {
+                let family = &archive.reader.toc().gfx_arch_family;
+                let target = Target::parse_spelling(family)?;
+                device.insert(&archive.path, vec![target.base().clone()]);
+            }
+        }
+        let keeps = (whole && only_device).then(|| artifact.name.to_string());
+        Ok(Self { artifact, split, device, keeps })
+    }
+
+    fn fat(&self, path: &TreePath) -> Option<&'a FatBinary> {
+        match self.split.host.get(path)? {
+            Node::File { data, .. } => match &data.kind {
+                HostKind::Fat(fat) => Some(fat),
+                HostKind::Plain(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a folder stays: those that held nothing but archives go with them.
+    fn keeps_folder(&self, path: &TreePath, whole: bool) -> bool {
+        whole || self.split.host.get(path).is_some()
+    }
+}
+
+fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {
+    split.archives.iter().any(|archive| archive.path == *path)
+        || split.archive_manifests.iter().any(|manifest| manifest.path == *path)
+}
+
+fn has_fat(split: &SplitArtifact) -> bool {
+    split.host.iter().any(|(_, node)| match node {
+        Node::File { data, .. } => match &data.kind {
+            HostKind::Fat(fat) => matches!(fat.binary, HostBinary::Fat(_)),
+            HostKind::Plain(_) => false,
+        },
+        _ => false,
+    })
+}
+
+/// Whether an artifact has folders only.
+fn is_bare(artifact: &OutputArtifact) -> bool {
+    let mut nodes = artifact.prefixes.values().flat_map(|tree| tree.iter());
+    nodes.all(|(_, node)| matches!(node, Node::Directory { .. }))
+}
+
+/// Two builds of a binary have wrappers in different orders: joining them is recombination.
+fn refuse_two_builds(binaries: &[Binary<'_>]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    let mut faults = Faults::default();
+    for binary in binaries {
+        if !seen.insert(&binary.path) {
+            let message = "two artifacts of one shard have a build of it";
+            let error = Error::new(Kind::Conflict, message).structure(binary.path.to_string());
+            faults.add(error.hint("put the artifacts of each build job into a shard of its own"));
+        }
+    }
+    faults.finish()
+}

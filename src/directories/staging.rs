@@ -1,0 +1,281 @@
+//! Folders that grow beside their final names.
+//!
+//! ```text
+//! OUT/.rockpack-artifacts-N/     one per run, locked (flock) while the run lives
+//!     <artifacts>                until they are renamed into OUT
+//!     replaced/                  earlier artifacts of the same names
+//! ```
+//!
+//! A staging folder whose lock can be taken belongs to a run that is dead, and is removed by the
+//! next. Files are not synced to disk: artifact directories are an intermediate product, and the
+//! step is run again after a power failure. What is in the way and is no artifact is refused.
+
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::output::{OutputArtifact, Written};
+use crate::artifact::MANIFEST_NAME;
+use crate::content::Content;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::tree::{Node, Tree, TreePath};
+
+const PREFIX: &str = ".rockpack-artifacts-";
+
+/// Runs into one folder at the same time; more staging folders than this are a mistake.
+const STAGINGS_MAX: u32 = 1000;
+
+/// Inside a staging folder: what a commit moved out of the way.
+const REPLACED: &str = "replaced";
+
+/// The mode of manifests.
+const MANIFEST_MODE: u32 = 0o644;
+/// The mode of artifact folders and of the folders down to a stage prefix.
+const FOLDER_MODE: u32 = 0o755;
+
+/// A place for artifacts that are not whole yet; removed with everything in it when dropped.
+#[derive(Debug)]
+pub(super) struct Staging {
+    out: PathBuf,
+    folder: PathBuf,
+    /// Locked as long as this run lives.
+    _lock: File,
+}
+
+impl Staging {
+    /// Makes a staging folder inside `out`, which is made too, and removes those of dead runs.
+    pub fn begin(out: &Path) -> Result<Self> {
+        fs::create_dir_all(out).map_err(|e| Error::io(out, "create", e))?;
+        let guard = File::open(out).map_err(|e| Error::io(out, "open", e))?;
+        guard.lock().map_err(|e| Error::io(out, "lock", e))?;
+        clear_dead(out)?;
+        let (folder, own) = make_folder(out)?;
+        Ok(Self { out: out.to_path_buf(), folder, _lock: own })
+    }
+
+    /// Where this run may put what has no name.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes artifacts, which appear under their names together when all of them are whole.
+    pub fn write(
+        &self,
+        artifacts: &[OutputArtifact],
+        recheck: impl Fn() -> Result<()>,
+    ) -> Result<Vec<Written>> {
+        for artifact in artifacts {
+            refuse_foreign(&self.out.join(&artifact.name))?;
+        }
+        let mut written = Vec::new();
+        for artifact in artifacts {
+            written.push(write_artifact(artifact, &self.folder.join(&artifact.name))?);
+        }
+        recheck()?;
+        let names: Vec<&str> = artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
+        self.commit(&names)?;
+        Ok(written)
+    }
+
+    fn commit(&self, names: &[&str]) -> Result<()> {
+        let replaced = self.folder.join(REPLACED);
+        fs::create_dir_all(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
+        let mut done: Vec<(PathBuf, PathBuf)> = Vec::new();
+        let mut step = |from: PathBuf, to: PathBuf| {
+            let result = fs::rename(&from, &to).map_err(|e| Error::io(&to, "rename into place", e));
+            if result.is_ok() {
+                done.push((from, to));
+            }
+            result
+        };
+        let mut result = Ok(());
+        for name in names {
+            let (staged, visible) = (self.folder.join(name), self.out.join(name));
+            if visible.exists() {
+                result = result.and_then(|()| step(visible.clone(), replaced.join(name)));
+            }
+            result = result.and_then(|()| step(staged, visible));
+        }
+        if result.is_err() {
+            for (from, to) in done.into_iter().rev() {
+                // What cannot be taken back stays where the error message finds it.
+                let _ = fs::rename(to, from);
+            }
+        }
+        remove(&replaced)?;
+        result
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // Whatever cannot be removed now is removed by the next run.
+        let _ = remove(&self.folder);
+    }
+}
+
+/// Fails if what stands at `path` is no artifact.
+fn refuse_foreign(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(metadata) if metadata.is_dir() && path.join(MANIFEST_NAME).is_file() => Ok(()),
+        Ok(_) => Err(Error::new(Kind::Conflict, "is in the way of an artifact, and is none")
+            .file(path)
+            .hint("move it away, or write into another folder")),
+        Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}
+
+/// Removes a tree, also one with folders that may not be written to.
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            make_writable(folder)?;
+            fs::remove_dir_all(folder).map_err(|e| Error::io(folder, "remove", e))
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io(folder, "remove", error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn make_writable(folder: &Path) -> Result<()> {
+    set_mode(folder, 0o700)?;
+    for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))? {
+        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn make_folder(out: &Path) -> Result<(PathBuf, File)> {
+    for number in 1..=STAGINGS_MAX {
+        let path = out.join(format!("{PREFIX}{number}"));
+        match fs::create_dir(&path) {
+            Ok(()) => {
+                let own = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
+                own.try_lock().map_err(|e| Error::io(&path, "lock", e.into()))?;
+                return Ok((path, own));
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io(&path, "create", error)),
+        }
+    }
+    let message = format!("{STAGINGS_MAX} staging folders are in use");
+    Err(Error::new(Kind::Limit, message).file(out))
+}
+
+/// Call under the lock of `out`.
+fn clear_dead(out: &Path) -> Result<()> {
+    for entry in fs::read_dir(out).map_err(|e| Error::io(out, "list", e))? {
+        let entry = entry.map_err(|e| Error::io(out, "list", e))?;
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if !ours || !folder {
+            continue;
+        }
+        let path = entry.path();
+        let handle = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
+        match handle.try_lock() {
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(Error::io(&path, "lock", error)),
+            Ok(()) => remove(&path)?,
+        }
+    }
+    Ok(())
+}
+
+fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<Written> {
+    make_directory(root)?;
+    let mut written = Written { shard: None, artifact: artifact.name.clone(), files: 0, bytes: 0 };
+    write_file(&root.join(MANIFEST_NAME), &artifact.manifest, MANIFEST_MODE)?;
+    for (prefix, tree) in &artifact.prefixes {
+        let stage = root.join(prefix);
+        fs::create_dir_all(&stage).map_err(|e| Error::io(&stage, "create", e))?;
+        write_tree(tree, &stage)?;
+        for (_, node) in tree {
+            match node {
+                Node::File { data, .. } => {
+                    written.files += 1;
+                    written.bytes += data.len();
+                }
+                Node::Link { .. } => written.files += 1,
+                Node::Directory { .. } => {}
+            }
+        }
+        set_modes_down_to(root, prefix)?;
+    }
+    set_mode(root, FOLDER_MODE)?;
+    Ok(written)
+}
+
+/// The folders between the artifact and a stage prefix, whatever the umask.
+fn set_modes_down_to(root: &Path, prefix: &str) -> Result<()> {
+    let mut path = root.to_path_buf();
+    for part in prefix.split('/') {
+        path.push(part);
+        set_mode(&path, FOLDER_MODE)?;
+    }
+    Ok(())
+}
+
+/// Folders first; their modes last, when nothing has to be made inside any more.
+fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
+    let place = |path: &TreePath| stage.join(path.as_str());
+    let mut files = Vec::new();
+    for (path, node) in tree {
+        match node {
+            Node::Directory { .. } => make_directory(&place(path))?,
+            Node::Link { .. } | Node::File { .. } => files.push((path, node)),
+        }
+    }
+    let results: Vec<Result<()>> =
+        files.par_iter().map(|(path, node)| write_node(&place(path), node)).collect();
+    let mut faults = Faults::default();
+    for result in results {
+        faults.keep(result);
+    }
+    faults.finish()?;
+    let folders: Vec<_> = tree.iter().collect();
+    for (path, node) in folders.into_iter().rev() {
+        if let Node::Directory { mode } = node {
+            set_mode(&place(path), *mode)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(|e| Error::io(parent, "create", e))?;
+    }
+    match node {
+        Node::File { data, mode } => write_file(path, data, *mode),
+        Node::Link { target } => {
+            symlink(target, path).map_err(|e| Error::io(path, "create the link", e))
+        }
+        Node::Directory { .. } => Ok(()),
+    }
+}
+
+fn write_file(path: &Path, content: &Content, mode: u32) -> Result<()> {
+    let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
+    content.write_to(&mut file, path)?;
+    let permissions = Permissions::from_mode(mode);
+    file.set_permissions(permissions).map_err(|e| Error::io(path, "set the mode of", e))
+}
+
+fn make_directory(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|e| Error::io(path, "create", e))
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(mode))
+        .map_err(|e| Error::io(path, "set the mode of", e))
+}

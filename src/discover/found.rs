@@ -1,0 +1,217 @@
+//! Counting what artifacts hold.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::fallback;
+use crate::gfx::{self, BaseArch, Target};
+use crate::split::{CodeObject, FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
+use crate::tree::Node;
+
+/// A number of things and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    /// How many.
+    pub count: u64,
+    /// Bytes of all of them, uncompressed.
+    pub bytes: u64,
+}
+
+impl Amount {
+    /// One more of `bytes` bytes.
+    pub(super) fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn join(&mut self, other: Self) {
+        self.count += other.count;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// What is in a shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShardFound {
+    /// Its name.
+    pub name: String,
+    /// Its artifacts in name order.
+    pub artifacts: Vec<ArtifactFound>,
+    /// The archs that are only there because the compiler fell back to them, each with the
+    /// reason for saying so.
+    pub fallbacks: BTreeMap<BaseArch, String>,
+}
+
+/// What is in an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArtifactFound {
+    /// E.g. `blas_lib_gfx110X-dgpu`.
+    pub name: String,
+    /// Its family label, e.g. `gfx110X-dgpu`.
+    pub family: String,
+    /// Its host files and their bytes; of fat binaries, those that remain once their device code
+    /// is taken out.
+    pub host_files: Amount,
+    /// Fat binaries among them, and binaries whose code is in kernel archives.
+    pub binaries: u64,
+    /// Code objects of fat binaries and in kernel archives, by target.
+    pub code_objects: BTreeMap<Target, Amount>,
+    /// Files of kernel databases by arch; what serves several counts for each of them.
+    pub databases: BTreeMap<BaseArch, Amount>,
+}
+
+impl ArtifactFound {
+    /// Whether it has device code.
+    pub fn has_device_code(&self) -> bool {
+        !self.code_objects.is_empty() || !self.databases.is_empty()
+    }
+}
+
+/// What there is of a base arch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArchFound {
+    /// The base arch.
+    pub arch: BaseArch,
+    /// E.g. `RDNA 3`; empty if no generation is known.
+    pub generation: String,
+    /// Products with it.
+    pub products: Vec<String>,
+    /// The shards that have device code for it.
+    pub shards: Vec<String>,
+    /// Code objects of fat binaries.
+    pub code_objects: Amount,
+    /// Files of kernel databases.
+    pub databases: Amount,
+    /// Whether each of these shards has it only because the compiler fell back to it.
+    pub fallback: bool,
+}
+
+/// What the artifacts of a shard hold.
+pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardFound {
+    let artifacts: Vec<_> = split.iter().map(|one| artifact(one)).collect();
+    let wrappers: Vec<_> = split.iter().flat_map(|one| wrapper_archs(one)).collect();
+    let fallbacks = fallback::fallbacks(&artifacts, &wrappers);
+    ShardFound { name: name.to_owned(), artifacts, fallbacks }
+}
+
+fn artifact(split: &SplitArtifact) -> ArtifactFound {
+    let mut found = ArtifactFound {
+        name: split.name.to_string(),
+        family: split.name.family.clone(),
+        host_files: Amount::default(),
+        binaries: 0,
+        code_objects: BTreeMap::new(),
+        databases: BTreeMap::new(),
+    };
+    for (_, node) in split.host.iter() {
+        let Node::File { data, .. } = node else { continue };
+        match &data.kind {
+            HostKind::Plain(content) => found.host_files.add(content.len()),
+            HostKind::Fat(fat) => {
+                found.binaries += 1;
+                match &fat.binary {
+                    HostBinary::Fat(analysis) => {
+                        found.host_files.add(analysis.output_len());
+                        count_code(fat, &mut found.code_objects);
+                    }
+                    // Its code is counted where its archives lie.
+                    HostBinary::Transformed(binary) => found.host_files.add(binary.content().len()),
+                }
+            }
+        }
+    }
+    for archive in &split.archives {
+        count_archive(archive, &mut found.code_objects);
+    }
+    for file in &split.databases {
+        for arch in &file.archs {
+            found.databases.entry(arch.clone()).or_default().add(file.content.len());
+        }
+    }
+    found
+}
+
+fn count_code(fat: &FatBinary, code_objects: &mut BTreeMap<Target, Amount>) {
+    for code in fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects) {
+        code_objects.entry(code.target.clone()).or_default().add(code.content.len());
+    }
+}
+
+/// Rows of several targets share a code object where features say no more; it counts once, for
+/// the one with the fewest.
+fn count_archive(archive: &KernelArchive, code_objects: &mut BTreeMap<Target, Amount>) {
+    for targets in archive.reader.toc().rows.values() {
+        let mut distinct: BTreeMap<u32, (Target, u64)> = BTreeMap::new();
+        for (target, row) in targets {
+            let Ok(target) = target.parse::<Target>() else { continue };
+            let known =
+                distinct.entry(row.ordinal).or_insert_with(|| (target.clone(), row.original_size));
+            if target.features().len() < known.0.features().len() {
+                known.0 = target;
+            }
+        }
+        for (target, size) in distinct.into_values() {
+            code_objects.entry(target).or_default().add(size);
+        }
+    }
+}
+
+/// The archs of every wrapper of every fat binary.
+fn wrapper_archs(split: &SplitArtifact) -> Vec<Vec<BaseArch>> {
+    let mut wrappers = Vec::new();
+    for (_, node) in split.host.iter() {
+        if let Node::File { data, .. } = node
+            && let HostKind::Fat(fat) = &data.kind
+        {
+            let arch = |code: &CodeObject| code.target.base().clone();
+            let archs = fat.wrappers.iter().map(|w| w.code_objects.iter().map(arch).collect());
+            wrappers.extend(archs);
+        }
+    }
+    wrappers
+}
+
+/// All archs of all shards, by generation.
+pub(super) fn architectures(shards: &[ShardFound]) -> Vec<ArchFound> {
+    let mut found: BTreeMap<(usize, BaseArch), ArchFound> = BTreeMap::new();
+    for shard in shards {
+        for artifact in &shard.artifacts {
+            for (target, amount) in &artifact.code_objects {
+                entry(&mut found, target.base(), shard).code_objects.join(*amount);
+            }
+            for (arch, amount) in &artifact.databases {
+                entry(&mut found, arch, shard).databases.join(*amount);
+            }
+        }
+    }
+    let mut architectures: Vec<_> = found.into_values().collect();
+    for arch in &mut architectures {
+        let mut with_code = shards.iter().filter(|shard| arch.shards.contains(&shard.name));
+        arch.fallback = with_code.all(|shard| shard.fallbacks.contains_key(&arch.arch));
+    }
+    architectures
+}
+
+fn entry<'a>(
+    found: &'a mut BTreeMap<(usize, BaseArch), ArchFound>,
+    arch: &BaseArch,
+    shard: &ShardFound,
+) -> &'a mut ArchFound {
+    let known = gfx::describe(arch);
+    // A longer number is a later generation: gfx942 before gfx1100.
+    let length = arch.as_str().split('-').next().unwrap_or_default().len();
+    let found = found.entry((length, arch.clone())).or_insert_with(|| ArchFound {
+        arch: arch.clone(),
+        generation: known.map(|row| row.generation.clone()).unwrap_or_default(),
+        products: known.map(|row| row.products.clone()).unwrap_or_default(),
+        shards: Vec::new(),
+        code_objects: Amount::default(),
+        databases: Amount::default(),
+        fallback: false,
+    });
+    if !found.shards.contains(&shard.name) {
+        found.shards.push(shard.name.clone());
+    }
+    found
+}

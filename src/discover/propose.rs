@@ -1,0 +1,134 @@
+//! A packaging configuration for what was found.
+//!
+//! Archs share a group as `config/groups.toml` says; an arch that is in none of its groups stands
+//! alone. Left out are archs that are only a compiler's fallback, and generic targets and SPIR-V,
+//! which get packages of their own without being named. The primary shard is the one whose host
+//! files leave the fewest to be taken from others.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{ArchFound, Discovery, ShardFound};
+use crate::error::{Error, Kind, Result};
+use crate::gfx::{self, BaseArch, ProductGroup};
+
+/// A proposed packaging configuration, and what speaks for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Proposal {
+    /// The shard whose host files are packed.
+    pub primary_shard: PrimaryShard,
+    /// By generation.
+    pub groups: Vec<ProposedGroup>,
+    /// The archs that are in no group.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A choice of shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PrimaryShard {
+    /// Its name.
+    pub name: String,
+    /// Why it was chosen.
+    pub reason: String,
+}
+
+/// A group of archs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProposedGroup {
+    /// E.g. `gfx110X`.
+    pub name: String,
+    /// E.g. `ROCm gfx110X (RDNA3)`.
+    pub display_name: String,
+    /// Those that were found, by generation.
+    pub architectures: Vec<BaseArch>,
+}
+
+/// An arch that is in no group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The arch.
+    pub arch: BaseArch,
+    /// Why.
+    pub reason: String,
+}
+
+/// Proposes how to package what was found; an error if there is no device code to group.
+pub fn propose(found: &Discovery) -> Result<Proposal> {
+    let mut groups = Vec::new();
+    let mut left_out = Vec::new();
+    for arch in &found.architectures {
+        match reason_against(arch) {
+            Some(reason) => left_out.push(LeftOut { arch: arch.arch.clone(), reason }),
+            None => assign(&arch.arch, &mut groups),
+        }
+    }
+    match primary(&found.shards) {
+        Some(primary_shard) if !groups.is_empty() => {
+            Ok(Proposal { primary_shard, groups, left_out })
+        }
+        _ => Err(Error::new(Kind::Usage, "no arch is there to be grouped").hint(
+            "a packaging configuration is for artifacts with device code; others are built \
+             without one",
+        )),
+    }
+}
+
+fn reason_against(found: &ArchFound) -> Option<String> {
+    if found.arch.is_generic() || found.arch.is_spirv() {
+        return Some("gets a package of its own without being named".to_owned());
+    }
+    let shards = || found.shards.join(", ");
+    found.fallback.then(|| format!("only a fallback of the compiler in {}", shards()))
+}
+
+fn assign(arch: &BaseArch, groups: &mut Vec<ProposedGroup>) {
+    let table = gfx::product_groups();
+    let known = table.iter().find(|group| group.architectures.contains(arch));
+    let alone = || ProductGroup {
+        name: arch.to_string(),
+        display_name: format!("ROCm {arch}"),
+        architectures: Vec::new(),
+    };
+    let group = known.cloned().unwrap_or_else(alone);
+    match groups.iter_mut().find(|own| own.name == group.name) {
+        Some(own) => own.architectures.push(arch.clone()),
+        None => groups.push(ProposedGroup {
+            name: group.name,
+            display_name: group.display_name,
+            architectures: vec![arch.clone()],
+        }),
+    }
+}
+
+/// Most host files first, then most code objects, then the first by name.
+fn primary(shards: &[ShardFound]) -> Option<PrimaryShard> {
+    let weight = |shard: &ShardFound| {
+        let host: u64 = shard.artifacts.iter().map(|one| one.host_files.count).sum();
+        let code = shard.artifacts.iter().flat_map(|one| one.code_objects.values());
+        (host, code.map(|amount| amount.count).sum::<u64>())
+    };
+    let weights: BTreeMap<&str, (u64, u64)> =
+        shards.iter().map(|shard| (shard.name.as_str(), weight(shard))).collect();
+    let best = weights.values().max()?;
+    let same: Vec<&str> =
+        weights.iter().filter(|(_, weight)| *weight == best).map(|(name, _)| *name).collect();
+    let most_files = weights.values().filter(|(host, _)| *host == best.0).count();
+    let reason = match (weights.len(), most_files, same.len()) {
+        (1, ..) => "it is the only shard".to_owned(),
+        (_, 1, _) => format!("it has the most host files ({})", best.0),
+        (_, _, 1) => format!(
+            "of the {most_files} shards with the most host files ({}) it has the most code \
+             objects ({})",
+            best.0, best.1
+        ),
+        _ => format!(
+            "it is the first by name of {} shards with equally many host files ({}) and code \
+             objects ({})",
+            same.len(),
+            best.0,
+            best.1
+        ),
+    };
+    Some(PrimaryShard { name: (*same.first()?).to_owned(), reason })
+}

@@ -1,0 +1,131 @@
+//! Writes the code objects of a file into files of their own.
+//!
+//! Taken apart are kernel archives, fat binaries, offload bundles (plain or CCOB), and packages
+//! with kernel archives inside. Refused with a hint: binaries whose device code is in archives
+//! already, single code objects, files without device code, and a selection that matches nothing.
+//!
+//! Everything that will be written is known, and checked against what is there, before the first
+//! file is written; each file then appears whole or not at all ([`crate::new_file`]). Nothing is
+//! ever written over another file.
+
+mod name;
+mod selection;
+mod source;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::content::Content;
+use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::new_file;
+
+pub use selection::Selection;
+
+/// A code object that was written, or was there already.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Extracted {
+    /// The file that it came from.
+    pub source: String,
+    /// Where in it: the member of a package, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
+    /// The binary that it belongs to: of an archive the name in the key, else the file's name.
+    pub binary: String,
+    /// The index of its wrapper in that binary, or of its bundle in a file of bundles. Absent for
+    /// bundles that no wrapper points to, and archives whose keys have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// The target ID.
+    pub target: String,
+    /// The file that it is in now.
+    pub file: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 in hex.
+    pub sha256: String,
+    /// Whether it was written, or was there already.
+    pub outcome: new_file::Outcome,
+}
+
+/// A code object that was found and is to be written.
+#[derive(Debug)]
+struct Found {
+    member: Option<String>,
+    binary: String,
+    part: name::Part,
+    target: String,
+    content: Content,
+}
+
+/// Writes the selected code objects of `files` into the folder `out`, which is made if missing.
+pub fn extract(files: &[PathBuf], out: &Path, selection: &Selection) -> Result<Vec<Extracted>> {
+    let mut faults = Faults::default();
+    let mut planned = Planned::default();
+    for file in files {
+        let found = source::open(file, selection).file(file);
+        if let Some(found) = faults.keep(found) {
+            planned.add(file, found, &mut faults);
+        }
+    }
+    faults.finish()?;
+    planned.check(out)?;
+    std::fs::create_dir_all(out).map_err(|error| Error::io(out, "create", error))?;
+    planned
+        .entries
+        .iter()
+        .map(|(name, (file, found))| write(file, found, &out.join(name)))
+        .collect()
+}
+
+/// What will be written, by file name.
+#[derive(Default)]
+struct Planned {
+    entries: BTreeMap<String, (PathBuf, Found)>,
+}
+
+impl Planned {
+    fn add(&mut self, file: &Path, found: Vec<Found>, faults: &mut Faults) {
+        for one in found {
+            let name = name::file_name(&one.binary, &one.part, &one.target);
+            if let Some((other, known)) = self.entries.get(&name) {
+                let same = known.content.same_bytes(&one.content);
+                if faults.keep(same) == Some(false) {
+                    faults.add(clash(&name, file, other));
+                }
+                continue;
+            }
+            self.entries.insert(name, (file.to_path_buf(), one));
+        }
+    }
+
+    /// Fails if one of the names is taken by another file.
+    fn check(&self, out: &Path) -> Result<()> {
+        let mut faults = Faults::default();
+        for (name, (_, found)) in &self.entries {
+            faults.keep(new_file::is_there(&out.join(name), &found.content));
+        }
+        faults.finish()
+    }
+}
+
+fn clash(name: &str, file: &Path, other: &Path) -> Error {
+    let message = format!("{name} would hold this code and that of {}", other.display());
+    Error::new(Kind::Conflict, message).file(file).hint("extract the two into different folders")
+}
+
+fn write(file: &Path, found: &Found, path: &Path) -> Result<Extracted> {
+    let outcome = new_file::write(path, &found.content)?;
+    Ok(Extracted {
+        source: file.display().to_string(),
+        member: found.member.clone(),
+        binary: found.binary.clone(),
+        index: found.part.index(),
+        target: found.target.clone(),
+        file: path.to_path_buf(),
+        size: found.content.len(),
+        sha256: found.content.sha256_hex()?,
+        outcome,
+    })
+}

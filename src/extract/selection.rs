@@ -1,0 +1,70 @@
+//! Which code objects are wanted.
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::code_object;
+use crate::gfx::Target;
+
+/// Which code objects are wanted: all of them by default.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Targets; an arch without features stands for all of its feature variants, and features for
+    /// every target that fixes them. Any of them will do.
+    pub targets: Vec<Target>,
+    /// Names of kernels; any of them will do.
+    pub kernels: Vec<String>,
+}
+
+impl Selection {
+    /// Whether everything is wanted.
+    pub(super) fn is_everything(&self) -> bool {
+        self.targets.is_empty() && self.kernels.is_empty()
+    }
+
+    /// Whether code for `target` is wanted, as far as its target decides.
+    pub(super) fn has_target(&self, target: Option<&Target>) -> bool {
+        let wanted = |wanted: &Target| {
+            target.is_some_and(|target| {
+                let fixed = |feature| target.features().contains(feature);
+                wanted.base() == target.base() && wanted.features().iter().all(fixed)
+            })
+        };
+        self.targets.is_empty() || self.targets.iter().any(wanted)
+    }
+
+    /// Whether the code is wanted, as far as its kernels decide.
+    pub(super) fn has_kernel(&self, content: &Content) -> Result<bool> {
+        if self.kernels.is_empty() {
+            return Ok(true);
+        }
+        if !code_object::is_code_object(content)? {
+            return Ok(false);
+        }
+        let defined = code_object::kernel_names(content)?;
+        Ok(self.kernels.iter().any(|kernel| defined.contains(kernel.as_str())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arch_stands_for_its_variants_and_features_for_what_fixes_them() {
+        let selects = |wanted: &str, target: &str| {
+            let targets = vec![wanted.parse().unwrap()];
+            let selection = Selection { targets, kernels: Vec::new() };
+            selection.has_target(Some(&target.parse().unwrap()))
+        };
+        assert!(selects("gfx90a", "gfx90a:sramecc+:xnack-"));
+        assert!(selects("gfx90a:xnack-", "gfx90a:sramecc+:xnack-"));
+        assert!(!selects("gfx90a:xnack+", "gfx90a:sramecc+:xnack-"));
+        assert!(!selects("gfx90a:xnack+", "gfx90a"));
+        assert!(!selects("gfx1100", "gfx1101"));
+        assert!(
+            !Selection { targets: vec!["gfx906".parse().unwrap()], ..Selection::default() }
+                .has_target(None)
+        );
+        assert!(Selection::default().has_target(None));
+    }
+}

@@ -1,0 +1,188 @@
+//! What the notes of a code object say of its kernels.
+//!
+//! ```text
+//! PT_NOTE   per note: u32 name size | u32 descriptor size | u32 type | name | descriptor
+//!           name and descriptor each padded with zeros to a multiple of 4
+//! type 32   NT_AMDGPU_METADATA, name "AMDGPU\0": the descriptor is a MessagePack map
+//!           { "amdhsa.version": [major, minor], "amdhsa.target": str,
+//!             "amdhsa.kernels": [ { ".name": str, ".symbol": str, ".kernarg_segment_size": n,
+//!               ".group_segment_fixed_size": n, ".private_segment_fixed_size": n,
+//!               ".wavefront_size": n, ".sgpr_count": n, ".vgpr_count": n, ".agpr_count": n,
+//!               ".max_flat_workgroup_size": n, … } ] }
+//! ```
+//!
+//! Source: LLVM's AMDGPU guide ("Code Object V3 Metadata" and later); code objects of LLVM 17 and
+//! 19. The map is read as it comes, without keeping what is not asked for: the arguments of each
+//! kernel are most of the 30 MB that a large kernel database has. Code objects of version 2 have
+//! YAML in another note, which is not read: they have no metadata here.
+//!
+//! Refused: notes that leave their segment, a second metadata note, fields of other types.
+
+use std::io::{BufReader, Read};
+
+use object::elf;
+use serde::{Deserialize, Serialize};
+
+use super::elf::{ElfFile, FileHeader, ProgramHeader};
+use crate::content::{Content, WINDOW};
+use crate::error::{Error, Kind, Result};
+
+/// NT_AMDGPU_METADATA.
+const METADATA: u32 = 32;
+
+/// The name of the notes of code objects from version 3 on, with its end.
+const OWNER: &[u8] = b"AMDGPU\0";
+
+/// Longest metadata that is read, in bytes: ten times the longest known, of Debian's rocBLAS.
+const METADATA_LIMIT: u64 = 512 << 20;
+
+/// Deepest nesting that is walked: the format needs five levels, and the walk uses the stack.
+const DEPTH_LIMIT: usize = 32;
+
+/// What the metadata says of a code object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// Version of the metadata, e.g. 1 and 2.
+    #[serde(rename(deserialize = "amdhsa.version"))]
+    pub version: Vec<u64>,
+    /// Triple and target, e.g. `amdgcn-amd-amdhsa--gfx1100`; absent before version 1.1.
+    #[serde(rename(deserialize = "amdhsa.target"), default)]
+    pub target: Option<String>,
+    /// The kernels in their order.
+    #[serde(rename(deserialize = "amdhsa.kernels"), default)]
+    pub kernels: Vec<Kernel>,
+}
+
+/// What the metadata says of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its name in the source language.
+    #[serde(rename(deserialize = ".name"))]
+    pub name: String,
+    /// The symbol of its descriptor, `<name>.kd`.
+    #[serde(rename(deserialize = ".symbol"))]
+    pub symbol: String,
+    /// Bytes of its arguments.
+    #[serde(rename(deserialize = ".kernarg_segment_size"))]
+    pub kernarg_segment_size: u64,
+    /// Bytes of memory that a work-group shares (LDS).
+    #[serde(rename(deserialize = ".group_segment_fixed_size"))]
+    pub group_segment_fixed_size: u64,
+    /// Bytes of memory of each work-item (scratch).
+    #[serde(rename(deserialize = ".private_segment_fixed_size"))]
+    pub private_segment_fixed_size: u64,
+    /// Work-items of a wavefront: 32 or 64.
+    #[serde(rename(deserialize = ".wavefront_size"))]
+    pub wavefront_size: u64,
+    /// Scalar registers.
+    #[serde(rename(deserialize = ".sgpr_count"))]
+    pub sgpr_count: u64,
+    /// Vector registers.
+    #[serde(rename(deserialize = ".vgpr_count"))]
+    pub vgpr_count: u64,
+    /// Accumulation registers, on processors that have them.
+    #[serde(rename(deserialize = ".agpr_count"), skip_serializing_if = "Option::is_none", default)]
+    pub agpr_count: Option<u64>,
+    /// Most work-items of a work-group.
+    #[serde(rename(deserialize = ".max_flat_workgroup_size"))]
+    pub max_flat_workgroup_size: u64,
+}
+
+/// Reads the metadata of a code object; `None` where it has none.
+pub fn read(content: &Content) -> Result<Option<Metadata>> {
+    let fault = |message: &str| Error::malformed(message).at(&content.place(0));
+    let header = FileHeader::read(content)?.ok_or_else(|| fault("is no ELF64 file"))?;
+    let file = ElfFile::with_header(content, header)?;
+    let mut found = None;
+    for segment in file.program_headers.iter().filter(|header| header.p_type == elf::PT_NOTE) {
+        if let Some(descriptor) = find(&file, segment)?
+            && found.replace(descriptor).is_some()
+        {
+            return Err(fault("has two notes with metadata").structure(STRUCTURE));
+        }
+    }
+    found.map(|descriptor| decode(&descriptor)).transpose()
+}
+
+/// What the metadata is called in messages.
+const STRUCTURE: &str = "AMDGPU metadata note";
+
+/// The descriptor of the metadata note in a segment.
+fn find(file: &ElfFile, segment: &ProgramHeader) -> Result<Option<Content>> {
+    let end = segment.p_offset.checked_add(segment.p_filesz);
+    let end = end.filter(|end| *end <= file.content().len()).ok_or_else(|| {
+        let message = "the note segment ends outside of the file";
+        file.refuse(Kind::Truncated, "program header", segment.p_offset, message)
+    })?;
+    let notes = file.content().slice(segment.p_offset..end)?;
+    let mut position = 0;
+    let mut found = None;
+    while position < notes.len() {
+        let note = Note::at(&notes, position)?;
+        position = note.end;
+        if note.kind == METADATA && note.is_owned(&notes)? {
+            let descriptor = notes.slice(note.descriptor)?;
+            if found.replace(descriptor).is_some() {
+                let message = "has two notes with metadata";
+                return Err(Error::malformed(message).structure(STRUCTURE).at(&notes.place(0)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Where the parts of a note lie within its segment.
+struct Note {
+    kind: u32,
+    name: std::ops::Range<u64>,
+    descriptor: std::ops::Range<u64>,
+    /// Where the next one starts.
+    end: u64,
+}
+
+impl Note {
+    fn at(notes: &Content, position: u64) -> Result<Self> {
+        let structure = |error: Error| error.structure("ELF note");
+        let [n0, n1, n2, n3, d0, d1, d2, d3, t0, t1, t2, t3]: [u8; 12] =
+            notes.read_array(position).map_err(structure)?;
+        let word = |bytes| u64::from(u32::from_le_bytes(bytes));
+        let start = position + 12;
+        let name = start..start + word([n0, n1, n2, n3]);
+        let start = name.end.next_multiple_of(4);
+        let descriptor = start..start + word([d0, d1, d2, d3]);
+        if descriptor.end > notes.len() {
+            let message = format!("ends {} bytes behind its segment", descriptor.end - notes.len());
+            return Err(structure(Error::truncated(message).at(&notes.place(position))));
+        }
+        let end = descriptor.end.next_multiple_of(4);
+        Ok(Self { kind: u32::from_le_bytes([t0, t1, t2, t3]), name, descriptor, end })
+    }
+
+    fn is_owned(&self, notes: &Content) -> Result<bool> {
+        let len = self.name.end - self.name.start;
+        Ok(len == OWNER.len() as u64 && notes.read_array::<7>(self.name.start)? == *OWNER)
+    }
+}
+
+fn decode(descriptor: &Content) -> Result<Metadata> {
+    let fault = |error: Error| error.structure(STRUCTURE).at(&descriptor.place(0));
+    if descriptor.len() > METADATA_LIMIT {
+        let message = format!("{} bytes exceed the limit of {METADATA_LIMIT}", descriptor.len());
+        return Err(fault(Error::new(Kind::Limit, message)));
+    }
+    let mut reader = BufReader::with_capacity(WINDOW, descriptor.reader());
+    let mut decoder = rmp_serde::Deserializer::new(&mut reader);
+    decoder.set_max_depth(DEPTH_LIMIT);
+    let decoded = Metadata::deserialize(&mut decoder);
+    let metadata = decoded
+        .map_err(|cause| fault(Error::malformed("is no map of the known fields").cause(cause)))?;
+    match reader.read(&mut [0]) {
+        Ok(0) => Ok(metadata),
+        Ok(_) => Err(fault(Error::malformed("bytes follow its map"))),
+        Err(error) => Err(fault(Error::io("note", "read", error))),
+    }
+}
+
+#[cfg(test)]
+#[path = "amdgpu_metadata_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+use std::path::Path;
+
+use super::*;
+
+const DATABASE: &str = "examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu/math-libs/BLAS/\
+                        rocBLAS/stage/lib/rocblas/library";
+
+fn code_object() -> Content {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(DATABASE);
+    Content::of_bytes(std::fs::read(folder.join("TensileLibrary_gfx1100.co")).unwrap())
+}
+
+/// As `llvm-readelf --notes` shows it; tests/inspect.rs compares with the tool itself.
+#[test]
+fn the_metadata_of_a_kernel() {
+    let metadata = read(&code_object()).unwrap().unwrap();
+    assert_eq!(metadata.version, [1, 2]);
+    assert_eq!(metadata.target.as_deref(), Some("amdgcn-amd-amdhsa--gfx1100"));
+    let [kernel] = metadata.kernels.as_slice() else { panic!("{metadata:?}") };
+    assert_eq!(kernel.symbol, format!("{}.kd", kernel.name));
+    assert_eq!((kernel.kernarg_segment_size, kernel.sgpr_count, kernel.vgpr_count), (24, 6, 2));
+    assert_eq!((kernel.wavefront_size, kernel.max_flat_workgroup_size), (32, 1024));
+    assert_eq!(kernel.agpr_count, None);
+}
+
+#[test]
+fn a_code_object_cut_anywhere_is_an_error_or_has_no_notes() {
+    let whole = code_object();
+    let expected = read(&whole).unwrap();
+    for end in 0..whole.len() {
+        let cut = read(&whole.slice(0..end).unwrap());
+        assert!(cut.is_err(), "cut to {end}: {cut:?}");
+    }
+    assert!(expected.is_some());
+}
+
+/// A code object whose note descriptor is `descriptor`.
+fn with_descriptor(descriptor: &[u8]) -> Content {
+    let whole = code_object();
+    let at = whole.len();
+    let mut note = Vec::new();
+    for word in [7, u32::try_from(descriptor.len()).unwrap(), METADATA] {
+        note.extend(word.to_le_bytes());
+    }
+    note.extend(OWNER);
+    note.push(0);
+    note.extend(descriptor);
+    let size = note.len() as u64;
+    let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
+    let index = file.program_headers.iter().position(|h| h.p_type == elf::PT_NOTE).unwrap();
+    let header = 64 + 56 * index as u64;
+    let moved = whole.patched(header + 8, at.to_le_bytes()).unwrap();
+    let moved = moved.patched(header + 32, size.to_le_bytes()).unwrap();
+    Content::concat([&moved, &Content::of_bytes(note)])
+}
+
+#[test]
+fn what_is_no_such_map_is_refused() {
+    let map = |pairs: &[(&str, rmpv::Value)]| {
+        let pairs = pairs.iter().map(|(key, value)| ((*key).into(), value.clone())).collect();
+        let mut bytes = Vec::new();
+        rmpv::encode::write_value(&mut bytes, &rmpv::Value::Map(pairs)).unwrap();
+        bytes
+    };
+    let version = ("amdhsa.version", rmpv::Value::Array(vec![1.into(), 0.into()]));
+    let good = map(&[version.clone(), ("unknown", 7.into())]);
+    let metadata = read(&with_descriptor(&good)).unwrap().unwrap();
+    assert_eq!((metadata.kernels.len(), metadata.target), (0, None));
+    let kernels = ("amdhsa.kernels", rmpv::Value::Array(vec![rmpv::Value::Map(vec![])]));
+    let behind = [good.clone(), vec![0xc0]].concat();
+    for bad in [
+        map(&[]),
+        map(&[version.clone(), kernels]),
+        map(&[version.clone(), version.clone()]),
+        map(&[("amdhsa.version", "1.0".into())]),
+        behind,
+        vec![0x91; 1 << 20],
+        vec![],
+    ] {
+        let error = read(&with_descriptor(&bad)).unwrap_err();
+        assert_eq!(error.place().structure.as_deref(), Some(STRUCTURE), "{error}");
+    }
+}
+
+#[test]
+fn a_note_that_leaves_its_segment_is_refused() {
+    let whole = with_descriptor(&[0x80]);
+    let note = whole.len() - 12 - 8 - 1;
+    let longer = whole.patched(note + 4, u32::MAX.to_le_bytes()).unwrap();
+    assert_eq!(read(&longer).unwrap_err().kind(), Kind::Truncated);
+    let renamed = whole.patched(note + 12, *b"amdgpu").unwrap();
+    assert_eq!(read(&renamed).unwrap(), None);
+}

@@ -1,0 +1,76 @@
+//! What the family label of an artifact says of archs.
+//!
+//! A family is the label of a build job: a target (`gfx1151`, `gfx942:xnack+`), a build family
+//! whose `X` stands for the rest of the processor's number (`gfx110X-dgpu`, `gfx94X-dcgpu`), or a
+//! word that names no processor (`generic`, `all`, `dcgpu-all`). What is inside of an artifact is
+//! read from its content; the label only says what its job meant to build.
+//!
+//! Source: the build families of ROCm's TheRock.
+
+use super::{BaseArch, Target};
+
+/// Kinds of GPU that a label may end with.
+const KINDS: [&str; 4] = ["-all", "-dcgpu", "-dgpu", "-igpu"];
+
+/// What a label means to cover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Family {
+    /// One base arch.
+    Arch(BaseArch),
+    /// Every processor whose name starts with this and goes on.
+    Processors(String),
+    /// Nothing that can be told from the label.
+    Unspecific,
+}
+
+impl Family {
+    /// Reads a label.
+    pub fn of_label(label: &str) -> Self {
+        let stem = KINDS.iter().find_map(|kind| label.strip_suffix(kind)).unwrap_or(label);
+        let start = stem.trim_end_matches('X');
+        let digits = start.strip_prefix("gfx").unwrap_or_default();
+        if start != stem && digits.starts_with(|c: char| c.is_ascii_digit()) {
+            return Self::Processors(start.to_owned());
+        }
+        match Target::parse_spelling(stem) {
+            Ok(target) => Self::Arch(target.base().clone()),
+            Err(_) => Self::Unspecific,
+        }
+    }
+
+    /// Whether the job meant to build for `arch`. Of an unspecific label nobody knows, so it
+    /// covers everything.
+    pub fn covers(&self, arch: &BaseArch) -> bool {
+        match self {
+            Self::Arch(own) => own == arch,
+            Self::Processors(start) => {
+                let rest = arch.as_str().strip_prefix(start.as_str());
+                rest.is_some_and(|rest| !rest.is_empty() && !rest.contains('-'))
+            }
+            Self::Unspecific => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_covers_what_its_job_means_to_build() {
+        let covered = |label: &str| -> Vec<&str> {
+            let archs = ["gfx906", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1103", "gfx1151"];
+            let family = Family::of_label(label);
+            archs.into_iter().filter(|arch| family.covers(&arch.parse().unwrap())).collect()
+        };
+        assert_eq!(covered("gfx110X-dgpu"), ["gfx1100", "gfx1103"]);
+        assert_eq!(covered("gfx90X-dcgpu"), ["gfx906", "gfx90a"]);
+        assert_eq!(covered("gfx94X"), ["gfx942"]);
+        assert_eq!(covered("gfx950-dcgpu"), ["gfx950"]);
+        assert_eq!(covered("gfx1151"), ["gfx1151"]);
+        assert_eq!(covered("gfx942:xnack+"), ["gfx942"]);
+        for unspecific in ["generic", "all", "dcgpu-all", "X", "gfxX"] {
+            assert_eq!(covered(unspecific).len(), 7, "{unspecific}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The groups of archs that belong together as products, `config/groups.toml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::BaseArch;
+
+/// Archs of one generation, which a kernel package serves together.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProductGroup {
+    /// E.g. `gfx110X`.
+    pub name: String,
+    /// E.g. `ROCm gfx110X (RDNA3)`.
+    pub display_name: String,
+    /// In order.
+    pub architectures: Vec<BaseArch>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    group: Vec<ProductGroup>,
+}
+
+const SOURCE: &str = include_str!("../../config/groups.toml");
+
+// The file is part of the program, and a test parses it: there is no run in which it is broken.
+static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
+
+/// All groups, oldest generation first.
+pub fn product_groups() -> &'static [ProductGroup] {
+    &TABLE.group
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::gfx;
+
+    #[test]
+    fn every_product_is_in_one_group_and_every_member_is_known() {
+        let table: Table = toml::from_str(SOURCE).unwrap();
+        let members: Vec<&BaseArch> =
+            table.group.iter().flat_map(|group| &group.architectures).collect();
+        let distinct: BTreeSet<_> = members.iter().collect();
+        assert_eq!(distinct.len(), members.len());
+        assert!(members.iter().all(|arch| gfx::describe(arch).is_some()));
+        let released = gfx::processors().iter().filter(|row| !row.products.is_empty());
+        for row in released {
+            assert!(members.contains(&&row.name), "{} is in no group", row.name);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `.kpack` archives.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::kpack;
+
+/// A kernel archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Archive {
+    /// The component, e.g. `blas_lib`.
+    pub group_name: String,
+    /// The base arch.
+    pub gfx_arch_family: String,
+    /// Targets it answers for, in the order loaders try them.
+    pub gfx_arches: Vec<String>,
+    /// `zstd-per-kernel` or `none`.
+    pub compression_scheme: String,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Number of distinct code objects.
+    pub code_objects: usize,
+    /// Bytes of all distinct code objects, uncompressed.
+    pub uncompressed_size: u64,
+    /// Key → target → what stands there.
+    pub rows: BTreeMap<String, BTreeMap<String, ArchiveRow>>,
+}
+
+/// One row of an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArchiveRow {
+    /// Which of the stored code objects.
+    pub ordinal: u32,
+    /// Its size in bytes, uncompressed.
+    pub original_size: u64,
+}
+
+pub(super) fn archive(content: &Content) -> Result<Archive> {
+    let reader = kpack::Reader::open(content.clone())?;
+    let toc = reader.toc();
+    let mut sizes = BTreeMap::new();
+    let mut rows: BTreeMap<String, BTreeMap<String, ArchiveRow>> = BTreeMap::new();
+    for (key, targets) in &toc.rows {
+        for (target, row) in targets {
+            sizes.insert(row.ordinal, row.original_size);
+            let row = ArchiveRow { ordinal: row.ordinal, original_size: row.original_size };
+            rows.entry(key.clone()).or_default().insert(target.clone(), row);
+        }
+    }
+    Ok(Archive {
+        group_name: toc.group_name.clone(),
+        gfx_arch_family: toc.gfx_arch_family.clone(),
+        gfx_arches: toc.gfx_arches.clone(),
+        compression_scheme: toc.scheme.as_str().to_owned(),
+        size: content.len(),
+        code_objects: reader.len(),
+        uncompressed_size: sizes.values().sum(),
+        rows,
+    })
+}

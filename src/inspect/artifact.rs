@@ -1,0 +1,154 @@
+//! Artifact folders: what of their bytes is for every GPU, and what for which arch.
+//!
+//! The same reading as a build's: fat binaries by their bundles, kernel databases by content and
+//! rules. A binary whose code is in archives counts as host code, and the archives as device code
+//! where they lie.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::artifact;
+use crate::database::Rules;
+use crate::error::{Error, Result};
+use crate::gfx::{BaseArch, Target};
+use crate::report::Findings;
+use crate::split::{
+    self, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact,
+    SplitOptions,
+};
+use crate::tree::Node;
+
+/// What is in an artifact folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArtifactFolder {
+    /// Its name, e.g. `blas_lib_gfx110X-dgpu`.
+    pub name: String,
+    /// The stage prefixes that exist.
+    pub prefixes: Vec<String>,
+    /// Bytes that every GPU needs: files without device code, and what remains of fat binaries.
+    pub generic_bytes: u64,
+    /// Bytes of device code by arch, uncompressed in binaries, as it lies there in archives and
+    /// databases; a database file of several archs counts for each.
+    pub device_bytes: BTreeMap<BaseArch, u64>,
+    /// By path below the install prefix, without directories.
+    pub files: BTreeMap<String, ArtifactFile>,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
+/// A file or link of an artifact.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ArtifactFile {
+    /// `host`, `fat-binary`, `transformed-binary`, `kernel-archive`, `kernel-manifest`, `database`
+    /// or `link`.
+    pub what: &'static str,
+    /// Where a link leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Bytes that every GPU needs.
+    pub generic_bytes: u64,
+    /// Bytes of device code by arch.
+    pub device_bytes: BTreeMap<BaseArch, u64>,
+}
+
+/// Looks into the artifact folder `folder`.
+pub fn inspect_artifact(folder: &Path) -> Result<ArtifactFolder> {
+    if !folder.join(artifact::MANIFEST_NAME).exists() {
+        let error = Error::unsupported("is a folder without artifact_manifest.txt, no artifact");
+        return Err(error.file(folder).hint("`rockpack discover` looks into shards"));
+    }
+    let scan = artifact::scan_artifact(folder, None)?;
+    let one = scan.shards.iter().flat_map(|shard| &shard.artifacts).next();
+    let one = one.ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
+    let rules = Rules::builtin()?;
+    let options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
+    let split = split::split(one, &options)?;
+    scan.inputs.recheck()?;
+    let files = files(&split);
+    let mut device_bytes = BTreeMap::new();
+    for (arch, bytes) in files.values().flat_map(|file| &file.device_bytes) {
+        add(&mut device_bytes, arch, *bytes);
+    }
+    let mut findings = scan.findings.clone();
+    findings.extend(split.findings.clone());
+    findings.sort();
+    Ok(ArtifactFolder {
+        name: split.name.to_string(),
+        prefixes: one.prefixes.iter().map(|prefix| prefix.path.clone()).collect(),
+        generic_bytes: files.values().map(|file| file.generic_bytes).sum(),
+        device_bytes,
+        files,
+        findings,
+    })
+}
+
+fn add(amounts: &mut BTreeMap<BaseArch, u64>, arch: &BaseArch, bytes: u64) {
+    let amount = amounts.entry(arch.clone()).or_default();
+    *amount = amount.saturating_add(bytes);
+}
+
+fn files(split: &SplitArtifact) -> BTreeMap<String, ArtifactFile> {
+    let host = split.host.iter().filter_map(|(path, node)| Some((path, host_file(node)?)));
+    let databases = split.databases.iter().map(|file| (&file.path, database(file)));
+    let archives = split.archives.iter().map(|one| (&one.path, archive(one)));
+    let manifests = split.archive_manifests.iter().map(|one| {
+        (&one.path, ArtifactFile { what: "kernel-manifest", ..ArtifactFile::default() })
+    });
+    let all = host.chain(databases).chain(archives).chain(manifests);
+    all.map(|(path, file)| (path.to_string(), file)).collect()
+}
+
+fn host_file(node: &Node<HostFile>) -> Option<ArtifactFile> {
+    match node {
+        Node::Directory { .. } => None,
+        Node::Link { target } => Some(ArtifactFile {
+            what: "link",
+            target: Some(target.clone()),
+            ..ArtifactFile::default()
+        }),
+        Node::File { data, .. } => Some(match &data.kind {
+            HostKind::Plain(content) => ArtifactFile {
+                what: "host",
+                generic_bytes: content.len(),
+                ..ArtifactFile::default()
+            },
+            HostKind::Fat(fat) => binary(fat),
+        }),
+    }
+}
+
+fn binary(fat: &FatBinary) -> ArtifactFile {
+    let (what, generic_bytes) = match &fat.binary {
+        HostBinary::Fat(analysis) => ("fat-binary", analysis.output_len()),
+        HostBinary::Transformed(transformed) => ("transformed-binary", transformed.content().len()),
+    };
+    let mut device_bytes = BTreeMap::new();
+    for code in fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects) {
+        add(&mut device_bytes, code.target.base(), code.content.len());
+    }
+    ArtifactFile { what, target: None, generic_bytes, device_bytes }
+}
+
+fn database(file: &DatabaseFile) -> ArtifactFile {
+    let amount = |arch: &BaseArch| (arch.clone(), file.content.len());
+    let device_bytes = file.archs.iter().map(amount).collect();
+    ArtifactFile { what: "database", device_bytes, ..ArtifactFile::default() }
+}
+
+/// An archive's bytes are of its one arch; one of several, or of none that is known, is generic.
+fn archive(archive: &KernelArchive) -> ArtifactFile {
+    let targets = archive.reader.toc().gfx_arches.iter();
+    let archs: Option<BTreeSet<BaseArch>> = targets
+        .map(|target| target.parse::<Target>().ok().map(|target| target.base().clone()))
+        .collect();
+    let archs: Vec<BaseArch> = archs.unwrap_or_default().into_iter().collect();
+    let (what, bytes) = ("kernel-archive", archive.content.len());
+    match <[BaseArch; 1]>::try_from(archs) {
+        Ok([arch]) => {
+            ArtifactFile { what, device_bytes: [(arch, bytes)].into(), ..ArtifactFile::default() }
+        }
+        Err(_) => ArtifactFile { what, generic_bytes: bytes, ..ArtifactFile::default() },
+    }
+}

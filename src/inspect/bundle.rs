@@ -1,0 +1,85 @@
+//! Offload bundles, in a fat binary or in a file of their own, plain or compressed (CCOB).
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::ccob::Method;
+use crate::formats::fatbin::{Bundles, PinnedBundle};
+use crate::formats::offload_bundle;
+
+/// A bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bundle {
+    /// Offset from the start of the section or file.
+    pub offset: u64,
+    /// Bytes that it takes up there.
+    pub size: u64,
+    /// How it is compressed, if it is.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
+    /// Its entries in the order of their table.
+    pub entries: Vec<Entry>,
+}
+
+/// The compression of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Compression {
+    /// Version of the compressed bundle format.
+    pub compressed_version: u16,
+    /// `zlib` or `zstd`.
+    pub compression_method: &'static str,
+    /// Bytes of the bundle once it is decompressed.
+    pub uncompressed_size: u64,
+}
+
+/// An entry of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Entry id, e.g. `hipv4-amdgcn-amd-amdhsa--gfx1100`.
+    pub id: String,
+    /// The target ID that it names, if it names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 of its bytes, in hex.
+    pub sha256: String,
+}
+
+/// All bundles of a section or file.
+pub(super) fn bundles(content: &Content) -> Result<Vec<Bundle>> {
+    Bundles::new(content).map(|next| bundle(&next?)).collect()
+}
+
+/// The decoded bytes are still pinned while the entries are digested.
+fn bundle(found: &PinnedBundle) -> Result<Bundle> {
+    let found = &found.bundle;
+    let compression = found.compression.as_ref().map(|header| Compression {
+        compressed_version: header.version,
+        compression_method: match header.method {
+            Method::Zlib => "zlib",
+            Method::Zstd => "zstd",
+        },
+        uncompressed_size: header.uncompressed_size,
+    });
+    let entries = found.bundle.entries.iter().map(entry).collect::<Result<_>>()?;
+    Ok(Bundle { offset: found.offset, size: found.extent, compression, entries })
+}
+
+fn entry(entry: &offload_bundle::Entry) -> Result<Entry> {
+    Ok(Entry {
+        id: entry.id.to_string(),
+        target: entry.id.target.as_ref().map(ToString::to_string),
+        size: entry.content.len(),
+        sha256: entry.content.sha256_hex()?,
+    })
+}
+
+/// The targets that have code in `bundles`.
+pub(super) fn targets(bundles: &[Bundle]) -> BTreeSet<String> {
+    let filled = bundles.iter().flat_map(|bundle| &bundle.entries).filter(|entry| entry.size > 0);
+    filled.filter_map(|entry| entry.target.clone()).collect()
+}

@@ -1,0 +1,40 @@
+//! AMDGPU code objects in files of their own.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::amdgpu_metadata::{self, Metadata};
+use crate::formats::code_object;
+
+/// A code object in a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CodeObject {
+    /// The target ID that its header states; none of a processor that is not known.
+    pub target: Option<String>,
+    /// The flags of its ELF header.
+    pub flags: u32,
+    /// The version of the ABI that its ELF header states: 2 is code object V4, 3 is V5.
+    pub abi_version: u8,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// The kernels whose descriptors it defines.
+    pub kernels: BTreeSet<String>,
+    /// What its notes say of them; none before code object V3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+pub(super) fn code_object(content: &Content) -> Result<CodeObject> {
+    let header = code_object::read_header(content)?;
+    Ok(CodeObject {
+        target: header.target.map(|target| target.to_string()),
+        flags: header.flags,
+        abi_version: header.abi_version,
+        size: content.len(),
+        kernels: code_object::kernel_names(content)?,
+        metadata: amdgpu_metadata::read(content)?,
+    })
+}

@@ -1,0 +1,251 @@
+//! `.deb` and `.rpm` packages: what they say of themselves, and what is in them.
+//!
+//! Members that are device code, refer to it or index it are looked into; a member that looks
+//! like one of these and cannot be read is listed with its fault, and the others are shown all the
+//! same. Whether a package is right is the business of `verify`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Cursor, Read};
+
+use rpm::{Dependency, DependencyFlags, PackageMetadata};
+use serde::Serialize;
+
+use super::bundle;
+use super::{Inspected, State};
+use crate::content::Content;
+use crate::error::{Kind, Result};
+use crate::formats::hold::hold;
+use crate::formats::payload::{EntryKind, ReadEntry, Reader};
+use crate::formats::{ccob, compression, kpack, offload_bundle};
+
+/// A package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Package {
+    /// `deb` or `rpm`.
+    pub format: &'static str,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// The fields of a control file, or the tags of a header, by the names that `dpkg-deb -I` and
+    /// `rpm -qi` give them; relations are lists with commas.
+    pub fields: BTreeMap<String, String>,
+    /// The archs of everything inside.
+    pub archs: BTreeSet<String>,
+    /// Bytes of all files.
+    pub installed_size: u64,
+    /// What it installs, in the order of the payload.
+    pub members: Vec<Member>,
+}
+
+/// What a package installs at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Member {
+    /// The absolute path.
+    pub path: String,
+    /// `directory`, `file` or `link`.
+    pub kind: &'static str,
+    /// Permission bits, in octal.
+    pub mode: String,
+    /// Owner and group, e.g. `root/root`.
+    pub owner: String,
+    /// Bytes of a file.
+    pub size: u64,
+    /// Where a link leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// What a file with device code, or about it, is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Device>,
+    /// Why such a file cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// What a file of a package has to do with device code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Device {
+    /// `kernel-archive`, `kernel-manifest`, `kernel-index`, `code-object`, `offload-bundles`,
+    /// `fat-binary` or `transformed-binary`.
+    pub what: &'static str,
+    /// The targets that it holds code for, or that it names.
+    pub targets: BTreeSet<String>,
+    /// Code objects in it; of an archive, distinct ones.
+    pub code_objects: u64,
+    /// Bytes of these, uncompressed.
+    pub uncompressed_size: u64,
+}
+
+pub(super) fn package(content: &Content) -> Result<Package> {
+    let reader = Reader::open(content.clone())?;
+    let (format, fields) = match &reader {
+        Reader::Deb(deb) => ("deb", deb.control().clone()),
+        Reader::Rpm(rpm) => ("rpm", rpm_fields(rpm.metadata())),
+    };
+    let mut members = Vec::new();
+    reader.visit(&mut |entry, content| {
+        members.push(member(entry, content)?);
+        Ok(())
+    })?;
+    let devices = members.iter().filter_map(|member: &Member| member.device.as_ref());
+    Ok(Package {
+        format,
+        size: content.len(),
+        fields,
+        archs: devices.flat_map(|device| device.targets.iter().cloned()).collect(),
+        installed_size: members.iter().map(|member| member.size).sum(),
+        members,
+    })
+}
+
+fn member(read: &ReadEntry, content: &mut dyn Read) -> Result<Member> {
+    let entry = &read.entry;
+    let (kind, target) = match &entry.kind {
+        EntryKind::Directory => ("directory", None),
+        EntryKind::File => ("file", None),
+        EntryKind::Link { target } => ("link", Some(target.clone())),
+    };
+    let found = match entry.is_file() {
+        true => device(&entry.path, content, entry.size)?,
+        false => Ok(None),
+    };
+    let (device, fault) = match found {
+        Ok(device) => (device, None),
+        Err(fault) => (None, Some(fault.to_string())),
+    };
+    Ok(Member {
+        path: format!("/{}", entry.path),
+        kind,
+        mode: format!("{:04o}", entry.mode),
+        owner: format!("{}/{}", read.user, read.group),
+        size: entry.size,
+        target,
+        device,
+        fault,
+    })
+}
+
+/// Bytes that tell whether a file is worth keeping: the longest magic.
+const HEAD: u64 = offload_bundle::MAGIC.len() as u64;
+
+/// How files are named that have to do with device code and begin with no magic.
+const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
+
+/// Looks into a file that may have to do with device code. The outer error is one of the package,
+/// the inner one is a fault of the file.
+fn device(path: &str, content: &mut dyn Read, size: u64) -> Result<Result<Option<Device>>> {
+    let mut head = Vec::new();
+    content.take(HEAD).read_to_end(&mut head).map_err(compression::decoder_fault)?;
+    let known = [&kpack::MAGIC[..], b"\x7fELF", ccob::MAGIC, offload_bundle::MAGIC];
+    let named = NAMES.iter().any(|ending| path.ends_with(ending));
+    if !named && !known.iter().any(|magic| head.starts_with(magic)) {
+        return Ok(Ok(None));
+    }
+    let whole = hold(&mut Cursor::new(head).chain(content), size)?;
+    Ok(match super::inspect(&whole) {
+        Ok(inspected) => Ok(summary(&inspected)),
+        // Objects and foreign ELF files have nothing to show here.
+        Err(fault) if fault.kind() == Kind::Unsupported => Ok(None),
+        Err(fault) => Err(fault),
+    })
+}
+
+fn summary(inspected: &Inspected) -> Option<Device> {
+    match inspected {
+        Inspected::Archive(archive) => Some(Device {
+            what: "kernel-archive",
+            targets: archive.gfx_arches.iter().cloned().collect(),
+            code_objects: archive.code_objects as u64,
+            uncompressed_size: archive.uncompressed_size,
+        }),
+        Inspected::Manifest(manifest) => Some(Device {
+            what: "kernel-manifest",
+            targets: manifest.archives.keys().cloned().collect(),
+            code_objects: 0,
+            uncompressed_size: 0,
+        }),
+        Inspected::CodeObject(code) => Some(Device {
+            what: "code-object",
+            targets: code.target.iter().cloned().collect(),
+            code_objects: 1,
+            uncompressed_size: code.size,
+        }),
+        Inspected::OffloadBundles { bundles } => Some(of_bundles("offload-bundles", bundles)),
+        Inspected::HostBinary(binary) => match binary.state {
+            State::Fat => Some(of_bundles("fat-binary", &binary.bundles)),
+            State::Transformed => Some(of_bundles("transformed-binary", &[])),
+            State::HostOnly | State::SeparateDebug => None,
+        },
+        Inspected::Index(index) => Some(Device {
+            what: "kernel-index",
+            targets: index.archs.iter().map(ToString::to_string).collect(),
+            code_objects: 0,
+            uncompressed_size: 0,
+        }),
+        Inspected::Package(_) | Inspected::Artifact(_) => None,
+    }
+}
+
+fn of_bundles(what: &'static str, bundles: &[bundle::Bundle]) -> Device {
+    let entries = bundles.iter().flat_map(|bundle| &bundle.entries);
+    let code: Vec<u64> =
+        entries.filter(|e| e.target.is_some() && e.size > 0).map(|e| e.size).collect();
+    Device {
+        what,
+        targets: bundle::targets(bundles),
+        code_objects: code.len() as u64,
+        uncompressed_size: code.iter().sum(),
+    }
+}
+
+/// The tags of a header under the names of `rpm -qi`; those that are absent are left out.
+fn rpm_fields(metadata: &PackageMetadata) -> BTreeMap<String, String> {
+    let text = |value: std::result::Result<&str, rpm::Error>| value.ok().map(str::to_owned);
+    let number = |value: Option<u64>| value.map(|number| number.to_string());
+    let relations = |list: std::result::Result<Vec<Dependency>, rpm::Error>| {
+        let list = list.ok().filter(|list| !list.is_empty())?;
+        Some(list.iter().map(relation).collect::<Vec<_>>().join(", "))
+    };
+    let tags = [
+        ("Name", text(metadata.get_name())),
+        ("Epoch", number(metadata.get_epoch().ok().map(u64::from))),
+        ("Version", text(metadata.get_version())),
+        ("Release", text(metadata.get_release())),
+        ("Architecture", text(metadata.get_arch())),
+        ("Group", text(metadata.get_group())),
+        ("Size", number(metadata.get_installed_size().ok())),
+        ("License", text(metadata.get_license())),
+        ("Source RPM", text(metadata.get_source_rpm())),
+        ("Build Date", number(metadata.get_build_time().ok())),
+        ("Build Host", text(metadata.get_build_host())),
+        ("Packager", text(metadata.get_packager())),
+        ("Vendor", text(metadata.get_vendor())),
+        ("URL", text(metadata.get_url())),
+        ("Summary", text(metadata.get_summary())),
+        ("Description", text(metadata.get_description())),
+        ("Provides", relations(metadata.get_provides())),
+        ("Requires", relations(metadata.get_requires())),
+        ("Conflicts", relations(metadata.get_conflicts())),
+        ("Obsoletes", relations(metadata.get_obsoletes())),
+        ("Recommends", relations(metadata.get_recommends())),
+        ("Suggests", relations(metadata.get_suggests())),
+        ("Supplements", relations(metadata.get_supplements())),
+        ("Enhances", relations(metadata.get_enhances())),
+    ];
+    tags.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// A relation as `rpm -q --requires` shows it.
+fn relation(dependency: &Dependency) -> String {
+    let has = |flag| dependency.flags.contains(flag);
+    let mut comparison = String::new();
+    for (flag, sign) in [
+        (DependencyFlags::LESS, '<'),
+        (DependencyFlags::GREATER, '>'),
+        (DependencyFlags::EQUAL, '='),
+    ] {
+        comparison.extend(has(flag).then_some(sign));
+    }
+    match comparison.as_str() {
+        "" => dependency.name.clone(),
+        comparison => format!("{} {comparison} {}", dependency.name, dependency.version),
+    }
+}

@@ -1,0 +1,136 @@
+//! Files that appear whole or not at all, and never in the place of another.
+//!
+//! Content is written beside its final name, synced, and then linked to that name, which fails
+//! where something stands there already. A file that is there with the same content is left as it
+//! is: a repeated run is no error. A run that is killed can leave a hidden file whose name begins
+//! with [`PREFIX`], and nothing under a final name.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+
+/// What unfinished files begin with.
+pub const PREFIX: &str = ".rockpack-new-";
+
+/// Unfinished files in one folder at the same time; more are a mistake.
+const UNFINISHED_MAX: u32 = 1000;
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It was written.
+    Written,
+    /// It was there already, with the same content.
+    Identical,
+}
+
+/// Whether a file with `content` is at `path` already; an error if another one is.
+pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
+    let metadata = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        found => found.map_err(|error| Error::io(path, "inspect", error))?,
+    };
+    if metadata.is_file() && Content::open(path)?.same_bytes(content)? {
+        return Ok(true);
+    }
+    let message = match metadata.is_file() {
+        true => "is there already, with another content",
+        false => "is there already, and is no file",
+    };
+    let hint = "nothing is overwritten: move it away or choose another place";
+    Err(Error::new(Kind::Conflict, message).file(path).hint(hint))
+}
+
+/// Writes `content` to `path`, whose folder exists.
+pub fn write(path: &Path, content: &Content) -> Result<Outcome> {
+    if is_there(path, content)? {
+        return Ok(Outcome::Identical);
+    }
+    let unfinished = Unfinished::create(path)?;
+    unfinished.fill(content)?;
+    match fs::hard_link(&unfinished.path, path) {
+        Ok(()) => Ok(Outcome::Written),
+        // Somebody was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            is_there(path, content).map(|_| Outcome::Identical)
+        }
+        Err(error) => Err(Error::io(path, "create", error)),
+    }
+}
+
+/// A file under a name of its own, removed when this is dropped.
+struct Unfinished {
+    path: PathBuf,
+    file: File,
+}
+
+impl Unfinished {
+    fn create(beside: &Path) -> Result<Self> {
+        let folder = match beside.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        for number in 1..=UNFINISHED_MAX {
+            let path = folder.join(format!("{PREFIX}{number}"));
+            match File::create_new(&path) {
+                Ok(file) => return Ok(Self { path, file }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::io(beside, "create", error)),
+            }
+        }
+        let message = format!("{UNFINISHED_MAX} unfinished files lie in the folder");
+        Err(Error::new(Kind::Limit, message).file(folder))
+    }
+
+    fn fill(&self, content: &Content) -> Result<()> {
+        let fault = |error| Error::io(&self.path, "write", error);
+        let mut writer = BufWriter::new(&self.file);
+        std::io::copy(&mut content.reader(), &mut writer).map_err(fault)?;
+        writer.flush().map_err(fault)?;
+        drop(writer);
+        self.file.sync_all().map_err(fault)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Whatever cannot be removed lies there under a name that says what it is.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_once_and_never_over_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let content = Content::of_bytes(*b"abc");
+        assert_eq!(write(&path, &content).unwrap(), Outcome::Written);
+        assert_eq!(write(&path, &content).unwrap(), Outcome::Identical);
+        let error = write(&path, &Content::of_bytes(*b"abd")).unwrap_err();
+        assert_eq!(error.kind(), Kind::Conflict);
+        assert_eq!(fs::read(&path).unwrap(), b"abc");
+        assert!(write(folder.path(), &content).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn content_that_cannot_be_read_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("source");
+        fs::write(&source, b"abc").unwrap();
+        let content = Content::open(&source).unwrap();
+        fs::write(&source, b"ab").unwrap();
+        assert!(write(&folder.path().join("x"), &content).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

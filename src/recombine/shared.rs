@@ -1,0 +1,289 @@
+//! Files of kernel databases that serve all archs of their shard, and differ between shards.
+//!
+//! Neither shard's file knows the other's kernels, so taking one for all would break the rest:
+//!
+//! 1. a cache, without which the library works: the first shard's, and a warning;
+//! 2. bundles and maps that do not contradict each other: their union;
+//! 3. where the library looks into a directory of its arch first: all files of each arch move
+//!    there, each with the shared files of its own shard;
+//! 4. otherwise an error that names both shards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Join;
+use super::host::label;
+use crate::content::Content;
+use crate::database::{Union, union};
+use crate::error::{Error, Kind, Result};
+use crate::gfx::BaseArch;
+use crate::report::{Code, Finding};
+use crate::split::{DatabaseFile, HostFile, HostKind, SharedFile, SplitArtifact};
+use crate::tree::{Node, TreePath};
+
+/// The files of one path that differ between parts.
+struct Difference {
+    path: TreePath,
+    /// Places of the parts that have the path, in order.
+    holders: Vec<usize>,
+    contents: Vec<Content>,
+}
+
+impl Join<'_> {
+    /// Makes the shared files of all parts the same, or moves them to where each has its own.
+    pub(super) fn settle_shared(&mut self, parts: &mut [SplitArtifact]) {
+        let mut moved: BTreeMap<TreePath, String> = BTreeMap::new();
+        let differences = differences(parts);
+        for difference in self.faults.keep(differences).unwrap_or_default() {
+            if self.settle_cache(&difference, parts) {
+                continue;
+            }
+            let merged = self.settle_union(&difference, parts);
+            let Some(Some(why)) = self.faults.keep(merged) else {
+                continue;
+            };
+            let path = &difference.path;
+            match path.parent() {
+                Some(folder) if difference.all(parts, |shared| shared.moves) => {
+                    moved
+                        .entry(folder)
+                        .or_insert_with(|| format!("{} differs: {why}", path.name()));
+                }
+                _ => self.faults.add(self.shared_differs(&difference, parts, &why)),
+            }
+        }
+        for (folder, why) in moved {
+            let result = self.move_folder(&folder, &why, parts);
+            self.faults.keep(result);
+        }
+    }
+
+    /// Whether the files are caches, all of which become the first's.
+    fn settle_cache(&mut self, difference: &Difference, parts: &mut [SplitArtifact]) -> bool {
+        if !difference.all(parts, |shared| shared.cache) {
+            return false;
+        }
+        let (Some(first), Some(content)) =
+            (difference.holders.first(), difference.contents.first().cloned())
+        else {
+            return false;
+        };
+        let kept = label(&parts[*first]);
+        for holder in difference.holders.iter().skip(1) {
+            let message = format!(
+                "differs in {}, and that of {kept} is packed; the library works without",
+                label(&parts[*holder])
+            );
+            self.findings.add(self.about(Code::DatabaseCacheDropped, &difference.path, message));
+        }
+        difference.replace(parts, &content);
+        true
+    }
+
+    /// Makes the files their union; or says why there is none.
+    fn settle_union(
+        &mut self,
+        difference: &Difference,
+        parts: &mut [SplitArtifact],
+    ) -> Result<Option<String>> {
+        if !difference.all(parts, |_| true) {
+            return Ok(Some("no rule says how to bring them together".to_owned()));
+        }
+        let merged = match union(&difference.contents)? {
+            Union::None(why) => return Ok(Some(why)),
+            Union::Merged(content) => content,
+        };
+        let mut origins = Vec::new();
+        for (holder, content) in difference.holders.iter().zip(&difference.contents) {
+            origins.push(format!("{} ({})", label(&parts[*holder]), content.sha256_hex()?));
+        }
+        let message = format!("is the union of the files of {}", origins.join(" and "));
+        self.findings.add(self.about(Code::DatabaseMerged, &difference.path, message));
+        difference.replace(parts, &merged);
+        Ok(None)
+    }
+
+    fn about(&self, code: Code, path: &TreePath, message: String) -> Finding {
+        Finding::new(code, format!("{}/{path}", self.component), message)
+    }
+
+    fn shared_differs(&self, difference: &Difference, parts: &[SplitArtifact], why: &str) -> Error {
+        let shards: Vec<String> =
+            difference.holders.iter().map(|holder| label(&parts[*holder])).collect();
+        let message = format!(
+            "serves all archs of its shard, and differs between {} ({why})",
+            shards.join(" and ")
+        );
+        let structure = format!("{}/{}", self.component, difference.path);
+        Error::new(Kind::Conflict, message).structure(structure).hint(
+            "neither file knows the other shard's kernels, so neither can be packed for all; \
+             build these archs in one shard, or package the shards apart",
+        )
+    }
+
+    /// Moves all files of `folder` that its library looks for in the directory of an arch first.
+    fn move_folder(
+        &mut self,
+        folder: &TreePath,
+        why: &str,
+        parts: &mut [SplitArtifact],
+    ) -> Result<()> {
+        let archs = archs_by_shard(folder, parts);
+        let mut count: usize = 0;
+        for part in parts {
+            let archs = archs.get(&part.shard).cloned().unwrap_or_default();
+            count += move_databases(folder, &self.component, part)?;
+            count += move_shared(folder, &archs, part)?;
+        }
+        let message = format!("{count} files are moved to directories of their archs: {why}");
+        self.findings.add(self.about(Code::DatabaseMoved, folder, message));
+        Ok(())
+    }
+}
+
+impl Difference {
+    /// Whether all parts know the file as shared, and `is` holds for it.
+    fn all(&self, parts: &[SplitArtifact], is: fn(&SharedFile) -> bool) -> bool {
+        let mut holders = self.holders.iter();
+        holders.all(|holder| parts[*holder].shared.get(&self.path).is_some_and(is))
+    }
+
+    fn replace(&self, parts: &mut [SplitArtifact], content: &Content) {
+        for holder in &self.holders {
+            let host = &mut parts[*holder].host;
+            if let Some(Node::File { data, .. }) = host.get_mut(&self.path) {
+                data.kind = HostKind::Plain(content.clone());
+            }
+        }
+    }
+}
+
+/// The files that have to be the same in all parts, and are not: those that a rule claims, and
+/// those that lie in a folder with files of single archs.
+fn differences(parts: &[SplitArtifact]) -> Result<Vec<Difference>> {
+    let databases = || parts.iter().flat_map(|part| &part.databases);
+    let folders: BTreeSet<TreePath> = databases().filter_map(in_library).collect();
+    let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
+    let mut paths: BTreeSet<&TreePath> = BTreeSet::new();
+    for (path, _) in parts.iter().flat_map(|part| &part.host) {
+        let beside = path.parent().is_some_and(|folder| folders.contains(&folder));
+        if beside || claimed.contains(path) {
+            paths.insert(path);
+        }
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        found.extend(difference(path, parts)?);
+    }
+    Ok(found)
+}
+
+/// The folder of a file that its library finds by name, beside others. Rules that claim single
+/// files of a common folder (`lib`) say nothing about their neighbours.
+fn in_library(file: &DatabaseFile) -> Option<TreePath> {
+    file.path.parent().filter(|_| file.moves)
+}
+
+fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<Difference>> {
+    let (mut holders, mut contents): (Vec<usize>, Vec<Content>) = (Vec::new(), Vec::new());
+    let mut differs = false;
+    for (place, part) in parts.iter().enumerate() {
+        let Some(content) = part.host.get(path).and_then(plain) else {
+            continue;
+        };
+        if let Some(first) = contents.first() {
+            differs |= !first.same_bytes(content)?;
+        }
+        holders.push(place);
+        contents.push(content.clone());
+    }
+    Ok(differs.then(|| Difference { path: path.clone(), holders, contents }))
+}
+
+fn plain(node: &Node<HostFile>) -> Option<&Content> {
+    match node {
+        Node::File { data: HostFile { kind: HostKind::Plain(content), .. }, .. } => Some(content),
+        _ => None,
+    }
+}
+
+/// By shard: the archs that have files in `folder`. A shard may keep shared files and those of
+/// single archs in artifacts of their own.
+fn archs_by_shard(
+    folder: &TreePath,
+    parts: &[SplitArtifact],
+) -> BTreeMap<String, BTreeSet<BaseArch>> {
+    let mut archs: BTreeMap<String, BTreeSet<BaseArch>> = BTreeMap::new();
+    for part in parts {
+        let inside =
+            part.databases.iter().filter(|file| file.path.parent().as_ref() == Some(folder));
+        let own = archs.entry(part.shard.clone()).or_default();
+        own.extend(inside.flat_map(|file| file.archs.iter().cloned()));
+    }
+    archs
+}
+
+/// Moves the files of single archs, and counts them.
+fn move_databases(folder: &TreePath, component: &str, part: &mut SplitArtifact) -> Result<usize> {
+    let mut count = 0;
+    let shard = label(part);
+    let inside = |file: &&mut DatabaseFile| file.path.parent().as_ref() == Some(folder);
+    for file in part.databases.iter_mut().filter(inside).filter(|file| file.moves) {
+        let [arch] = file.archs.as_slice() else {
+            let message =
+                format!("is for several archs in {shard}, and can move to none's directory");
+            return Err(Error::new(Kind::Conflict, message)
+                .structure(format!("{component}/{}", file.path))
+                .hint("build these archs in one shard, or package the shards apart"));
+        };
+        file.path = folder.join(&format!("{arch}/{}", file.path.name()))?;
+        file.moves = false;
+        count += 1;
+    }
+    part.databases.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(count)
+}
+
+/// Makes the shared files database files of each of `archs`, and counts them.
+fn move_shared(
+    folder: &TreePath,
+    archs: &BTreeSet<BaseArch>,
+    part: &mut SplitArtifact,
+) -> Result<usize> {
+    let mut moved = Vec::new();
+    for (path, shared) in &part.shared {
+        if path.parent().as_ref() == Some(folder) && shared.moves {
+            moved.push((path.clone(), shared.rule.clone()));
+        }
+    }
+    for (path, rule) in &moved {
+        let Some(Node::File { data, mode }) = part.host.remove(path) else {
+            return Err(Error::bug(format!("{path} is shared, and no host file")));
+        };
+        let HostKind::Plain(content) = data.kind else {
+            return Err(Error::bug(format!("{path} is shared and has wrappers")));
+        };
+        for arch in archs {
+            part.databases.push(DatabaseFile {
+                path: folder.join(&format!("{arch}/{}", path.name()))?,
+                archs: vec![arch.clone()],
+                family: false,
+                module: data.module.clone(),
+                shard: part.shard.clone(),
+                rule: rule.clone(),
+                moves: false,
+                content: content.clone(),
+                mode,
+            });
+        }
+        part.shared.remove(path);
+        // It does not stay with the host files.
+        let subject = format!("{}/{path}", label(part));
+        part.findings.retain(|f| f.code != Code::DatabaseShared || f.subject != subject);
+    }
+    part.databases.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(moved.len())
+}
+
+#[cfg(test)]
+#[path = "shared_tests.rs"]
+mod tests;

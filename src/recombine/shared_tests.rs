@@ -1,0 +1,197 @@
+use std::collections::BTreeSet;
+
+use super::super::Recombined;
+use super::super::fixture::{Part, join, path};
+use super::*;
+use crate::database::describe_index;
+
+const LIBRARY: &str = "lib/rocblas/library";
+
+fn at(name: &str) -> String {
+    format!("{LIBRARY}/{name}")
+}
+
+fn shared() -> SharedFile {
+    SharedFile { rule: "rocblas".to_owned(), moves: true, cache: false }
+}
+
+fn fixed() -> SharedFile {
+    SharedFile { moves: false, ..shared() }
+}
+
+fn cache() -> SharedFile {
+    SharedFile { cache: true, ..fixed() }
+}
+
+fn text(text: &str) -> Content {
+    Content::of_bytes(text.as_bytes())
+}
+
+/// A shard with kernels of `archs`, whose library looks into directories of archs first.
+fn shard(name: &str, archs: &[&str]) -> Part {
+    let part = Part::new(name, "blas_lib_all");
+    let kernels = archs.iter().fold(part, |part, arch| {
+        part.database(&at(&format!("T_{arch}.co")), arch, &format!("kernels of {arch}"))
+    });
+    kernels.moving()
+}
+
+/// The paths of the host files and of the database files of the only component.
+fn paths(recombined: &Recombined) -> (Vec<String>, Vec<String>) {
+    let component = &recombined.components[0];
+    let files = component.host.iter().filter(|(_, node)| matches!(node, Node::File { .. }));
+    let host = files.map(|(path, _)| path.to_string()).collect();
+    (host, component.databases.iter().map(|file| file.path.to_string()).collect())
+}
+
+fn codes(recombined: &Recombined) -> BTreeSet<Code> {
+    recombined.findings.iter().map(|finding| finding.code).collect()
+}
+
+fn bytes(content: &Content) -> Vec<u8> {
+    content.read_vec(0..content.len(), 1 << 20, "x").unwrap()
+}
+
+fn host<'a>(recombined: &'a Recombined, at: &str) -> &'a Content {
+    plain(recombined.components[0].host.get(&path(at)).unwrap()).unwrap()
+}
+
+fn assert_refused(parts: Vec<Part>, expected: &[&str]) {
+    let error = join(parts, "").unwrap_err();
+    let others = error.others().iter().map(|e| format!("\n{e}"));
+    let shown: String = std::iter::once(error.to_string()).chain(others).collect();
+    for part in expected {
+        assert!(shown.contains(part), "{part} is not in: {shown}");
+    }
+}
+
+fn map(entries: &[(&str, &str)]) -> Content {
+    let entries: std::collections::BTreeMap<_, _> = entries.iter().copied().collect();
+    Content::of_bytes(rmp_serde::to_vec(&entries).unwrap())
+}
+
+#[test]
+fn the_same_file_everywhere_stays_where_it_is() {
+    let part = |name, arch| shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text("1"));
+    let recombined = join(vec![part("one", "gfx906"), part("two", "gfx1100")], "").unwrap();
+    assert_eq!(paths(&recombined).0, [at("T_fallback.dat")]);
+    assert_eq!(codes(&recombined), BTreeSet::from([Code::DatabaseShared]));
+}
+
+#[test]
+fn maps_that_differ_are_merged() {
+    let name = at("hipblasltExtOpLibrary.dat");
+    let part = |shard_name, arch| {
+        let content = map(&[(arch, "operations")]);
+        shard(shard_name, &[arch]).shared(&name, fixed(), content)
+    };
+    let recombined = join(vec![part("one", "gfx906"), part("two", "gfx1100")], "").unwrap();
+    let archs = describe_index(host(&recombined, &name)).unwrap().archs;
+    assert_eq!(archs.len(), 2);
+    let finding = recombined.findings.iter().find(|f| f.code == Code::DatabaseMerged).unwrap();
+    assert_eq!(finding.subject, format!("blas_lib/{name}"));
+    for (shard, arch) in [("one", "gfx906"), ("two", "gfx1100")] {
+        let digest = map(&[(arch, "operations")]).sha256_hex().unwrap();
+        assert!(finding.message.contains(&format!("{shard}/blas_lib_all ({digest})")));
+    }
+    // The order of shards does not matter.
+    let turned = join(vec![part("two", "gfx906"), part("one", "gfx1100")], "").unwrap();
+    assert_eq!(bytes(host(&turned, &name)), bytes(host(&recombined, &name)));
+}
+
+#[test]
+fn files_without_a_union_move_to_the_directories_of_their_archs() {
+    let one = shard("one", &["gfx906", "gfx1100"])
+        .shared(&at("T_fallback.dat"), shared(), text("of one"))
+        .shared(&at("U_fallback.dat"), shared(), text("same"))
+        .shared(&at("X.dat"), fixed(), text("same"));
+    let two = shard("two", &["gfx1200"])
+        .shared(&at("T_fallback.dat"), shared(), text("of two"))
+        .shared(&at("U_fallback.dat"), shared(), text("same"))
+        .shared(&at("X.dat"), fixed(), text("same"));
+    let recombined = join(vec![one, two], "").unwrap();
+    let (host, databases) = paths(&recombined);
+    assert_eq!(host, [at("X.dat")]);
+    let expected = ["gfx1100", "gfx1200", "gfx906"].map(|arch| {
+        let names =
+            ["T_fallback.dat".to_owned(), format!("T_{arch}.co"), "U_fallback.dat".to_owned()];
+        names.map(|name| at(&format!("{arch}/{name}")))
+    });
+    assert_eq!(databases, expected.concat());
+    for file in &recombined.components[0].databases {
+        let arch = file.archs[0].as_str();
+        assert!(file.path.as_str().contains(arch) && file.archs.len() == 1);
+        let whose = if arch == "gfx1200" { "two" } else { "one" };
+        assert_eq!(file.shard, whose);
+        if file.path.name() == "T_fallback.dat" {
+            assert_eq!(bytes(&file.content), format!("of {whose}").into_bytes());
+        }
+    }
+    let moved = recombined.findings.iter().find(|f| f.code == Code::DatabaseMoved).unwrap();
+    assert_eq!(moved.subject, format!("blas_lib/{LIBRARY}"));
+    assert!(moved.message.starts_with("7 files") && moved.message.contains("T_fallback.dat"));
+    // Only what stays with the host files is reported to do so.
+    let stays = recombined.findings.iter().filter(|f| f.code == Code::DatabaseShared);
+    assert!(stays.map(|f| f.subject.as_str()).all(|subject| subject.ends_with("X.dat")));
+}
+
+#[test]
+fn an_arch_of_two_shards_cannot_have_both_their_files() {
+    let part = |name, content| {
+        shard(name, &["gfx906"]).shared(&at("T_fallback.dat"), shared(), text(content))
+    };
+    let expected = ["gfx906/T_fallback.dat", "one/blas_lib_all", "two/blas_lib_all"];
+    assert_refused(vec![part("one", "1"), part("two", "2")], &expected);
+}
+
+#[test]
+fn archs_of_a_shard_may_be_in_other_artifacts() {
+    let generic = |name, content| {
+        Part::new(name, "blas_lib_generic").shared(&at("T_fallback.dat"), shared(), text(content))
+    };
+    let parts = vec![
+        generic("one", "1"),
+        shard("one", &["gfx906"]),
+        generic("two", "2"),
+        shard("two", &["gfx1100"]),
+    ];
+    let recombined = join(parts, "").unwrap();
+    let (host, databases) = paths(&recombined);
+    assert!(host.is_empty());
+    assert!(databases.contains(&at("gfx906/T_fallback.dat")));
+    assert!(databases.contains(&at("gfx1100/T_fallback.dat")));
+    assert_eq!(databases.len(), 4);
+}
+
+#[test]
+fn a_file_of_several_archs_cannot_move() {
+    let part = |name, arch, content| {
+        shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text(content))
+    };
+    let both = part("one", "gfx906", "1").database(&at("B.co"), "gfx906,gfx908", "b").moving();
+    assert_refused(vec![both, part("two", "gfx1100", "2")], &[&at("B.co"), "one/blas_lib_all"]);
+}
+
+#[test]
+fn files_that_cannot_move_are_refused() {
+    let part =
+        |name, arch, content| shard(name, &[arch]).shared("share/db", fixed(), text(content));
+    let expected = ["share/db", "serves all archs", "one/blas_lib_all", "two/blas_lib_all"];
+    assert_refused(vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")], &expected);
+    // Files beside a library's that no rule knows.
+    let part = |name, arch, content| shard(name, &[arch]).plain(&at("notes"), content);
+    let expected = ["library/notes", "no rule says"];
+    assert_refused(vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")], &expected);
+}
+
+#[test]
+fn a_cache_is_the_first_shards() {
+    let part = |name, arch, content| {
+        shard(name, &[arch]).shared("lib/rocfft/cache.db", cache(), text(content))
+    };
+    let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")];
+    let recombined = join(parts, "").unwrap();
+    assert_eq!(bytes(host(&recombined, "lib/rocfft/cache.db")), b"1");
+    let dropped = recombined.findings.iter().find(|f| f.code == Code::DatabaseCacheDropped);
+    assert!(dropped.unwrap().message.contains("two/blas_lib_all"));
+}

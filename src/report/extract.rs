@@ -1,0 +1,19 @@
+//! What was extracted, for people.
+
+use super::units::bytes;
+use crate::extract::Extracted;
+use crate::new_file::Outcome;
+
+/// One line for each file, and the sum.
+pub fn extract_text(extracted: &[Extracted]) -> String {
+    let mut text = String::new();
+    for one in extracted {
+        let what = match one.outcome {
+            Outcome::Written => "wrote",
+            Outcome::Identical => "kept",
+        };
+        text.push_str(&format!("{what} {} ({})\n", one.file.display(), bytes(one.size)));
+    }
+    let total = extracted.iter().map(|one| one.size).sum();
+    text + &format!("{} code objects, {}\n", extracted.len(), bytes(total))
+}

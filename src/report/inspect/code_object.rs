@@ -1,0 +1,44 @@
+//! Code objects and their kernels.
+
+use std::collections::BTreeSet;
+
+use crate::formats::amdgpu_metadata::Kernel;
+use crate::inspect::CodeObject;
+use crate::report::units::bytes;
+
+pub(super) fn code_object_text(code: &CodeObject) -> String {
+    let target = match &code.target {
+        Some(target) => target.clone(),
+        None => format!("an unknown processor (flags {:#x})", code.flags),
+    };
+    let mut text = format!("Code object: {target} ({})\n", bytes(code.size));
+    text.push_str(&format!("Kernels: {}\n", code.kernels.len()));
+    let metadata = code.metadata.as_ref().map_or(&[][..], |metadata| &metadata.kernels);
+    for kernel in metadata {
+        let name = kernel.symbol.strip_suffix(".kd").unwrap_or(&kernel.symbol);
+        let missing = if code.kernels.contains(name) { "" } else { " (without descriptor)" };
+        text.push_str(&format!("  {name}{missing}\n    {}\n", resources(kernel)));
+    }
+    let described: BTreeSet<&str> =
+        metadata.iter().filter_map(|kernel| kernel.symbol.strip_suffix(".kd")).collect();
+    for name in code.kernels.iter().filter(|name| !described.contains(name.as_str())) {
+        text.push_str(&format!("  {name} (without metadata)\n"));
+    }
+    text
+}
+
+/// What a kernel needs, on one line.
+fn resources(kernel: &Kernel) -> String {
+    let accumulators = kernel.agpr_count.map_or(String::new(), |count| format!(", {count} AGPRs"));
+    format!(
+        "arguments {}, group segment {}, private segment {}, {} SGPRs, {} VGPRs{accumulators}, \
+         wavefront {}, work-group up to {}",
+        bytes(kernel.kernarg_segment_size),
+        bytes(kernel.group_segment_fixed_size),
+        bytes(kernel.private_segment_fixed_size),
+        kernel.sgpr_count,
+        kernel.vgpr_count,
+        kernel.wavefront_size,
+        kernel.max_flat_workgroup_size,
+    )
+}

@@ -1,0 +1,106 @@
+//! Rows of archives and the binaries that ask for them; whole artifacts are in
+//! `tests/directories`.
+
+use super::*;
+use crate::formats::kpack::{self, HSACO, Reader, Scheme, Toc, VERSION};
+use crate::split::KernelArchive;
+
+/// The header of a code object for gfx90a: flags with xnack and sramecc as given.
+fn code_object(flags: u32) -> Vec<u8> {
+    let mut file = vec![0_u8; 64];
+    file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 64, 2]);
+    file[16] = 3;
+    file[18] = 224;
+    file[48..52].copy_from_slice(&flags.to_le_bytes());
+    file
+}
+
+/// gfx90a with xnack on and any sramecc, with xnack off and any sramecc.
+const XNACK_ON: u32 = 0x73f;
+const XNACK_OFF: u32 = 0x63f;
+
+/// An artifact with an archive of `codes` and rows `(key, target, ordinal)`.
+fn artifact(family: &str, codes: &[Vec<u8>], rows: &[(&str, &str, u32)]) -> SplitArtifact {
+    let mut table: BTreeMap<String, BTreeMap<String, Row>> = BTreeMap::new();
+    for (key, target, ordinal) in rows {
+        let original_size = codes[*ordinal as usize].len() as u64;
+        let (kind, ordinal) = (HSACO.to_owned(), *ordinal);
+        let row = Row { kind, ordinal, original_size, metadata: None };
+        table.entry((*key).to_owned()).or_default().insert((*target).to_owned(), row);
+    }
+    let toc = Toc {
+        format_version: VERSION,
+        group_name: "blas_lib".to_owned(),
+        gfx_arch_family: family.to_owned(),
+        gfx_arches: rows.iter().map(|(_, target, _)| (*target).to_owned()).collect(),
+        scheme: Scheme::None,
+        rows: table,
+    };
+    let codes: Vec<Content> = codes.iter().map(|code| Content::of_bytes(code.clone())).collect();
+    let content = kpack::write(&toc, &codes).unwrap();
+    let path = TreePath::new(format!("lib/.kpack/blas_lib_{family}.kpack")).unwrap();
+    let reader = Reader::open(content.clone()).unwrap();
+    SplitArtifact {
+        archives: vec![KernelArchive { path, content, reader }],
+        ..crate::recombine::fixture::Part::new("shard", &format!("blas_lib_{family}")).done()
+    }
+}
+
+fn targets(artifact: SplitArtifact, key: &str) -> Vec<String> {
+    let rows = rows_of(&[artifact]).unwrap();
+    let found = &rows[key][&Some(0)];
+    found.iter().map(|row| row.target.to_string()).collect()
+}
+
+#[test]
+fn rows_for_more_specific_targets_are_no_code_objects_of_their_own() {
+    let codes = [code_object(XNACK_ON), code_object(XNACK_OFF)];
+    let rows = [
+        ("x#0", "gfx90a:xnack+", 0),
+        ("x#0", "gfx90a:sramecc+:xnack+", 0),
+        ("x#0", "gfx90a:sramecc-:xnack+", 0),
+        ("x#0", "gfx90a:xnack-", 1),
+        ("x#0", "gfx90a:sramecc+:xnack-", 1),
+    ];
+    assert_eq!(targets(artifact("gfx90a", &codes, &rows), "x"), ["gfx90a:xnack+", "gfx90a:xnack-"]);
+}
+
+#[test]
+fn the_code_decides_what_a_row_is_for() {
+    let wrong = [("x#0", "gfx906", 0)];
+    let rows = rows_of(&[artifact("gfx906", &[code_object(XNACK_ON)], &wrong)]).unwrap();
+    let row = &rows["x"][&Some(0)][0];
+    assert_eq!(row.target.to_string(), "gfx90a:xnack+");
+    assert!(row.disagreement.as_ref().unwrap().contains("gfx906"));
+    let text = artifact("gfx90a", &[b"no code object".to_vec()], &[("x#0", "gfx90a", 0)]);
+    assert!(rows_of(&[text]).is_err());
+}
+
+#[test]
+fn rows_without_a_binary_are_a_finding_with_their_digests() {
+    let codes = [code_object(XNACK_ON), code_object(XNACK_OFF)];
+    let rows = [("x#0", "gfx90a:xnack+", 0), ("old", "gfx90a:xnack-", 1)];
+    let attached = attach(vec![artifact("gfx90a", &codes, &rows)]).unwrap();
+    let findings: Vec<&Finding> = attached[0].findings.iter().collect();
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].code, Code::KernelsUnclaimed);
+    assert_eq!(findings[0].code_objects.len(), 2);
+}
+
+#[test]
+fn one_key_has_one_code_object() {
+    let found = |code: u32, archive: &str| Found {
+        target: "gfx90a:xnack+".parse().unwrap(),
+        content: Content::of_bytes(code_object(code)),
+        artifact: "shard/blas_lib_gfx90a".to_owned(),
+        archive: TreePath::new(archive).unwrap(),
+        disagreement: None,
+    };
+    let mut noted = Vec::new();
+    let same = [found(XNACK_ON, "a"), found(XNACK_ON, "b")];
+    assert_eq!(joined(&same, 0, &mut noted).unwrap().len(), 1);
+    let different = [found(XNACK_ON, "a"), found(XNACK_OFF, "b")];
+    let error = joined(&different, 0, &mut noted).unwrap_err();
+    assert_eq!(error.kind(), Kind::Conflict);
+    assert!(error.message().contains("blas_lib_gfx90a/a and"), "{error}");
+}

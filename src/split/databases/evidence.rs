@@ -1,0 +1,105 @@
+//! What the content of a database file says of archs.
+
+use super::{Declared, Evidence};
+use crate::content::Content;
+use crate::database::{Index, Role, read_index};
+use crate::error::{Error, Result};
+use crate::formats::code_object;
+use crate::formats::fatbin::Bundles;
+use crate::gfx::BaseArch;
+use crate::host_binary;
+use crate::report::Code;
+use crate::split::development::{self, Sniffed};
+use crate::split::notes::Notes;
+use crate::split::{CodeObject, code};
+use crate::tree::TreePath;
+
+/// Reads what the file says.
+pub(super) fn read(
+    path: &TreePath,
+    content: &Content,
+    sniffed: Sniffed,
+    declared: &Declared,
+    notes: &mut Notes,
+) -> Result<Evidence> {
+    let code = match (sniffed, declared.role) {
+        (Sniffed::CodeObject, _) => {
+            lone_code(path, content, declared, notes)?.into_iter().collect()
+        }
+        (Sniffed::Bundle | Sniffed::UnlinkedBundle, _) => bundled_code(path, content, notes)?,
+        (Sniffed::HostElf, Role::Whole) => library_code(path, content, notes)?,
+        (Sniffed::Development(Some(_)), Role::Whole) => {
+            let archs = development::archs_of_archive(content)?;
+            return Ok(Evidence { archs, ..Evidence::default() });
+        }
+        (_, Role::Index | Role::Shared) => return index(path, content, declared, notes),
+        (_, Role::Code) => {
+            let message = "holds neither a code object nor a bundle of them; its name decides";
+            notes.add(Code::UnknownProcessor, path, message);
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
+    let archs = code.iter().map(|code| code.target.base().clone()).collect();
+    Ok(Evidence { archs, code, description: None })
+}
+
+fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
+    let mut found = Vec::new();
+    for next in Bundles::new(content) {
+        found.extend(code::code_objects(&next?.bundle.bundle, path, notes)?);
+    }
+    Ok(found)
+}
+
+/// The device code of a host library, which stays in it: whether it could be taken out does not
+/// matter.
+fn library_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
+    let mut found = Vec::new();
+    for section in host_binary::device_sections(content)? {
+        found.extend(bundled_code(path, &section, notes)?);
+    }
+    Ok(found)
+}
+
+fn lone_code(
+    path: &TreePath,
+    content: &Content,
+    declared: &Declared,
+    notes: &mut Notes,
+) -> Result<Option<CodeObject>> {
+    let header = code_object::read_whole(content)?;
+    let Some(target) = header.target else {
+        let flags = header.flags;
+        if declared.archs.is_empty() {
+            let message = format!("a code object with the unknown flags {flags:#x} names no arch");
+            return Err(Error::unsupported(message).at(&content.place(0)));
+        }
+        let message = format!("a code object with the unknown flags {flags:#x}; its name decides");
+        notes.add(Code::UnknownProcessor, path, message);
+        return Ok(None);
+    };
+    let refined = |arch: &&BaseArch| code::refine(arch, target.base()) == *arch;
+    let base = declared.archs.iter().find(refined).unwrap_or(target.base());
+    Ok(Some(CodeObject { target: base.clone().into(), content: content.clone() }))
+}
+
+fn index(
+    path: &TreePath,
+    content: &Content,
+    declared: &Declared,
+    notes: &mut Notes,
+) -> Result<Evidence> {
+    match read_index(content)? {
+        Index::Described(description) => {
+            let archs = description.archs.clone();
+            Ok(Evidence { archs, code: Vec::new(), description: Some(description) })
+        }
+        Index::Unreadable(reason) => {
+            let then = if declared.serves_all() { "its rule decides" } else { "its name decides" };
+            let message = format!("is no MessagePack index ({reason}); {then}");
+            notes.add(Code::UnknownProcessor, path, message);
+            Ok(Evidence::default())
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Kernel database files: whose they are.
+//!
+//! The archs of a file are read from its content: the flags of a code object, the entries of a
+//! bundle, the strings of an index, the device code of a library. Its name and directory decide
+//! only what content cannot. Device code in a file of its own is treated the same way where no
+//! rule claims it.
+//!
+//! | file | becomes |
+//! |---|---|
+//! | code, data or index of some archs | a database file of these archs |
+//! | `shared` by rule, or an index of several archs that names none | a host file, reported |
+//! | `cache` by rule | a host file, reported |
+//! | library or archive of one arch, all of whose device code is that arch's | a database file |
+//! | the same with device code of several archs | what it would be without the rule, reported |
+
+mod evidence;
+mod partners;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::development::Sniffed;
+use super::flatten::Located;
+use super::notes::Notes;
+use super::{CodeObject, DatabaseFile, HostFile, HostKind, SharedFile};
+use crate::content::Content;
+use crate::database::{Claim, IndexDescription, Role, Rules};
+use crate::error::Result;
+use crate::gfx::{self, BaseArch};
+use crate::host_binary;
+use crate::report::Code;
+use crate::tree::{Node, Tree, TreePath};
+pub(super) use partners::pair;
+
+/// The rule named for device code that no rule of the table claims.
+const LONE_CODE: &str = "code-object";
+
+/// A database file whose archs are not settled yet.
+pub(super) struct Candidate {
+    path: TreePath,
+    module: Option<String>,
+    mode: u32,
+    content: Content,
+    declared: Declared,
+    /// Sorted; empty if it serves all archs of its shard.
+    archs: Vec<BaseArch>,
+    /// SHA-256 of the code objects inside, if it serves all archs.
+    code_objects: Vec<String>,
+    /// What it says, if it is an index.
+    description: Option<IndexDescription>,
+}
+
+/// What is known of a file before its content is read.
+struct Declared {
+    rule: String,
+    role: Role,
+    standalone: bool,
+    moves: bool,
+    /// Sorted; empty if neither name nor directory says it, or both serve all archs.
+    archs: Vec<BaseArch>,
+    /// Whether the archs are those of a family, few of which may be in the build.
+    family: bool,
+}
+
+impl Declared {
+    /// Whether it serves all archs by its rule alone.
+    fn serves_all(&self) -> bool {
+        matches!(self.role, Role::Shared | Role::Cache) && self.archs.is_empty()
+    }
+}
+
+/// What the content of a file says.
+#[derive(Default)]
+struct Evidence {
+    archs: BTreeSet<BaseArch>,
+    code: Vec<CodeObject>,
+    description: Option<IndexDescription>,
+}
+
+/// The file as a database file, if a rule or its content says that it is one.
+pub(super) fn claim(
+    path: &TreePath,
+    file: &Located,
+    sniffed: Sniffed,
+    rules: &Rules,
+    notes: &mut Notes,
+) -> Result<Option<Candidate>> {
+    let declared = match (rules.claim(path), sniffed) {
+        // A library that its rule does not know as one of an arch belongs to the host.
+        (claim, Sniffed::HostElf | Sniffed::Stripped) if !is_whole(claim.as_ref()) => {
+            return Ok(None);
+        }
+        // So does one whose device code is in archives already.
+        (_, Sniffed::HostElf) if host_binary::is_transformed(&file.content)? => return Ok(None),
+        (Some(claim), _) => declare(&claim, path, notes),
+        (None, Sniffed::CodeObject | Sniffed::Bundle) => lone(path),
+        _ => return Ok(None),
+    };
+    let evidence = evidence::read(path, &file.content, sniffed, &declared, notes)?;
+    let Some(archs) = decide(path, &declared, &evidence, notes) else {
+        return Ok(None);
+    };
+    let mut code_objects = Vec::new();
+    for code in evidence.code.iter().filter(|_| archs.is_empty()) {
+        code_objects.push(code.content.sha256_hex()?);
+    }
+    Ok(Some(Candidate {
+        path: path.clone(),
+        module: file.module.clone(),
+        mode: file.mode,
+        content: file.content.clone(),
+        archs,
+        code_objects,
+        description: evidence.description,
+        declared,
+    }))
+}
+
+fn is_whole(claim: Option<&Claim<'_>>) -> bool {
+    claim.is_some_and(|claim| claim.role == Role::Whole)
+}
+
+fn declare(claim: &Claim, path: &TreePath, notes: &mut Notes) -> Declared {
+    let named = match claim.named.as_slice() {
+        [one] => Some(one),
+        _ => None,
+    };
+    if let (false, Some(named)) = (claim.directory.is_empty(), named)
+        && !claim.directory.contains(named)
+    {
+        let directory = list(&claim.directory);
+        let message = format!("names {named} and lies in the directory of {directory}");
+        notes.add(Code::DatabaseArchMismatch, path, message);
+    }
+    // A library that looks into the directory of an arch looks nowhere else.
+    let archs = match claim.directory.is_empty() {
+        false => claim.directory.clone(),
+        true if matches!(claim.role, Role::Shared | Role::Cache) => Vec::new(),
+        true => named.into_iter().cloned().collect(),
+    };
+    Declared {
+        rule: claim.rule.name.clone(),
+        role: claim.role,
+        standalone: claim.rule.is_standalone(path.name()),
+        moves: claim.directory.is_empty() && claim.rule.is_moved(path.name()),
+        family: claim.directory.len() > 1,
+        archs,
+    }
+}
+
+fn lone(path: &TreePath) -> Declared {
+    let named: BTreeSet<_> = gfx::archs_in(path.name()).into_iter().collect();
+    Declared {
+        rule: LONE_CODE.to_owned(),
+        role: Role::Code,
+        standalone: true,
+        moves: false,
+        family: false,
+        archs: if named.len() == 1 { named.into_iter().collect() } else { Vec::new() },
+    }
+}
+
+/// Whose a file is: content first, then name and directory. Sorted; empty if it serves all archs;
+/// nothing if it is no database file after all.
+fn decide(
+    path: &TreePath,
+    declared: &Declared,
+    evidence: &Evidence,
+    notes: &mut Notes,
+) -> Option<Vec<BaseArch>> {
+    let own: Vec<BaseArch> = evidence.archs.iter().cloned().collect();
+    let mut mismatch = |then: &str| {
+        let placed = list(&declared.archs);
+        let message = format!("is placed for {placed}, and holds {}; {then}", list(&own));
+        notes.add(Code::DatabaseArchMismatch, path, message);
+    };
+    let said = &declared.archs;
+    let covered = said.iter().all(|arch| own.contains(arch));
+    match declared.role {
+        _ if declared.serves_all() => Some(Vec::new()),
+        _ if own.is_empty() || own == *said => Some(said.clone()),
+        // Code for a generic target runs on all members of a family.
+        _ if declared.family && own.iter().all(BaseArch::is_generic) => Some(said.clone()),
+        Role::Whole if own.len() > 1 => {
+            mismatch("it is treated like any other file of its kind");
+            None
+        }
+        // An index may name other archs than those that it is for.
+        Role::Index if !said.is_empty() && covered => Some(said.clone()),
+        Role::Index if own.len() > 1 => {
+            if !said.is_empty() {
+                mismatch("it stays with the host files");
+            }
+            Some(Vec::new())
+        }
+        _ => {
+            if !said.is_empty() {
+                mismatch("the content decides");
+            }
+            Some(own)
+        }
+    }
+}
+
+fn list(archs: &[BaseArch]) -> String {
+    let names: Vec<&str> = archs.iter().map(BaseArch::as_str).collect();
+    match names.is_empty() {
+        true => "all archs".to_owned(),
+        false => names.join(", "),
+    }
+}
+
+/// What database files become.
+#[derive(Default)]
+pub(super) struct Settled {
+    pub databases: Vec<DatabaseFile>,
+    pub shared: BTreeMap<TreePath, SharedFile>,
+}
+
+/// Files of some archs become database files; the others go to the host files, each with a
+/// finding.
+pub(super) fn settle(
+    candidates: Vec<Candidate>,
+    host: &mut Tree<HostFile>,
+    notes: &mut Notes,
+) -> Result<Settled> {
+    let mut settled = Settled::default();
+    for candidate in candidates {
+        let Candidate { path, module, mode, content, archs, code_objects, declared, .. } =
+            candidate;
+        let Declared { rule, role, moves, family, .. } = declared;
+        if !archs.is_empty() {
+            if role == Role::Whole {
+                let message = format!("is for {} as a whole, and stays as it is", list(&archs));
+                notes.add(Code::DatabaseHostCode, &path, message);
+            }
+            let shard = notes.shard().to_owned();
+            settled.databases.push(DatabaseFile {
+                path,
+                archs,
+                family,
+                module,
+                shard,
+                rule,
+                moves,
+                content,
+                mode,
+            });
+            continue;
+        }
+        let message = match role {
+            Role::Cache => {
+                format!("is a cache for all archs ({rule}) and stays with the host files")
+            }
+            _ => format!("serves several archs ({rule}) and stays with the host files"),
+        };
+        notes.account(Code::DatabaseShared, &path, message, code_objects);
+        let shared = SharedFile { rule, moves, cache: role == Role::Cache };
+        settled.shared.insert(path.clone(), shared);
+        let data = HostFile { module, kind: HostKind::Plain(content) };
+        host.insert(path, Node::File { data, mode })?;
+    }
+    Ok(settled)
+}

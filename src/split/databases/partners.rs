@@ -1,0 +1,166 @@
+//! What belongs together: indexes and the code that they index, and what indexes refer to.
+//!
+//! Tensile's libraries are of two kinds. One big index `TensileLibrary[_<arch>].dat` has its code
+//! in `TensileLibrary_<arch>.co`. Loaded lazily, `TensileLibrary_lazy_<arch>.dat` names further
+//! libraries `S` instead (see [`crate::database::IndexDescription`]); each is an index `S.dat`
+//! with its code in `S.co`, in `S.hsaco`, or, for a fallback that all archs share, in
+//! `S_<arch>.hsaco`. Source: Tensile's `PlaceholderLibrary.hpp`, TensileLite's
+//! `MasterSolutionLibrary.hpp`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Candidate, list};
+use crate::database::Role;
+use crate::gfx::{self, BaseArch};
+use crate::report::Code;
+use crate::split::notes::Notes;
+use crate::tree::TreePath;
+
+/// Brings the partners `X.dat` and `X.co` together, and notes files that have none, and indexes
+/// that refer to what is not there.
+pub(in crate::split) fn pair(candidates: &mut [Candidate], notes: &mut Notes) {
+    follow_code(candidates, notes);
+    note_unpaired(candidates, notes);
+    note_unresolved(candidates, notes);
+}
+
+/// Directory and stem: what partners share.
+type PartnerKey = (Option<TreePath>, String);
+
+fn exact_key(candidate: &Candidate) -> PartnerKey {
+    (candidate.path.parent(), stem(candidate.path.name()).to_owned())
+}
+
+/// Without arch and features.
+fn common_key(candidate: &Candidate) -> PartnerKey {
+    let stem = stem(candidate.path.name());
+    let end = match gfx::archs_in(stem).is_empty() {
+        true => None,
+        false => stem.find("gfx"),
+    };
+    let common = end.map_or(stem, |end| stem[..end].trim_end_matches(['_', '-']));
+    (candidate.path.parent(), common.to_owned())
+}
+
+/// The name without `.co`, `.hsaco`, `.dat` or `.dat.zlib`.
+fn stem(name: &str) -> &str {
+    let name = name.strip_suffix(".zlib").unwrap_or(name);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// An index goes where the code of its own name goes: neither works without the other. If that is
+/// code of several archs, in one file or in several, the index is for all of them.
+fn follow_code(candidates: &mut [Candidate], notes: &mut Notes) {
+    let mut code: BTreeMap<PartnerKey, Vec<&[BaseArch]>> = BTreeMap::new();
+    for candidate in candidates.iter().filter(|c| c.declared.role == Role::Code) {
+        code.entry(exact_key(candidate)).or_default().push(&candidate.archs);
+    }
+    let code: BTreeMap<PartnerKey, Vec<BaseArch>> = code
+        .into_iter()
+        .map(|(key, archs)| {
+            let together: BTreeSet<_> = archs.into_iter().flatten().cloned().collect();
+            (key, together.into_iter().collect())
+        })
+        .collect();
+    for candidate in candidates.iter_mut().filter(|c| c.declared.role == Role::Index) {
+        let Some(partner) = code.get(&exact_key(candidate)) else {
+            continue;
+        };
+        if !candidate.archs.is_empty() && candidate.archs != *partner {
+            let message = format!(
+                "is an index for {}, and the code of its name is for {}; it goes with the code",
+                list(&candidate.archs),
+                list(partner)
+            );
+            notes.add(Code::DatabaseUnpaired, &candidate.path, message);
+        }
+        candidate.archs.clone_from(partner);
+    }
+}
+
+fn note_unpaired(candidates: &[Candidate], notes: &mut Notes) {
+    let is_index =
+        |c: &Candidate| matches!(c.declared.role, Role::Index | Role::Shared) && !is_code(c);
+    let mut code: BTreeMap<PartnerKey, Vec<&Candidate>> = BTreeMap::new();
+    let mut indexes: BTreeMap<PartnerKey, Vec<&Candidate>> = BTreeMap::new();
+    for candidate in candidates {
+        match (is_code(candidate), is_index(candidate)) {
+            (true, _) => code.entry(common_key(candidate)).or_default().push(candidate),
+            (_, true) => indexes.entry(common_key(candidate)).or_default().push(candidate),
+            _ => {}
+        }
+    }
+    for candidate in candidates.iter().filter(|candidate| !candidate.declared.standalone) {
+        let (partners, partner) = match (is_code(candidate), is_index(candidate)) {
+            (true, _) => (&indexes, "index"),
+            (_, true) => (&code, "code object"),
+            _ => continue,
+        };
+        let partners = partners.get(&common_key(candidate));
+        let paired = partners.is_some_and(|found| found.iter().any(|p| serve_one(p, candidate)));
+        if !paired {
+            let message = format!("has no {partner} of its name beside it");
+            notes.add(Code::DatabaseUnpaired, &candidate.path, message);
+        }
+    }
+}
+
+fn is_code(candidate: &Candidate) -> bool {
+    match candidate.declared.role {
+        Role::Code => true,
+        Role::Shared => candidate.description.is_none() && !candidate.code_objects.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether there is an arch that both serve.
+fn serve_one(one: &Candidate, other: &Candidate) -> bool {
+    let all = one.archs.is_empty() || other.archs.is_empty();
+    all || one.archs.iter().any(|arch| other.archs.contains(arch))
+}
+
+/// What an index refers to has to be in its own package, or with the host files.
+fn note_unresolved(candidates: &[Candidate], notes: &mut Notes) {
+    let by_path: BTreeMap<&str, &Candidate> =
+        candidates.iter().map(|candidate| (candidate.path.as_str(), candidate)).collect();
+    for index in candidates {
+        let Some(description) = &index.description else {
+            continue;
+        };
+        let library = |name: &String| [format!("{name}.dat"), format!("{name}.dat.zlib")];
+        let libraries = description.libraries.iter().map(|name| library(name).to_vec());
+        let files = description.code_object_files.iter().map(|name| vec![name.clone()]);
+        for names in libraries.chain(files) {
+            if let Some(fault) = unresolved(index, &names, &by_path) {
+                notes.add(Code::DatabaseUnresolved, &index.path, fault);
+            }
+        }
+    }
+}
+
+/// Why none of `names`, one of which the index refers to, is beside it.
+fn unresolved(
+    index: &Candidate,
+    names: &[String],
+    by_path: &BTreeMap<&str, &Candidate>,
+) -> Option<String> {
+    let folder = index.path.parent();
+    let beside = |name: &String| {
+        let path = match &folder {
+            Some(folder) => format!("{folder}/{name}"),
+            None => name.clone(),
+        };
+        by_path.get(path.as_str()).copied()
+    };
+    let found = names.iter().find_map(beside);
+    let name = names.first().map_or("", String::as_str);
+    match found {
+        None => Some(format!("refers to {name}, which is not beside it")),
+        Some(file) if serve_one(index, file) => None,
+        Some(file) => Some(format!(
+            "is for {}, and refers to {name}, which is for {}",
+            list(&index.archs),
+            list(&file.archs)
+        )),
+    }
+}

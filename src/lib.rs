@@ -32,7 +32,10 @@ pub mod split;
 pub mod tree;
 pub mod verify;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+use serde::Serialize;
 
 use artifact::Scan;
 use config::Config;
@@ -79,9 +82,21 @@ pub struct BuildOptions {
     pub source_date_epoch: Option<i64>,
 }
 
-/// Builds the packages of the artifacts and returns the receipt, which is also the last file
-/// written. On an error nothing appears in the output folder.
-pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
+/// What a build wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Built {
+    /// The receipt: the last file written.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+    /// Packages of the earlier set in the output folder that are not in this one and were removed,
+    /// by name. They are not in the receipt, which is the same whatever was there before.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub removed: BTreeSet<String>,
+}
+
+/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
+/// output folder; on an error that set stays.
+pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs).build();
     let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
     pool.install(|| run(options, progress))
@@ -99,7 +114,7 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
     Ok(discovery)
 }
 
-fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
+fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan(&options.artifacts)?;
     let rules = options.config.database_rules()?;
@@ -116,8 +131,8 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Receipt> {
     let written = write(options, &recombined, &plan, &staging, progress)?;
     scan.inputs.recheck()?;
     let receipt = emit::receipt(&plan, written, &findings);
-    staging.commit(&receipt.to_bytes()?)?;
-    Ok(receipt)
+    let removed = staging.commit(&receipt.to_bytes()?)?;
+    Ok(Built { receipt, removed })
 }
 
 fn plan_options(options: &BuildOptions) -> PlanOptions {

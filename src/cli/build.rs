@@ -15,7 +15,8 @@ use crate::{BuildOptions, report};
 /// Build the packages of one or more shards of artifacts.
 ///
 /// Writes the packages and, last, packages.json (what each package holds and where every code
-/// object of the input went) into OUT. SOURCE_DATE_EPOCH stamps headers and changelogs.
+/// object of the input went) into OUT, in place of the set that an earlier build wrote there: its
+/// packages that are not in the new set are removed and named. SOURCE_DATE_EPOCH stamps headers and changelogs.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// A shard (folder of artifacts) or a folder of shards; may be given several times
@@ -40,7 +41,8 @@ pub(super) struct Arguments {
     /// Package formats to write
     #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
     format: Vec<FormatArgument>,
-    /// Build only these artifacts (blas), components (blas_lib) or packages (rocm-blas)
+    /// Build only these artifacts (blas), components (blas_lib) or packages (rocm-blas); OUT then
+    /// holds nothing but them
     #[arg(long, num_args = 1.., value_name = "COMPONENT")]
     only: Vec<String>,
     /// Compressor of the package payloads
@@ -52,7 +54,7 @@ pub(super) struct Arguments {
     /// Turn warnings into errors
     #[arg(long)]
     strict: bool,
-    /// Print the receipt as JSON instead of a table
+    /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
     #[arg(long)]
     json: bool,
 }
@@ -74,10 +76,10 @@ enum CompressionArgument {
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let json = arguments.json;
     let options = options(arguments)?;
-    let receipt = crate::build(&options, &Terminal::new())?;
+    let built = crate::build(&options, &Terminal::new())?;
     match json {
-        true => terminal::print_json(&receipt)?,
-        false => terminal::print(&report::build_text(&receipt))?,
+        true => terminal::print_json(&built)?,
+        false => terminal::print(&report::build_text(&built.receipt, &built.removed))?,
     }
     Ok(Outcome::Done)
 }

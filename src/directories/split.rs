@@ -10,8 +10,6 @@ mod sorting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::output::Written;
 use super::staging::Staging;
 use crate::artifact::{self, Artifact, Scan};
@@ -181,7 +179,8 @@ impl Job {
             scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
         let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
         progress.begin(Stage::Split, bytes);
-        let split = take_apart(&artifacts, rules, progress)?;
+        let strict = split::SplitOptions::strict(rules);
+        let split = split::split_artifacts(&artifacts, &strict, progress)?;
         progress.end(Stage::Split);
         let mut component = Component {
             id: &self.component,
@@ -210,25 +209,6 @@ impl Job {
         faults.finish()?;
         Ok(scans)
     }
-}
-
-fn take_apart(
-    artifacts: &[&Artifact],
-    rules: &Rules,
-    progress: &dyn Progress,
-) -> Result<Vec<SplitArtifact>> {
-    let split: Vec<_> = artifacts
-        .par_iter()
-        .map(|artifact| {
-            let split = split::split(artifact, &split::SplitOptions::strict(rules));
-            progress.advance(Stage::Split, artifact.bytes());
-            split
-        })
-        .collect();
-    let mut faults = Faults::default();
-    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
-    faults.finish()?;
-    split::attach(split)
 }
 
 /// Every artifact with what became of it.

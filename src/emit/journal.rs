@@ -64,36 +64,43 @@ impl<'a> Journal<'a> {
         Self { out, staging, done: Vec::new() }
     }
 
-    /// Replaces the earlier set by the staged packages `names` and the staged receipt.
-    pub fn replace_set(&mut self, names: &BTreeSet<String>) -> Result<()> {
+    /// Replaces the earlier set by the staged packages `names` and the staged receipt. Returns
+    /// what the earlier set had beyond `names`.
+    pub fn replace_set(&mut self, names: &BTreeSet<String>) -> Result<BTreeSet<String>> {
         let earlier = earlier_packages(self.out)?;
         refuse_foreign(self.out, &earlier, names)?;
         let replaced = self.staging.join(REPLACED);
         fs::create_dir(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
         self.set_aside(RECEIPT)?;
         sync_directory(self.out)?;
+        let mut removed = BTreeSet::new();
         for name in earlier.union(names) {
-            self.set_aside(name)?;
+            if self.set_aside(name)? && !names.contains(name) {
+                removed.insert(name.clone());
+            }
         }
         for name in names {
             self.rename(self.staging.join(name), self.out.join(name))?;
         }
         sync_directory(self.out)?;
         self.rename(self.staging.join(RECEIPT), self.out.join(RECEIPT))?;
-        sync_directory(self.out)
+        sync_directory(self.out)?;
+        Ok(removed)
     }
 
-    fn set_aside(&mut self, name: &str) -> Result<()> {
+    /// Whether there was such a file.
+    fn set_aside(&mut self, name: &str) -> Result<bool> {
         let path = self.out.join(name);
         let kind = match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             found => found.map_err(|e| Error::io(&path, "inspect", e))?.file_type(),
         };
         if kind.is_dir() {
             let message = "is a directory where a package file belongs";
             return Err(Error::new(Kind::Conflict, message).file(&path));
         }
-        self.rename(path, self.staging.join(REPLACED).join(name))
+        self.rename(path, self.staging.join(REPLACED).join(name))?;
+        Ok(true)
     }
 
     fn rename(&mut self, from: PathBuf, to: PathBuf) -> Result<()> {

@@ -28,15 +28,17 @@ pub fn receipt(plan: &Plan, written: Vec<Written>, findings: &Findings) -> Recei
     packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     let mut code_objects: Vec<_> = written.into_iter().flat_map(|w| w.code_objects).collect();
     code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
+    let prefix = plan.prefix.absolute();
     Receipt {
         schema: SCHEMA,
         generator: env!("CARGO_PKG_VERSION").to_owned(),
         version: plan.version.upstream().to_owned(),
         release: plan.version.release().to_owned(),
-        prefix: plan.prefix.absolute(),
+        prefix: prefix.clone(),
         content_date: i64::from(plan.content_date),
         packages,
         code_objects,
+        left_out: plan.left_out.iter().map(|path| format!("{prefix}/{path}")).collect(),
         findings: finding_records(findings),
     }
 }

@@ -113,8 +113,9 @@ impl Staging {
     ///
     /// The caller has checked that the inputs did not change. The receipt is a JSON object whose
     /// `packages` is an array of objects with a `file_name`; it must name exactly the staged
-    /// files. On an error, `out` has its earlier set.
-    pub fn commit(mut self, receipt: &[u8]) -> Result<()> {
+    /// files. On an error, `out` has its earlier set. Returns the packages of the earlier set that
+    /// are gone now, by name.
+    pub fn commit(mut self, receipt: &[u8]) -> Result<BTreeSet<String>> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let listed = journal::packages_of(receipt)?;
         if listed != names {
@@ -151,6 +152,10 @@ impl Drop for Staging {
 }
 
 fn make_folder(out: &Path) -> Result<()> {
+    if out.is_symlink() && !out.exists() {
+        let message = "is a link that leads nowhere, and packages are written into a folder";
+        return Err(Error::new(Kind::Usage, message).file(out).hint(OUT_HINT));
+    }
     if out.exists() && !out.is_dir() {
         let message = "is a file, and packages are written into a folder";
         return Err(Error::new(Kind::Usage, message).file(out).hint(OUT_HINT));
@@ -161,8 +166,16 @@ fn make_folder(out: &Path) -> Result<()> {
 /// Waits until no other run begins or commits in `out`.
 fn lock(out: &Path) -> Result<File> {
     let directory = File::open(out).map_err(|e| Error::io(out, "open", e))?;
-    directory.lock().map_err(|e| Error::io(out, "lock", e))?;
+    directory.lock().map_err(|e| lock_fault(out, e))?;
     Ok(directory)
+}
+
+/// Locks are what tells a run that lives from one that was killed, so there is no going without.
+fn lock_fault(path: &Path, error: std::io::Error) -> Error {
+    Error::io(path, "lock", error).hint(
+        "the output folder has to be on a file system that supports flock, which some network \
+         file systems do not: write to a local folder and copy the packages",
+    )
 }
 
 /// The first free name; the directory is locked before `out` is unlocked.
@@ -172,7 +185,7 @@ fn make_directory(out: &Path) -> Result<(PathBuf, File)> {
         match fs::create_dir(&path) {
             Ok(()) => {
                 let own = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
-                own.try_lock().map_err(|e| Error::io(&path, "lock", e.into()))?;
+                own.try_lock().map_err(|e| lock_fault(&path, e.into()))?;
                 return Ok((path, own));
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -205,7 +218,7 @@ fn clear_if_dead(out: &Path, directory: &Path) -> Result<()> {
     };
     match handle.try_lock() {
         Err(TryLockError::WouldBlock) => return Ok(()),
-        Err(TryLockError::Error(error)) => return Err(Error::io(directory, "lock", error)),
+        Err(TryLockError::Error(error)) => return Err(lock_fault(directory, error)),
         Ok(()) => {}
     }
     journal::undo_dead(out, directory)?;
@@ -234,4 +247,17 @@ pub(super) fn sync_directory(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|directory| directory.sync_all())
         .map_err(|e| Error::io(path, "sync", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_locks_is_named_as_the_reason() {
+        let source = std::io::Error::from(ErrorKind::Unsupported);
+        let error = lock_fault(Path::new("out"), source);
+        assert!(error.to_string().contains("out"), "{error}");
+        assert!(error.hint_text().is_some_and(|hint| hint.contains("supports flock")));
+    }
 }

@@ -15,7 +15,7 @@ use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use super::texts::Description;
 use super::{ArchiveSet, Source};
-use crate::error::{Faults, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::recombine::{Group, Recombined};
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
@@ -148,12 +148,20 @@ impl Maker<'_> {
 
     fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<Source>>> {
         let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
+        let names = self.names(index).deb;
         let mut files = BTreeMap::new();
         for (path, owned) in &self.bundles[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
         if let Some(archives) = archives {
             let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
+            if files.contains_key(&path) {
+                let message =
+                    format!("{path} comes from the input, and is made for the package too");
+                let hint = "it is the manifest of the package's archives: leave it out of the \
+                            artifact";
+                return Err(Error::new(Kind::Conflict, message).structure(names).hint(hint));
+            }
             let data = Source::Manifest { archives };
             files.insert(path, Node::File { data, mode: file_mode(0) });
         }

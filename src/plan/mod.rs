@@ -26,6 +26,7 @@ mod families;
 mod finish;
 mod kernels;
 mod layout;
+mod left_out;
 mod libraries;
 mod linkage;
 mod links;
@@ -95,6 +96,9 @@ pub struct Plan {
     pub version: Version,
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
+    /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
+    /// leaves them out; in order.
+    pub left_out: Vec<TreePath>,
     /// What was noticed.
     pub findings: Findings,
 }
@@ -192,8 +196,11 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     refuse_conflicts(&drafts)?;
     drafts::add_configured(&setting, &mut drafts)?;
     let only = Only::new(recombined, &drafts, &options.only)?;
-    let kept = drafts.into_iter().filter(|draft| only.keeps(draft));
-    let packages: Result<Vec<_>> = kept.map(|draft| draft.finish(&setting)).collect();
+    let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
+        drafts.into_iter().partition(|draft| only.keeps(draft));
+    let input = (recombined, made.archives.as_slice());
+    let left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
+    let packages: Result<Vec<_>> = kept.into_iter().map(|d| d.finish(&setting)).collect();
     let mut packages = packages?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
     findings.sort();
@@ -203,6 +210,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         prefix: setting.prefix,
         version: setting.version,
         content_date: config.content_date,
+        left_out,
         findings,
     })
 }

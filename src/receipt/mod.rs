@@ -33,6 +33,10 @@ pub struct Receipt {
     pub packages: Vec<PackageRecord>,
     /// Every code object of the input that is in a package, by place.
     pub code_objects: Vec<CodeObjectRecord>,
+    /// Absolute install paths of the input that are in no package because the set was limited to
+    /// other components (`--only`), in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Every finding.
     pub findings: Vec<FindingRecord>,
 }

@@ -1,11 +1,13 @@
 //! The result of a build, for people.
 
+use std::collections::BTreeSet;
+
 use super::table::{Align, Table};
 use super::units::bytes;
 use crate::receipt::Receipt;
 
-/// Packages as a table, then every finding.
-pub fn build_text(receipt: &Receipt) -> String {
+/// Packages as a table, those of an earlier set that were removed, then every finding.
+pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
     let mut table = Table::new(&[
         ("package", Align::Left),
         ("size", Align::Right),
@@ -36,6 +38,9 @@ pub fn build_text(receipt: &Receipt) -> String {
         bytes(total),
         receipt.code_objects.len(),
     ));
+    for name in removed {
+        text.push_str(&format!("removed {name} of the earlier set\n"));
+    }
     for finding in &receipt.findings {
         let (severity, code, name) = (&finding.severity, &finding.code, &finding.name);
         text.push_str(&format!(

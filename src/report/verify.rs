@@ -22,6 +22,10 @@ pub fn verify_text(report: &Report) -> String {
         let count = counted(count, "code object");
         text.push_str(&format!("{count} of the artifacts looked for in each format\n"));
     }
+    if report.left_out > 0 {
+        let paths = counted(report.left_out as u64, "path");
+        text.push_str(&format!("{paths} of the artifacts left out on purpose (--only)\n"));
+    }
     match report.problems.len() {
         0 => text.push_str("all checks passed\n"),
         1 => text.push_str("1 check failed\n"),

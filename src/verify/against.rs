@@ -35,18 +35,25 @@ impl<'a> Comparison<'a> {
     pub(super) fn check(&self, problems: &mut Problems) {
         for (path, variants) in &self.inputs.plain {
             // Where another shard's build has device code, that build is what is installed.
-            if !self.inputs.fat.contains_key(path) {
+            if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {
                 self.check_plain(path, variants, problems);
             }
         }
         let rows = self.rows();
         for (path, builds) in &self.inputs.fat {
-            self.check_host(path, builds, problems);
             self.check_lost(path, builds, &rows, problems);
+            if self.is_left_out(path) {
+                continue;
+            }
+            self.check_host(path, builds, problems);
             check_builds(&Wrappers { comparison: self, path, rows: &rows }, builds, problems);
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
+    }
+
+    fn is_left_out(&self, path: &TreePath) -> bool {
+        self.excuses.leaves_out(&format!("{}/{path}", self.prefix))
     }
 
     /// What stands at an install-relative path, in any package.
@@ -75,12 +82,15 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Whether a directory goes with what is below it.
     fn has_below(&self, path: &TreePath) -> bool {
         let below = format!("{}/{path}/", self.prefix);
-        self.packages.iter().any(|package| {
-            let next = package.paths.range(below.clone()..).next();
-            next.is_some_and(|(path, _)| path.starts_with(&below))
-        })
+        let left_out = self.excuses.leaves_out_below(&below);
+        left_out
+            || self.packages.iter().any(|package| {
+                let next = package.paths.range(below.clone()..).next();
+                next.is_some_and(|(path, _)| path.starts_with(&below))
+            })
     }
 
     /// A transformed binary has the machine code and the wrappers of one of the builds.
@@ -131,10 +141,10 @@ impl<'a> Comparison<'a> {
         rows: &Rows<'_>,
         problems: &mut Problems,
     ) {
-        for build in builds {
+        for build in builds.iter().filter(|build| !self.is_kept_fat(path, build)) {
             for (index, entries) in build.device.by_wrapper.iter().enumerate() {
                 let lost = entries.iter().filter(|entry| {
-                    keys_of(path, entry, rows).is_empty() && !self.is_excused(entry)
+                    keys_of(path, entry, rows).is_empty() && !self.excuses.absence(&entry.sha256)
                 });
                 for entry in lost {
                     let subject = format!("{path} of {}, wrapper {index}", build.shard);
@@ -147,7 +157,7 @@ impl<'a> Comparison<'a> {
                 }
             }
             let unreferenced = build.device.unreferenced.iter();
-            for entry in unreferenced.filter(|entry| !self.is_excused(entry)) {
+            for entry in unreferenced.filter(|entry| !self.excuses.absence(&entry.sha256)) {
                 let subject = format!("{path} of {}", build.shard);
                 let message =
                     format!("a code object for {} without wrapper is in no finding", entry.target);
@@ -168,7 +178,7 @@ impl<'a> Comparison<'a> {
             }
         }
         for (path, shard, entry) in self.inputs.in_files() {
-            if !packed.contains(&entry.sha256) && !self.is_excused(entry) {
+            if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
                 let (target, sha256) = (&entry.target, hex(&entry.sha256));
                 let message = format!(
                     "its code object for {target} ({sha256}) is in no package and in no finding"
@@ -178,9 +188,18 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether a finding says why a code object is in no archive.
-    fn is_excused(&self, entry: &DeviceEntry) -> bool {
-        self.excuses.absence(&entry.sha256) || self.excuses.keeps(&entry.sha256)
+    /// Whether a finding keeps device code in the binary at `path`, and it is there: the installed
+    /// file is the build itself.
+    fn is_kept_fat(&self, path: &TreePath, build: &Build) -> bool {
+        let all_kept = build.device.entries().all(|entry| self.excuses.keeps(&entry.sha256));
+        let fat = self.at(path).into_iter().find_map(|node| match node {
+            InstalledNode::File { facts, .. } => match &facts.class {
+                Class::Host(host) => host.device_code.is_some().then_some(facts.sha256),
+                _ => None,
+            },
+            _ => None,
+        });
+        all_kept && fat.is_some_and(|sha256| build.content.sha256().is_ok_and(|own| own == sha256))
     }
 
     /// All device code of the packages comes from the artifacts.

@@ -48,6 +48,13 @@ impl<'a> Claims<'a> {
                 check_package(record, package, problems);
             }
         }
+        for path in &self.receipt.left_out {
+            let has = |package: &&&Installed| package.paths.contains_key(path);
+            for package in self.packages.iter().filter(has) {
+                let message = "the receipt says that it is left out";
+                problems.add(Check::ReceiptMismatch, package.at(path), message);
+            }
+        }
         for format in [Format::Deb, Format::Rpm] {
             let set: Vec<&Installed> =
                 self.packages.iter().copied().filter(|p| p.format == format).collect();

@@ -14,6 +14,21 @@ const KEEPING: [Code; 4] =
 /// Findings whose device code is in the host package.
 const KEPT: [Code; 2] = [Code::DatabaseShared, Code::KeptFat];
 
+/// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
+/// one would think, and excuse no absence.
+const LEAVING_OUT: [Code; 10] = [
+    Code::ArchNotGrouped,
+    Code::BundleUnreferenced,
+    Code::DuplicateDropped,
+    Code::EmptyCodeObject,
+    Code::KeptFatDropped,
+    Code::KernelsUnclaimed,
+    Code::TargetNotSelected,
+    Code::ArchExcluded,
+    Code::ArchDropped,
+    Code::ComponentLeftOut,
+];
+
 /// What is where it is, or not, because of a finding.
 #[derive(Debug, Default)]
 pub(super) struct Excuses {
@@ -25,6 +40,8 @@ pub(super) struct Excuses {
     kept: BTreeSet<String>,
     /// `<shard>/<artifact>/<path>` of files that stay in the host package.
     kept_files: BTreeSet<String>,
+    /// Absolute paths that are in no package.
+    left_out: BTreeSet<String>,
 }
 
 impl Excuses {
@@ -34,17 +51,20 @@ impl Excuses {
         for receipt in receipts {
             excuses.given = true;
             receipt.findings.iter().for_each(|finding| excuses.add(finding));
+            excuses.left_out.extend(receipt.left_out.iter().cloned());
         }
         excuses
     }
 
     fn add(&mut self, finding: &FindingRecord) {
         let digests = finding.code_objects.iter().cloned();
-        match KEPT.iter().any(|code| code.id() == finding.code) {
-            true => self.kept.extend(digests),
-            false => self.absent.extend(digests),
+        let is_of = |codes: &[Code]| codes.iter().any(|code| code.id() == finding.code);
+        if is_of(&LEAVING_OUT) {
+            self.absent.extend(digests);
+        } else if is_of(&KEPT) {
+            self.kept.extend(digests);
         }
-        if KEEPING.iter().any(|code| code.id() == finding.code) {
+        if is_of(&KEEPING) {
             self.kept_files.insert(finding.subject.clone());
         }
     }
@@ -52,6 +72,17 @@ impl Excuses {
     /// Whether device code of this digest is in no package because of a finding.
     pub(super) fn absence(&self, sha256: &Sha) -> bool {
         self.absent.contains(&hex(sha256))
+    }
+
+    /// Whether what the input has at this absolute path is in no package on purpose.
+    pub(super) fn leaves_out(&self, path: &str) -> bool {
+        self.left_out.contains(path)
+    }
+
+    /// Whether the same is true of something below this directory, which ends in a slash.
+    pub(super) fn leaves_out_below(&self, directory: &str) -> bool {
+        let next = self.left_out.range(directory.to_owned()..).next();
+        next.is_some_and(|path| path.starts_with(directory))
     }
 
     /// Whether findings account for absent device code at all.

@@ -42,6 +42,7 @@ pub(super) struct Build {
     pub(super) device: Device,
     /// SHA-256 of its machine code.
     pub(super) code: Sha,
+    pub(super) content: Content,
 }
 
 /// A file and what was found in it.
@@ -115,7 +116,7 @@ fn examine(shard: &str, content: &Content) -> Result<Found> {
     if let Some(elf) = host_elf::read(content)?
         && let Some(device) = originals::read(content, &elf)?
     {
-        return Ok(Found::Fat(Build { shard, device, code: elf.code }));
+        return Ok(Found::Fat(Build { shard, device, code: elf.code, content: content.clone() }));
     }
     let (sha256, device) = (content.sha256()?, originals::loose(content)?);
     Ok(Found::Plain(Plain::File { shard, sha256, device }))

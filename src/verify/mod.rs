@@ -76,6 +76,7 @@ pub fn verify(
         check_set(set, &excuses, &mut problems);
     }
     let mut report = count(&packages);
+    report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     if let Some(scan) = against {
         let prefix = prefix(&receipts, &sets)?;
         let inputs = Inputs::read(scan, progress)?;

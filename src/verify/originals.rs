@@ -1,8 +1,18 @@
 //! The device code of original binaries, read a second way.
 //!
 //! `verify --against` compares packages with the artifacts they were made from. To be worth
-//! anything it must not repeat a mistake of the split stage, so this walk of bundles shares no
-//! code with it: compressed bundles are decoded one at a time and cut up here.
+//! anything it must not repeat a mistake of the split stage. So the walk over bundles, their
+//! tables and compressed streams, the tie of wrappers to bundles and the choice between an entry's
+//! target and the header's are written again here, and sections and relocations are read through
+//! the `object` crate ([`host_elf`](super::host_elf)).
+//!
+//! Shared with the split, so that a mistake there is not noticed here:
+//!
+//! - `artifact::scan`: which files an artifact has, and where they are installed;
+//! - `content`: reading and digests, and the decoders of zlib and zstd (crates);
+//! - `formats::code_object`: the flags of an ELF header as a target, the names of kernels. What a
+//!   header says is held against foreign tools by the tests of that module;
+//! - `gfx`: what a target ID means, and in which order its features are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

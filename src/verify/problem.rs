@@ -138,8 +138,16 @@ pub struct Report {
     /// Code objects of the artifacts that were looked for; none without `--against`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_code_objects: Option<u64>,
+    /// Paths of the artifacts that are in no package on purpose, as the receipts say.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: usize,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]

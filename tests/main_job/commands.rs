@@ -120,6 +120,28 @@ fn a_second_run_replaces_the_first_and_nothing_else() {
 }
 
 #[test]
+fn what_an_earlier_set_had_beyond_the_new_one_is_removed_and_named() {
+    let blas = ["--only", "blas", "--format", "deb"];
+    let set = Set::with(&blas);
+    let earlier = names(&set.out());
+    let other = ["--only", "host-suite-sparse", "--format", "deb"];
+    let run = tools::run(build_of(&shards(), &set.out()).args(other));
+    let now = names(&set.out());
+    let gone: Vec<&String> = earlier.iter().filter(|name| !now.contains(*name)).collect();
+    assert!(gone.len() > 3 && gone.iter().all(|name| name.contains("blas")), "{gone:?}");
+    let said = text(&run.stdout);
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("removed ")).collect();
+    let expected: Vec<String> =
+        gone.iter().map(|name| format!("removed {name} of the earlier set")).collect();
+    assert_eq!(lines, expected);
+    let again = tools::run(build_of(&shards(), &set.out()).args(blas).arg("--json"));
+    let json: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(json["removed"], serde_json::json!(["rocm-host-suite-sparse_7.1.0-1_amd64.deb"]));
+    assert!(json["packages"].is_array() && names(&set.out()) == earlier);
+    assert!(!set.receipt().as_object().unwrap().contains_key("removed"));
+}
+
+#[test]
 fn help_and_version_are_no_errors() {
     let version = format!("rockpack {}", env!("CARGO_PKG_VERSION"));
     let cases: [(&[&str], &str); 2] =

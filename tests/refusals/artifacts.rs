@@ -117,10 +117,18 @@ fn a_shard_of_packed_artifacts_beside_the_others() {
 }
 
 #[test]
-fn a_kernel_archive_among_the_host_files() {
+fn a_kernel_archive_under_another_name() {
+    let bad = Bad::new();
+    fs::write(bad.file("lib/kernels.bin"), b"KPAK\x01\0\0\0").unwrap();
+    bad.is_refused(FAILED, &["lib/kernels.bin: ", "is a kernel archive", ".kpack"]);
+}
+
+#[test]
+fn a_kernel_archive_that_was_copied_in_part() {
     let bad = Bad::new();
     fs::write(bad.file("lib/blas_lib_gfx1102.kpack"), b"KPAK\x01\0\0\0").unwrap();
-    let expected = ["lib/blas_lib_gfx1102.kpack: ", "is a kernel archive", "fat artifacts"];
+    let expected =
+        ["lib/blas_lib_gfx1102.kpack: ", "kernel archive header", "8 left", "copied only in part"];
     bad.is_refused(FAILED, &expected);
 }
 
@@ -140,6 +148,23 @@ fn one_database_file_from_two_components_of_a_package() {
     fs::create_dir_all(run.parent().unwrap()).unwrap();
     fs::copy(bad.file(&format!("lib/{name}")), run).unwrap();
     bad.is_refused(FAILED, &["comes from blas_lib and from blas_run", "a path once"]);
+}
+
+#[test]
+fn a_link_in_the_place_of_the_manifest() {
+    let bad = Bad::new();
+    let manifest = bad.file("lib/.kpack/blas_lib.kpm");
+    fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("../libexblas.so", manifest).unwrap();
+    bad.is_refused(FAILED, &["lib/.kpack/blas_lib.kpm comes from the input", "leave it out"]);
+}
+
+#[test]
+fn an_output_folder_that_is_a_link_to_nowhere() {
+    let bad = Bad::new();
+    std::os::unix::fs::symlink("nowhere", bad.out()).unwrap();
+    refused(&mut bad.build(), USAGE, &["out: is a link that leads nowhere"]);
+    assert!(bad.out().is_symlink() && !bad.out().exists());
 }
 
 #[test]

@@ -106,6 +106,17 @@ impl Set {
         Self::copy("deb,rpm")
     }
 
+    /// An empty folder, to be built into.
+    pub fn empty() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), receipt: Vec::new() }
+    }
+
+    /// The set with the receipt that a build has written by now.
+    pub fn reopen(mut self) -> Self {
+        self.receipt = fs::read(self.path("packages.json")).unwrap();
+        self
+    }
+
     fn copy(formats: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for entry in fs::read_dir(built().join(formats)).unwrap() {

@@ -14,6 +14,8 @@ use crate::tampered::{self, Set, sha256, shard};
 /// The kernel database of the example library below its stage prefix.
 const DATABASE: &str = "lib/rocblas/library";
 
+const SHARDS: &[&str] = &["--against", "examples/shards"];
+
 /// The stage prefix of the example library.
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
 
@@ -47,12 +49,17 @@ fn shard_with(edit: impl FnOnce(&Path)) -> TempDir {
 
 /// Builds the packages of `artifacts`, `.deb` only.
 fn build(artifacts: &Path, out: &Path) {
+    build_with(artifacts, out, &[]);
+}
+
+fn build_with(artifacts: &Path, out: &Path, arguments: &[&str]) {
     let run = Command::new(env!("CARGO_BIN_EXE_rockpack"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["build", "--version", "7.1.0", "--format", "deb", "--artifacts"])
         .arg(artifacts)
         .arg("--out")
         .arg(out)
+        .args(arguments)
         .output()
         .unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -160,4 +167,71 @@ fn v011_a_file_without_its_record() {
         receipt.code_objects.retain(|record| !record.place.path().ends_with("_gfx1101.co"));
     });
     set.fires(&[], &["V011"]);
+}
+
+#[test]
+fn a_set_of_one_component_says_what_it_leaves_out() {
+    for (only, left) in [("host-suite-sparse", "blas_lib"), ("blas", "host-suite-sparse_lib")] {
+        let set = only_set(only);
+        set.fires(SHARDS, &[]);
+        let receipt = receipt_of(set.path("packages.json").parent().unwrap());
+        let findings = receipt.findings.iter().filter(|finding| finding.code == "R055");
+        let subjects: Vec<&str> = findings.clone().map(|f| f.subject.as_str()).collect();
+        assert!(subjects.contains(&left), "{subjects:?}");
+        assert!(findings.clone().all(|finding| finding.severity == "note"));
+        let run = Command::new(env!("CARGO_BIN_EXE_rockpack"))
+            .arg("verify")
+            .arg(set.path("packages.json").parent().unwrap())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(run.stdout).unwrap();
+        let count = receipt.left_out.len();
+        let line = format!("\n{count} paths of the artifacts left out on purpose (--only)\n");
+        assert!(text.contains(&line), "{text}");
+    }
+}
+
+#[test]
+fn only_what_the_receipt_says_is_left_out() {
+    let set = only_set("host-suite-sparse");
+    let of = |receipt: &Receipt| -> BTreeSet<String> {
+        let findings = receipt.findings.iter().filter(|finding| finding.code == "R055");
+        findings.flat_map(|finding| finding.code_objects.clone()).collect()
+    };
+    let receipt = receipt_of(set.path("packages.json").parent().unwrap());
+    assert_eq!(of(&receipt).len(), 24 + 18, "of binaries and of databases");
+    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code != "R055"));
+    set.fires(SHARDS, &["V010"]);
+    set.fresh_receipt();
+    let library = "/opt/rocm-7.1/lib/libexblas.so.1.2";
+    set.edit_receipt(|receipt| receipt.left_out.retain(|path| path != library));
+    set.fires(SHARDS, &["V013"]);
+    set.fresh_receipt();
+    let packed = receipt.packages.iter().flat_map(|package| &package.members);
+    let file = packed.filter(|member| member.kind == "file").map(|member| &member.path).next();
+    set.edit_receipt(|receipt| receipt.left_out.extend(file.cloned()));
+    set.fires(&[], &["V002"]);
+}
+
+#[test]
+fn a_finding_of_another_kind_excuses_no_loss() {
+    let set = Set::of_debs();
+    for code in ["R010", "R016", "R021"] {
+        set.fresh_receipt();
+        set.fires(SHARDS, &[]);
+        set.edit_receipt(|receipt| {
+            let meant = receipt.findings.iter_mut().find(|finding| finding.code == "R012");
+            meant.unwrap().code = code.to_owned();
+        });
+        set.fires(SHARDS, &["V010"]);
+    }
+}
+
+/// The example set limited to one component.
+fn only_set(only: &str) -> Set {
+    let set = Set::empty();
+    let config = "examples/packaging-config.json";
+    let arguments = ["--config", config, "--only", only];
+    build_with(Path::new("examples/shards"), &set.path(""), &arguments);
+    set.reopen()
 }

@@ -1,0 +1,134 @@
+//! What `--only` leaves out: the files and the device code of the input that are in none of the
+//! packages that are kept.
+//!
+//! Every path is named and every code object accounted for by a finding, so that whoever compares
+//! the set with its input knows what is not there on purpose.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::drafts::Draft;
+use super::{ArchiveSet, Source};
+use crate::content::Content;
+use crate::error::Result;
+use crate::recombine::{Component, Recombined};
+use crate::report::{Code, Finding, Findings};
+use crate::split::{HostKind, loose_code};
+use crate::tree::{Node, TreePath};
+
+/// The part of a component that is in no package.
+#[derive(Default)]
+struct Missing<'a> {
+    files: usize,
+    /// Code objects of binaries.
+    kernels: Vec<&'a Content>,
+    /// Files that may be device code, as they are or as bundles.
+    plain: Vec<&'a Content>,
+}
+
+/// The install-relative paths of `dropped` that none of `kept` has, in order. Each component
+/// that lost something gets a finding with its code objects.
+pub(super) fn left_out(
+    (recombined, archives): (&Recombined, &[ArchiveSet]),
+    (kept, dropped): (&[Draft], &[Draft]),
+    findings: &mut Findings,
+) -> Result<Vec<TreePath>> {
+    let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();
+    let components = recombined.components.iter().map(|component| (component.id(), component));
+    let lookup = Lookup { components: components.collect(), archives };
+    let mut missing = BTreeMap::new();
+    let mut paths = BTreeSet::new();
+    for (path, node) in dropped.iter().flat_map(|draft| &draft.files) {
+        if kept.contains(path) {
+            continue;
+        }
+        match node {
+            Node::File { data, .. } => {
+                lookup.add(data, &mut missing);
+                if is_of_input(data) {
+                    paths.insert(path.clone());
+                }
+            }
+            Node::Link { .. } | Node::Directory { .. } => drop(paths.insert(path.clone())),
+        }
+    }
+    for (component, missing) in missing {
+        findings.add(missing.finding(component)?);
+    }
+    Ok(paths.into_iter().collect())
+}
+
+fn is_of_input(source: &Source) -> bool {
+    matches!(source, Source::Host { .. } | Source::Fat { .. } | Source::Database { .. })
+}
+
+/// Where the plan's sources are found.
+struct Lookup<'a> {
+    components: BTreeMap<String, &'a Component>,
+    archives: &'a [ArchiveSet],
+}
+
+impl<'a> Lookup<'a> {
+    /// Adds what stands behind `source` to the component it comes from.
+    fn add(&self, source: &'a Source, missing: &mut BTreeMap<&'a str, Missing<'a>>) {
+        match source {
+            Source::Host { component, path } | Source::Fat { component, path, .. } => {
+                let missing = missing.entry(component).or_default();
+                missing.files += 1;
+                let node = self.components.get(component).and_then(|found| found.host.get(path));
+                if let Some(Node::File { data, .. }) = node
+                    && let HostKind::Plain(content) = &data.kind
+                {
+                    missing.plain.push(content);
+                }
+            }
+            Source::Database { component, path } => {
+                let missing = missing.entry(component).or_default();
+                missing.files += 1;
+                let files = self.components.get(component).map(|found| &found.databases);
+                let same = files.into_iter().flatten();
+                let same = same.filter(|file| file.path == *path);
+                missing.plain.extend(same.map(|file| &file.content));
+            }
+            Source::Archive { archives, arch } => {
+                let set = self.archives.iter().find(|set| set.name == *archives);
+                for (id, binary) in set.iter().flat_map(|set| &set.binaries) {
+                    let kernels = self.components.get(id).map(|found| &found.kernels);
+                    let own = kernels
+                        .into_iter()
+                        .flatten()
+                        .filter(|kernel| kernel.binary == *binary && kernel.target.base() == arch);
+                    let missing = missing.entry(id).or_default();
+                    missing.kernels.extend(own.map(|kernel| &kernel.content));
+                }
+            }
+            Source::Manifest { .. } | Source::Text(_) | Source::Bytes(_) => {}
+        }
+    }
+}
+
+impl Missing<'_> {
+    fn finding(&self, component: &str) -> Result<Finding> {
+        let digests = self.digests()?;
+        let message = format!(
+            "{} files and {} different code objects are in no package, because --only leaves them \
+             out",
+            self.files,
+            digests.len()
+        );
+        let mut finding = Finding::new(Code::ComponentLeftOut, component, message);
+        finding.code_objects = digests.into_iter().collect();
+        Ok(finding)
+    }
+
+    /// SHA-256 of every code object, in hex.
+    fn digests(&self) -> Result<BTreeSet<String>> {
+        let kernels = self.kernels.par_iter().map(|content| content.sha256_hex());
+        let mut digests = kernels.collect::<Result<BTreeSet<String>>>()?;
+        for content in &self.plain {
+            digests.extend(loose_code(content, None)?.into_iter().map(|code| code.sha256));
+        }
+        Ok(digests)
+    }
+}

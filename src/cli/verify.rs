@@ -20,7 +20,8 @@ pub(super) struct Arguments {
     /// Folders of packages (with their packages.json, if there) or single packages
     #[arg(required = true, value_name = "DIR|PACKAGE")]
     paths: Vec<PathBuf>,
-    /// The artifacts that the packages were made from; may be given several times
+    /// The artifacts that the packages were made from, as for build; may be given several times.
+    /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, about as large as they are
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
     /// Print the result as JSON
@@ -34,6 +35,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         false => Some(artifact::scan(&arguments.against)?),
     };
     let report = verify::verify(&arguments.paths, scan.as_ref(), &Terminal::new())?;
+    scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     match arguments.json {
         true => terminal::print_json(&report)?,
         false => terminal::print(&report::verify_text(&report))?,

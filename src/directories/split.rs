@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::output::Written;
 use super::staging::Staging;
-use crate::artifact::{self, Artifact, Scan};
+use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
@@ -110,12 +110,9 @@ fn jobs(options: &SplitOptions) -> Result<Vec<Job>> {
     artifact::refuse_output_inside(roots, out)?;
     match &options.input {
         SplitInput::Artifact { folder, component } => {
-            let scan = artifact::scan_artifact(folder, component.as_deref())?;
-            let artifacts = scan.shards.iter().flat_map(|shard| &shard.artifacts);
-            let name = artifacts.map(|artifact| &artifact.name).next();
-            let name = name.ok_or_else(|| Error::bug("an artifact was not read"))?;
+            let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;
             Ok(vec![Job {
-                shard: scan.shards.first().map(|shard| shard.name.clone()).unwrap_or_default(),
+                shard,
                 component: format!("{}_{}", name.name, name.component),
                 folders: vec![folder.clone()],
                 renamed: component.clone(),
@@ -128,10 +125,9 @@ fn jobs(options: &SplitOptions) -> Result<Vec<Job>> {
             Ok(by_component(&shard, folders, out, false))
         }
         SplitInput::Shards(roots) => {
-            let scan = artifact::scan(roots)?;
-            let jobs = scan.shards.iter().flat_map(|shard| {
-                let folders = shard.artifacts.iter().map(|artifact| artifact.root.clone());
-                by_component(&shard.name, folders.collect(), &out.join(&shard.name), true)
+            let shards = artifact::find(roots)?.into_iter();
+            let jobs = shards.flat_map(|(shard, folders)| {
+                by_component(&shard, folders, &out.join(&shard), true)
             });
             Ok(jobs.collect())
         }
@@ -204,7 +200,9 @@ impl Job {
     fn scan(&self) -> Result<Vec<Scan>> {
         let mut faults = Faults::default();
         let renamed = self.renamed.as_deref();
-        let scans = self.folders.iter().map(|folder| artifact::scan_artifact(folder, renamed));
+        let options = ScanOptions::beside(&self.out);
+        let scan = |folder| artifact::scan_artifact_with(folder, renamed, &options);
+        let scans = self.folders.iter().map(|folder| scan(folder));
         let scans = scans.filter_map(|scan| faults.keep(scan)).collect();
         faults.finish()?;
         Ok(scans)

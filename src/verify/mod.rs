@@ -39,6 +39,7 @@ use rayon::prelude::*;
 pub use problem::{Check, Problem, Report};
 
 use crate::artifact::Scan;
+use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
 use crate::receipt::Receipt;
@@ -89,6 +90,16 @@ pub fn verify(
         report.input_code_objects = Some(count as u64);
     }
     Ok(Report { problems: problems.finish(), ..report })
+}
+
+/// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
+/// it claims to hold device code, or references to it, and cannot be read.
+pub fn read_file(path: &str, content: &Content) -> Result<()> {
+    let facts = facts::examine(path, &mut content.reader(), content.len())?;
+    if let Class::Broken(_, error) = facts.class {
+        return Err(error);
+    }
+    inputs::examine("", content).map(drop)
 }
 
 fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {

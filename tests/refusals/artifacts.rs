@@ -107,16 +107,6 @@ fn all_faults_are_named_at_once() {
 }
 
 #[test]
-fn a_shard_of_packed_artifacts_beside_the_others() {
-    let bad = Bad::new();
-    let shard = bad.shards().join("gfx1200-build");
-    fs::create_dir(&shard).unwrap();
-    fs::write(shard.join("blas_lib_gfx1200.tar.zst"), b"packed").unwrap();
-    let expected = ["gfx1200-build/blas_lib_gfx1200.tar.zst: ", "is a packed artifact", "unpack"];
-    bad.is_refused(FAILED, &expected);
-}
-
-#[test]
 fn a_kernel_archive_under_another_name() {
     let bad = Bad::new();
     fs::write(bad.file("lib/kernels.bin"), b"KPAK\x01\0\0\0").unwrap();

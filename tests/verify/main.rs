@@ -6,5 +6,6 @@ mod tampered;
 #[path = "../support/tools.rs"]
 mod tools;
 
+mod databases;
 mod packages;
 mod receipt;

@@ -369,7 +369,7 @@ fn the_metadata_is_what_llvm_sees() {
             Some(rest.strip_prefix(':')?.trim().to_owned())
         };
         let found = json(&file);
-        let metadata = &found["metadata"];
+        let metadata = &found["metadata"][0];
         let target = notes.lines().find_map(|line| value(line, "amdhsa.target")).unwrap();
         assert_eq!(metadata["target"], target.as_str());
         let kernels = metadata["kernels"].as_array().unwrap();

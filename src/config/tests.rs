@@ -216,7 +216,7 @@ fn database_rules_have_the_schema_of_the_shipped_ones() {
         assert_eq!(claim("lib/rocblas/library/x.co").as_deref(), Some("rocblas"));
     }
     for (text, expected) in [
-        (toml.replace("data", "date"), ["line 4, column 1", "date"]),
+        (toml.replace("\ndata", "\ndate"), ["line 4, column 1", "date"]),
         (toml.replace("['*.bin']", "'*.bin'"), ["line 4, column 8", "sequence"]),
         (format!("{toml}names = 'end'\n"), ["line 5, column 9", "end"]),
         (toml.replace("'mine'", "''"), ["line 2, column 8", "databases.0.name"]),

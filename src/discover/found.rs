@@ -138,23 +138,29 @@ fn count_code(fat: &FatBinary, code_objects: &mut BTreeMap<Target, Amount>) {
     }
 }
 
-/// Rows of several targets share a code object where features say no more; it counts once, for
-/// the one with the fewest.
+/// The code objects of an archive, each once for every key.
 fn count_archive(archive: &KernelArchive, code_objects: &mut BTreeMap<Target, Amount>) {
     for targets in archive.reader.toc().rows.values() {
-        let mut distinct: BTreeMap<u32, (Target, u64)> = BTreeMap::new();
-        for (target, row) in targets {
-            let Ok(target) = target.parse::<Target>() else { continue };
-            let known =
-                distinct.entry(row.ordinal).or_insert_with(|| (target.clone(), row.original_size));
-            if target.features().len() < known.0.features().len() {
-                known.0 = target;
-            }
-        }
-        for (target, size) in distinct.into_values() {
+        let rows = targets.iter().filter_map(|(target, row)| {
+            Some((target.parse().ok()?, row.ordinal, row.original_size))
+        });
+        for (target, size) in distinct(rows) {
             code_objects.entry(target).or_default().add(size);
         }
     }
+}
+
+/// Rows (target, ordinal, size) of several targets share a code object where features say no
+/// more; it counts for the target with the fewest.
+fn distinct(rows: impl Iterator<Item = (Target, u32, u64)>) -> Vec<(Target, u64)> {
+    let mut found: BTreeMap<u32, (Target, u64)> = BTreeMap::new();
+    for (target, ordinal, size) in rows {
+        let (known, _) = found.entry(ordinal).or_insert_with(|| (target.clone(), size));
+        if target.features().len() < known.features().len() {
+            *known = target;
+        }
+    }
+    found.into_values().collect()
 }
 
 /// The archs of every wrapper of every fat binary.
@@ -214,4 +220,23 @@ fn entry<'a>(
         found.shards.push(shard.name.clone());
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_code_object_counts_once_for_the_plainest_target() {
+        let target = |text: &str| text.parse::<Target>().unwrap();
+        let rows = [
+            ("gfx90a:sramecc+:xnack+", 0, 10),
+            ("gfx90a:sramecc+:xnack-", 1, 20),
+            ("gfx90a:sramecc-:xnack-", 1, 20),
+            ("gfx90a:xnack-", 1, 20),
+        ];
+        let rows = rows.into_iter().map(|(text, ordinal, size)| (target(text), ordinal, size));
+        let expected = [(target("gfx90a:sramecc+:xnack+"), 10), (target("gfx90a:xnack-"), 20)];
+        assert_eq!(distinct(rows), expected);
+    }
 }

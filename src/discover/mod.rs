@@ -2,7 +2,7 @@
 //!
 //! Owns counting (code objects of fat binaries per target, files of kernel databases per arch),
 //! telling archs that are there on purpose from those that the compiler fell back to
-//! ([`fallback`]), and the packaging configuration that follows from both ([`propose`]). It reads
+//! (`fallback` says how), and the packaging configuration that follows from both. It reads
 //! what `scan` and `split` found and judges nothing else: whether shards fit together is the
 //! business of `recombine`.
 

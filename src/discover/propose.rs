@@ -132,3 +132,81 @@ fn primary(shards: &[ShardFound]) -> Option<PrimaryShard> {
     };
     Some(PrimaryShard { name: (*same.first()?).to_owned(), reason })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::{Amount, ArtifactFound};
+    use crate::report::Findings;
+
+    fn shard(name: &str, host: u64, code: u64) -> ShardFound {
+        let amount = |count| Amount { count, bytes: count };
+        let artifact = ArtifactFound {
+            name: "blas_lib_all".to_owned(),
+            family: "all".to_owned(),
+            host_files: amount(host),
+            binaries: 1,
+            code_objects: BTreeMap::from([("gfx906".parse().unwrap(), amount(code))]),
+            databases: BTreeMap::new(),
+        };
+        let artifacts = vec![artifact];
+        ShardFound { name: name.to_owned(), artifacts, fallbacks: BTreeMap::new() }
+    }
+
+    fn arch(name: &str, fallback: bool) -> ArchFound {
+        ArchFound {
+            arch: name.parse().unwrap(),
+            generation: String::new(),
+            products: Vec::new(),
+            shards: vec!["one".to_owned()],
+            code_objects: Amount::default(),
+            databases: Amount::default(),
+            fallback,
+        }
+    }
+
+    fn proposed(archs: &[(&str, bool)]) -> Result<Proposal> {
+        let architectures = archs.iter().map(|(name, fallback)| arch(name, *fallback)).collect();
+        let shards = vec![shard("one", 1, 1)];
+        propose(&Discovery { shards, architectures, findings: Findings::default() })
+    }
+
+    #[test]
+    fn archs_are_grouped_by_product_and_unknown_ones_stand_alone() {
+        let archs = ["gfx906", "gfx90a", "gfx1100", "gfx1103", "gfx1999"];
+        let proposal = proposed(&archs.map(|name| (name, false))).unwrap();
+        let groups: Vec<_> = proposal
+            .groups
+            .iter()
+            .map(|group| (group.name.as_str(), group.architectures.len()))
+            .collect();
+        assert_eq!(groups, [("gfx90X", 1), ("gfx90a", 1), ("gfx110X", 2), ("gfx1999", 1)]);
+        assert_eq!(proposal.groups[3].display_name, "ROCm gfx1999");
+        assert_eq!(proposal.left_out, []);
+    }
+
+    #[test]
+    fn fallbacks_and_code_for_any_gpu_are_left_out() {
+        let archs = [
+            ("gfx906", true),
+            ("gfx1100", false),
+            ("gfx11-generic", false),
+            ("amdgcnspirv", false),
+        ];
+        let proposal = proposed(&archs).unwrap();
+        assert_eq!(proposal.groups.len(), 1);
+        let left: Vec<&str> = proposal.left_out.iter().map(|left| left.arch.as_str()).collect();
+        assert_eq!(left, ["gfx906", "gfx11-generic", "amdgcnspirv"]);
+        assert!(proposed(&archs[..1]).is_err());
+        assert!(proposed(&[]).is_err());
+    }
+
+    #[test]
+    fn host_files_decide_then_code_objects_then_the_name() {
+        let chosen = |shards: &[ShardFound]| primary(shards).unwrap().name;
+        assert_eq!(chosen(&[shard("a", 1, 9), shard("b", 2, 1)]), "b");
+        assert_eq!(chosen(&[shard("a", 2, 1), shard("b", 2, 2), shard("c", 1, 9)]), "b");
+        assert_eq!(chosen(&[shard("b", 2, 2), shard("a", 2, 2)]), "a");
+        assert!(primary(&[]).is_none());
+    }
+}

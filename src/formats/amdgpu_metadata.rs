@@ -16,7 +16,10 @@
 //! kernel are most of the 30 MB that a large kernel database has. Code objects of version 2 have
 //! YAML in another note, which is not read: they have no metadata here.
 //!
-//! Refused: notes that leave their segment, a second metadata note, fields of other types.
+//! A code object that was linked of several objects has a note of each: Debian's kernel databases
+//! of rocBLAS have thousands.
+//!
+//! Refused: notes that leave their segment, fields of other types.
 
 use std::io::{BufReader, Read};
 
@@ -88,27 +91,25 @@ pub struct Kernel {
     pub max_flat_workgroup_size: u64,
 }
 
-/// Reads the metadata of a code object; `None` where it has none.
-pub fn read(content: &Content) -> Result<Option<Metadata>> {
-    let fault = |message: &str| Error::malformed(message).at(&content.place(0));
-    let header = FileHeader::read(content)?.ok_or_else(|| fault("is no ELF64 file"))?;
+/// Reads the metadata of a code object, in the order of its notes. Notes that differ in their
+/// kernels alone give one value; there is none where no note holds metadata.
+pub fn read(content: &Content) -> Result<Vec<Metadata>> {
+    let header = FileHeader::read(content)?.ok_or_else(|| {
+        Error::malformed("is no ELF64 file").structure("code object").at(&content.place(0))
+    })?;
     let file = ElfFile::with_header(content, header)?;
-    let mut found = None;
+    let mut found = Vec::new();
     for segment in file.program_headers.iter().filter(|header| header.p_type == elf::PT_NOTE) {
-        if let Some(descriptor) = find(&file, segment)?
-            && found.replace(descriptor).is_some()
-        {
-            return Err(fault("has two notes with metadata").structure(STRUCTURE));
-        }
+        collect(&file, segment, &mut found)?;
     }
-    found.map(|descriptor| decode(&descriptor)).transpose()
+    Ok(found)
 }
 
 /// What the metadata is called in messages.
 const STRUCTURE: &str = "AMDGPU metadata note";
 
-/// The descriptor of the metadata note in a segment.
-fn find(file: &ElfFile, segment: &ProgramHeader) -> Result<Option<Content>> {
+/// Adds what the notes of a segment say.
+fn collect(file: &ElfFile, segment: &ProgramHeader, found: &mut Vec<Metadata>) -> Result<()> {
     let end = segment.p_offset.checked_add(segment.p_filesz);
     let end = end.filter(|end| *end <= file.content().len()).ok_or_else(|| {
         let message = "the note segment ends outside of the file";
@@ -116,19 +117,24 @@ fn find(file: &ElfFile, segment: &ProgramHeader) -> Result<Option<Content>> {
     })?;
     let notes = file.content().slice(segment.p_offset..end)?;
     let mut position = 0;
-    let mut found = None;
     while position < notes.len() {
         let note = Note::at(&notes, position)?;
         position = note.end;
         if note.kind == METADATA && note.is_owned(&notes)? {
-            let descriptor = notes.slice(note.descriptor)?;
-            if found.replace(descriptor).is_some() {
-                let message = "has two notes with metadata";
-                return Err(Error::malformed(message).structure(STRUCTURE).at(&notes.place(0)));
-            }
+            add(decode(&notes.slice(note.descriptor)?)?, found);
         }
     }
-    Ok(found)
+    Ok(())
+}
+
+fn add(metadata: Metadata, found: &mut Vec<Metadata>) {
+    let same = |other: &&mut Metadata| {
+        other.version == metadata.version && other.target == metadata.target
+    };
+    match found.iter_mut().find(same) {
+        Some(other) => other.kernels.extend(metadata.kernels),
+        None => found.push(metadata),
+    }
 }
 
 /// Where the parts of a note lie within its segment.
@@ -170,7 +176,8 @@ fn decode(descriptor: &Content) -> Result<Metadata> {
         let message = format!("{} bytes exceed the limit of {METADATA_LIMIT}", descriptor.len());
         return Err(fault(Error::new(Kind::Limit, message)));
     }
-    let mut reader = BufReader::with_capacity(WINDOW, descriptor.reader());
+    let window = usize::try_from(descriptor.len()).unwrap_or(WINDOW).min(WINDOW);
+    let mut reader = BufReader::with_capacity(window, descriptor.reader());
     let mut decoder = rmp_serde::Deserializer::new(&mut reader);
     decoder.set_max_depth(DEPTH_LIMIT);
     let decoded = Metadata::deserialize(&mut decoder);

@@ -13,7 +13,8 @@ fn code_object() -> Content {
 /// As `llvm-readelf --notes` shows it; tests/inspect.rs compares with the tool itself.
 #[test]
 fn the_metadata_of_a_kernel() {
-    let metadata = read(&code_object()).unwrap().unwrap();
+    let found = read(&code_object()).unwrap();
+    let [metadata] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(metadata.version, [1, 2]);
     assert_eq!(metadata.target.as_deref(), Some("amdgcn-amd-amdhsa--gfx1100"));
     let [kernel] = metadata.kernels.as_slice() else { panic!("{metadata:?}") };
@@ -31,20 +32,27 @@ fn a_code_object_cut_anywhere_is_an_error_or_has_no_notes() {
         let cut = read(&whole.slice(0..end).unwrap());
         assert!(cut.is_err(), "cut to {end}: {cut:?}");
     }
-    assert!(expected.is_some());
+    assert_eq!(expected.len(), 1);
 }
 
 /// A code object whose note descriptor is `descriptor`.
 fn with_descriptor(descriptor: &[u8]) -> Content {
+    with_descriptors(&[descriptor])
+}
+
+fn with_descriptors(descriptors: &[&[u8]]) -> Content {
     let whole = code_object();
     let at = whole.len();
     let mut note = Vec::new();
-    for word in [7, u32::try_from(descriptor.len()).unwrap(), METADATA] {
-        note.extend(word.to_le_bytes());
+    for descriptor in descriptors {
+        note.resize(note.len().next_multiple_of(4), 0);
+        for word in [7, u32::try_from(descriptor.len()).unwrap(), METADATA] {
+            note.extend(word.to_le_bytes());
+        }
+        note.extend(OWNER);
+        note.push(0);
+        note.extend(*descriptor);
     }
-    note.extend(OWNER);
-    note.push(0);
-    note.extend(descriptor);
     let size = note.len() as u64;
     let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
     let index = file.program_headers.iter().position(|h| h.p_type == elf::PT_NOTE).unwrap();
@@ -64,8 +72,8 @@ fn what_is_no_such_map_is_refused() {
     };
     let version = ("amdhsa.version", rmpv::Value::Array(vec![1.into(), 0.into()]));
     let good = map(&[version.clone(), ("unknown", 7.into())]);
-    let metadata = read(&with_descriptor(&good)).unwrap().unwrap();
-    assert_eq!((metadata.kernels.len(), metadata.target), (0, None));
+    let metadata = read(&with_descriptor(&good)).unwrap();
+    assert_eq!((metadata.len(), metadata[0].kernels.len(), &metadata[0].target), (1, 0, &None));
     let kernels = ("amdhsa.kernels", rmpv::Value::Array(vec![rmpv::Value::Map(vec![])]));
     let behind = [good.clone(), vec![0xc0]].concat();
     for bad in [
@@ -89,5 +97,25 @@ fn a_note_that_leaves_its_segment_is_refused() {
     let longer = whole.patched(note + 4, u32::MAX.to_le_bytes()).unwrap();
     assert_eq!(read(&longer).unwrap_err().kind(), Kind::Truncated);
     let renamed = whole.patched(note + 12, *b"amdgpu").unwrap();
-    assert_eq!(read(&renamed).unwrap(), None);
+    assert_eq!(read(&renamed).unwrap(), []);
+}
+
+/// Kernel databases are linked of many objects, each with a note.
+#[test]
+fn the_notes_of_all_linked_objects_are_read() {
+    let own = code_object();
+    let notes = ElfFile::with_header(&own, FileHeader::read(&own).unwrap().unwrap()).unwrap();
+    let segment = notes.segment(elf::PT_NOTE).unwrap();
+    let start = segment.p_offset + 20;
+    let end = segment.p_offset + segment.p_filesz;
+    let size = u32::from_le_bytes(own.read_array(segment.p_offset + 4).unwrap());
+    let descriptor = own.read_vec(start..end, 4096, "descriptor").unwrap();
+    let descriptor = &descriptor[..usize::try_from(size).unwrap()];
+    let one = read(&own).unwrap();
+    let two = read(&with_descriptors(&[descriptor, descriptor])).unwrap();
+    assert_eq!((one.len(), two.len()), (1, 1));
+    assert_eq!(two[0].kernels, [one[0].kernels.clone(), one[0].kernels.clone()].concat());
+    // {"amdhsa.version": [1]}: of another version.
+    let other = [b"\x81\xaeamdhsa.version\x91\x01".as_slice()].concat();
+    assert_eq!(read(&with_descriptors(&[descriptor, &other])).unwrap().len(), 2);
 }

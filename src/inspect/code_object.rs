@@ -22,9 +22,9 @@ pub struct CodeObject {
     pub size: u64,
     /// The kernels whose descriptors it defines.
     pub kernels: BTreeSet<String>,
-    /// What its notes say of them; none before code object V3.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Metadata>,
+    /// What its notes say of them; nothing before code object V3. Several values are notes of
+    /// several versions.
+    pub metadata: Vec<Metadata>,
 }
 
 pub(super) fn code_object(content: &Content) -> Result<CodeObject> {

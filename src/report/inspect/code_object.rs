@@ -13,8 +13,8 @@ pub(super) fn code_object_text(code: &CodeObject) -> String {
     };
     let mut text = format!("Code object: {target} ({})\n", bytes(code.size));
     text.push_str(&format!("Kernels: {}\n", code.kernels.len()));
-    let metadata = code.metadata.as_ref().map_or(&[][..], |metadata| &metadata.kernels);
-    for kernel in metadata {
+    let metadata: Vec<&Kernel> = code.metadata.iter().flat_map(|note| &note.kernels).collect();
+    for kernel in &metadata {
         let name = kernel.symbol.strip_suffix(".kd").unwrap_or(&kernel.symbol);
         let missing = if code.kernels.contains(name) { "" } else { " (without descriptor)" };
         text.push_str(&format!("  {name}{missing}\n    {}\n", resources(kernel)));

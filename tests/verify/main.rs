@@ -7,5 +7,6 @@ mod tampered;
 mod tools;
 
 mod databases;
+mod folders;
 mod packages;
 mod receipt;

@@ -10,7 +10,10 @@ if [ ${#targets[@]} = 0 ]; then
 fi
 for target in "${targets[@]}"; do
   folders=("fuzz/corpus/$target" "fuzz/seeds/$target")
-  [ "$target" = host_binary ] && folders+=(tests/fixtures/binaries)
+  case $target in
+    host_binary) folders+=(tests/fixtures/binaries) ;;
+    verify_file) folders+=(tests/fixtures/binaries fuzz/seeds/{offload_bundle,ccob,kpack,kpm,kernel_index}) ;;
+  esac
   mkdir -p "${folders[0]}"
   # -a keeps the checks of arithmetic that a release leaves out.
   cargo +nightly fuzz run -O -a "$target" "${folders[@]}" -- \

@@ -37,7 +37,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use artifact::Scan;
+use artifact::{Scan, ScanOptions};
 use config::Config;
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
@@ -116,7 +116,7 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
 
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
-    let scan = artifact::scan(&options.artifacts)?;
+    let scan = artifact::scan_with(&options.artifacts, &ScanOptions::beside(&options.out))?;
     let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };

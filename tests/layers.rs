@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Module → what it may use besides itself, `error` and `report` (findings and progress).
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("artifact", &["content", "tree"]),
+    // Packed artifacts are compressed tar archives.
+    ("artifact", &["content", "formats", "tree"]),
     ("config", &["artifact", "content", "database", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),

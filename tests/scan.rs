@@ -248,13 +248,14 @@ fn roots_without_artifacts_are_refused() {
 }
 
 #[test]
-fn packed_artifacts_are_not_passed_over_in_silence() {
+fn what_is_no_artifact_is_a_note() {
     let folder = Folder::with_artifact("shard");
     folder.file("shard/notes.txt", "");
+    folder.file("shard/lost_lib_generic.tar.zst.sha256sum", "");
     let scan = folder.scan().unwrap();
-    assert_eq!(scan.findings.iter().next().unwrap().code, Code::NotAnArtifact);
-    let packed = folder.file("shard/b_lib_generic.tar.zst", "");
-    assert_names(&folder.refusal(), &packed, "is a packed artifact");
+    let subjects: Vec<_> = scan.findings.iter().map(|f| (f.code, f.subject.as_str())).collect();
+    let lost = "shard/lost_lib_generic.tar.zst.sha256sum";
+    assert_eq!(subjects, [(Code::NotAnArtifact, lost), (Code::NotAnArtifact, "shard/notes.txt")]);
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::content::Inputs;
 use crate::error::{Error, Faults, Result};
 
 /// The setuid and setgid bits. A file that has them runs with rights that a build folder cannot
 /// vouch for.
-const SET_ID: u32 = 0o6000;
+pub(super) const SET_ID: u32 = 0o6000;
 
 /// An entry of a folder.
 pub(super) struct Listed {
@@ -39,19 +40,33 @@ impl Listed {
         } else if kind.is_socket() {
             "is a socket"
         } else if kind.is_file() && self.metadata.mode() & SET_ID != 0 {
-            "has the setuid or setgid bit"
+            HAS_SET_ID
         } else {
             return Ok(());
         };
-        let hint = "an artifact holds ordinary files, folders and symbolic links";
-        Err(Error::unsupported(format!("{what}, which no package of ours installs"))
-            .file(&self.path)
-            .hint(hint))
+        Err(special(what).file(&self.path))
     }
 }
 
+/// What is wrong with a file that has [`SET_ID`] bits.
+pub(super) const HAS_SET_ID: &str = "has the setuid or setgid bit";
+
+/// Refuses an entry that cannot be a file of a package, because of `what` it is.
+pub(super) fn special(what: &str) -> Error {
+    Error::unsupported(format!("{what}, which no package of ours installs"))
+        .hint("an artifact holds ordinary files, folders and symbolic links")
+}
+
 /// The entries of `folder` in the order of their names; entries that cannot be used are faults.
-pub(super) fn list(folder: &Path, faults: &mut Faults) -> Vec<Listed> {
+/// The folder is noted in the inputs.
+pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> Vec<Listed> {
+    // Before the names are read, so that none of them can come later unnoticed.
+    faults.keep(inputs.add_folder(folder));
+    look_into(folder, faults)
+}
+
+/// [`list`] for a look ahead, after which nothing of the folder may be used.
+pub(super) fn look_into(folder: &Path, faults: &mut Faults) -> Vec<Listed> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e));
     let mut listed = Vec::new();
     for entry in faults.keep(entries).into_iter().flatten() {

@@ -12,6 +12,7 @@
 
 use std::path::Path;
 
+use crate::content::Content;
 use crate::error::{Error, Faults, Result};
 use crate::tree::TreePath;
 
@@ -20,7 +21,7 @@ pub const MANIFEST_NAME: &str = "artifact_manifest.txt";
 
 /// Longest manifest that is read, in bytes. Real ones have a few lines; what is longer is some
 /// other file.
-const MANIFEST_LIMIT: u64 = 1 << 20;
+pub(super) const MANIFEST_LIMIT: u64 = 1 << 20;
 
 /// The name of the folder that holds a stage prefix's files.
 const STAGE: &str = "stage";
@@ -35,7 +36,11 @@ pub struct Manifest {
 impl Manifest {
     /// Reads the manifest file at `path`.
     pub fn open(path: &Path) -> Result<Self> {
-        let content = crate::content::Content::open(path)?;
+        Self::read(&Content::open(path)?, path)
+    }
+
+    /// Reads the content of the manifest file at `path`.
+    pub(super) fn read(content: &Content, path: &Path) -> Result<Self> {
         let bytes = content.read_vec(0..content.len(), MANIFEST_LIMIT, "artifact manifest")?;
         Self::parse(&bytes).map_err(|error| error.file(path))
     }

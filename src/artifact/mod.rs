@@ -1,17 +1,25 @@
 //! Build artifacts: names, manifests, scanning.
 //!
-//! Owns what an artifact folder looks like and reads it into trees of content handles. Refuses
+//! Owns what an artifact looks like, as a folder and packed, and reads it into trees of content
+//! handles. Refuses
 //! whatever would not survive as a file of a package: devices, pipes and sockets, setuid and
 //! setgid files, names that are not UTF-8, links and manifest lines that leave their prefix.
 
+mod contents;
+mod folder;
 mod listing;
 mod manifest;
+mod packed;
 mod prefix;
+mod roots;
 mod scan;
+mod unpacking;
 
 pub use manifest::{MANIFEST_NAME, Manifest};
+pub use packed::Packed;
 pub use scan::{
-    Artifact, Prefix, Scan, Shard, artifact_folders, refuse_output_inside, scan, scan_artifact,
+    Artifact, Prefix, Scan, ScanOptions, Shard, artifact_folders, find, name_artifact,
+    refuse_output_inside, scan, scan_artifact, scan_artifact_with, scan_with,
 };
 
 use std::fmt;

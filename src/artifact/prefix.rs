@@ -18,7 +18,7 @@ pub(super) struct Walk<'a> {
 impl Walk<'_> {
     /// Reads the folder at `path`, which is `at` within the prefix (`None` for the prefix itself).
     pub fn folder(&mut self, path: &Path, at: Option<&TreePath>) {
-        for entry in list(path, self.faults) {
+        for entry in list(path, self.inputs, self.faults) {
             let place = match at {
                 Some(at) => at.join(&entry.name),
                 None => TreePath::new(entry.name.as_str()),
@@ -50,7 +50,7 @@ fn node_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node
         return Ok(Node::Directory { mode });
     }
     if entry.metadata.is_symlink() {
-        return link_of(entry, place);
+        return link_of(entry, place, inputs);
     }
     let file = Arc::new(InputFile::open(&entry.path)?);
     inputs.add(Arc::clone(&file));
@@ -58,24 +58,31 @@ fn node_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node
     Ok(Node::File { data, mode })
 }
 
-fn link_of(entry: &Listed, place: &TreePath) -> Result<Node<Content>> {
+fn link_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
     let target =
         std::fs::read_link(&entry.path).map_err(|e| Error::io(&entry.path, "read the link", e))?;
+    inputs.add_link(&entry.path, &target);
     let target = target.into_os_string().into_string().map_err(|target| {
         let message = format!("the link leads to {target:?}, which is not UTF-8");
         Error::malformed(message).file(&entry.path)
     })?;
-    if target.contains(['\0', '\n']) {
+    check_target(place, &target).map_err(|error| error.file(&entry.path))?;
+    Ok(Node::Link { target })
+}
+
+/// Fails unless `target` may be the text of a link at `place` of a stage prefix.
+pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
+    if target.is_empty() || target.contains(['\0', '\n']) {
         let message = format!("the link leads to `{}`", target.escape_debug());
-        return Err(Error::malformed(message).file(&entry.path));
+        return Err(Error::malformed(message));
     }
-    if leaves(place, &target) {
+    if leaves(place, target) {
         let message = format!("the link leads to `{target}`, outside of the stage prefix");
         let hint = "installed, it would name a file of the build machine or of another package; \
                     make it relative to a file of the same prefix";
-        return Err(Error::unsupported(message).file(&entry.path).hint(hint));
+        return Err(Error::unsupported(message).hint(hint));
     }
-    Ok(Node::Link { target })
+    Ok(())
 }
 
 /// Whether a link at `place` with the text `target` leads above the root of the tree. The root
@@ -108,17 +115,24 @@ pub(super) fn locate(root: &Path, prefix: &TreePath) -> Result<Option<PathBuf>> 
             Err(e) => return Err(Error::io(&path, "inspect", e)),
         };
         if metadata.is_symlink() {
-            let message = format!("the stage prefix `{prefix}` leads through a symbolic link");
-            return Err(Error::unsupported(message)
-                .file(&path)
-                .hint("list the real folder in the manifest, and keep it inside the artifact"));
+            return Err(through_link(prefix).file(&path));
         }
         if !metadata.is_dir() {
-            let message = format!("the stage prefix `{prefix}` is no folder");
-            return Err(Error::malformed(message).file(&path));
+            return Err(no_folder(prefix).file(&path));
         }
     }
     Ok(Some(path))
+}
+
+/// An error for a stage prefix behind a link.
+pub(super) fn through_link(prefix: &TreePath) -> Error {
+    Error::unsupported(format!("the stage prefix `{prefix}` leads through a symbolic link"))
+        .hint("list the real folder in the manifest, and keep it inside the artifact")
+}
+
+/// An error for a stage prefix that is, or is below, a file.
+pub(super) fn no_folder(prefix: &TreePath) -> Error {
+    Error::malformed(format!("the stage prefix `{prefix}` is no folder"))
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ use crate::{BuildOptions, report};
 /// packages that are not in the new set are removed and named. SOURCE_DATE_EPOCH stamps headers and changelogs.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A shard (folder of artifacts) or a folder of shards; may be given several times
+    /// A shard (folder of artifacts) or a folder of shards; may be given several times. An artifact
+    /// is a folder, or a .tar.zst or .tar.xz, whose .sha256sum is checked if it is there
     #[arg(long, required = true, num_args = 1.., value_name = "DIR")]
     artifacts: Vec<PathBuf>,
     /// Packaging configuration: primary shard, arch groups, validation (.json or .toml)

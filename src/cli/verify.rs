@@ -26,7 +26,8 @@ pub(super) struct Arguments {
     /// Take every folder for an installed prefix, such as /opt/rocm-7.1
     #[arg(long)]
     prefix: bool,
-    /// The artifacts that the packages were made from; may be given several times
+    /// The artifacts that the packages were made from, as for build; may be given several times.
+    /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, about as large as they are
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
     /// Print the result as JSON
@@ -45,6 +46,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     };
     let what = (folders, scan.as_ref());
     let report = verify::verify(&arguments.paths, what, &Terminal::new())?;
+    scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     match arguments.json {
         true => terminal::print_json(&report)?,
         false => terminal::print(&report::verify_text(&report))?,

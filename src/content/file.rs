@@ -1,4 +1,5 @@
-//! Input files: opened when read, checked for change at every opening.
+//! Input files: opened when read, checked for change at every opening; and the folders and links
+//! among which they were found.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -7,12 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::{Error, Kind, Result};
 
-/// What identifies the state of a file: a change of any of it is a changed input.
+/// What identifies the state of a file or folder: a change of any of it is a changed input. The time
+/// of a folder changes with the names in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     len: u64,
     modified: (i64, i64),
     inode: (u64, u64),
+    mode: u32,
 }
 
 impl Stamp {
@@ -21,6 +24,7 @@ impl Stamp {
             len: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             inode: (metadata.dev(), metadata.ino()),
+            mode: metadata.mode(),
         }
     }
 }
@@ -88,9 +92,7 @@ impl InputFile {
 
     /// Fails if the file is no longer what it was when it was first seen.
     pub fn recheck(&self) -> Result<()> {
-        let metadata = std::fs::symlink_metadata(&self.path)
-            .map_err(|e| Error::io(&self.path, "inspect", e))?;
-        self.compare(Stamp::of(&metadata))
+        self.compare(stamp_of(&self.path)?)
     }
 
     fn compare(&self, now: Stamp) -> Result<()> {
@@ -105,16 +107,31 @@ impl InputFile {
     }
 
     fn changed(&self, what: &str) -> Error {
-        Error::new(Kind::Changed, format!("the input file {what} during the run"))
-            .file(&self.path)
-            .hint("run again when nothing writes to the artifacts any more")
+        changed(&self.path, &format!("the input file {what}"))
     }
 }
 
-/// All input files of a run, to be checked once more before its output becomes visible.
+/// Of what stands at `path`, or of what a link there leads to, as everything is read.
+fn stamp_of(path: &Path) -> Result<Stamp> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(Stamp::of(&metadata)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(changed(path, "vanished")),
+        Err(e) => Err(Error::io(path, "inspect", e)),
+    }
+}
+
+fn changed(path: &Path, what: &str) -> Error {
+    Error::new(Kind::Changed, format!("{what} during the run"))
+        .file(path)
+        .hint("run again when nothing writes to the artifacts any more")
+}
+
+/// All input of a run, to be checked once more before its output becomes visible.
 #[derive(Debug, Default)]
 pub struct Inputs {
     files: Vec<Arc<InputFile>>,
+    folders: Vec<(PathBuf, Stamp)>,
+    links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Inputs {
@@ -123,14 +140,89 @@ impl Inputs {
         self.files.push(file);
     }
 
-    /// Takes over the files of `other`.
-    pub fn extend(&mut self, other: Inputs) {
-        self.files.extend(other.files);
+    /// Remembers the folder at `path`, the names in which are read next.
+    pub fn add_folder(&mut self, path: &Path) -> Result<()> {
+        self.folders.push((path.to_path_buf(), stamp_of(path)?));
+        Ok(())
     }
 
-    /// Fails with all files that changed since they were first seen.
+    /// Remembers that the link at `path` has the text `target`.
+    pub fn add_link(&mut self, path: &Path, target: &Path) {
+        self.links.push((path.to_path_buf(), target.to_path_buf()));
+    }
+
+    /// Fails with everything that changed since it was first seen.
     pub fn recheck(&self) -> Result<()> {
-        let faults = self.files.iter().filter_map(|file| file.recheck().err()).collect();
+        let files = self.files.iter().map(|file| file.recheck());
+        let folders = self.folders.iter().map(|(path, stamp)| recheck_folder(path, *stamp));
+        let links = self.links.iter().map(|(path, target)| recheck_link(path, target));
+        let faults = files.chain(folders).chain(links).filter_map(Result::err).collect();
         Error::gather(faults).map_or(Ok(()), Err)
+    }
+}
+
+fn recheck_folder(path: &Path, stamp: Stamp) -> Result<()> {
+    match stamp_of(path)? == stamp {
+        true => Ok(()),
+        false => Err(changed(path, "something appeared in the input folder or left it")),
+    }
+}
+
+fn recheck_link(path: &Path, target: &Path) -> Result<()> {
+    match std::fs::read_link(path) {
+        Ok(now) if now == target => Ok(()),
+        _ => Err(changed(path, "the link was changed")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// A folder with a file and a link, and what is known of them.
+    fn inputs(folder: &Path) -> Inputs {
+        fs::write(folder.join("file"), "text").unwrap();
+        symlink("file", folder.join("link")).unwrap();
+        let mut inputs = Inputs::default();
+        inputs.add(Arc::new(InputFile::open(&folder.join("file")).unwrap()));
+        inputs.add_folder(folder).unwrap();
+        inputs.add_link(&folder.join("link"), Path::new("file"));
+        inputs.recheck().unwrap();
+        inputs
+    }
+
+    #[test]
+    fn every_change_is_seen_and_named() {
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 7] = [
+            ("file", |folder| fs::write(folder.join("file"), "longer text").unwrap()),
+            ("file", |folder| {
+                let mode = fs::Permissions::from_mode(0o600);
+                fs::set_permissions(folder.join("file"), mode).unwrap();
+            }),
+            ("file", |folder| fs::remove_file(folder.join("file")).unwrap()),
+            ("", |folder| fs::write(folder.join("another"), "").unwrap()),
+            ("", |folder| fs::rename(folder.join("file"), folder.join("renamed")).unwrap()),
+            ("link", |folder| fs::remove_file(folder.join("link")).unwrap()),
+            ("link", |folder| {
+                fs::remove_file(folder.join("link")).unwrap();
+                symlink("elsewhere", folder.join("link")).unwrap();
+            }),
+        ];
+        for (place, change) in changes {
+            let folder = tempfile::tempdir().unwrap();
+            let inputs = inputs(folder.path());
+            // Times of files are as fine as the clock of the kernel, which may be some ms.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            change(folder.path());
+            let error = inputs.recheck().unwrap_err();
+            let faults = std::iter::once(&error).chain(error.others());
+            let mut places = faults.filter_map(|fault| fault.place().file.as_deref());
+            assert!(places.any(|there| there == folder.path().join(place)), "{place}: {error}");
+            assert_eq!(error.kind(), Kind::Changed);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Content handles: what a file holds, without holding it.
 //!
 //! A [`Content`] is a cheap-to-clone rope: ranges of input files, heap buffers, runs of zeros,
-//! ranges of decoded streams and of the run's own spool. A transformed library is its own file
+//! ranges of decoded streams, of the run's own spool and of blocks in it. A transformed library is its own file
 //! with a few patched ranges and one removed. Content is read by positioned reads in windows;
 //! nothing returns a whole file as a slice, so a file that shrinks under the run is an error with
 //! its name, never a crash.
 
+mod blocks;
 mod copy;
 mod decoded;
 mod digest;
@@ -19,6 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use blocks::{BlockStore, BlockWriter, Blocks};
 pub use decoded::{HOLD_LIMIT, Pinned, StreamSource};
 pub use digest::{hex, unhex};
 pub use file::{InputFile, Inputs};
@@ -26,6 +28,7 @@ pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;
 
 use crate::error::{Error, Place, Result};
+use blocks::BlockRange;
 use decoded::Decoded;
 
 /// A range of bytes that can be read at any position.
@@ -51,6 +54,7 @@ enum Source {
     Bytes(Arc<Vec<u8>>),
     Decoded(Arc<Decoded>),
     Spool(Arc<File>),
+    Blocks(Arc<BlockRange>),
     Zeros,
 }
 
@@ -100,6 +104,10 @@ impl Content {
         pinned.keep_bytes(Some(bytes));
         let source = Source::Decoded(Arc::new(decoded));
         (Self::of_source(source, 0, len), pinned)
+    }
+
+    fn of_blocks(part: Arc<BlockRange>, len: u64) -> Self {
+        Self::of_source(Source::Blocks(part), 0, len)
     }
 
     fn of_source(source: Source, offset: u64, len: u64) -> Self {
@@ -239,7 +247,7 @@ impl Content {
             match &piece.source {
                 Source::File(file) => pinned.keep_file(file.handle()?),
                 Source::Decoded(decoded) => pinned.keep_bytes(decoded.hold()?),
-                Source::Bytes(_) | Source::Spool(_) | Source::Zeros => {}
+                Source::Bytes(_) | Source::Spool(_) | Source::Blocks(_) | Source::Zeros => {}
             }
         }
         Ok(pinned)
@@ -261,6 +269,7 @@ impl Piece {
             Source::Spool(file) => {
                 file.read_exact_at(buffer, offset).map_err(|e| Error::io("spool file", "read", e))
             }
+            Source::Blocks(part) => part.read_at(offset, buffer),
             Source::Zeros => {
                 buffer.fill(0);
                 Ok(())
@@ -281,6 +290,9 @@ impl Piece {
                 structure: None,
                 offset: Some(offset),
             },
+            Source::Blocks(part) => {
+                Place { file: Some(part.name.clone()), structure: None, offset: Some(offset) }
+            }
             Source::Decoded(decoded) => decoded.place(),
             Source::Bytes(_) | Source::Spool(_) | Source::Zeros => Place::default(),
         }

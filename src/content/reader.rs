@@ -73,7 +73,7 @@ fn open_piece(piece: &Piece, index: usize, skip: u64) -> crate::error::Result<Op
             Some(bytes) => pinned.keep_bytes(Some(bytes)),
             None => stream = Some(decoded.reader_at(piece.offset + skip)?),
         },
-        Source::Bytes(_) | Source::Spool(_) | Source::Zeros => {}
+        Source::Bytes(_) | Source::Spool(_) | Source::Blocks(_) | Source::Zeros => {}
     }
     Ok(OpenPiece { index, _pinned: pinned, stream })
 }

@@ -8,7 +8,7 @@ use super::kernels::{Binary, Kernels, add_folders};
 use super::output::{OutputArtifact, Outputs, Written};
 use super::places::Places;
 use super::staging::Staging;
-use crate::artifact::{self, ArtifactName, Scan};
+use crate::artifact::{self, ArtifactName, Scan, ScanOptions};
 use crate::config::Config;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
@@ -34,7 +34,8 @@ pub fn recombine(
     progress: &dyn Progress,
 ) -> Result<(Vec<Written>, Findings)> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
-    let scan = artifact::scan(&options.artifacts)?;
+    let scan_options = ScanOptions::beside(&options.out);
+    let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
     let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };

@@ -10,11 +10,9 @@ mod sorting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::output::Written;
 use super::staging::Staging;
-use crate::artifact::{self, Artifact, Scan};
+use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
@@ -112,12 +110,9 @@ fn jobs(options: &SplitOptions) -> Result<Vec<Job>> {
     artifact::refuse_output_inside(roots, out)?;
     match &options.input {
         SplitInput::Artifact { folder, component } => {
-            let scan = artifact::scan_artifact(folder, component.as_deref())?;
-            let artifacts = scan.shards.iter().flat_map(|shard| &shard.artifacts);
-            let name = artifacts.map(|artifact| &artifact.name).next();
-            let name = name.ok_or_else(|| Error::bug("an artifact was not read"))?;
+            let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;
             Ok(vec![Job {
-                shard: scan.shards.first().map(|shard| shard.name.clone()).unwrap_or_default(),
+                shard,
                 component: format!("{}_{}", name.name, name.component),
                 folders: vec![folder.clone()],
                 renamed: component.clone(),
@@ -130,10 +125,9 @@ fn jobs(options: &SplitOptions) -> Result<Vec<Job>> {
             Ok(by_component(&shard, folders, out, false))
         }
         SplitInput::Shards(roots) => {
-            let scan = artifact::scan(roots)?;
-            let jobs = scan.shards.iter().flat_map(|shard| {
-                let folders = shard.artifacts.iter().map(|artifact| artifact.root.clone());
-                by_component(&shard.name, folders.collect(), &out.join(&shard.name), true)
+            let shards = artifact::find(roots)?.into_iter();
+            let jobs = shards.flat_map(|(shard, folders)| {
+                by_component(&shard, folders, &out.join(&shard), true)
             });
             Ok(jobs.collect())
         }
@@ -181,7 +175,8 @@ impl Job {
             scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
         let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
         progress.begin(Stage::Split, bytes);
-        let split = take_apart(&artifacts, rules, progress)?;
+        let strict = split::SplitOptions::strict(rules);
+        let split = split::split_artifacts(&artifacts, &strict, progress)?;
         progress.end(Stage::Split);
         let mut component = Component {
             id: &self.component,
@@ -205,30 +200,13 @@ impl Job {
     fn scan(&self) -> Result<Vec<Scan>> {
         let mut faults = Faults::default();
         let renamed = self.renamed.as_deref();
-        let scans = self.folders.iter().map(|folder| artifact::scan_artifact(folder, renamed));
+        let options = ScanOptions::beside(&self.out);
+        let scan = |folder| artifact::scan_artifact_with(folder, renamed, &options);
+        let scans = self.folders.iter().map(|folder| scan(folder));
         let scans = scans.filter_map(|scan| faults.keep(scan)).collect();
         faults.finish()?;
         Ok(scans)
     }
-}
-
-fn take_apart(
-    artifacts: &[&Artifact],
-    rules: &Rules,
-    progress: &dyn Progress,
-) -> Result<Vec<SplitArtifact>> {
-    let split: Vec<_> = artifacts
-        .par_iter()
-        .map(|artifact| {
-            let split = split::split(artifact, &split::SplitOptions::strict(rules));
-            progress.advance(Stage::Split, artifact.bytes());
-            split
-        })
-        .collect();
-    let mut faults = Faults::default();
-    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
-    faults.finish()?;
-    split::attach(split)
 }
 
 /// Every artifact with what became of it.

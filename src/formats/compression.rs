@@ -11,7 +11,7 @@
 
 use std::io::{self, BufRead, Read, Write};
 
-use liblzma::stream::{Check, MtStreamBuilder, Stream};
+use liblzma::stream::{CONCATENATED, Check, MtStreamBuilder, Stream};
 use zstd::zstd_safe::CParameter;
 
 use crate::error::{Error, Kind, Result};
@@ -257,7 +257,7 @@ impl Method {
     }
 }
 
-/// Decompresses from a source that holds one stream and nothing else.
+/// Decompresses from a source that holds one stream and nothing else, or nothing but streams.
 pub enum Decoder<R: BufRead> {
     /// Copies.
     Stored(R),
@@ -275,19 +275,19 @@ impl<R: BufRead> Decoder<R> {
         Ok(match method {
             Method::Stored => Self::Stored(source),
             Method::Gzip => Self::Gzip(flate2::bufread::GzDecoder::new(source)),
-            Method::Xz => {
-                let stream = Stream::new_stream_decoder(XZ_DECODER_MEMORY, 0)
-                    .map_err(|e| decoder_fault(e.into()))?;
-                Self::Xz(liblzma::bufread::XzDecoder::new_stream(source, stream))
-            }
-            Method::Zstd => {
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(source)
-                    .map_err(decoder_fault)?
-                    .single_frame();
-                decoder.window_log_max(WINDOW_LOG_MAX).map_err(decoder_fault)?;
-                Self::Zstd(decoder)
-            }
+            Method::Xz => Self::Xz(xz_decoder(source, 0)?),
+            Method::Zstd => Self::Zstd(zstd_decoder(source)?.single_frame()),
         })
+    }
+
+    /// A decoder for `method` that goes on with the stream that follows a stream: several zstd
+    /// frames or xz streams in a row are the content of all of them, as for the tools of both.
+    pub fn of_streams(source: R, method: Method) -> Result<Self> {
+        match method {
+            Method::Xz => Ok(Self::Xz(xz_decoder(source, CONCATENATED)?)),
+            Method::Zstd => Ok(Self::Zstd(zstd_decoder(source)?)),
+            Method::Stored | Method::Gzip => Self::new(source, method),
+        }
     }
 
     /// Checks that the stream ended and that the source holds nothing behind it, and gives the
@@ -307,6 +307,19 @@ impl<R: BufRead> Decoder<R> {
         }
         Ok(source)
     }
+}
+
+fn xz_decoder<R: BufRead>(source: R, flags: u32) -> Result<liblzma::bufread::XzDecoder<R>> {
+    let stream = Stream::new_stream_decoder(XZ_DECODER_MEMORY, flags);
+    let stream = stream.map_err(|e| decoder_fault(e.into()))?;
+    Ok(liblzma::bufread::XzDecoder::new_stream(source, stream))
+}
+
+fn zstd_decoder<R: BufRead>(source: R) -> Result<zstd::stream::read::Decoder<'static, R>> {
+    let decoder = zstd::stream::read::Decoder::with_buffer(source);
+    let mut decoder = decoder.map_err(decoder_fault)?;
+    decoder.window_log_max(WINDOW_LOG_MAX).map_err(decoder_fault)?;
+    Ok(decoder)
 }
 
 impl<R: BufRead> Read for Decoder<R> {

@@ -70,7 +70,15 @@ impl<R: Read> Source<R> {
     /// The next bytes, which are no member's content.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
         let structure = structure(self.archive, self.at);
-        self.inner.read_exact(buffer).map_err(|e| decoder_fault(e).structure(structure))?;
+        self.inner.read_exact(buffer).map_err(|e| {
+            // What a decoder says about its own end has a text.
+            let plain = e.kind() == std::io::ErrorKind::UnexpectedEof && e.get_ref().is_none();
+            let error = match plain {
+                true => Error::truncated("the archive ends too early"),
+                false => decoder_fault(e),
+            };
+            error.structure(structure)
+        })?;
         self.at += buffer.len() as u64;
         Ok(())
     }

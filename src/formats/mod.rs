@@ -20,3 +20,4 @@ mod message_pack;
 pub mod offload_bundle;
 pub mod payload;
 pub mod rpm;
+pub mod tar;

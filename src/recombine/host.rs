@@ -99,7 +99,7 @@ impl Join<'_> {
             return;
         };
         match verdict {
-            Verdict::Agree if same_shard && !matches!(again.node, Node::Directory { .. }) => {
+            Verdict::Agree if same_shard && is_merged(again.node) => {
                 let message = format!("is the same in {}, too", label(again.part));
                 let subject = format!("{}/{path}", label(first.part));
                 self.findings.add(Finding::new(Code::FileMerged, subject, message));
@@ -243,6 +243,16 @@ fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> 
             Verdict::Differ("is a link on one side only".to_owned())
         }
     })
+}
+
+/// Whether a node that agrees with an earlier one is left out for it. Directories have nothing to
+/// leave out, and of binaries with device code the device code of all is packed.
+fn is_merged(node: &Node<HostFile>) -> bool {
+    match node {
+        Node::File { data, .. } => !is_fat(data),
+        Node::Link { .. } => true,
+        Node::Directory { .. } => false,
+    }
 }
 
 fn is_fat(file: &HostFile) -> bool {

@@ -25,8 +25,12 @@ use crate::report::{Code, Finding};
 use crate::tree::{Tree, TreePath};
 
 /// Gives transformed binaries the code objects of the archives of their shard and component, and
-/// accounts for the rows that belong to no binary.
-pub fn attach(split: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
+/// accounts for the rows that belong to no binary. `look_again` is called with the artifacts of
+/// each component.
+pub(super) fn attach(
+    split: Vec<SplitArtifact>,
+    look_again: &mut dyn FnMut(&mut [SplitArtifact]) -> Result<()>,
+) -> Result<Vec<SplitArtifact>> {
     let mut components: BTreeMap<(String, String, ComponentKind), Vec<SplitArtifact>> =
         BTreeMap::new();
     for artifact in split {
@@ -36,7 +40,8 @@ pub fn attach(split: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
     }
     let mut faults = Faults::default();
     let mut attached = Vec::new();
-    for artifacts in components.into_values() {
+    for mut artifacts in components.into_values() {
+        faults.keep(look_again(&mut artifacts));
         attached.extend(faults.keep(component(artifacts)).into_iter().flatten());
     }
     faults.finish()?;

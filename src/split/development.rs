@@ -40,10 +40,10 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
         return sniff_elf(content);
     }
     if magic.starts_with(&kpack::MAGIC) {
-        let message = "is a kernel archive: artifacts that are split already are not read";
+        let message = "is a kernel archive under a name that no binary asks for";
         return Err(Error::unsupported(message)
             .at(&content.place(0))
-            .hint("give the fat artifacts that it was made from"));
+            .hint("kernel archives are called {component}_{arch}.kpack"));
     }
     if magic == *b"!<arch>\n" {
         let fat = archive_has_device_code(content)?;

@@ -4,7 +4,7 @@
 //! wrapper's list, a database file or a finding. Pure apart from reading content.
 //!
 //! Artifacts may be split already: binaries whose device code was taken out are then joined with
-//! the kernel archives of their shard ([`attach`]), and what follows does not tell them from fat
+//! the kernel archives of their shard (`attach.rs`), and what follows does not tell them from fat
 //! ones.
 
 mod archives;
@@ -16,6 +16,7 @@ mod fat_binary;
 mod flatten;
 mod loose;
 mod notes;
+mod partners;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::report::{Code, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
+use attach::attach;
 use databases::{Candidate, Settled};
 use development::{Sniffed, sniff};
 use flatten::Located;
@@ -38,7 +40,6 @@ pub use loose::{LooseCode, loose_code};
 use notes::Notes;
 
 pub use archives::{ArchiveManifest, KernelArchive};
-pub use attach::attach;
 pub use fat_binary::HostBinary;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
@@ -166,7 +167,19 @@ pub fn split_all(
 ) -> Result<Vec<SplitArtifact>> {
     let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
-    let split: Vec<_> = artifacts
+    let split = split_artifacts(&artifacts, options, progress);
+    progress.end(Stage::Split);
+    split
+}
+
+/// Takes these artifacts apart, in parallel, and joins what was split already; the caller begins
+/// and ends the stage. Faults of several are reported together.
+pub fn split_artifacts(
+    artifacts: &[&Artifact],
+    options: &SplitOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
+    let taken: Vec<_> = artifacts
         .par_iter()
         .map(|artifact| {
             let split = split(artifact, options);
@@ -174,11 +187,10 @@ pub fn split_all(
             split
         })
         .collect();
-    progress.end(Stage::Split);
     let mut faults = Faults::default();
-    let split = split.into_iter().filter_map(|result| faults.keep(result)).collect();
+    let taken = taken.into_iter().filter_map(|result| faults.keep(result)).collect();
     faults.finish()?;
-    attach(split)
+    attach(taken, &mut |component| partners::look_again(artifacts, component, options))
 }
 
 /// Takes `artifact` apart. All faults of its files are gathered into one error.

@@ -50,7 +50,7 @@ pub(super) struct Build {
 }
 
 /// A file and what was found in it.
-enum Found {
+pub(super) enum Found {
     Plain(Plain),
     Fat(Build),
     Transformed(Transformed),
@@ -131,7 +131,7 @@ impl Inputs {
     }
 }
 
-fn examine(path: &TreePath, shard: &str, content: &Content) -> Result<Found> {
+pub(super) fn examine(path: &TreePath, shard: &str, content: &Content) -> Result<Found> {
     let shard = shard.to_owned();
     let _open = content.pin()?;
     if let Some(elf) = host_elf::read(content)? {

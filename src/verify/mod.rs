@@ -48,10 +48,12 @@ pub use problem::{Check, Problem, Report};
 pub use subject::Folders;
 
 use crate::artifact::Scan;
+use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
 use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
+use crate::tree::TreePath;
 use against::Comparison;
 use claims::Claims;
 use excuses::Excuses;
@@ -129,6 +131,17 @@ fn verify_packages(
         report.input_code_objects = Some(count as u64);
     }
     Ok(report)
+}
+
+/// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
+/// it claims to hold device code, or references to it, and cannot be read.
+pub fn read_file(path: &str, content: &Content) -> Result<()> {
+    let facts = facts::examine(path, &mut content.reader(), content.len())?;
+    if let Class::Broken(_, error) = facts.class {
+        return Err(error);
+    }
+    let path = TreePath::new(path.trim_start_matches('/'))?;
+    inputs::examine(&path, "", content).map(drop)
 }
 
 fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {

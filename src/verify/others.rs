@@ -65,6 +65,7 @@ impl Others {
             Ok(scan) => scan,
         };
         let read = artifacts::check((&scan, extent), progress, problems)?;
+        scan.inputs.recheck()?;
         self.artifacts += read.len();
         self.read.extend(read);
         Ok(())

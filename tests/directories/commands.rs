@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::example::{GROUPS, configuration, copy_shards, names, rockpack, shards, tree};
-use crate::{Work, ends_with};
+use crate::{Work, ends_with, split_of};
 
 fn artifact(shards: &Path) -> PathBuf {
     GROUPS[0].folder(shards).join("blas_lib_gfx110X-dgpu")
@@ -120,6 +120,24 @@ fn a_failing_artifact_does_not_keep_the_others_from_being_written() {
     let report: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(report["failures"].as_array().unwrap().len(), 1);
     assert_eq!(report["artifacts"].as_array().unwrap().len(), written.len());
+}
+
+#[test]
+fn split_artifacts_give_no_warnings_that_fat_ones_do_not() {
+    let work = Work::new();
+    let split = work.split_shards();
+    let out = work.path("again");
+    let (said, _) = ends_with(split_of(&split).arg("--output-dir").arg(&out), 0);
+    assert!(!said.contains("warning"), "{said}");
+    let codes = |artifacts: &Path, name: &str| {
+        let set = work.build(artifacts, name);
+        let receipt = fs::read(set.join("packages.json")).unwrap();
+        let receipt: Value = serde_json::from_slice(&receipt).unwrap();
+        let findings = receipt["findings"].as_array().unwrap();
+        let warnings = findings.iter().filter(|finding| finding["severity"] == "warning");
+        warnings.map(|finding| finding["code"].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&split, "from-split"), codes(&shards(), "direct"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ const LOAD: usize = 6 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The example shards with a larger host file.
-fn larger_shards(root: &Path) {
+pub(crate) fn larger_shards(root: &Path) {
     copy_shards(root);
     let mut state = 1_u64;
     let noise = std::iter::repeat_with(|| {
@@ -28,12 +28,12 @@ fn larger_shards(root: &Path) {
 }
 
 /// The files of a running build that are not final yet.
-fn staged(out: &Path) -> BTreeSet<String> {
+pub(crate) fn staged(out: &Path) -> BTreeSet<String> {
     let hidden = names(out).into_iter().find(|name| name.starts_with(".rockpack-staging-"));
     hidden.map(|name| names(&out.join(name))).unwrap_or_default()
 }
 
-fn visible(out: &Path) -> BTreeSet<String> {
+pub(crate) fn visible(out: &Path) -> BTreeSet<String> {
     names(out).into_iter().filter(|name| !name.starts_with('.')).collect()
 }
 

@@ -2,6 +2,8 @@
 //! will meet its packages.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
+#[path = "../support/archives.rs"]
+mod archives;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/runtime/mod.rs"]
@@ -9,8 +11,10 @@ mod runtime;
 #[path = "../support/tools.rs"]
 mod tools;
 
+mod changed;
 mod commands;
 mod content;
+mod families;
 mod installed;
 mod killed;
 mod loaded;

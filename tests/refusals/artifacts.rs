@@ -107,20 +107,18 @@ fn all_faults_are_named_at_once() {
 }
 
 #[test]
-fn a_shard_of_packed_artifacts_beside_the_others() {
+fn a_kernel_archive_under_another_name() {
     let bad = Bad::new();
-    let shard = bad.shards().join("gfx1200-build");
-    fs::create_dir(&shard).unwrap();
-    fs::write(shard.join("blas_lib_gfx1200.tar.zst"), b"packed").unwrap();
-    let expected = ["gfx1200-build/blas_lib_gfx1200.tar.zst: ", "is a packed artifact", "unpack"];
-    bad.is_refused(FAILED, &expected);
+    fs::write(bad.file("lib/kernels.bin"), b"KPAK\x01\0\0\0").unwrap();
+    bad.is_refused(FAILED, &["lib/kernels.bin: ", "is a kernel archive", ".kpack"]);
 }
 
 #[test]
-fn a_kernel_archive_among_the_host_files() {
+fn a_kernel_archive_that_was_copied_in_part() {
     let bad = Bad::new();
     fs::write(bad.file("lib/blas_lib_gfx1102.kpack"), b"KPAK\x01\0\0\0").unwrap();
-    let expected = ["lib/blas_lib_gfx1102.kpack: ", "is a kernel archive", "fat artifacts"];
+    let expected =
+        ["lib/blas_lib_gfx1102.kpack: ", "kernel archive header", "8 left", "copied only in part"];
     bad.is_refused(FAILED, &expected);
 }
 

@@ -110,6 +110,8 @@ fn code_files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_shared_bundle_has_a_record_for_every_entry() {
     let artifacts = shard_with(|database| {
+        let database = database.join("../../hipblaslt/library");
+        fs::create_dir_all(&database).unwrap();
         fs::write(database.join("hipblasltTransform.hsaco"), bundles()).unwrap();
     });
     let out = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use crate::directories::staging::Staging;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::report::{Code, Finding, Findings, Progress, Stage};
-use crate::split::{FatBinary, HostBinary, HostKind, SplitArtifact};
+use crate::split::{DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
 /// All artifacts of a shard with one name and kind.
@@ -49,8 +49,9 @@ impl<'a> Component<'a> {
         let mut binaries = Vec::new();
         // Host files have a place even where every file is device code.
         let generic = self.generic();
+        let built = self.built_archs();
         for (artifact, split) in self.sources.clone() {
-            let source = Source::new(artifact, split, whole)?;
+            let source = Source::new(artifact, split, (whole, &built))?;
             self.sort(&source, whole, (&mut outputs, &mut binaries))?;
         }
         if !whole {
@@ -59,6 +60,25 @@ impl<'a> Component<'a> {
         let earlier = |name: &str| self.earlier(name, whole);
         let finished = outputs.finish(earlier)?;
         Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
+    }
+
+    /// The archs that there is code for, apart from files for all members of a family: few of
+    /// these may be in the build.
+    fn built_archs(&self) -> BTreeSet<BaseArch> {
+        let mut built = BTreeSet::new();
+        for (_, split) in &self.sources {
+            let alone = split.databases.iter().filter(|file| !file.family);
+            built.extend(alone.flat_map(|file| file.archs.iter().cloned()));
+            for (_, node) in &split.host {
+                if let Node::File { data, .. } = node
+                    && let HostKind::Fat(fat) = &data.kind
+                {
+                    let code = fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects);
+                    built.extend(code.map(|code| code.target.base().clone()));
+                }
+            }
+        }
+        built
     }
 
     fn generic(&self) -> String {
@@ -206,9 +226,23 @@ fn add_device(
     outputs.add(to, (&prefix.path, path), node.clone())
 }
 
+/// The archs of a file; of a family, those that are built, or all where none is.
+fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
+    let members: Vec<BaseArch> =
+        file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
+    match file.family && !members.is_empty() {
+        true => members,
+        false => file.archs.clone(),
+    }
+}
+
 impl<'a> Source<'a> {
-    fn new(artifact: &'a Artifact, split: &'a SplitArtifact, whole: bool) -> Result<Self> {
-        let databases = split.databases.iter().map(|file| (&file.path, file.archs.clone()));
+    fn new(
+        artifact: &'a Artifact,
+        split: &'a SplitArtifact,
+        (whole, built): (bool, &BTreeSet<BaseArch>),
+    ) -> Result<Self> {
+        let databases = split.databases.iter().map(|file| (&file.path, members(file, built)));
         let mut device: BTreeMap<_, _> = databases.collect();
         let mut only_device =
             !split.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }));

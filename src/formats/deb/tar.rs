@@ -1,19 +1,10 @@
-//! GNU tar as dpkg reads it.
+//! GNU tar as dpkg reads it; the byte table is in [`crate::formats::tar`].
 //!
-//! ```text
-//! per member: 512 bytes of header (name 100, mode 8, uid 8, gid 8, size 12, mtime 12, checksum 8,
-//!             type 1, link name 100, magic "ustar " + " \0", user 32, group 32), then the content,
-//!             padded with zeros to 512 bytes
-//! at the end: two blocks of zeros, then nothing but zeros
-//! ```
-//!
-//! Names and link names of more than 100 bytes come in a member of type `L` or `K` before their
-//! own (content: the name and a NUL); sizes from 8 GiB on are big-endian with the top bit set.
 //! Written: `./` before every path, `/` behind every directory, owner root:root. dpkg refuses PAX
 //! (`x`, `g`) and sparse (`S`) members, so they are neither written nor read; hard links and
 //! devices are not read either, because no package of this project has them.
 //! The `tar` crate's header type is used; its path helpers strip `./` and may write what dpkg
-//! refuses, and its reader holds long names of any length.
+//! refuses.
 
 use std::io::Write;
 
@@ -22,15 +13,10 @@ use tar::{EntryType, Header};
 use crate::error::{Error, Kind, Result};
 use crate::formats::member::Announced;
 use crate::formats::payload::{Entry, EntryKind, io_fault};
-
-/// Unit of headers and padding, in bytes.
-pub(super) const BLOCK: usize = 512;
+use crate::formats::tar::{BLOCK, LONG_NAME_MAX};
 
 /// Bytes that a header has for a name and for a link name.
 const NAME_SIZE: usize = 100;
-
-/// Linux's PATH_MAX; a bound for hostile input.
-pub(super) const LONG_NAME_MAX: u64 = 4096;
 
 /// Bytes of a whole archive of `entries`.
 pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> u64 {

@@ -1,0 +1,43 @@
+//! The tar archive of a packed artifact: whatever its members are, an error, or trees below the
+//! listed prefixes whose files lie inside of what the archive holds.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use rockpack::artifact::Packed;
+use rockpack::content::BlockStore;
+use rockpack::error::{Error, Kind};
+use rockpack::tree::Node;
+
+fuzz_target!(|bytes: &[u8]| {
+    let store = BlockStore::create(&std::env::temp_dir()).unwrap();
+    let packed = match Packed::read(bytes, Path::new("a.tar.zst"), &store) {
+        Ok(packed) => packed,
+        Err(error) => return refuse_bug(&error),
+    };
+    for prefix in &packed.manifest().prefixes {
+        let tree = match packed.tree(prefix) {
+            Ok(tree) => tree,
+            Err(error) => {
+                refuse_bug(&error);
+                continue;
+            }
+        };
+        for (path, node) in tree.iter().flatten() {
+            if let Some(parent) = path.parent() {
+                let above = tree.as_ref().unwrap().get(&parent);
+                assert!(matches!(above, Some(Node::Directory { .. })), "{path}");
+            }
+            if let Node::File { data, .. } = node {
+                assert!(data.len() <= bytes.len() as u64);
+                data.sha256().expect("is read back");
+            }
+        }
+    }
+});
+
+fn refuse_bug(error: &Error) {
+    assert_ne!(error.kind(), Kind::Bug, "{error}");
+    error.others().iter().for_each(refuse_bug);
+}

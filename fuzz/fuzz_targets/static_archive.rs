@@ -1,0 +1,41 @@
+//! Static archives and other development files, as the split stage looks at them: passed on whole,
+//! or an error.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rockpack::artifact::{Artifact, Prefix};
+use rockpack::content::Content;
+use rockpack::database::Rules;
+use rockpack::error::{Error, Kind};
+use rockpack::report::Findings;
+use rockpack::split::{HostKind, SplitOptions, split};
+use rockpack::tree::{Node, Tree, TreePath};
+
+fuzz_target!(|bytes: &[u8]| {
+    let path = TreePath::new("lib/libx.a").unwrap();
+    let content = Content::of_bytes([b"!<arch>\n", bytes].concat());
+    let mut tree = Tree::new();
+    tree.insert(path.clone(), Node::File { data: content.clone(), mode: 0o644 }).unwrap();
+    let artifact = Artifact {
+        shard: "shard".to_owned(),
+        name: "x_dev_generic".parse().unwrap(),
+        root: "x_dev_generic".into(),
+        prefixes: vec![Prefix { path: "x/stage".to_owned(), module: None, tree }],
+        findings: Findings::default(),
+    };
+    match split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap())) {
+        Ok(split) => {
+            let Some(Node::File { data, .. }) = split.host.get(&path) else {
+                panic!("the file is lost");
+            };
+            let HostKind::Plain(passed) = &data.kind else { panic!("is no host binary") };
+            assert!(passed.same_bytes(&content).unwrap());
+        }
+        Err(error) => refuse_bug(&error),
+    }
+});
+
+fn refuse_bug(error: &Error) {
+    assert_ne!(error.kind(), Kind::Bug, "{error}");
+    error.others().iter().for_each(refuse_bug);
+}

@@ -1,0 +1,85 @@
+//! An artifact that is a folder.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::contents::{Contents, Found};
+use super::listing::list;
+use super::manifest::{MANIFEST_NAME, Manifest};
+use super::prefix::{Walk, locate};
+use crate::content::{Content, InputFile, Inputs};
+use crate::error::{Error, Faults, Result};
+use crate::tree::{Tree, TreePath};
+
+/// The folder, and where what is read of it is noted.
+pub(super) struct Folder<'a> {
+    pub root: &'a Path,
+    pub inputs: &'a mut Inputs,
+}
+
+impl Contents for Folder<'_> {
+    fn manifest(&mut self, faults: &mut Faults) -> Option<Manifest> {
+        let manifest = open_manifest(self.root, self.inputs);
+        faults.keep(manifest)
+    }
+
+    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Found {
+        match faults.keep(locate(self.root, prefix)) {
+            None => Found::Faulty,
+            Some(None) => Found::Absent,
+            Some(Some(folder)) => {
+                let mut walk = Walk { tree: Tree::new(), inputs: self.inputs, faults };
+                walk.folder(&folder, None);
+                Found::Tree(walk.tree)
+            }
+        }
+    }
+
+    fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String> {
+        let prefixes: Vec<PathBuf> =
+            prefixes.iter().map(|prefix| self.root.join(prefix.as_str())).collect();
+        let mut files = Vec::new();
+        self.outside_of(self.root, &prefixes, &mut files, faults);
+        files.retain(|file| *file != self.root.join(MANIFEST_NAME));
+        let names = files.iter().map(|file| file.strip_prefix(self.root).unwrap_or(file));
+        names.map(|name| name.display().to_string()).collect()
+    }
+}
+
+impl Folder<'_> {
+    fn outside_of(
+        &mut self,
+        folder: &Path,
+        prefixes: &[PathBuf],
+        files: &mut Vec<PathBuf>,
+        faults: &mut Faults,
+    ) {
+        for entry in list(folder, self.inputs, faults) {
+            if prefixes.contains(&entry.path) {
+                continue;
+            }
+            match entry.metadata.is_dir() {
+                true => self.outside_of(&entry.path, prefixes, files, faults),
+                false => files.push(entry.path),
+            }
+        }
+    }
+}
+
+fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<Manifest> {
+    let path = root.join(MANIFEST_NAME);
+    match std::fs::metadata(&path) {
+        Ok(metadata) if metadata.is_file() => {
+            let file = Arc::new(InputFile::open(&path)?);
+            inputs.add(Arc::clone(&file));
+            Manifest::read(&Content::of_file(file), &path)
+        }
+        Ok(_) => Err(Error::malformed("is no regular file").file(path)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::malformed("the artifact has no manifest")
+                .file(path)
+                .hint("the manifest lists the stage prefixes of an artifact, one per line"))
+        }
+        Err(e) => Err(Error::io(path, "inspect", e)),
+    }
+}

@@ -1,0 +1,254 @@
+//! Packed artifacts: `{name}_{component}_{family}.tar.zst` and `.tar.xz`.
+//!
+//! ```text
+//! zstd frames or xz streams
+//!   tar archive (formats::tar)
+//!     artifact_manifest.txt     the first member; the root folder `./` may stand before it
+//!     files, folders, symbolic and hard links, by paths relative to the artifact
+//! ```
+//!
+//! Source: what ROCm's build tools pack, and GNU tar. An archive is decoded once, from its first
+//! byte to its last, without a tree of files: the content of its members goes into a
+//! [`BlockStore`]. The SHA-256 in `<archive>.sha256sum` is checked over the same bytes. Every byte
+//! is accounted for: the end of the archive has to be there, and nothing but zeros behind it. A
+//! folder that has no member of its own has the mode 0755.
+//!
+//! Refused: a manifest that is not the first member (the files would be read before it is known
+//! what they are) or is there twice, two members of one path, members below a file or a link,
+//! absolute paths and those with `..`, hard links to anything but an earlier file, sparse members,
+//! and all that is refused in a folder. A fault of a member names the archive and the member:
+//! `blas_lib_gfx1151.tar.zst(math-libs/…/librocblas.so)`; an offset in it is one in the member.
+
+mod checksum;
+mod members;
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sha2::{Digest as _, Sha256};
+
+pub(super) use checksum::{Checksum, ENDING as CHECKSUM_ENDING};
+use members::{Collector, Member};
+
+use super::contents::{Contents, Found};
+use super::manifest::{MANIFEST_NAME, Manifest};
+use super::prefix::{check_target, no_folder, through_link};
+use crate::content::{BlockStore, Blocks, Content, ContentReader, InputFile};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::compression::{Decoder, Method};
+use crate::formats::tar::{Extensions, Members};
+use crate::tree::{Node, Tree, TreePath};
+
+/// Bytes that are read ahead of a decoder.
+const BUFFER: usize = 256 << 10;
+
+/// The file name without its ending and the compression of a packed artifact.
+pub(super) fn parse_name(file_name: &str) -> Option<(&str, Method)> {
+    let endings = [(".tar.zst", Method::Zstd), (".tar.xz", Method::Xz)];
+    let stem = |(ending, method)| Some((file_name.strip_suffix(ending)?, method));
+    endings.into_iter().find_map(stem)
+}
+
+/// A packed artifact that was decoded.
+#[derive(Debug)]
+pub struct Packed {
+    path: PathBuf,
+    manifest: Manifest,
+    members: BTreeMap<TreePath, Member>,
+    blocks: Arc<Blocks>,
+}
+
+impl Packed {
+    /// Decodes the packed artifact in `file` into `store`.
+    pub(super) fn open(
+        file: &Arc<InputFile>,
+        method: Method,
+        checksum: Option<&Checksum>,
+        store: &Arc<BlockStore>,
+    ) -> Result<Self> {
+        let content = Content::of_file(Arc::clone(file));
+        let (taken, digest) = match decode(&content, method, file.path(), store) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                // A wrong digest is the reason, whatever was the first thing to be wrong.
+                let sum = checksum.map(|checksum| checksum.compare(content.sha256()?));
+                return Err(sum.and_then(Result::err).unwrap_or(error).file(file.path()));
+            }
+        };
+        let compared = checksum.map_or(Ok(()), |checksum| checksum.compare(digest));
+        compared.map_err(|error| error.file(file.path()))?;
+        Ok(taken)
+    }
+
+    /// Reads the tar archive in `source`, which was found at `path`, into `store`.
+    pub fn read(source: impl Read, path: &Path, store: &Arc<BlockStore>) -> Result<Self> {
+        let mut members = Members::new(source, Extensions::GnuAndPax);
+        Self::collect(&mut members, path, store)
+    }
+
+    fn collect<R: Read>(
+        members: &mut Members<R>,
+        path: &Path,
+        store: &Arc<BlockStore>,
+    ) -> Result<Self> {
+        let mut collector = Collector::new(path, store.writer()?);
+        collector.collect(members)?;
+        let (manifest, members, blocks) = collector.finish()?;
+        Ok(Self { path: path.to_path_buf(), manifest, members, blocks })
+    }
+
+    /// The stage prefixes that it lists.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What is below a stage prefix, or `None` if there is none.
+    pub fn tree(&self, prefix: &TreePath) -> Result<Option<Tree<Content>>> {
+        let mut above = Some(prefix.clone());
+        while let Some(path) = above {
+            match self.members.get(&path) {
+                Some(Member::Link { .. }) => return Err(self.fault(through_link(prefix), &path)),
+                Some(Member::File { .. }) => return Err(self.fault(no_folder(prefix), &path)),
+                Some(Member::Folder { .. }) | None => above = path.parent(),
+            }
+        }
+        if !self.members.contains_key(prefix) {
+            return Ok(None);
+        }
+        let mut tree = Tree::new();
+        let mut faults = Faults::default();
+        for (place, path, member) in self.below(prefix) {
+            let node = TreePath::new(place).and_then(|place| {
+                let node = self.node(&place, path, member)?;
+                tree.insert(place, node)
+            });
+            faults.keep(node);
+        }
+        faults.finish()?;
+        Ok(Some(tree))
+    }
+
+    /// The members below `prefix` with their paths relative to it.
+    fn below<'a>(
+        &'a self,
+        prefix: &'a TreePath,
+    ) -> impl Iterator<Item = (&'a str, &'a TreePath, &'a Member)> {
+        let after = (Bound::Excluded(prefix), Bound::Unbounded);
+        let range = self.members.range::<TreePath, _>(after);
+        // `stage-x` stands between `stage` and `stage/x`.
+        let near = range.take_while(|(path, _)| path.as_str().starts_with(prefix.as_str()));
+        near.filter_map(|(path, member)| Some((relative(path, prefix)?, path, member)))
+    }
+
+    fn node(&self, place: &TreePath, path: &TreePath, member: &Member) -> Result<Node<Content>> {
+        Ok(match member {
+            Member::Folder { mode } => Node::Directory { mode: *mode },
+            Member::Link { target } => {
+                check_target(place, target).map_err(|error| self.fault(error, path))?;
+                Node::Link { target: target.clone() }
+            }
+            Member::File { range, mode } => {
+                let name = named(&self.path, path.as_str());
+                Node::File { data: self.blocks.content(range.clone(), name)?, mode: *mode }
+            }
+        })
+    }
+
+    fn fault(&self, error: Error, member: &TreePath) -> Error {
+        error.file(named(&self.path, member.as_str()))
+    }
+}
+
+impl Contents for Packed {
+    fn manifest(&mut self, _: &mut Faults) -> Option<Manifest> {
+        Some(self.manifest.clone())
+    }
+
+    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Found {
+        match faults.keep(self.tree(prefix)) {
+            None => Found::Faulty,
+            Some(None) => Found::Absent,
+            Some(Some(tree)) => Found::Tree(tree),
+        }
+    }
+
+    fn outside(&mut self, prefixes: &[TreePath], _: &mut Faults) -> Vec<String> {
+        let is_file = |member: &Member| !matches!(member, Member::Folder { .. });
+        let inside = |path: &TreePath| {
+            let mut within = prefixes.iter();
+            within.any(|prefix| path == prefix || relative(path, prefix).is_some())
+        };
+        let files = self.members.iter().filter(|(path, member)| {
+            is_file(member) && path.as_str() != MANIFEST_NAME && !inside(path)
+        });
+        let mut files: Vec<&TreePath> = files.map(|(path, _)| path).collect();
+        files.sort_by(|one, other| one.components().cmp(other.components()));
+        files.into_iter().map(TreePath::to_string).collect()
+    }
+}
+
+/// `path` relative to `prefix`, if it is below.
+fn relative<'a>(path: &'a TreePath, prefix: &TreePath) -> Option<&'a str> {
+    path.as_str().strip_prefix(prefix.as_str())?.strip_prefix('/')
+}
+
+/// What a member of an archive is called in messages.
+fn named(archive: &Path, member: &str) -> PathBuf {
+    let mut name = archive.as_os_str().to_owned();
+    name.push(format!("({member})"));
+    name.into()
+}
+
+/// Reads an archive to its end; with the digest of all of its bytes.
+fn decode(
+    content: &Content,
+    method: Method,
+    path: &Path,
+    store: &Arc<BlockStore>,
+) -> Result<(Packed, [u8; 32])> {
+    let tap = Tap { inner: content.reader(), digest: Sha256::new(), taken: Arc::default() };
+    let taken = Arc::clone(&tap.taken);
+    let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, tap), method)?;
+    let mut members = Members::new(decoder, Extensions::GnuAndPax);
+    let decoded = Packed::collect(&mut members, path, store);
+    let decoded = decoded.and_then(|packed| {
+        let tap = members.into_inner().finish()?.into_inner();
+        Ok((packed, tap.digest.finalize().into()))
+    });
+    decoded.map_err(|error| match error.kind() {
+        // Where the decoder was in the file when it met what is wrong.
+        Kind::Malformed | Kind::Truncated if error.place().file.is_none() => {
+            damaged(error).offset(taken.load(Ordering::Relaxed))
+        }
+        _ => error,
+    })
+}
+
+fn damaged(error: Error) -> Error {
+    // Both decoders say so where a window is larger than they may hold.
+    let window = error.cause_text().is_some_and(|cause| cause.contains("memory"));
+    error.hint(match window {
+        true => "windows of up to 128 MiB are read: pack it with zstd --long=27 or xz -9 at most",
+        false => "the archive is damaged or was copied only in part: build it or copy it again",
+    })
+}
+
+/// Digests and counts what is read through it.
+struct Tap {
+    inner: ContentReader,
+    digest: Sha256,
+    taken: Arc<AtomicU64>,
+}
+
+impl Read for Tap {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = self.inner.read(buffer)?;
+        self.digest.update(&buffer[..len]);
+        self.taken.fetch_add(len as u64, Ordering::Relaxed);
+        Ok(len)
+    }
+}

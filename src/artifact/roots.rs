@@ -1,0 +1,218 @@
+//! From folders to shards and their artifacts.
+//!
+//! A root is a shard (a folder of artifacts, each a folder itself or packed) or a folder of shards;
+//! its content decides which. A packed artifact goes by its file name: what cannot be read must not
+//! be passed over. A folder is an artifact if it has a manifest, or at least an artifact's name; a
+//! shard if it holds artifacts, by their manifests where it is named like an artifact itself.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::ArtifactName;
+use super::listing::{Listed, list, look_into};
+use super::manifest::MANIFEST_NAME;
+use super::packed::{CHECKSUM_ENDING, parse_name};
+use crate::content::Inputs;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::compression::Method;
+use crate::report::{Code, Finding, Findings};
+
+/// What was found in the roots.
+#[derive(Default)]
+pub(super) struct Roots {
+    /// By name.
+    pub shards: BTreeMap<String, FoundShard>,
+    pub inputs: Inputs,
+    pub findings: Findings,
+    pub faults: Faults,
+}
+
+/// A shard that was found.
+pub(super) struct FoundShard {
+    pub folder: PathBuf,
+    /// Its artifacts in name order; nothing of them was read.
+    pub artifacts: Vec<Listed>,
+}
+
+/// What an entry of a folder is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EntryKind {
+    Artifact,
+    Shard,
+    Other,
+}
+
+impl Roots {
+    /// Looks through `roots`.
+    pub fn find(roots: &[PathBuf]) -> Self {
+        let mut found = Self::default();
+        for root in roots {
+            found.root(root);
+        }
+        found
+    }
+
+    /// Looks through a folder that is a shard.
+    pub fn find_shard(folder: &Path) -> Self {
+        let mut found = Self::default();
+        let entries = list(folder, &mut found.inputs, &mut found.faults);
+        found.shard(folder, entries);
+        found
+    }
+
+    fn root(&mut self, root: &Path) {
+        if let Err(e) = std::fs::read_dir(root) {
+            let hint = "give a folder of artifacts (a shard) or a folder of shards";
+            return self.faults.add(Error::io(root, "list", e).hint(hint));
+        }
+        if root.join(MANIFEST_NAME).exists() {
+            let error = Error::new(Kind::Usage, "is one artifact, not a folder of artifacts");
+            let hint = "give the folder that holds the artifact: it is the shard";
+            return self.faults.add(error.file(root).hint(hint));
+        }
+        let entries = list(root, &mut self.inputs, &mut self.faults);
+        let kinds: Vec<_> = entries.iter().map(kind_of).collect();
+        let shards = kinds.contains(&EntryKind::Shard);
+        match (kinds.contains(&EntryKind::Artifact), shards) {
+            (true, false) => self.shard(root, entries),
+            (false, true) => self.folder_of_shards(entries, &kinds),
+            (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
+            (false, false) => self.faults.add(nothing_in(root)),
+        }
+    }
+
+    fn folder_of_shards(&mut self, entries: Vec<Listed>, kinds: &[EntryKind]) {
+        for (entry, kind) in entries.into_iter().zip(kinds) {
+            match kind {
+                EntryKind::Shard => {
+                    let inside = list(&entry.path, &mut self.inputs, &mut self.faults);
+                    self.shard(&entry.path, inside);
+                }
+                _ => self.passed_over(entry.name),
+            }
+        }
+    }
+
+    fn shard(&mut self, folder: &Path, entries: Vec<Listed>) {
+        let Some(name) = self.faults.keep(shard_name(folder)) else {
+            return;
+        };
+        if let Some(FoundShard { folder: other, .. }) = self.shards.get(&name) {
+            let message = format!("a shard named {name} was read from {} too", other.display());
+            let hint = "shards are told apart by the names of their folders; rename one";
+            return self.faults.add(Error::new(Kind::Conflict, message).file(folder).hint(hint));
+        }
+        let (mut artifacts, mut others) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match kind_of(&entry) {
+                EntryKind::Artifact => artifacts.push(entry),
+                EntryKind::Shard | EntryKind::Other => others.push(entry),
+            }
+        }
+        for entry in others.iter().filter(|entry| !is_checksum(entry, &artifacts)) {
+            self.passed_over(format!("{name}/{}", entry.name));
+        }
+        refuse_same_name(&artifacts, &mut self.faults);
+        self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
+    }
+
+    /// Notes what is no artifact. The subject is the same wherever the folders lie, because
+    /// findings are part of the output.
+    fn passed_over(&mut self, subject: String) {
+        let message = "is no artifact and is left out";
+        self.findings.add(Finding::new(Code::NotAnArtifact, subject, message));
+    }
+}
+
+/// A shard has each artifact once. Names that are none are told when their artifacts are read.
+fn refuse_same_name(artifacts: &[Listed], faults: &mut Faults) {
+    let mut claimed: BTreeMap<ArtifactName, &Path> = BTreeMap::new();
+    for entry in artifacts {
+        let stem = packed_name(entry).map_or(entry.name.as_str(), |(stem, _)| stem);
+        let Ok(name) = stem.parse::<ArtifactName>() else {
+            continue;
+        };
+        if let Some(other) = claimed.get(&name) {
+            let message = format!("is the artifact {name} of its shard, as is {}", other.display());
+            let hint = "a shard has each artifact once, packed or as a folder: remove one of them";
+            faults.add(Error::new(Kind::Conflict, message).file(&entry.path).hint(hint));
+        } else {
+            claimed.insert(name, &entry.path);
+        }
+    }
+}
+
+/// The artifact's name and the compression, if an entry is named like a packed artifact.
+pub(super) fn packed_name(entry: &Listed) -> Option<(&str, Method)> {
+    match entry.leads_to_folder() {
+        true => None,
+        false => parse_name(&entry.name),
+    }
+}
+
+/// Whether an entry is the checksum file of one of `artifacts`.
+fn is_checksum(entry: &Listed, artifacts: &[Listed]) -> bool {
+    let archive = entry.name.strip_suffix(CHECKSUM_ENDING);
+    archive.is_some_and(|archive| {
+        artifacts.iter().any(|entry| entry.name == archive && packed_name(entry).is_some())
+    })
+}
+
+fn kind_of(entry: &Listed) -> EntryKind {
+    if packed_name(entry).is_some() {
+        return EntryKind::Artifact;
+    }
+    if !entry.leads_to_folder() {
+        return EntryKind::Other;
+    }
+    if has_manifest(entry) {
+        return EntryKind::Artifact;
+    }
+    // Faults of this look ahead are met again, and reported, by the scan of what it decides on.
+    let inside = look_into(&entry.path, &mut Faults::default());
+    if inside.iter().any(|entry| has_manifest(entry) || packed_name(entry).is_some()) {
+        return EntryKind::Shard;
+    }
+    if entry.name.parse::<ArtifactName>().is_ok() {
+        return EntryKind::Artifact;
+    }
+    let named =
+        |entry: &Listed| entry.leads_to_folder() && entry.name.parse::<ArtifactName>().is_ok();
+    match inside.iter().any(named) {
+        true => EntryKind::Shard,
+        false => EntryKind::Other,
+    }
+}
+
+fn has_manifest(entry: &Listed) -> bool {
+    std::fs::symlink_metadata(entry.path.join(MANIFEST_NAME)).is_ok()
+}
+
+/// The name of the shard in `folder`.
+pub(super) fn shard_name(folder: &Path) -> Result<String> {
+    let real = std::fs::canonicalize(folder).map_err(|e| Error::io(folder, "resolve", e))?;
+    // A link to a shard keeps the name of the link, `.` takes that of the folder.
+    let name = folder.file_name().or(real.file_name());
+    let name = name.and_then(|name| name.to_str()).map(str::to_owned);
+    name.ok_or_else(|| Error::malformed("the shard's folder has no name in UTF-8").file(folder))
+}
+
+fn mixed(root: &Path, entries: &[Listed], kinds: &[EntryKind]) -> Error {
+    let named = |kind| {
+        let at = kinds.iter().position(|k| *k == kind);
+        at.map_or("", |at| entries[at].name.as_str())
+    };
+    let (artifact, shard) = (named(EntryKind::Artifact), named(EntryKind::Shard));
+    let message = format!("holds both an artifact ({artifact}) and a shard ({shard})");
+    Error::new(Kind::Usage, message)
+        .file(root)
+        .hint("give a folder of artifacts, or a folder of such folders")
+}
+
+/// An error for a folder without artifacts.
+pub(super) fn nothing_in(root: &Path) -> Error {
+    let hint = "an artifact is a folder named {name}_{component}_{family} with an \
+                artifact_manifest.txt, or a .tar.zst or .tar.xz of that name; a shard is a folder \
+                of artifacts";
+    Error::new(Kind::Usage, "holds neither artifacts nor shards").file(root).hint(hint)
+}

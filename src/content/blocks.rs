@@ -1,0 +1,273 @@
+//! Bytes that are kept compressed in a spool and can be read at any position.
+//!
+//! What comes out of a sequential decoder is cut into blocks of [`BLOCK`] bytes, each compressed by
+//! itself with zstd at its fastest, or stored where that does not help. Scratch space is then about
+//! the size of what the decoder read, and a read at any position decodes a block, not a stream.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Content, Spool};
+use crate::error::{Error, Result};
+
+/// Bytes of a block. Readers go on in windows of four of them; smaller blocks compress worse,
+/// larger ones cost more where a reader wants a header only.
+const BLOCK: usize = 256 << 10;
+
+/// Decoded blocks that are held, of all that a store keeps: 32 MiB. A reader that goes through
+/// content needs few; the rest is for those who jump, as readers of symbol tables do.
+const CACHE: usize = 128;
+
+/// The zstd level of blocks: they are written once, and read a few times.
+const LEVEL: i32 = 1;
+
+/// Keeps blocks in a nameless file.
+pub struct BlockStore {
+    spool: Spool,
+    /// Number of the next block.
+    next: AtomicU64,
+    /// Blocks by number, the one used last at the back.
+    cache: Mutex<VecDeque<(u64, Arc<Vec<u8>>)>>,
+}
+
+impl BlockStore {
+    /// An empty one on the file system of `directory`.
+    pub fn create(directory: &Path) -> Result<Arc<Self>> {
+        let spool = Spool::create(directory)?;
+        Ok(Arc::new(Self { spool, next: AtomicU64::new(0), cache: Mutex::default() }))
+    }
+
+    /// Takes a run of bytes.
+    pub fn writer(self: &Arc<Self>) -> Result<BlockWriter> {
+        let compressor = zstd::bulk::Compressor::new(LEVEL)
+            .map_err(|cause| Error::bug("cannot start a compressor").cause(cause))?;
+        Ok(BlockWriter {
+            store: Arc::clone(self),
+            compressor,
+            pending: Vec::with_capacity(BLOCK),
+            blocks: Vec::new(),
+            len: 0,
+        })
+    }
+
+    fn read(&self, block: &Block) -> Result<Arc<Vec<u8>>> {
+        if let Some(bytes) = self.cached(block.number) {
+            return Ok(bytes);
+        }
+        let stored = block.stored.read_vec(0..block.stored.len(), BLOCK as u64, "block")?;
+        let bytes = match block.compressed {
+            true => zstd::bulk::decompress(&stored, BLOCK)
+                .map_err(|cause| Error::bug("the spool file changed").cause(cause))?,
+            false => stored,
+        };
+        if bytes.len() != block.len {
+            return Err(Error::bug("a block came back with another length"));
+        }
+        let bytes = Arc::new(bytes);
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() == CACHE {
+            cache.pop_front();
+        }
+        cache.push_back((block.number, Arc::clone(&bytes)));
+        Ok(bytes)
+    }
+
+    fn cached(&self, number: u64) -> Option<Arc<Vec<u8>>> {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        // The blocks used last are asked for most.
+        let at = cache.iter().rposition(|(there, _)| *there == number)?;
+        let found = cache.remove(at)?;
+        let bytes = Arc::clone(&found.1);
+        cache.push_back(found);
+        Some(bytes)
+    }
+}
+
+impl fmt::Debug for BlockStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockStore").field("spool", &self.spool).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Block {
+    number: u64,
+    stored: Content,
+    compressed: bool,
+    /// Bytes once it is decoded.
+    len: usize,
+}
+
+/// Writes a run of bytes into a [`BlockStore`].
+pub struct BlockWriter {
+    store: Arc<BlockStore>,
+    compressor: zstd::bulk::Compressor<'static>,
+    pending: Vec<u8>,
+    blocks: Vec<Block>,
+    len: u64,
+}
+
+impl BlockWriter {
+    /// Bytes taken so far.
+    pub fn position(&self) -> u64 {
+        self.len
+    }
+
+    /// Takes the next bytes.
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.len += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(BLOCK - self.pending.len()));
+            self.pending.extend_from_slice(now);
+            bytes = later;
+            if self.pending.len() == BLOCK {
+                self.put()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self) -> Result<()> {
+        let compressed = self.compressor.compress(&self.pending);
+        let compressed =
+            compressed.map_err(|cause| Error::bug("cannot compress a block").cause(cause))?;
+        let smaller = compressed.len() < self.pending.len();
+        let bytes = if smaller { &compressed } else { &self.pending };
+        self.blocks.push(Block {
+            number: self.store.next.fetch_add(1, Ordering::Relaxed),
+            stored: self.store.spool.append(bytes)?,
+            compressed: smaller,
+            len: self.pending.len(),
+        });
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// The whole run, to be read from now on.
+    pub fn finish(mut self) -> Result<Arc<Blocks>> {
+        if !self.pending.is_empty() {
+            self.put()?;
+        }
+        Ok(Arc::new(Blocks { store: self.store, blocks: self.blocks, len: self.len }))
+    }
+}
+
+/// A run of bytes in a [`BlockStore`].
+#[derive(Debug)]
+pub struct Blocks {
+    store: Arc<BlockStore>,
+    /// All but the last of [`BLOCK`] bytes.
+    blocks: Vec<Block>,
+    len: u64,
+}
+
+impl Blocks {
+    /// The bytes of `range`, called `name` in messages.
+    pub fn content(self: &Arc<Self>, range: Range<u64>, name: PathBuf) -> Result<Content> {
+        if range.start > range.end || range.end > self.len {
+            return Err(Error::bug("a part of a run lies outside of it"));
+        }
+        let len = range.end - range.start;
+        let part = BlockRange { blocks: Arc::clone(self), start: range.start, name };
+        Ok(Content::of_blocks(Arc::new(part), len))
+    }
+}
+
+/// A named range of a run.
+#[derive(Debug)]
+pub(super) struct BlockRange {
+    blocks: Arc<Blocks>,
+    start: u64,
+    pub(super) name: PathBuf,
+}
+
+impl BlockRange {
+    /// Fills `buffer` from `offset` of the range on; the caller keeps to its end.
+    pub(super) fn read_at(&self, offset: u64, mut buffer: &mut [u8]) -> Result<()> {
+        let outside = || Error::bug("a read leaves its run");
+        let mut at = usize::try_from(self.start + offset).map_err(|_| outside())?;
+        while !buffer.is_empty() {
+            let block = self.blocks.blocks.get(at / BLOCK).ok_or_else(outside)?;
+            let bytes = self.blocks.store.read(block)?;
+            let bytes = bytes.get(at % BLOCK..).filter(|rest| !rest.is_empty());
+            let bytes = bytes.ok_or_else(outside)?;
+            let len = bytes.len().min(buffer.len());
+            let (now, later) = buffer.split_at_mut(len);
+            now.copy_from_slice(&bytes[..len]);
+            buffer = later;
+            at += len;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of which every other block does not compress.
+    fn sample(len: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let noise = std::iter::repeat_with(move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.to_be_bytes()[0]
+        });
+        noise
+            .take(len)
+            .enumerate()
+            .map(|(at, b)| if (at / BLOCK).is_multiple_of(2) { b } else { 7 })
+            .collect()
+    }
+
+    fn store() -> Arc<BlockStore> {
+        BlockStore::create(&std::env::temp_dir()).unwrap()
+    }
+
+    #[test]
+    fn every_range_comes_back_whole_and_beyond_the_cache() {
+        let bytes = sample(BLOCK * (CACHE + 3) + 11);
+        let mut writer = store().writer().unwrap();
+        for part in bytes.chunks(77_777) {
+            writer.write(part).unwrap();
+        }
+        assert_eq!(writer.position(), bytes.len() as u64);
+        let blocks = writer.finish().unwrap();
+        let all = blocks.content(0..bytes.len() as u64, "x".into()).unwrap();
+        for _ in 0..2 {
+            assert!(all.same_bytes(&Content::of_bytes(bytes.clone())).unwrap());
+        }
+        for (start, end) in [(0, 1), (BLOCK - 1, BLOCK + 1), (BLOCK, 3 * BLOCK), (9, 9)] {
+            let part = blocks.content(start as u64..end as u64, "x".into()).unwrap();
+            assert!(part.same_bytes(&Content::of_bytes(&bytes[start..end])).unwrap(), "{start}");
+        }
+        let held = blocks.store.cache.lock().unwrap().len();
+        assert_eq!(held, CACHE);
+    }
+
+    #[test]
+    fn what_compresses_is_kept_small_and_what_does_not_is_not_made_larger() {
+        let mut writer = store().writer().unwrap();
+        writer.write(&sample(2 * BLOCK)).unwrap();
+        let blocks = writer.finish().unwrap();
+        let stored: Vec<u64> = blocks.blocks.iter().map(|block| block.stored.len()).collect();
+        assert_eq!(stored[0], BLOCK as u64);
+        assert!(stored[1] < 100, "{stored:?}");
+    }
+
+    #[test]
+    fn a_place_names_the_part_and_the_offset_in_it() {
+        let mut writer = store().writer().unwrap();
+        writer.write(b"0123456789").unwrap();
+        let blocks = writer.finish().unwrap();
+        let part = blocks.content(2..8, "a.tar.zst(lib/x)".into()).unwrap();
+        assert_eq!(&part.slice(3..6).unwrap().read_array(0).unwrap(), b"567");
+        let place = part.slice(3..6).unwrap().place(1);
+        assert_eq!(place.file, Some("a.tar.zst(lib/x)".into()));
+        assert_eq!(place.offset, Some(4));
+        assert!(blocks.content(8..11, "x".into()).is_err());
+    }
+}

@@ -1,0 +1,297 @@
+//! tar archives, read from the first byte to the last.
+//!
+//! ```text
+//! per member: 512 bytes of header (name 100, mode 8, uid 8, gid 8, size 12, mtime 12, checksum 8,
+//!             type 1, link name 100, magic 8, user 32, group 32, device 16, in ustar a prefix of
+//!             the name 155), then the content, padded with zeros to 512 bytes
+//! at the end: two blocks of zeros, then nothing but zeros, as many as there are
+//! magic:      "ustar " + " \0" (GNU) or "ustar\0" + "00" (POSIX)
+//! ```
+//!
+//! A member of type `L` or `K` (GNU) holds the name or link name of the next one, with a NUL; one
+//! of type `x` (POSIX.1-2001, "pax") holds records `<length> <key>=<value>\n` about the next one,
+//! of type `g` about all that follow. Sizes from 8 GiB on are big-endian with the top bit set, or
+//! a pax record. Source: POSIX pax(1), GNU tar's manual, and what GNU tar and Python write.
+//!
+//! Every header's checksum, every byte of padding and the end of the archive are checked. Of pax
+//! records, `path`, `linkpath` and `size` count; times and owners are passed over. Refused: names
+//! that are not UTF-8, records of type `g` that would name or size members, sparse members,
+//! headers older than ustar. Which of the other types may occur is the caller's to say.
+//! The `tar` crate's header and record types are used. Its reader takes the end of the bytes for
+//! the end of the archive, checks no padding, and holds extended headers of any length.
+
+use std::io::Read;
+
+pub use tar::EntryType;
+use tar::{Header, PaxExtensions};
+
+use super::member::{self, Source};
+use crate::error::{Error, Result};
+
+/// Unit of headers and padding, in bytes.
+pub(super) const BLOCK: usize = 512;
+
+/// Linux's PATH_MAX; a bound for hostile input.
+pub(super) const LONG_NAME_MAX: u64 = 4096;
+
+/// Longest extended header. Two paths and the attributes that a file system stores with a file
+/// (64 KiB on Linux) fit several times.
+const PAX_MAX: u64 = 256 << 10;
+
+/// A size field can say more than any file has; this bound keeps sums of sizes in range.
+const SIZE_MAX: u64 = 1 << 60;
+
+/// What the archive is called in messages.
+const ARCHIVE: &str = "tar archive";
+
+/// Which extensions of ustar are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extensions {
+    /// GNU's long names, as dpkg does.
+    Gnu,
+    /// pax records too.
+    GnuAndPax,
+}
+
+/// A member, without its content.
+#[derive(Debug)]
+pub struct Member {
+    /// As stored, from whichever place.
+    pub name: String,
+    /// The name that a link leads to; empty for other members.
+    pub target: String,
+    /// Its type.
+    pub kind: EntryType,
+    /// Bytes of content.
+    pub size: u64,
+    /// Its header, in which name, link name and size do not count.
+    pub header: Box<Header>,
+    /// Where its header starts in the archive.
+    start: u64,
+}
+
+impl Member {
+    /// The permission bits, with the three special ones.
+    pub fn mode(&self) -> Result<u32> {
+        let mode = self.header.mode().map_err(|_| self.fault("has no mode"))?;
+        Ok(mode & 0o7777)
+    }
+
+    /// An error about its header.
+    pub fn fault(&self, message: &str) -> Error {
+        member::fault(ARCHIVE, self.start, message)
+    }
+
+    /// Refuses its type.
+    pub fn unsupported(&self, message: impl Into<String>) -> Error {
+        Error::unsupported(message).structure(member::structure(ARCHIVE, self.start))
+    }
+}
+
+/// What the members before a member say about it.
+#[derive(Default)]
+struct Extended {
+    name: Option<String>,
+    target: Option<String>,
+    size: Option<u64>,
+    /// Whether there was a pax header, which may also say nothing of interest.
+    pax: bool,
+}
+
+impl Extended {
+    fn is_empty(&self) -> bool {
+        !self.pax && self.name.is_none() && self.target.is_none()
+    }
+}
+
+/// Reads an archive member by member; reading gives the content of the current one.
+pub struct Members<R: Read> {
+    source: Source<R>,
+    extensions: Extensions,
+}
+
+impl<R: Read> Members<R> {
+    /// Reads from the first member on.
+    pub fn new(source: R, extensions: Extensions) -> Self {
+        Self { source: Source::new(source, ARCHIVE), extensions }
+    }
+
+    /// The next member, or none at the end of the archive; what is left of the one before is
+    /// skipped.
+    pub fn next_member(&mut self) -> Result<Option<Member>> {
+        self.source.skip(BLOCK)?;
+        let mut extended = Extended::default();
+        loop {
+            let start = self.source.at();
+            let block = self.block()?;
+            if block == [0; BLOCK] {
+                return match extended.is_empty() {
+                    true => self.end().map(|()| None),
+                    false => Err(fault(start, "a long name is followed by no member")),
+                };
+            }
+            let mut header = Header::new_old();
+            header.as_mut_bytes().copy_from_slice(&block);
+            let size = check(&header, start)?;
+            if !self.extends(&header, size, &mut extended)? {
+                return self.member(header, size, extended, start).map(Some);
+            }
+        }
+    }
+
+    /// Whether the header is that of a member about other members, which then is read.
+    fn extends(&mut self, header: &Header, size: u64, extended: &mut Extended) -> Result<bool> {
+        let pax = self.extensions == Extensions::GnuAndPax;
+        match header.entry_type() {
+            EntryType::GNULongName if extended.name.is_none() => {
+                extended.name = Some(self.text(size)?);
+            }
+            EntryType::GNULongLink if extended.target.is_none() => {
+                extended.target = Some(self.text(size)?);
+            }
+            EntryType::XHeader if pax && !extended.pax => self.pax(size, extended)?,
+            EntryType::XGlobalHeader if pax => {
+                let start = self.source.at();
+                let mut all = Extended::default();
+                self.pax(size, &mut all)?;
+                if all.name.is_some() || all.target.is_some() || all.size.is_some() {
+                    return Err(fault(start, "names or sizes all members at once"));
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn member(
+        &mut self,
+        header: Header,
+        size: u64,
+        extended: Extended,
+        start: u64,
+    ) -> Result<Member> {
+        let text = |bytes: &[u8]| {
+            String::from_utf8(bytes.to_vec())
+                .map_err(|_| fault(start, "has a name that is no UTF-8"))
+        };
+        let name = extended.name.map_or_else(|| text(&header.path_bytes()), Ok)?;
+        let link = header.link_name_bytes().unwrap_or_default();
+        let target = extended.target.map_or_else(|| text(&link), Ok)?;
+        let kind = header.entry_type();
+        let size = extended.size.unwrap_or(size);
+        let member = Member { name, target, kind, size, header: Box::new(header), start };
+        if kind == EntryType::GNUSparse {
+            return Err(sparse(start).context(format!("reading the member {}", member.name)));
+        }
+        self.source.expect(size);
+        Ok(member)
+    }
+
+    fn text(&mut self, size: u64) -> Result<String> {
+        let start = self.source.at();
+        let mut bytes = self.bytes(size, LONG_NAME_MAX, "has a name beyond PATH_MAX")?;
+        if bytes.pop() != Some(0) || bytes.contains(&0) {
+            return Err(fault(start, "has a name that does not end with a NUL"));
+        }
+        String::from_utf8(bytes).map_err(|_| fault(start, "has a name that is no UTF-8"))
+    }
+
+    fn pax(&mut self, size: u64, extended: &mut Extended) -> Result<()> {
+        let start = self.source.at();
+        let bytes = self.bytes(size, PAX_MAX, "has an extended header of too many bytes")?;
+        extended.pax = true;
+        for record in PaxExtensions::new(&bytes) {
+            let record = record.map_err(|e| fault(start, "has a wrong pax record").cause(e))?;
+            let key = record.key_bytes();
+            if key.starts_with(b"GNU.sparse.") {
+                return Err(sparse(start));
+            }
+            if ![&b"path"[..], b"linkpath", b"size"].contains(&key) {
+                continue;
+            }
+            let value = record.value();
+            let value = value.map_err(|_| fault(start, "has a name that is no UTF-8"))?.to_owned();
+            let twice = match key {
+                b"path" => extended.name.replace(value).is_some(),
+                b"linkpath" => extended.target.replace(value).is_some(),
+                _ => extended.size.replace(pax_size(&value, start)?).is_some(),
+            };
+            if twice {
+                return Err(fault(start, "names or sizes a member twice"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The content of a member about other members.
+    fn bytes(&mut self, size: u64, limit: u64, beyond: &str) -> Result<Vec<u8>> {
+        let start = self.source.at();
+        let len = usize::try_from(size).ok().filter(|_| size <= limit);
+        let mut bytes = vec![0; len.ok_or_else(|| fault(start, beyond))?];
+        self.source.fill(&mut bytes)?;
+        self.source.align(BLOCK)?;
+        Ok(bytes)
+    }
+
+    /// The second block of zeros, and nothing but zeros behind it.
+    fn end(&mut self) -> Result<()> {
+        if self.block()? != [0; BLOCK] {
+            return Err(fault(self.source.at(), "has a lone block of zeros"));
+        }
+        self.source.zeros_to_end()
+    }
+
+    fn block(&mut self) -> Result<[u8; BLOCK]> {
+        let mut block = [0; BLOCK];
+        self.source.fill(&mut block)?;
+        Ok(block)
+    }
+
+    /// The source, after the end of the archive.
+    pub fn into_inner(self) -> R {
+        self.source.into_inner().0
+    }
+}
+
+impl<R: Read> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.source.read(buffer)
+    }
+}
+
+/// Checks the sum and the magic and returns the size.
+fn check(header: &Header, start: u64) -> Result<u64> {
+    let stated = header.cksum().map_err(|_| fault(start, "has no checksum"))?;
+    let bytes = header.as_bytes();
+    let outside = |index: &usize| !(148..156).contains(index);
+    let sum: u32 = (0..BLOCK).filter(outside).map(|i| u32::from(bytes[i])).sum();
+    if stated != sum + 8 * u32::from(b' ') {
+        return Err(fault(start, "has a wrong checksum"));
+    }
+    if header.as_gnu().is_none() && header.as_ustar().is_none() {
+        return Err(fault(start, "is neither GNU nor ustar"));
+    }
+    let size = header.entry_size().map_err(|_| fault(start, "has no size"))?;
+    bounded(size, start)
+}
+
+fn pax_size(value: &str, start: u64) -> Result<u64> {
+    bounded(value.parse().map_err(|_| fault(start, "has no size"))?, start)
+}
+
+fn bounded(size: u64, start: u64) -> Result<u64> {
+    match size <= SIZE_MAX {
+        true => Ok(size),
+        false => Err(fault(start, "has a size beyond any file")),
+    }
+}
+
+fn sparse(start: u64) -> Error {
+    Error::unsupported("a sparse member is not read")
+        .structure(member::structure(ARCHIVE, start))
+        .hint("pack the archive again without --sparse")
+}
+
+fn fault(at: u64, message: &str) -> Error {
+    member::fault(ARCHIVE, at, message)
+}

@@ -1,0 +1,104 @@
+//! Partners among the kernel database files of a component that was split already.
+//!
+//! `X.dat` may lie in the generic artifact and `X_gfx1100.co` in that of its arch. Whether a file
+//! has its partner shows only when all artifacts of the component are looked at together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{HostKind, SplitArtifact, SplitOptions, split};
+use crate::artifact::{Artifact, Prefix};
+use crate::error::Result;
+use crate::report::{Code, Findings};
+use crate::tree::{Node, Tree, TreePath};
+
+/// Replaces what was noted about partners while each artifact was looked at alone. `split` are the
+/// artifacts of one component of one shard.
+pub(super) fn look_again(
+    artifacts: &[&Artifact],
+    split_apart: &mut [SplitArtifact],
+    options: &SplitOptions<'_>,
+) -> Result<()> {
+    let lonely = |part: &SplitArtifact| part.findings.iter().any(|f| is_about_partners(f.code));
+    if split_apart.len() < 2 || !split_apart.iter().any(lonely) {
+        return Ok(());
+    }
+    let Some(joined) = joined(artifacts, split_apart)? else {
+        return Ok(());
+    };
+    // What cannot be laid over one another is refused where artifacts are joined.
+    let Ok(together) = split(&joined, options) else {
+        return Ok(());
+    };
+    for part in split_apart.iter_mut() {
+        let mut others = Findings::default();
+        for finding in part.findings.iter().filter(|f| !is_about_partners(f.code)) {
+            others.add(finding.clone());
+        }
+        part.findings = others;
+    }
+    if let Some(first) = split_apart.first_mut() {
+        for finding in together.findings.iter().filter(|f| is_about_partners(f.code)) {
+            first.findings.add(finding.clone());
+        }
+    }
+    Ok(())
+}
+
+fn is_about_partners(code: Code) -> bool {
+    matches!(code, Code::DatabaseUnpaired | Code::DatabaseUnresolved)
+}
+
+/// One artifact with the database files of all; none if there is no generic artifact to name it.
+fn joined(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Option<Artifact>> {
+    let own: Vec<&&Artifact> = artifacts
+        .iter()
+        .filter(|a| split_apart.iter().any(|part| part.shard == a.shard && part.name == a.name))
+        .collect();
+    let Some(generic) = own.iter().find(|artifact| artifact.name.family == GENERIC) else {
+        return Ok(None);
+    };
+    let wanted = database_paths(split_apart);
+    let mut trees: BTreeMap<(&str, Option<&str>), Tree<_>> = BTreeMap::new();
+    for prefix in own.iter().flat_map(|artifact| &artifact.prefixes) {
+        let tree = trees.entry((&prefix.path, prefix.module.as_deref())).or_default();
+        for (path, node) in &prefix.tree {
+            let file = matches!(node, Node::File { .. });
+            if file && wanted.contains(path) && tree.get(path).is_none() {
+                tree.insert(path.clone(), node.clone())?;
+            }
+        }
+    }
+    let prefixes = trees.into_iter().map(|((path, module), tree)| Prefix {
+        path: path.to_owned(),
+        module: module.map(str::to_owned),
+        tree,
+    });
+    Ok(Some(Artifact {
+        shard: generic.shard.clone(),
+        name: generic.name.clone(),
+        root: generic.root.clone(),
+        prefixes: prefixes.collect(),
+        findings: Findings::default(),
+    }))
+}
+
+/// The family of artifacts with host files.
+const GENERIC: &str = "generic";
+
+/// Files that belong to one arch, and those beside them.
+fn database_paths(split_apart: &[SplitArtifact]) -> BTreeSet<&TreePath> {
+    let databases = split_apart.iter().flat_map(|part| &part.databases);
+    let mut wanted: BTreeSet<&TreePath> = databases.map(|file| &file.path).collect();
+    let folders: BTreeSet<_> = wanted.iter().filter_map(|path| path.parent()).collect();
+    for (path, node) in split_apart.iter().flat_map(|part| &part.host) {
+        let beside = path.parent().is_some_and(|folder| folders.contains(&folder));
+        let plain = matches!(
+            node,
+            Node::File { data, .. } if matches!(data.kind, HostKind::Plain(_))
+        );
+        if beside && plain {
+            wanted.insert(path);
+        }
+    }
+    wanted
+}

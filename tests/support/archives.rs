@@ -1,0 +1,164 @@
+//! Packed artifacts, made by GNU tar and the compressors' own programs.
+//!
+//! A test file that uses it declares `support/tools.rs` as `tools` first.
+
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::tools;
+
+/// How an archive is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// By `zstd`.
+    Zstd,
+    /// By `xz`.
+    Xz,
+}
+
+impl Packing {
+    /// The ending of its files.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Zstd => "tar.zst",
+            Self::Xz => "tar.xz",
+        }
+    }
+
+    fn command(self) -> Command {
+        let mut command = Command::new(match self {
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+        });
+        command.args(["-c", "-q", "-1"]);
+        command
+    }
+
+    /// `bytes`, compressed.
+    pub fn compress(self, bytes: &[u8]) -> Vec<u8> {
+        piped(self.command(), bytes)
+    }
+}
+
+/// Whether the tools are there.
+pub fn have_tools() -> bool {
+    tools::have(&["tar", "zstd", "xz", "sha256sum"])
+}
+
+/// What a filter makes of `bytes`.
+fn piped(mut command: Command, bytes: &[u8]) -> Vec<u8> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || input.write_all(bytes).unwrap());
+        child.wait_with_output().unwrap()
+    });
+    assert!(output.status.success(), "{command:?}");
+    output.stdout
+}
+
+/// The tar archive of the folder `artifact` with the manifest first, and further options of tar.
+pub fn tar(artifact: &Path, options: &[&str]) -> Vec<u8> {
+    let mut names: Vec<String> = fs::read_dir(artifact)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "artifact_manifest.txt")
+        .collect();
+    names.sort();
+    let mut command = Command::new("tar");
+    command.args(options).arg("-C").arg(artifact);
+    command.args(["-cf", "-", "artifact_manifest.txt"]).args(names);
+    tools::run(&mut command).stdout
+}
+
+/// Packs the folder `artifact` beside itself, removes it, and returns the archive's path.
+pub fn pack(artifact: &Path, packing: Packing) -> PathBuf {
+    let bytes = packing.compress(&tar(artifact, &[]));
+    let archive = archive_of(artifact, packing);
+    fs::write(&archive, bytes).unwrap();
+    fs::remove_dir_all(artifact).unwrap();
+    archive
+}
+
+/// Where [`pack`] puts the archive of a folder.
+pub fn archive_of(artifact: &Path, packing: Packing) -> PathBuf {
+    let name = artifact.file_name().unwrap().to_str().unwrap();
+    artifact.with_file_name(format!("{name}.{}", packing.ending()))
+}
+
+/// Writes the checksum file of an archive as sha256sum does.
+pub fn sum(archive: &Path) -> PathBuf {
+    let name = archive.file_name().unwrap();
+    let mut command = Command::new("sha256sum");
+    let text = tools::run(command.current_dir(archive.parent().unwrap()).arg(name)).stdout;
+    let path = PathBuf::from(format!("{}.sha256sum", archive.display()));
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// The artifact folders below a folder of shards, in order.
+pub fn artifacts(shards: &Path) -> Vec<PathBuf> {
+    let folders = |path: &Path| -> Vec<PathBuf> {
+        let mut paths: Vec<_> = fs::read_dir(path).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        paths.into_iter().filter(|path| path.is_dir()).collect()
+    };
+    folders(shards).iter().flat_map(|shard| folders(shard)).collect()
+}
+
+/// A member made by hand, for what tar would not write.
+pub struct Handmade {
+    bytes: Vec<u8>,
+}
+
+impl Handmade {
+    /// An archive of nothing.
+    pub fn new() -> Self {
+        Self { bytes: Vec::new() }
+    }
+
+    /// With the manifest of one prefix, `libs/A/stage`.
+    pub fn with_manifest() -> Self {
+        let mut archive = Self::new();
+        archive.file("artifact_manifest.txt", b"libs/A/stage\n");
+        archive
+    }
+
+    /// Adds a file.
+    pub fn file(&mut self, name: &str, content: &[u8]) {
+        self.member(name, b'0', "", 0o644, content);
+    }
+
+    /// Adds a member of any type.
+    pub fn member(&mut self, name: &str, kind: u8, target: &str, mode: u32, content: &[u8]) {
+        let mut header = [0; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        let mut field = |at: usize, text: String| {
+            header[at..at + text.len()].copy_from_slice(text.as_bytes());
+        };
+        field(100, format!("{mode:07o}"));
+        field(108, "0000000".into());
+        field(116, "0000000".into());
+        field(124, format!("{:011o}", content.len()));
+        field(136, "00000000000".into());
+        field(148, " ".repeat(8));
+        field(156, char::from(kind).into());
+        field(157, target.into());
+        field(257, "ustar\0".to_owned() + "00");
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        self.bytes.extend(header);
+        self.bytes.extend(content);
+        self.bytes.resize(self.bytes.len().next_multiple_of(512), 0);
+    }
+
+    /// The archive with its end.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.bytes.extend([0; 1024]);
+        self.bytes
+    }
+}

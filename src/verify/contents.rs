@@ -19,7 +19,7 @@ pub(super) fn check(package: &Installed, excuses: &Excuses, problems: &mut Probl
             file.archive(archive);
         }
         match package.has_kernels() {
-            true => file.of_kernels(&facts.class),
+            true => file.of_kernels(&facts.class, excuses),
             false => file.of_host(&facts.class, &facts.sha256, excuses),
         }
     }
@@ -57,8 +57,9 @@ impl File<'_> {
         }
     }
 
-    fn of_kernels(&mut self, class: &Class) {
+    fn of_kernels(&mut self, class: &Class, excuses: &Excuses) {
         match class {
+            Class::Host(_) if excuses.keeps_whole(self.path) => {}
             Class::Host(_) | Class::Broken(Claimed::Host, _) => {
                 self.add(Check::HostCodeInKernels, "a kernel package installs x86-64 code");
             }

@@ -11,8 +11,8 @@ use crate::report::Code;
 const KEEPING: [Code; 4] =
     [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired, Code::KeptFat];
 
-/// Findings whose device code is in the host package.
-const KEPT: [Code; 2] = [Code::DatabaseShared, Code::KeptFat];
+/// Findings whose device code stays in the file that it came in.
+const KEPT: [Code; 3] = [Code::DatabaseShared, Code::KeptFat, Code::DatabaseHostCode];
 
 /// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
 /// one would think, and excuse no absence.
@@ -36,10 +36,12 @@ pub(super) struct Excuses {
     pub(super) given: bool,
     /// SHA-256, in hex, of device code that is in no package.
     absent: BTreeSet<String>,
-    /// SHA-256, in hex, of device code that stays in the host package.
+    /// SHA-256, in hex, of device code that stays in its file.
     kept: BTreeSet<String>,
     /// `<shard>/<artifact>/<path>` of files that stay in the host package.
     kept_files: BTreeSet<String>,
+    /// The same of host code that is for one arch as a whole, and in its kernel package.
+    whole_files: BTreeSet<String>,
     /// Absolute paths that are in no package.
     left_out: BTreeSet<String>,
 }
@@ -63,6 +65,9 @@ impl Excuses {
             self.absent.extend(digests);
         } else if is_of(&KEPT) {
             self.kept.extend(digests);
+        }
+        if is_of(&[Code::DatabaseHostCode]) {
+            self.whole_files.insert(finding.subject.clone());
         }
         if is_of(&KEEPING) {
             self.kept_files.insert(finding.subject.clone());
@@ -90,15 +95,25 @@ impl Excuses {
         !self.absent.is_empty()
     }
 
-    /// Whether device code of this digest may be in a host package.
+    /// Whether device code of this digest may be where it is: in a file as it is.
     pub(super) fn keeps(&self, sha256: &Sha) -> bool {
         self.kept.contains(&hex(sha256))
     }
 
     /// Whether the file installed at `path` may be in a host package.
     pub(super) fn keeps_file(&self, path: &str) -> bool {
-        // A subject has two components before the path below the prefix.
-        let below = |subject: &String| subject.splitn(3, '/').nth(2).map(|path| format!("/{path}"));
-        self.kept_files.iter().filter_map(below).any(|below| path.ends_with(&below))
+        is_among(&self.kept_files, path)
     }
+
+    /// Whether the host code installed at `path` may be in a kernel package.
+    pub(super) fn keeps_whole(&self, path: &str) -> bool {
+        is_among(&self.whole_files, path)
+    }
+}
+
+/// Whether one of the subjects is about the file installed at `path`.
+fn is_among(subjects: &BTreeSet<String>, path: &str) -> bool {
+    // A subject has two components before the path below the prefix.
+    let below = |subject: &String| subject.splitn(3, '/').nth(2).map(|path| format!("/{path}"));
+    subjects.iter().filter_map(below).any(|below| path.ends_with(&below))
 }

@@ -12,8 +12,8 @@ use crate::tree::TreePath;
 const KEEPING: [Code; 4] =
     [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired, Code::KeptFat];
 
-/// Findings whose device code is in the host package.
-const KEPT: [Code; 2] = [Code::DatabaseShared, Code::KeptFat];
+/// Findings whose device code stays in the file that it came in.
+const KEPT: [Code; 3] = [Code::DatabaseShared, Code::KeptFat, Code::DatabaseHostCode];
 
 /// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
 /// one would think, and excuse no absence.
@@ -37,7 +37,7 @@ pub(super) struct Excuses {
     pub(super) given: bool,
     /// SHA-256, in hex, of device code that is in no package.
     absent: BTreeSet<String>,
-    /// SHA-256, in hex, of device code that stays in the host package.
+    /// SHA-256, in hex, of device code that stays in its file.
     kept: BTreeSet<String>,
     /// `<shard>/<artifact>/<path>` of files that stay in the host package.
     kept_files: BTreeSet<String>,
@@ -121,7 +121,7 @@ impl Excuses {
         !self.absent.is_empty()
     }
 
-    /// Whether device code of this digest may be in a host package.
+    /// Whether device code of this digest may be where it is: in a file as it is.
     pub(super) fn keeps(&self, sha256: &Sha) -> bool {
         self.kept.contains(&hex(sha256))
     }

@@ -10,7 +10,7 @@ use super::{Outcome, terminal};
 use crate::directories::{self, SplitInput, SplitOptions, SplitReport};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, Target};
-use crate::report::{self, DirectoriesReport};
+use crate::render::{self, DirectoriesReport};
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
             true => report.findings.clone(),
             false => report.findings.warnings(),
         };
-        terminal::print(&report::directories_text(&report.artifacts, &findings))?;
+        terminal::print(&render::directories_text(&report.artifacts, &findings))?;
     }
     finish(report, json, &out)
 }

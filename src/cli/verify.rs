@@ -8,7 +8,7 @@ use super::progress::Terminal;
 use super::{Outcome, terminal};
 use crate::error::Result;
 use crate::verify::Folders;
-use crate::{artifact, report, verify};
+use crate::{artifact, render, verify};
 
 /// Check packages, artifacts, installed prefixes, kernel archives, manifests and host binaries.
 ///
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     match arguments.json {
         true => terminal::print_json(&report)?,
-        false => terminal::print(&report::verify_text(&report))?,
+        false => terminal::print(&render::verify_text(&report))?,
     }
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }

@@ -19,7 +19,7 @@ use crate::render::{self, DirectoriesReport};
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("input").required(true))]
 pub(super) struct Arguments {
-    /// One artifact
+    /// One artifact: a folder, or a .tar.zst or .tar.xz
     #[arg(long, visible_alias = "input-dir", value_name = "DIR", group = "input")]
     artifact_dir: Option<PathBuf>,
     /// All artifacts of a shard

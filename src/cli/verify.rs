@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     prefix: bool,
     /// The artifacts that the packages were made from, as for build; may be given several times.
-    /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, about as large as they are
+    /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, somewhat larger than they are
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
     /// Print the result as JSON

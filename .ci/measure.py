@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Measures a build under a memory limit, beside bare zstd over the same payloads.
 
-    measure.py ROCKPACK ARTIFACTS PACKAGES SCRATCH JOBS
+    measure.py cost ROCKPACK ARTIFACTS PACKAGES SCRATCH JOBS
+    measure.py limited ROCKPACK ARTIFACTS OUT JOBS
 
 PACKAGES are what a build of ARTIFACTS wrote; SCRATCH/code-objects holds the distinct code objects.
 Three rounds of a build and of zstd, one after the other, so that both see the same machine; printed
 are medians. Fails where the build takes more memory than the limit, more than 1.5 times the CPU
-time of zstd, or writes anything but the packages.
+time of zstd, or writes anything but the packages. `limited` only builds under the limit, into OUT.
 """
 
 import json
@@ -162,7 +163,14 @@ def rounds(rockpack, artifacts, scratch, jobs, payloads):
     return {name: statistics.median(figure[name] for figure in figures) for name in figures[0]}
 
 
-def main(rockpack, artifacts, packages, scratch, jobs):
+def limited(rockpack, artifacts, out, jobs):
+    figure = build(rockpack, artifacts, out, jobs)
+    print(f"wall {figure['wall']:.1f} s, CPU {figure['user']:.1f} + {figure['sys']:.1f} s, "
+          f"memory {figure['anonymous'] / (1 << 20):.0f} MiB anonymous, "
+          f"written {figure['written'] / (1 << 20):.1f} MiB")
+
+
+def cost(rockpack, artifacts, packages, scratch, jobs):
     scratch = pathlib.Path(scratch)
     payloads = unpack(pathlib.Path(packages), scratch / "payloads")
     median = rounds(rockpack, artifacts, scratch, jobs, payloads)
@@ -178,4 +186,4 @@ def main(rockpack, artifacts, packages, scratch, jobs):
         sys.exit("over the limit")
 
 
-main(*sys.argv[1:])
+{"cost": cost, "limited": limited}[sys.argv[1]](*sys.argv[2:])

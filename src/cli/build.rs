@@ -23,7 +23,8 @@ pub(super) struct Arguments {
     /// is a folder, or a .tar.zst or .tar.xz, whose .sha256sum is checked if it is there
     #[arg(long, required = true, num_args = 1.., value_name = "DIR")]
     artifacts: Vec<PathBuf>,
-    /// Packaging configuration: primary shard, arch groups, validation (.json or .toml)
+    /// Packaging configuration (.json or .toml): primary shard, arch groups, validation rules for
+    /// all or for single components, packages by module (README: table of keys)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Folder for the packages; created if missing
@@ -41,7 +42,8 @@ pub(super) struct Arguments {
     /// Package formats to write
     #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
     format: Vec<FormatArgument>,
-    /// Build only these components (blas or blas_lib); OUT then holds nothing but them
+    /// Build only these artifacts (blas), components (blas_lib) or packages (rocm-blas); OUT then
+    /// holds nothing but them
     #[arg(long, num_args = 1.., value_name = "COMPONENT")]
     only: Vec<String>,
     /// Compressor of the package payloads

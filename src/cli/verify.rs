@@ -1,4 +1,4 @@
-//! `rockpack verify`: finished packages against the invariants.
+//! `rockpack verify`: finished output against the invariants.
 
 use std::path::PathBuf;
 
@@ -7,19 +7,25 @@ use clap::Args;
 use super::progress::Terminal;
 use super::{Outcome, terminal};
 use crate::error::Result;
+use crate::verify::Folders;
 use crate::{artifact, report, verify};
 
-/// Check finished packages: digests, contents, ownership, dependencies, and that every binary
-/// finds its device code.
+/// Check packages, artifacts, installed prefixes, kernel archives, manifests and host binaries.
 ///
-/// What is named is checked as one set, so it should be whole: a host package alone finds no
-/// archives. With --against, every file and code object of the artifacts is looked for in the
-/// packages, and nothing else may be in them. Exits with 1 if a check fails.
+/// Packages are checked as one set, so it should be whole: a host package alone finds no archives.
+/// With --against, every file and code object of the artifacts is looked for in the packages, and
+/// nothing else may be in them. Artifacts (one, a shard, or a folder of shards) are checked by
+/// component: split ones have host code in the generic artifact, and code of its arch in each
+/// other. What a folder is, is told by what is in it. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Folders of packages (with their packages.json, if there) or single packages
-    #[arg(required = true, value_name = "DIR|PACKAGE")]
+    /// Packages, folders of packages (with their packages.json, if there), artifacts, shards,
+    /// installed prefixes, single files
+    #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
+    /// Take every folder for an installed prefix, such as /opt/rocm-7.1
+    #[arg(long)]
+    prefix: bool,
     /// The artifacts that the packages were made from, as for build; may be given several times.
     /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, about as large as they are
     #[arg(long, value_name = "ARTIFACTS")]
@@ -34,7 +40,12 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         true => None,
         false => Some(artifact::scan(&arguments.against)?),
     };
-    let report = verify::verify(&arguments.paths, scan.as_ref(), &Terminal::new())?;
+    let folders = match arguments.prefix {
+        true => Folders::Prefixes,
+        false => Folders::ByContent,
+    };
+    let what = (folders, scan.as_ref());
+    let report = verify::verify(&arguments.paths, what, &Terminal::new())?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     match arguments.json {
         true => terminal::print_json(&report)?,

@@ -60,6 +60,7 @@ use drafts::Draft;
 use only::Only;
 use package::{Format, Package};
 use parts::Parts;
+use selectors::Bundle;
 use setting::Setting;
 
 /// What the command line says about the packages; it wins over the configuration.
@@ -182,6 +183,8 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let parts = Parts::shipped()?;
     let mut bundles = selectors::assign(recombined, config, &parts)?;
     exclude::apply(&mut bundles, config, &mut findings)?;
+    bundles.retain(|bundle| !bundle.is_empty());
+    note_hostless(&bundles, &mut findings);
     let linkage = linkage::discover(&bundles, &mut findings)?;
     links::find_dangling(recombined, &mut findings);
     let made = drafts::make(&setting, recombined, (&bundles, &linkage))?;
@@ -219,6 +222,15 @@ fn note_empty_groups(recombined: &Recombined, drafts: &[Draft], findings: &mut F
             let message = "has no device code, so there is no package for it";
             findings.add(Finding::new(Code::GroupEmpty, group.name.as_str(), message));
         }
+    }
+}
+
+/// Notes host packages without host files: kernel packages need one to depend on.
+fn note_hostless(bundles: &[Bundle<'_>], findings: &mut Findings) {
+    for bundle in bundles.iter().filter(|bundle| bundle.files.is_empty()) {
+        let message = "has no host files; the package only ties its kernel packages to one version";
+        let names = bundle.part.names(&bundle.family);
+        findings.add(Finding::new(Code::HostPackageEmpty, names.deb, message));
     }
 }
 

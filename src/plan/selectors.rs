@@ -51,6 +51,13 @@ pub(super) struct Bundle<'a> {
     pub artifacts: BTreeSet<String>,
 }
 
+impl Bundle<'_> {
+    /// Whether there is nothing to make a package of.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.kernels.is_empty() && self.databases.is_empty()
+    }
+}
+
 /// By family and place of the part.
 type Bundles<'a> = BTreeMap<(String, usize), Bundle<'a>>;
 

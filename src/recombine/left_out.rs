@@ -6,7 +6,9 @@ use rayon::prelude::*;
 
 use crate::content::Content;
 use crate::error::Result;
+use crate::formats::code_object::is_code_object;
 use crate::report::{Code, Finding};
+use crate::split::loose_code;
 
 /// How many places a finding names.
 const NAMED_PLACES: usize = 5;
@@ -49,13 +51,25 @@ impl AllLeftOut {
     pub fn finding(&self, code: Code, subject: impl Into<String>, why: &str) -> Result<Finding> {
         let digests = self.digests()?;
         let mut finding = Finding::new(code, subject, self.described(digests.len(), why));
-        finding.code_objects = digests.into_iter().collect();
+        let inside: Vec<BTreeSet<String>> =
+            self.0.par_iter().map(code_objects).collect::<Result<_>>()?;
+        let all: BTreeSet<String> = inside.into_iter().flatten().chain(digests).collect();
+        finding.code_objects = all.into_iter().collect();
         Ok(finding)
     }
 
     fn digests(&self) -> Result<BTreeSet<String>> {
         self.0.par_iter().map(|left| left.content.sha256_hex()).collect()
     }
+}
+
+/// The code objects in a file of several, which may be asked for one by one.
+fn code_objects(left: &LeftOut) -> Result<BTreeSet<String>> {
+    if is_code_object(&left.content)? {
+        return Ok(BTreeSet::new());
+    }
+    let found = loose_code(&left.content, None)?;
+    Ok(found.into_iter().map(|code| code.sha256).collect())
 }
 
 fn shortened(places: &[String]) -> String {

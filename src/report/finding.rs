@@ -138,6 +138,8 @@ codes! {
     LibraryAmbiguous = "R052" "library-ambiguous" Warning;
     /// The dynamic section of a host file cannot be read.
     LibrariesUnreadable = "R053" "libraries-unreadable" Warning;
+    /// A component has device code and no host files.
+    HostPackageEmpty = "R054" "host-package-empty" Note;
     /// Files and code objects that are in no package because the set is limited to others.
     ComponentLeftOut = "R055" "component-left-out" Note;
 }

@@ -16,8 +16,16 @@ pub fn verify_text(report: &Report) -> String {
             counted(rows, "row")
         ),
     };
-    let packages = counted(report.packages as u64, "package");
-    text.push_str(&format!("{packages}, {}, {archives}\n", counted(report.files, "file")));
+    let read = [
+        (report.packages, "package"),
+        (report.artifacts, "artifact"),
+        (report.prefixes, "installed prefix"),
+        (report.single_files, "single file"),
+    ];
+    for (count, what) in read.into_iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!("{}, ", counted(count as u64, what)));
+    }
+    text.push_str(&format!("{}, {archives}\n", counted(report.files, "file")));
     if let Some(count) = report.input_code_objects {
         let count = counted(count, "code object");
         text.push_str(&format!("{count} of the artifacts looked for in each format\n"));
@@ -35,5 +43,10 @@ pub fn verify_text(report: &Report) -> String {
 }
 
 fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    let plural = match (count, what.ends_with('x')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{count} {what}{plural}")
 }

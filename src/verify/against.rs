@@ -64,9 +64,14 @@ impl<'a> Comparison<'a> {
 
     fn check_plain(&self, path: &TreePath, variants: &[Plain], problems: &mut Problems) {
         let nodes = self.at(path);
+        if self.excuses.merges(path) && !nodes.is_empty() {
+            return;
+        }
         let there = |plain: &Plain| nodes.iter().any(|node| same(plain, node));
         let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
-        if variants.iter().any(|plain| there(plain) || implied(plain)) {
+        // Of files that differ, one shard's is installed; of files that were moved, all are.
+        let found = variants.iter().any(|plain| there(plain) || implied(plain));
+        if found || variants.iter().all(|plain| self.is_moved(path, plain)) {
             return;
         }
         let excused = |plain: &Plain| match plain {
@@ -80,6 +85,19 @@ impl<'a> Comparison<'a> {
             };
             problems.add(Check::FileLost, format!("{}/{path}", self.prefix), message);
         }
+    }
+
+    /// Whether a file is in a folder below its own, as a finding says of its folder.
+    fn is_moved(&self, path: &TreePath, plain: &Plain) -> bool {
+        let Some(folder) = path.parent().filter(|folder| self.excuses.moves(folder)) else {
+            return false;
+        };
+        let (below, name) = (format!("{}/{folder}/", self.prefix), format!("/{}", path.name()));
+        self.packages.iter().any(|package| {
+            let all = package.paths.range(below.clone()..);
+            let mut inside = all.take_while(|(path, _)| path.starts_with(&below));
+            inside.any(|(path, node)| path.ends_with(&name) && same(plain, node))
+        })
     }
 
     /// Whether a directory goes with what is below it.
@@ -188,10 +206,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether a finding keeps device code in the binary at `path`, and it is there: the installed
-    /// file is the build itself.
+    /// Whether a finding keeps device code in the binary at `path`, or takes the whole for one
+    /// arch's, and it is there: the installed file is the build itself.
     fn is_kept_fat(&self, path: &TreePath, build: &Build) -> bool {
-        let all_kept = build.device.entries().all(|entry| self.excuses.keeps(&entry.sha256));
+        let mut entries = build.device.entries();
+        let all_kept = entries.all(|entry| self.excuses.keeps(&entry.sha256))
+            || self.excuses.is_whole(&format!("{}/{path}", self.prefix));
         let fat = self.at(path).into_iter().find_map(|node| match node {
             InstalledNode::File { facts, .. } => match &facts.class {
                 Class::Host(host) => host.device_code.is_some().then_some(facts.sha256),

@@ -57,7 +57,7 @@ impl<'a> Claims<'a> {
         }
         for format in [Format::Deb, Format::Rpm] {
             let set: Vec<&Installed> =
-                self.packages.iter().copied().filter(|p| p.format == format).collect();
+                self.packages.iter().copied().filter(|p| p.format == Some(format)).collect();
             if !set.is_empty() {
                 Recorded { receipt: self.receipt, records: &records, set }.check(problems);
             }

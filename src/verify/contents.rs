@@ -6,7 +6,7 @@ use super::archive::{ArchiveFacts, Nature, row_fault};
 use super::excuses::Excuses;
 use super::facts::{Claimed, Class, HostFacts};
 use super::host_elf::{HIPK, HostElf};
-use super::installed::Installed;
+use super::installed::{Installed, Side};
 use super::originals::DeviceEntry;
 use super::problem::{Check, Problems};
 use crate::gfx::{BaseArch, Target};
@@ -18,9 +18,10 @@ pub(super) fn check(package: &Installed, excuses: &Excuses, problems: &mut Probl
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
         }
-        match package.has_kernels() {
-            true => file.of_kernels(&facts.class),
-            false => file.of_host(&facts.class, &facts.sha256, excuses),
+        match package.side() {
+            Side::Kernels => file.of_kernels(&facts.class, excuses),
+            Side::Host => file.of_host(&facts.class, &facts.sha256, excuses),
+            Side::Both => file.of_both(&facts.class, excuses),
         }
     }
 }
@@ -57,8 +58,9 @@ impl File<'_> {
         }
     }
 
-    fn of_kernels(&mut self, class: &Class) {
+    fn of_kernels(&mut self, class: &Class, excuses: &Excuses) {
         match class {
+            Class::Host(_) if excuses.is_whole(self.path) => {}
             Class::Host(_) | Class::Broken(Claimed::Host, _) => {
                 self.add(Check::HostCodeInKernels, "a kernel package installs x86-64 code");
             }
@@ -123,6 +125,22 @@ impl File<'_> {
                 let check = match claimed {
                     Claimed::Host => Check::BadHostBinary,
                     Claimed::Device => Check::DeviceCodeInHost,
+                    Claimed::Manifest => Check::BadManifest,
+                };
+                self.add(check, error.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    /// Where host and device code lie together, files have to be in order by themselves.
+    fn of_both(&mut self, class: &Class, excuses: &Excuses) {
+        match class {
+            Class::Host(host) if host.claims_to_be_transformed() => self.host(host, excuses),
+            Class::Broken(claimed, error) => {
+                let check = match claimed {
+                    Claimed::Host => Check::BadHostBinary,
+                    Claimed::Device => Check::BadArchive,
                     Claimed::Manifest => Check::BadManifest,
                 };
                 self.add(check, error.to_string());

@@ -35,13 +35,13 @@ pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
 
 /// Package file → the host packages whose markers or manifests lead to its archives.
 fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>> {
-    let archives = archives(packages);
+    let (archives, listings) = (archives(packages), listings(packages));
     let mut found: Vec<(&Installed, String)> = Vec::new();
     for binary in transformed(packages) {
-        let paths = binary.finds(&archives);
+        let paths = binary.finds((&archives, &listings));
         found.extend(paths.into_iter().map(|(path, _)| (binary.package, path.to_owned())));
     }
-    for listing in listings(packages) {
+    for listing in &listings {
         let files = listing.manifest.archives.values().map(|archive| &archive.file);
         found.extend(files.map(|file| (listing.package, listing.beside(file))));
     }

@@ -6,13 +6,14 @@ use super::digest::Sha;
 use crate::content::hex;
 use crate::receipt::{FindingRecord, Receipt};
 use crate::report::Code;
+use crate::tree::TreePath;
 
 /// Findings that leave a file with device code or an index of it in the host package.
 const KEEPING: [Code; 4] =
     [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired, Code::KeptFat];
 
-/// Findings whose device code is in the host package.
-const KEPT: [Code; 2] = [Code::DatabaseShared, Code::KeptFat];
+/// Findings whose device code stays in the file that it came in.
+const KEPT: [Code; 3] = [Code::DatabaseShared, Code::KeptFat, Code::DatabaseHostCode];
 
 /// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
 /// one would think, and excuse no absence.
@@ -36,10 +37,16 @@ pub(super) struct Excuses {
     pub(super) given: bool,
     /// SHA-256, in hex, of device code that is in no package.
     absent: BTreeSet<String>,
-    /// SHA-256, in hex, of device code that stays in the host package.
+    /// SHA-256, in hex, of device code that stays in its file.
     kept: BTreeSet<String>,
     /// `<shard>/<artifact>/<path>` of files that stay in the host package.
     kept_files: BTreeSet<String>,
+    /// Install-relative paths of files that are the union of those of the shards.
+    merged: BTreeSet<String>,
+    /// Install-relative folders whose files are in folders of their archs below.
+    moved: BTreeSet<String>,
+    /// Install-relative paths of host files that are for one arch as a whole.
+    whole: BTreeSet<String>,
     /// Absolute paths that are in no package.
     left_out: BTreeSet<String>,
 }
@@ -64,6 +71,15 @@ impl Excuses {
         } else if is_of(&KEPT) {
             self.kept.extend(digests);
         }
+        // What a subject names behind its first components.
+        let below = |names| finding.subject.splitn(names + 1, '/').nth(names).map(str::to_owned);
+        if is_of(&[Code::DatabaseMerged]) {
+            self.merged.extend(below(1));
+        } else if is_of(&[Code::DatabaseMoved]) {
+            self.moved.extend(below(1));
+        } else if is_of(&[Code::DatabaseHostCode]) {
+            self.whole.extend(below(2));
+        }
         if is_of(&KEEPING) {
             self.kept_files.insert(finding.subject.clone());
         }
@@ -72,6 +88,21 @@ impl Excuses {
     /// Whether device code of this digest is in no package because of a finding.
     pub(super) fn absence(&self, sha256: &Sha) -> bool {
         self.absent.contains(&hex(sha256))
+    }
+
+    /// Whether the file at this install-relative path is the union of those of the shards.
+    pub(super) fn merges(&self, path: &TreePath) -> bool {
+        self.merged.contains(path.as_str())
+    }
+
+    /// Whether the files of this install-relative folder are in folders of their archs below it.
+    pub(super) fn moves(&self, folder: &TreePath) -> bool {
+        self.moved.contains(folder.as_str())
+    }
+
+    /// Whether the host file at this absolute path is for one arch as a whole.
+    pub(super) fn is_whole(&self, path: &str) -> bool {
+        self.whole.iter().any(|own| path.strip_suffix(own).is_some_and(|rest| rest.ends_with('/')))
     }
 
     /// Whether what the input has at this absolute path is in no package on purpose.
@@ -90,7 +121,7 @@ impl Excuses {
         !self.absent.is_empty()
     }
 
-    /// Whether device code of this digest may be in a host package.
+    /// Whether device code of this digest may be where it is: in a file as it is.
     pub(super) fn keeps(&self, sha256: &Sha) -> bool {
         self.kept.contains(&hex(sha256))
     }

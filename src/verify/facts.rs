@@ -68,6 +68,36 @@ pub(super) struct HostFacts {
     pub(super) device_code: Option<String>,
 }
 
+impl HostFacts {
+    /// Whether anything in it says that its device code is elsewhere.
+    pub(super) fn claims_to_be_transformed(&self) -> bool {
+        let transformed = |wrapper: &host_elf::Wrapper| wrapper.magic == host_elf::HIPK;
+        self.elf.marker.is_some() || self.elf.wrappers.iter().any(transformed)
+    }
+}
+
+/// Reads the file `content`, which is or would be installed at `path`.
+pub(super) fn examine_content(path: &str, content: &Content) -> Result<FileFacts> {
+    let _open = content.pin()?;
+    let len = content.len().min(HEAD as u64);
+    let head = content.read_vec(0..len, len, "header")?;
+    let class = match claimed(path, &head) {
+        Some(claimed) => {
+            classify(path, content, &head).unwrap_or_else(|e| Class::Broken(claimed, e))
+        }
+        None => unclaimed(head),
+    };
+    Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
+}
+
+/// The class of what has to be read once only, by its first bytes.
+fn unclaimed(head: Vec<u8>) -> Class {
+    if !is_elf(&head, object::elf::EM_AMDGPU) {
+        return Class::Other;
+    }
+    archive::nature(head).map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
+}
+
 /// Reads the file installed at `path`, of `size` bytes, to its end.
 pub(super) fn examine(path: &str, reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
     let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
@@ -75,13 +105,7 @@ pub(super) fn examine(path: &str, reader: &mut dyn Read, size: u64) -> Result<Fi
     let mut whole = head.as_slice().chain(reader);
     let Some(claimed) = claimed(path, &head) else {
         let sha256 = hash(&mut whole)?;
-        let class = if is_elf(&head, object::elf::EM_AMDGPU) {
-            archive::nature(head)
-                .map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
-        } else {
-            Class::Other
-        };
-        return Ok(FileFacts { size, sha256, class });
+        return Ok(FileFacts { size, sha256, class: unclaimed(head) });
     };
     let content = hold(&mut whole, size)?;
     let class = classify(path, &content, &head).unwrap_or_else(|e| Class::Broken(claimed, e));
@@ -157,7 +181,7 @@ fn left_in_section(content: &Content, elf: &HostElf) -> Result<Option<String>> {
 
 /// What the runtime reads: the bytes that the wrappers point to, as they are loaded. The section
 /// only bounds them.
-fn marker(content: &Content, elf: &HostElf) -> Result<Option<Marker>> {
+pub(super) fn marker(content: &Content, elf: &HostElf) -> Result<Option<Marker>> {
     let Some(wrapper) = elf.wrappers.iter().find(|wrapper| wrapper.magic == host_elf::HIPK) else {
         return Ok(None);
     };

@@ -7,9 +7,11 @@ use rayon::prelude::*;
 use super::digest::Sha;
 use super::host_elf;
 use super::originals::{self, Device, DeviceEntry};
+use super::split_inputs::{self, Rows, SplitInputs, Transformed, Unclaimed};
 use crate::artifact::Scan;
 use crate::content::Content;
 use crate::error::Result;
+use crate::formats::kpm;
 use crate::report::{Progress, Stage};
 use crate::tree::{Node, TreePath};
 
@@ -20,6 +22,8 @@ pub(super) struct Inputs {
     pub(super) plain: BTreeMap<TreePath, Vec<Plain>>,
     /// Builds of binaries with device code.
     pub(super) fat: BTreeMap<TreePath, Vec<Build>>,
+    /// Code objects of kernel archives that belong to no binary.
+    unclaimed: Vec<Unclaimed>,
 }
 
 /// What one shard has at a path.
@@ -49,6 +53,10 @@ pub(super) struct Build {
 pub(super) enum Found {
     Plain(Plain),
     Fat(Build),
+    Transformed(Transformed),
+    Archive(Rows),
+    /// A manifest of archives, which is made again for every package.
+    Manifest,
 }
 
 impl Inputs {
@@ -60,6 +68,8 @@ impl Inputs {
             let prefixes = shard.artifacts.iter().flat_map(|artifact| &artifact.prefixes);
             for (path, node) in prefixes.flat_map(|prefix| &prefix.tree) {
                 match node {
+                    // What kernel archives lie in goes with them: packages have their own.
+                    Node::Directory { .. } if path.name() == ".kpack" => {}
                     Node::Directory { .. } => inputs.add(path, Plain::Directory),
                     Node::Link { target } => {
                         inputs.add(path, Plain::Link { target: target.clone() })
@@ -71,20 +81,28 @@ impl Inputs {
         progress.begin(Stage::Verify, files.iter().map(|file| file.2.len()).sum());
         let found: Result<Vec<Found>> = files
             .par_iter()
-            .map(|(_, shard, content)| {
-                let found = examine(shard, content);
+            .map(|(path, shard, content)| {
+                let found = examine(path, shard, content);
                 progress.advance(Stage::Verify, content.len());
                 found
             })
             .collect();
         progress.end(Stage::Verify);
-        for ((path, ..), found) in files.iter().zip(found?) {
+        let mut split = SplitInputs::default();
+        for ((path, shard, _), found) in files.iter().zip(found?) {
             match found {
+                Found::Transformed(binary) => split.binary(path, binary),
+                Found::Archive(rows) => split.archive(shard, path, rows),
+                Found::Manifest => {}
                 Found::Plain(plain) => inputs.add(path, plain),
                 Found::Fat(build) => inputs.fat.entry((*path).clone()).or_default().push(build),
             }
         }
-        Ok(inputs)
+        let (builds, unclaimed) = split.builds();
+        for (path, build) in builds {
+            inputs.fat.entry(path).or_default().push(build);
+        }
+        Ok(Self { unclaimed, ..inputs })
     }
 
     fn add(&mut self, path: &TreePath, plain: Plain) {
@@ -96,27 +114,40 @@ impl Inputs {
         self.fat.values().flatten().flat_map(|build| build.device.entries())
     }
 
-    /// The code objects of all files that are device code, with the path and shard of the file.
+    /// The code objects of all files that are device code, and those of archives that belong to no
+    /// binary, with the path and shard of the file.
     pub(super) fn in_files(&self) -> impl Iterator<Item = (&TreePath, &str, &DeviceEntry)> {
         let files =
             self.plain.iter().flat_map(|(path, found)| found.iter().map(move |f| (path, f)));
-        files.flat_map(|(path, found)| {
+        let files = files.flat_map(|(path, found)| {
             let (shard, device) = match found {
                 Plain::File { shard, device, .. } => (shard.as_str(), device.as_slice()),
                 Plain::Link { .. } | Plain::Directory => ("", [].as_slice()),
             };
             device.iter().map(move |entry| (path, shard, entry))
-        })
+        });
+        let unclaimed = self.unclaimed.iter();
+        files.chain(unclaimed.map(|left| (&left.path, left.shard.as_str(), &left.entry)))
     }
 }
 
-pub(super) fn examine(shard: &str, content: &Content) -> Result<Found> {
+pub(super) fn examine(path: &TreePath, shard: &str, content: &Content) -> Result<Found> {
     let shard = shard.to_owned();
     let _open = content.pin()?;
-    if let Some(elf) = host_elf::read(content)?
-        && let Some(device) = originals::read(content, &elf)?
-    {
-        return Ok(Found::Fat(Build { shard, device, code: elf.code, content: content.clone() }));
+    if let Some(elf) = host_elf::read(content)? {
+        if let Some(device) = originals::read(content, &elf)? {
+            let content = content.clone();
+            return Ok(Found::Fat(Build { shard, device, code: elf.code, content }));
+        }
+        if let Some(binary) = split_inputs::transformed(&shard, content, &elf)? {
+            return Ok(Found::Transformed(binary));
+        }
+    }
+    if let Some(rows) = split_inputs::rows(content)? {
+        return Ok(Found::Archive(rows));
+    }
+    if path.name().ends_with(".kpm") && kpm::Manifest::parse(content).is_ok() {
+        return Ok(Found::Manifest);
     }
     let (sha256, device) = (content.sha256()?, originals::loose(content)?);
     Ok(Found::Plain(Plain::File { shard, sha256, device }))

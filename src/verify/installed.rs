@@ -16,15 +16,30 @@ pub(super) struct Installed {
     /// Size of the package file in bytes.
     pub(super) size: u64,
     pub(super) sha256: Sha,
-    pub(super) format: Format,
+    /// The format of a package; none for what is no package.
+    pub(super) format: Option<Format>,
     pub(super) name: String,
     /// Full version as other packages name it in relations, e.g. `7.1.0-1`.
     pub(super) version: String,
     pub(super) requires: Vec<Requirement>,
     /// The archs it says it has code for, where it or the receipt says so.
     pub(super) stated_archs: Option<Vec<String>>,
+    /// Which side it has to be, where that does not follow from what is in it.
+    pub(super) side: Option<Side>,
     /// Absolute path → what stands there.
     pub(super) paths: BTreeMap<String, InstalledNode>,
+}
+
+/// What may be in a package or folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Host files, and no device code.
+    Host,
+    /// Device code of the stated archs, and no host code.
+    Kernels,
+    /// Both, as in an installed prefix. Binaries may be fat unless they say that they are
+    /// transformed.
+    Both,
 }
 
 /// A package that another needs.
@@ -50,6 +65,32 @@ impl Installed {
             InstalledNode::File { facts, .. } => Some((path.as_str(), facts)),
             _ => None,
         })
+    }
+
+    /// A folder of files called `name`, which states nothing of itself.
+    pub(super) fn of_files(
+        name: String,
+        side: Side,
+        paths: BTreeMap<String, InstalledNode>,
+    ) -> Self {
+        Self {
+            file: name.clone(),
+            source: usize::MAX,
+            size: 0,
+            sha256: Sha::default(),
+            format: None,
+            name,
+            version: String::new(),
+            requires: Vec::new(),
+            stated_archs: None,
+            side: Some(side),
+            paths,
+        }
+    }
+
+    /// What may be in it.
+    pub(super) fn side(&self) -> Side {
+        self.side.unwrap_or(if self.has_kernels() { Side::Kernels } else { Side::Host })
     }
 
     /// Whether it is a kernel package: it says for which archs it is, or it has device code and

@@ -7,7 +7,18 @@ use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
 use super::markers::{Archives, archives};
 use super::problem::{Check, Problems};
+use super::scope::Scope;
 use crate::formats::kpm::{Archive, Manifest};
+
+/// Whether every archive that a manifest lists is there.
+pub(super) fn are_complete(packages: &[&Installed]) -> bool {
+    let archives = archives(packages);
+    let has = |listing: &Listing<'_>| {
+        let mut files = listing.manifest.archives.values();
+        files.all(|stated| archives.contains_key(listing.beside(&stated.file).as_str()))
+    };
+    listings(packages).iter().all(has)
+}
 
 /// A manifest of a package.
 pub(super) struct Listing<'a> {
@@ -41,8 +52,8 @@ impl Listing<'_> {
     }
 }
 
-/// Checks every manifest of a set, and that every archive is in one.
-pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
+/// Checks every manifest, and that every archive is in one where manifests belong.
+pub(super) fn check(packages: &[&Installed], scope: Scope, problems: &mut Problems) {
     let archives = archives(packages);
     let mut listed = BTreeSet::new();
     for listing in listings(packages) {
@@ -54,11 +65,16 @@ pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
         }
         for (arch, stated) in &listing.manifest.archives {
             let path = listing.beside(&stated.file);
-            for fault in faults(arch, stated, &path, &archives) {
-                problems.add(Check::BadManifest, &at, fault);
+            if scope.has_all_archives() || archives.contains_key(path.as_str()) {
+                for fault in faults(arch, stated, &path, &archives) {
+                    problems.add(Check::BadManifest, &at, fault);
+                }
             }
             listed.insert(path);
         }
+    }
+    if listed.is_empty() && !scope.has_all_manifests() {
+        return;
     }
     for (path, (package, _)) in archives.iter().filter(|(path, _)| !listed.contains(**path)) {
         problems.add(Check::BadManifest, package.at(path), "no manifest of the set lists it");
@@ -67,7 +83,7 @@ pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
 
 fn faults(arch: &str, stated: &Archive, path: &str, archives: &Archives<'_>) -> Vec<String> {
     let Some((package, archive)) = archives.get(path) else {
-        return vec![format!("lists {path}, which no package installs")];
+        return vec![format!("lists {path}, which is not there")];
     };
     let mut faults = Vec::new();
     if let Some(InstalledNode::File { facts, .. }) = package.paths.get(path)

@@ -7,7 +7,9 @@ use super::excuses::Excuses;
 use super::facts::{Class, HostFacts};
 use super::installed::Installed;
 use super::loader::Loader;
+use super::manifests::{self, Listing};
 use super::problem::{Check, Problems};
+use super::scope::Scope;
 use crate::formats::marker::{ARCH_PLACEHOLDER, Marker};
 use crate::gfx::{BaseArch, Target};
 use crate::tree::TreePath;
@@ -47,13 +49,30 @@ pub(super) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<Transformed<'a>
 
 impl Transformed<'_> {
     /// The paths of the archives that the marker leads to, each with the arch in its name.
-    pub(super) fn finds<'b>(&self, archives: &Archives<'b>) -> Vec<(&'b str, Option<BaseArch>)> {
+    pub(super) fn finds<'b>(
+        &self,
+        (archives, listings): (&Archives<'b>, &[Listing<'_>]),
+    ) -> Vec<(&'b str, Option<BaseArch>)> {
         let patterns = &self.marker.kpack_search_paths;
         let found = archives.keys().filter_map(|archive| {
-            let arch = patterns.iter().find_map(|pattern| leads_to(self.path, pattern, archive))?;
+            let direct = patterns.iter().find_map(|p| leads_to(self.path, p, archive));
+            let arch = direct.or_else(|| self.finds_listed(archive, listings))?;
             Some((*archive, arch))
         });
         found.collect()
+    }
+
+    /// Loaders of a short period looked for a manifest, and in it for the archive.
+    fn finds_listed(&self, archive: &str, listings: &[Listing<'_>]) -> Option<Option<BaseArch>> {
+        let patterns = &self.marker.kpack_search_paths;
+        let named = |listing: &&Listing<'_>| {
+            patterns.iter().any(|p| leads_to(self.path, p, listing.path) == Some(None))
+        };
+        listings.iter().filter(named).find_map(|listing| {
+            let mut files = listing.manifest.archives.iter();
+            let (arch, _) = files.find(|(_, stated)| listing.beside(&stated.file) == archive)?;
+            Some(arch.parse().ok())
+        })
     }
 
     fn key(&self, wrapper: usize) -> String {
@@ -61,14 +80,22 @@ impl Transformed<'_> {
     }
 }
 
-/// Checks every transformed binary of a set.
-pub(super) fn check(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+/// Checks every transformed binary.
+pub(super) fn check(
+    packages: &[&Installed],
+    (excuses, scope): (&Excuses, Scope),
+    problems: &mut Problems,
+) {
     let archives = archives(packages);
+    let listings = manifests::listings(packages);
+    // Where a group is missing, so may be all the code of a wrapper; or findings account for it.
+    let complete = scope.has_all_archives() || manifests::are_complete(packages);
+    let complete = complete && !excuses.any_absence();
     for binary in transformed(packages) {
-        let found = binary.finds(&archives);
+        let found = binary.finds((&archives, &listings));
         if found.is_empty() {
             let patterns = binary.marker.kpack_search_paths.join(", ");
-            let message = format!("its marker leads to {patterns}, and no package installs that");
+            let message = format!("its marker leads to {patterns}, and nothing is there");
             problems.add(Check::MarkerUnresolved, binary.package.at(binary.path), message);
             continue;
         }
@@ -78,8 +105,7 @@ pub(super) fn check(packages: &[&Installed], excuses: &Excuses, problems: &mut P
                 check_archive(&binary, (&at, archive), arch.as_ref(), problems);
             }
         }
-        // A wrapper may have lost all its code to findings.
-        if !excuses.any_absence() {
+        if complete {
             let found = found.iter().filter_map(|(path, _)| Some(archives.get(path)?.1));
             check_served(&binary, &found.collect::<Vec<_>>(), problems);
         }

@@ -1,4 +1,5 @@
-//! Checks finished output against the invariants, with eyes of its own.
+//! Checks finished output (packages, artifacts, installed prefixes, single files) against the
+//! invariants, with eyes of its own.
 //!
 //! Nothing here uses the split, host binary, pack or emit stages: what they did is what is in
 //! question. The receipt is a claim like any other; without one, packages are checked against each
@@ -10,6 +11,7 @@
 
 mod against;
 mod archive;
+mod artifacts;
 mod builds;
 mod claims;
 mod contents;
@@ -18,6 +20,7 @@ mod digest;
 mod embedded;
 mod excuses;
 mod facts;
+mod folders;
 mod host_elf;
 mod index;
 mod inputs;
@@ -26,17 +29,23 @@ mod loader;
 mod manifests;
 mod markers;
 mod originals;
+mod others;
 mod ownership;
 mod package;
+mod pairs;
 mod problem;
 mod recorded;
+mod scope;
 mod source;
+mod split_inputs;
+mod subject;
 
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 pub use problem::{Check, Problem, Report};
+pub use subject::Folders;
 
 use crate::artifact::Scan;
 use crate::content::Content;
@@ -44,6 +53,7 @@ use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
 use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
+use crate::tree::TreePath;
 use against::Comparison;
 use claims::Claims;
 use excuses::Excuses;
@@ -51,32 +61,63 @@ use facts::Class;
 use inputs::Inputs;
 use installed::Installed;
 use problem::Problems;
+use scope::Scope;
 use source::Source;
+use subject::Subject;
 
-/// Checks the packages that `paths` name, folders or files, as one set; with `against`, also
-/// looks for everything the artifacts hold.
+/// Checks what `paths` name: packages and their folders as one set, artifacts, installed prefixes
+/// and single files each by itself. With `against`, also looks for everything that those artifacts
+/// hold in the packages.
 pub fn verify(
     paths: &[PathBuf],
-    against: Option<&Scan>,
+    (folders, against): (Folders, Option<&Scan>),
     progress: &dyn Progress,
 ) -> Result<Report> {
-    let sources = source::open_all(paths)?;
     let mut problems = Problems::default();
-    let mut packages = read_all(&sources, progress, &mut problems);
+    let mut others = others::Others::default();
+    let mut sources = Vec::new();
+    for path in paths {
+        match Subject::of(path, folders)? {
+            Subject::Packages(source) => sources.push(*source),
+            subject => others.check(subject, progress, &mut problems)?,
+        }
+    }
+    source::each_once(&mut sources);
+    if against.is_some() && sources.is_empty() {
+        return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
+            .hint("name packages, or a folder of packages"));
+    }
+    let mut report = verify_packages(&sources, against, progress, &mut problems)?;
+    others.count(&mut report);
+    Ok(Report { problems: problems.finish(), ..report })
+}
+
+/// Checks packages as one set.
+fn verify_packages(
+    sources: &[Source],
+    against: Option<&Scan>,
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Result<Report> {
+    if sources.is_empty() {
+        return Ok(Report::default());
+    }
+    let mut packages = read_all(sources, progress, problems);
     for (position, source) in sources.iter().enumerate() {
         if let Some(receipt) = &source.receipt {
             let own = packages.iter_mut().filter(|package| package.source == position);
             claims::apply(receipt, &mut own.collect::<Vec<_>>());
-            check_claims(receipt, (position, source), &packages, &mut problems);
+            check_claims(receipt, (position, source), &packages, problems);
         }
     }
     let receipts: Vec<&Receipt> = sources.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());
     let sets = [Format::Deb, Format::Rpm].map(|format| of_format(&packages, format));
     for set in &sets {
-        check_set(set, &excuses, &mut problems);
+        check_set(set, &excuses, problems)?;
     }
-    let mut report = count(&packages);
+    let mut report = Report { packages: packages.len(), ..Report::default() };
+    count(&packages, &mut report);
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     if let Some(scan) = against {
         let prefix = prefix(&receipts, &sets)?;
@@ -84,12 +125,12 @@ pub fn verify(
         for packages in sets.iter().filter(|set| !set.is_empty()) {
             let comparison =
                 Comparison { packages, prefix: &prefix, excuses: &excuses, inputs: &inputs };
-            comparison.check(&mut problems);
+            comparison.check(problems);
         }
         let count = inputs.in_binaries().count() + inputs.in_files().count();
         report.input_code_objects = Some(count as u64);
     }
-    Ok(Report { problems: problems.finish(), ..report })
+    Ok(report)
 }
 
 /// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
@@ -99,11 +140,12 @@ pub fn read_file(path: &str, content: &Content) -> Result<()> {
     if let Class::Broken(_, error) = facts.class {
         return Err(error);
     }
-    inputs::examine("", content).map(drop)
+    let path = TreePath::new(path.trim_start_matches('/'))?;
+    inputs::examine(&path, "", content).map(drop)
 }
 
 fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {
-    packages.iter().filter(|package| package.format == format).collect()
+    packages.iter().filter(|package| package.format == Some(format)).collect()
 }
 
 /// Reads every package; one that cannot be read is a problem.
@@ -153,18 +195,19 @@ fn check_claims(
 }
 
 /// Checks the packages of one format against each other.
-fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) -> Result<()> {
     for package in packages {
         contents::check(package, excuses, problems);
     }
     ownership::check(packages, problems);
-    markers::check(packages, excuses, problems);
-    manifests::check(packages, problems);
+    markers::check(packages, (excuses, Scope::Set), problems);
+    manifests::check(packages, Scope::Set, problems);
     dependencies::check(packages, problems);
+    pairs::check(packages, excuses, problems)
 }
 
-fn count(packages: &[Installed]) -> Report {
-    let mut report = Report { packages: packages.len(), ..Report::default() };
+/// Adds what was read of `packages`.
+fn count(packages: &[Installed], report: &mut Report) {
     for (_, facts) in packages.iter().flat_map(Installed::files) {
         report.files += 1;
         if let Class::Archive(archive) = &facts.class {
@@ -172,7 +215,6 @@ fn count(packages: &[Installed]) -> Report {
             report.code_objects += archive.code_objects.len() as u64;
         }
     }
-    report
 }
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.

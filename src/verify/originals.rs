@@ -27,7 +27,7 @@ use crate::formats::code_object::{self, FeatureState, Header};
 use crate::formats::hold::{self, hold};
 use crate::gfx::Target;
 
-/// One device entry of a bundle.
+/// One device entry of a bundle, or a code object elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DeviceEntry {
     /// Its id, as written; empty for a code object in a file of its own.
@@ -174,7 +174,7 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     Ok((entries, extent))
 }
 
-fn entry(id: &str, body: &Content) -> Result<DeviceEntry> {
+pub(super) fn entry(id: &str, body: &Content) -> Result<DeviceEntry> {
     let claimed = id.rsplit_once("--").map_or(id, |(_, target)| target);
     let (mut target, mut kernels) = (claimed.to_owned(), BTreeSet::new());
     if let Ok(claimed) = claimed.parse::<Target>() {

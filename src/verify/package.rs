@@ -33,11 +33,12 @@ pub(super) fn read(path: &Path, source: usize) -> Result<(Installed, Problems)> 
         source,
         size: package.len(),
         sha256: package.sha256()?,
-        format: said.format,
+        format: Some(said.format),
         name: said.name,
         version: said.version,
         requires: said.requires,
         stated_archs: said.archs,
+        side: None,
         paths: BTreeMap::new(),
     };
     let mut problems = Problems::default();

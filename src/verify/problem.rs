@@ -50,6 +50,8 @@ problems! {
     ForeignArch = "V022" "foreign-arch";
     /// A kernel archive is damaged or its rows contradict its code objects.
     BadArchive = "V023" "bad-archive";
+    /// An index or code object of a kernel database is without its partner.
+    DatabaseUnpaired = "V024" "database-unpaired";
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved";
     /// A device that a wrapper has code for finds no row, or a less specific code object.
@@ -64,6 +66,8 @@ problems! {
     DependencyMissing = "V050" "dependency-missing";
     /// Installing a kernel package brings the kernels of another group.
     OtherGroupNeeded = "V051" "other-group-needed";
+    /// An artifact has no valid manifest, or cannot be read as an artifact.
+    BadArtifact = "V060" "bad-artifact";
 }
 
 /// One failed check. In JSON: `code`, `name`, `subject`, `message`, as findings of a receipt.
@@ -129,7 +133,16 @@ impl Problems {
 pub struct Report {
     /// Packages read.
     pub packages: usize,
-    /// Installed files read, counted per package.
+    /// Artifacts read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub artifacts: usize,
+    /// Installed prefixes read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub prefixes: usize,
+    /// Files read by themselves.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub single_files: usize,
+    /// Files read, counted per package, artifact or prefix.
     pub files: u64,
     /// Rows of kernel archives read.
     pub archive_rows: u64,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::receipt::{self, Receipt};
 
 /// One argument: a package, or a folder of packages.
@@ -14,12 +14,14 @@ pub(super) struct Source {
 }
 
 impl Source {
-    fn open(path: &Path) -> Result<Self> {
-        let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
-        match metadata.is_dir() {
-            true => Ok(Self { packages: packages(path)?, receipt: receipt(path)? }),
-            false => Ok(Self { packages: vec![path.to_path_buf()], receipt: None }),
-        }
+    /// The package in a file.
+    pub(super) fn of_package(path: PathBuf) -> Self {
+        Self { packages: vec![path], receipt: None }
+    }
+
+    /// The packages of a folder.
+    pub(super) fn of_folder(path: &Path) -> Result<Self> {
+        Ok(Self { packages: packages(path)?, receipt: receipt(path)? })
     }
 
     /// The file names of the packages.
@@ -29,22 +31,16 @@ impl Source {
     }
 }
 
-/// Everything that `paths` name; a package that several of them name counts for the first.
-pub(super) fn open_all(paths: &[PathBuf]) -> Result<Vec<Source>> {
-    let mut sources = paths.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
+/// Counts a package that several of `sources` name for the first of them.
+pub(super) fn each_once(sources: &mut [Source]) {
     let mut seen = BTreeSet::new();
-    for source in &mut sources {
+    for source in sources {
         let own = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         // A folder keeps what an earlier argument named: its receipt speaks of all of it.
         if source.receipt.is_none() {
             source.packages.retain(|path| !seen.contains(&own(path)));
         }
         seen.extend(source.packages.iter().map(own));
-    }
-    let empty = |source: &Source| source.packages.is_empty() && source.receipt.is_none();
-    match sources.iter().all(empty) {
-        true => Err(Error::new(Kind::Usage, "there is no .deb and no .rpm to verify")),
-        false => Ok(sources),
     }
 }
 

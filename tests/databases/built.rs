@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::device::{compile, run as execute};
 use crate::example::{GROUPS, build_of, copy_shards, deb_name, files, kernels, rockpack};
 use crate::tools::{have, run, told};
 
@@ -47,4 +48,33 @@ fn a_library_with_different_fallbacks_is_packed_by_arch() {
     }
     let verified = rockpack().arg("verify").arg(&out).output().unwrap();
     assert!(verified.status.success(), "{}", told(rockpack().arg("verify").arg(&out)));
+}
+
+#[test]
+fn a_library_of_one_arch_is_in_its_kernel_package() {
+    if !have(&["clang++-19", "ld.lld-19", "dpkg-deb"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (shards, out) = (folder.path().join("shards"), folder.path().join("out"));
+    copy_shards(&shards);
+    compile(folder.path(), "unit", &["gfx1151"], &[]);
+    let library = GROUPS[1].original(&shards, "lib/libMIOpenCKConv_gfx1151.so");
+    let linked = library.to_str().unwrap();
+    execute(folder.path(), &["clang++-19", "-shared", "-fuse-ld=lld", "unit.o", "-o", linked]);
+    run(&mut build_of(&shards, &out));
+    let root = folder.path().join("root");
+    let package = out.join(deb_name(&kernels(&GROUPS[1])));
+    run(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root));
+    let installed = root.join("opt/rocm-7.1/lib/libMIOpenCKConv_gfx1151.so");
+    assert_eq!(fs::read(installed).unwrap(), fs::read(&library).unwrap());
+    let verify =
+        || rockpack().arg("verify").arg(&out).arg("--against").arg(&shards).output().unwrap();
+    let verified = verify();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    // It is the finding that allows it.
+    let receipt = fs::read_to_string(out.join("packages.json")).unwrap();
+    fs::write(out.join("packages.json"), receipt.replace("R028", "R021")).unwrap();
+    let shown = String::from_utf8_lossy(&verify().stdout).into_owned();
+    assert!(shown.contains("V021") && shown.contains("libMIOpenCKConv_gfx1151.so"), "{shown}");
 }

@@ -15,12 +15,11 @@ fn with_a_shard_twice() -> Case {
     case
 }
 
-/// Changes a letter in the code object for an arch of the shard that is there twice.
-fn change(case: &Case, arch: &str) {
-    let file = case.shards().join("gfx110X-again/blas_lib_gfx110X-dgpu");
-    let file = file.join("math-libs/BLAS/rocBLAS/stage").join(TUNE);
-    let tag = GROUPS[0].tag("tune", arch);
-    patch(&file, |bytes| {
+/// Changes a letter in the code object of a translation unit for an arch, in the shard's copy.
+fn change(case: &Case, file: &str, (unit, arch): (&str, &str)) {
+    let artifact = case.shards().join("gfx110X-again/blas_lib_gfx110X-dgpu");
+    let tag = GROUPS[0].tag(unit, arch);
+    patch(&artifact.join("math-libs/BLAS/rocBLAS/stage").join(file), |bytes| {
         let at = find(bytes, tag.as_bytes());
         bytes[at] = b'R';
     });
@@ -43,7 +42,7 @@ fn identical_code_is_packed_once() {
 #[test]
 fn different_code_is_refused_or_dropped() {
     let case = with_a_shard_twice();
-    change(&case, "gfx1101");
+    change(&case, TUNE, ("tune", "gfx1101"));
     let expected = [
         "blas_lib/libexec/exblas/exblas-tune: ",
         "1 code objects of gfx1101 differ between gfx110X-build/blas_lib_gfx110X-dgpu and \
@@ -65,6 +64,6 @@ fn different_code_is_refused_or_dropped() {
 #[test]
 fn code_of_archs_that_are_not_grouped_may_differ() {
     let case = with_a_shard_twice();
-    change(&case, "gfx906");
+    change(&case, "lib/libexblas.so.1.2", ("axpy", "gfx906"));
     assert_eq!(case.built("").findings("R012").len(), 1);
 }

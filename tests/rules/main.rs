@@ -8,6 +8,7 @@ mod example;
 mod tools;
 
 mod architectures;
+mod common;
 mod duplicates;
 mod host_files;
 mod kept;

@@ -42,6 +42,15 @@ fn rockpack() -> Command {
     command
 }
 
+impl Run {
+    /// Asserts which checks failed, all of them and no others.
+    #[track_caller]
+    pub fn fired(&self, codes: &[&str]) {
+        assert_eq!(self.codes(), codes, "{}", self.text);
+        assert_eq!(self.status, i32::from(!codes.is_empty()));
+    }
+}
+
 /// Runs `rockpack verify --json`; what cannot be verified is told on stderr.
 pub fn verify(paths: &[&str], arguments: &[&str]) -> Run {
     let output = rockpack().arg("verify").args(paths).args(arguments).arg("--json").output();

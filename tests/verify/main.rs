@@ -6,5 +6,7 @@ mod tampered;
 #[path = "../support/tools.rs"]
 mod tools;
 
+mod databases;
+mod folders;
 mod packages;
 mod receipt;

@@ -329,7 +329,7 @@ fn v020_an_offload_bundle_in_the_host_package() {
     let (offset, size) = tampered::section(&fat, ".hip_fatbin");
     let bundles = fat[offset..offset + size].to_vec();
     set.edit(HOST, |root| fs::write(root.join(DATABASE).join("shared.co"), &bundles).unwrap());
-    set.fires(&[], &["V011", "V020"]);
+    set.fires(&[], &["V011", "V020", "V024"]);
     // A finding of the build may keep it there.
     let inside = loose_code(&Content::of_bytes(bundles), None).unwrap();
     set.edit_receipt(|receipt| {

@@ -104,3 +104,17 @@ fn the_shipped_table_cuts_old_artifacts_as_new_ones_are() {
     assert!(files(&whole, "rocm-blas").contains(&"lib/librocroller.so.1".to_owned()));
     assert!(files(&whole, "rocm-blas").contains(&"share/nobodys".to_owned()));
 }
+
+#[test]
+fn a_package_without_content_is_not_made() {
+    let part = || vec![Part::new("one", "db_lib_all").database("lib/d", "gfx1100", "1")];
+    let plan = planned(part(), GROUPS);
+    assert!(files(&plan, "rocm-db").is_empty());
+    let depends = deb_relations(&plan, "rocm-db-gfx110x", RelationKind::Depends);
+    assert_eq!(depends, ["rocm-db = 7.1.0-1"]);
+    assert!(codes(&plan).contains(&Code::HostPackageEmpty));
+    let toml = format!("[packages.rocm-db]\nexclude_architectures = ['gfx1100']\n{GROUPS}");
+    let plan = planned(part(), &toml);
+    assert!(ids(&plan).is_empty(), "{:?}", ids(&plan));
+    assert!(codes(&plan).contains(&Code::ArchExcluded));
+}

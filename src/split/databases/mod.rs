@@ -43,7 +43,7 @@ pub(super) struct Candidate {
     declared: Declared,
     /// Sorted; empty if it serves all archs of its shard.
     archs: Vec<BaseArch>,
-    /// SHA-256 of the code objects inside, if it serves all archs.
+    /// SHA-256 of the code objects inside, if it serves all archs or is host code, too.
     code_objects: Vec<String>,
     /// What it says, if it is an index.
     description: Option<IndexDescription>,
@@ -100,7 +100,8 @@ pub(super) fn claim(
         return Ok(None);
     };
     let mut code_objects = Vec::new();
-    for code in evidence.code.iter().filter(|_| archs.is_empty()) {
+    let kept = archs.is_empty() || declared.role == Role::Whole;
+    for code in evidence.code.iter().filter(|_| kept) {
         code_objects.push(code.content.sha256_hex()?);
     }
     Ok(Some(Candidate {
@@ -231,7 +232,7 @@ pub(super) fn settle(
         if !archs.is_empty() {
             if role == Role::Whole {
                 let message = format!("is for {} as a whole, and stays as it is", list(&archs));
-                notes.add(Code::DatabaseHostCode, &path, message);
+                notes.account(Code::DatabaseHostCode, &path, message, code_objects);
             }
             let shard = notes.shard().to_owned();
             settled.databases.push(DatabaseFile {

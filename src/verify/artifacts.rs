@@ -1,0 +1,140 @@
+//! Artifact folders, fat or split.
+//!
+//! ```text
+//! {name}_{component}_generic    host code, and no device code
+//! {name}_{component}_{arch}     device code of one arch, and no host code
+//! {name}_{component}_{other}    of a fat artifact: host and device code
+//!                               of a recombined one: the device code of a group
+//! ```
+//!
+//! The family is a label, so content says what an artifact is: a component is split in a shard if
+//! one of its artifacts has kernel archives or transformed binaries. The artifacts of a component
+//! in a shard are checked together, all their stage prefixes flattened onto one install prefix: so
+//! are binaries and archives found by each other once they are installed.
+
+use std::collections::BTreeMap;
+
+use super::contents;
+use super::excuses::Excuses;
+use super::facts::Class;
+use super::folders::{self, Files};
+use super::installed::{Installed, Side};
+use super::manifests;
+use super::markers;
+use super::ownership;
+use super::pairs;
+use super::problem::{Check, Problems};
+use super::scope::Scope;
+use crate::artifact::{Artifact, Scan};
+use crate::error::{Error, Result};
+use crate::gfx::Target;
+use crate::report::Progress;
+
+/// The family of artifacts that hold host code alone.
+const GENERIC: &str = "generic";
+
+/// What was named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// One artifact: those that belong to it may lie elsewhere.
+    One,
+    /// Whole shards.
+    Shards,
+}
+
+/// What of a component is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum There {
+    /// Some of its split artifacts, which need others that were not named.
+    Parts,
+    SplitComponent,
+    FatComponent,
+}
+
+/// Reads and checks all artifacts of a scan, and returns what they hold.
+pub(super) fn check(
+    (scan, extent): (&Scan, Extent),
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Result<Vec<Installed>> {
+    let mut all = Vec::new();
+    for shard in &scan.shards {
+        let mut components: BTreeMap<String, Vec<(&Artifact, Installed)>> = BTreeMap::new();
+        for artifact in &shard.artifacts {
+            let name = format!("{}/{}", artifact.shard, artifact.name);
+            let files = flattened(artifact);
+            let read = folders::examine((name, Side::Both), files, progress, problems);
+            let component = format!("{}_{}", artifact.name.name, artifact.name.component);
+            components.entry(component).or_default().push((artifact, read));
+        }
+        for mut artifacts in components.into_values() {
+            let split = artifacts.iter().any(|(_, read)| is_split(read));
+            artifacts.iter_mut().for_each(|(artifact, read)| side(artifact, split, read));
+            let read: Vec<Installed> = artifacts.into_iter().map(|(_, read)| read).collect();
+            let there = match (split, extent) {
+                (true, Extent::One) => There::Parts,
+                (true, Extent::Shards) => There::SplitComponent,
+                (false, _) => There::FatComponent,
+            };
+            check_component(&read.iter().collect::<Vec<_>>(), there, problems)?;
+            all.extend(read);
+        }
+    }
+    Ok(all)
+}
+
+/// What a scan that failed found, one problem for each fault.
+pub(super) fn refused(error: &Error, problems: &mut Problems) {
+    for fault in std::iter::once(error).chain(error.others()) {
+        let file = fault.place().file.as_ref().map(|file| file.display().to_string());
+        problems.add(Check::BadArtifact, file.unwrap_or_default(), fault.to_string());
+    }
+}
+
+/// The files of all stage prefixes; of two at one path, the first.
+fn flattened(artifact: &Artifact) -> Files {
+    let mut files = Files::new();
+    for (path, node) in artifact.prefixes.iter().flat_map(|prefix| prefix.tree.iter()) {
+        files.entry(format!("/{path}")).or_insert_with(|| node.clone());
+    }
+    files
+}
+
+fn is_split(read: &Installed) -> bool {
+    read.files().any(|(_, facts)| match &facts.class {
+        Class::Archive(_) | Class::Manifest(_) => true,
+        Class::Host(host) => host.claims_to_be_transformed(),
+        _ => false,
+    })
+}
+
+/// What an artifact may hold. A generic one is for every GPU, whoever made it.
+fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
+    let family = artifact.name.family.as_str();
+    if family == GENERIC {
+        read.side = Some(Side::Host);
+    } else if split {
+        read.side = Some(Side::Kernels);
+        // A group has the name that its configuration gives it.
+        if let Ok(target) = family.parse::<Target>() {
+            read.stated_archs = Some(vec![target.base().to_string()]);
+        }
+    }
+}
+
+fn check_component(artifacts: &[&Installed], there: There, problems: &mut Problems) -> Result<()> {
+    let excuses = Excuses::default();
+    for artifact in artifacts {
+        contents::check(artifact, &excuses, problems);
+    }
+    match there {
+        There::Parts => return Ok(()),
+        There::FatComponent => {}
+        There::SplitComponent => {
+            ownership::check(artifacts, problems);
+            markers::check(artifacts, (&excuses, Scope::Artifacts), problems);
+            manifests::check(artifacts, Scope::Artifacts, problems);
+        }
+    }
+    pairs::check(artifacts, &excuses, problems)
+}

@@ -1,0 +1,130 @@
+//! Whatever is no package: artifacts, installed prefixes and single files.
+
+use std::path::{Path, PathBuf};
+
+use super::artifacts::{self, Extent};
+use super::contents;
+use super::excuses::Excuses;
+use super::facts::{self, Class};
+use super::folders;
+use super::installed::{Installed, InstalledNode, Side};
+use super::problem::{Check, Problems, Report};
+use super::scope::Scope;
+use super::subject::Subject;
+use super::{manifests, markers, pairs};
+use crate::artifact::{self, Scan};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::report::Progress;
+
+/// What was checked so far.
+#[derive(Default)]
+pub(super) struct Others {
+    artifacts: usize,
+    prefixes: usize,
+    files: usize,
+    read: Vec<Installed>,
+}
+
+impl Others {
+    /// Checks a subject that is no package.
+    pub(super) fn check(
+        &mut self,
+        subject: Subject,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        match subject {
+            Subject::Artifact(path) => {
+                let scan = artifact::scan_artifact(&path, None);
+                self.artifacts((scan, Extent::One), progress, problems)
+            }
+            Subject::Shards(path) => {
+                let scan = artifact::scan(&[path]);
+                self.artifacts((scan, Extent::Shards), progress, problems)
+            }
+            Subject::Prefix(path) => self.prefix(&path, progress, problems),
+            Subject::File(path) => self.file(&path, problems),
+            Subject::Packages(_) => Err(Error::bug("packages are checked as a set")),
+        }
+    }
+
+    fn artifacts(
+        &mut self,
+        (scan, extent): (Result<Scan>, Extent),
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let scan = match scan {
+            // What is no folder of artifacts at all is a wrong argument.
+            Err(error) if error.kind() == Kind::Usage => return Err(error),
+            Err(error) => {
+                artifacts::refused(&error, problems);
+                return Ok(());
+            }
+            Ok(scan) => scan,
+        };
+        let read = artifacts::check((&scan, extent), progress, problems)?;
+        scan.inputs.recheck()?;
+        self.artifacts += read.len();
+        self.read.extend(read);
+        Ok(())
+    }
+
+    fn prefix(
+        &mut self,
+        path: &Path,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let files = folders::below(path, problems);
+        let name = path.display().to_string();
+        let read = folders::examine((name, Side::Both), files, progress, problems);
+        let excuses = Excuses::default();
+        contents::check(&read, &excuses, problems);
+        markers::check(&[&read], (&excuses, Scope::Prefix), problems);
+        manifests::check(&[&read], Scope::Prefix, problems);
+        pairs::check(&[&read], &excuses, problems)?;
+        self.prefixes += 1;
+        self.read.push(read);
+        Ok(())
+    }
+
+    /// A file by itself: nothing is known of what has to be beside it.
+    fn file(&mut self, path: &PathBuf, problems: &mut Problems) -> Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let place = format!("/{name}");
+        let facts = facts::examine_content(&place, &Content::open(path)?)?;
+        let says_nothing = matches!(facts.class, Class::Other);
+        let node = InstalledNode::File { mode: 0, facts };
+        let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
+        let read = Installed::of_files(folder, Side::Both, [(place, node)].into());
+        match (says_nothing, claims_to_be_archive(path)) {
+            (true, true) => {
+                problems.add(Check::BadArchive, read.at(&name), "has no header of an archive");
+            }
+            (true, false) => {
+                let message = "is nothing that can be verified by itself";
+                let hint = "packages, kernel archives, kernel manifests, host binaries and device \
+                            code can be";
+                return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
+            }
+            (false, _) => contents::check(&read, &Excuses::default(), problems),
+        }
+        self.files += 1;
+        self.read.push(read);
+        Ok(())
+    }
+
+    /// Adds what was read.
+    pub(super) fn count(&self, report: &mut Report) {
+        report.artifacts = self.artifacts;
+        report.prefixes = self.prefixes;
+        report.single_files = self.files;
+        super::count(&self.read, report);
+    }
+}
+
+fn claims_to_be_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "kpack")
+}

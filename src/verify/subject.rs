@@ -1,0 +1,75 @@
+//! What an argument of `verify` names, told by what is there.
+//!
+//! | argument | taken for |
+//! |---|---|
+//! | a file `*.deb`, `*.rpm` | a package |
+//! | a folder with packages or a packages.json | a package set |
+//! | a folder with an artifact_manifest.txt | one artifact |
+//! | a folder with `lib/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
+//! | another folder | a shard, or a folder of shards |
+//! | another file | an archive, a manifest, a host binary or device code by itself |
+
+use std::path::{Path, PathBuf};
+
+use super::source::Source;
+use crate::artifact::MANIFEST_NAME;
+use crate::error::{Error, Kind, Result};
+
+/// What is verified.
+pub(super) enum Subject {
+    Packages(Box<Source>),
+    /// A folder of one artifact.
+    Artifact(PathBuf),
+    /// A shard, or a folder of shards.
+    Shards(PathBuf),
+    Prefix(PathBuf),
+    File(PathBuf),
+}
+
+/// Whether folders are taken for installed prefixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folders {
+    /// By what is in them.
+    ByContent,
+    /// All of them.
+    Prefixes,
+}
+
+/// Folders of kernel archives, relative to an install prefix.
+const KERNEL_FOLDERS: [&str; 2] = ["lib/.kpack", ".kpack"];
+
+impl Subject {
+    /// Looks what `path` is.
+    pub(super) fn of(path: &Path, folders: Folders) -> Result<Self> {
+        let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
+        let path = path.to_path_buf();
+        if !metadata.is_dir() {
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            return match extension {
+                Some("deb" | "rpm") => Ok(Self::Packages(Box::new(Source::of_package(path)))),
+                _ => Ok(Self::File(path)),
+            };
+        }
+        if folders == Folders::Prefixes {
+            return Ok(Self::Prefix(path));
+        }
+        let source = Source::of_folder(&path)?;
+        if !source.packages.is_empty() || source.receipt.is_some() {
+            return Ok(Self::Packages(Box::new(source)));
+        }
+        if path.join(MANIFEST_NAME).exists() {
+            return Ok(Self::Artifact(path));
+        }
+        if KERNEL_FOLDERS.iter().any(|folder| path.join(folder).is_dir()) {
+            return Ok(Self::Prefix(path));
+        }
+        let empty = std::fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
+        match empty {
+            true => Err(Error::new(Kind::Usage, "there is nothing to verify").file(path).hint(
+                "give packages, a folder of packages, artifacts, or an installed prefix (with \
+                 --prefix, if it has no lib/.kpack)",
+            )),
+            false => Ok(Self::Shards(path)),
+        }
+    }
+}

@@ -12,5 +12,6 @@ mod runtime;
 mod tools;
 
 mod generic;
+mod output;
 mod patches;
 mod units;

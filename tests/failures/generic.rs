@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use rmpv::Value;
 
-use crate::example::shards;
 use crate::example::{
-    GROUPS, PREFIX, Set, build_of, copy_shards, deb_name, files, kernels, rockpack,
+    GROUPS, PREFIX, Set, build_of, copy_shards, deb_name, files, kernels, rockpack, shards,
 };
 use crate::tools;
 
@@ -17,7 +17,7 @@ use crate::tools;
 fn unpacked(out: &Path, packages: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let root = tempfile::tempdir().unwrap();
     for package in packages {
-        let mut dpkg = std::process::Command::new("dpkg-deb");
+        let mut dpkg = Command::new("dpkg-deb");
         tools::run(dpkg.arg("-x").arg(out.join(deb_name(package))).arg(root.path()));
     }
     files(root.path())
@@ -55,7 +55,7 @@ fn the_manifest_lists_the_archives_of_all_shards() {
     assert_eq!(listed.collect::<BTreeSet<_>>(), present);
 }
 
-/// Every shard but one is split already. Whichever has the fat library, none is packed.
+/// Every shard but one is split already. Whichever has the fat library, it is not packed as it is.
 #[test]
 fn a_fat_library_of_one_shard_does_not_replace_the_transformed_one() {
     if !tools::have(&["dpkg-deb"]) {

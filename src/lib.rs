@@ -27,6 +27,7 @@ pub mod pack;
 pub mod plan;
 pub mod receipt;
 pub mod recombine;
+pub mod render;
 pub mod report;
 pub mod split;
 pub mod tree;

@@ -117,6 +117,68 @@ fn the_packages_are_those_of_folders() {
     }
 }
 
+/// Runs a command on the example shards as folders, then packed; the streams of both.
+fn both_ways(run: impl Fn(&Path, &Path) -> String) -> [(String, TempDir); 2] {
+    [false, true].map(|packed| {
+        let folder = tempfile::tempdir().unwrap();
+        let shards = folder.path().join("shards");
+        copy_shards(&shards);
+        if packed {
+            for (number, artifact) in artifacts(&shards).iter().enumerate() {
+                pack(artifact, BOTH[number % 2]);
+            }
+        }
+        let said = run(&shards, &folder.path().join("out"));
+        let ending = if packed { "packed" } else { "folders" };
+        eprintln!("{ending}: {said}");
+        (said, folder)
+    })
+}
+
+#[test]
+fn every_command_reads_archives_like_folders() {
+    if !have_tools() {
+        return;
+    }
+    let command = |name: &str, flag: &str, from: &Path, out: Option<&Path>| {
+        let mut command = rockpack();
+        command.arg(name).arg(flag).arg(from);
+        if name == "recombine" {
+            command.arg("--config").arg(example::configuration());
+        }
+        if let Some(out) = out {
+            command.arg("--output-dir").arg(out);
+        }
+        tools::succeed(&mut command)
+    };
+    let [one, other] = both_ways(|shards, _| command("discover", "--artifacts", shards, None));
+    assert!(one.0 == other.0 && one.0.contains("gfx1151"), "{}", one.0);
+
+    let written = |folder: &TempDir| example::tree(&folder.path().join("out"));
+    for (name, flag) in [("split", "--artifacts"), ("recombine", "--artifacts")] {
+        let [one, other] = both_ways(|shards, out| command(name, flag, shards, Some(out)));
+        assert!(written(&one.1) == written(&other.1), "{name}");
+        assert!(written(&one.1).len() > 20, "{name}");
+    }
+    let shard = |shards: &Path| GROUPS[1].folder(shards);
+    let [one, other] = both_ways(|shards, out| {
+        command("split", "--batch-artifact-parent-dir", &shard(shards), Some(out))
+    });
+    assert!(written(&one.1) == written(&other.1));
+    let [one, other] = both_ways(|shards, out| {
+        let mut artifact = shard(shards).join("blas_lib_gfx1151");
+        if !artifact.exists() {
+            let packed = BOTH.map(|packing| archive_of(&artifact, packing));
+            artifact = packed.into_iter().find(|archive| archive.exists()).unwrap();
+        }
+        command("split", "--artifact-dir", &artifact, Some(out))
+    });
+    assert!(written(&one.1) == written(&other.1));
+    let names = names(&one.1.path().join("out"));
+    let expected = ["blas_lib_generic", "blas_lib_gfx1151", "blas_lib_gfx906"];
+    assert!(names.iter().eq(expected), "{names:?}");
+}
+
 #[test]
 fn verification_against_another_archive_fails() {
     if !have_tools() {

@@ -52,7 +52,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["artifact", "config", "content", "database", "formats", "gfx", "split", "tree"],
     ),
     (
-        "report",
+        "render",
         &[
             "directories",
             "discover",
@@ -64,6 +64,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "verify",
         ],
     ),
+    ("report", &[]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
     // Of the databases, the rules: which files they have, not what became of them.

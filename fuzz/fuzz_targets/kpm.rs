@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use rockpack::content::Content;
 use rockpack::formats::kpm::Manifest;
-use rockpack::report;
+use rockpack::render;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(manifest) = Manifest::parse(&Content::of_bytes(bytes)) else {
@@ -12,5 +12,5 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let written = manifest.to_content().unwrap();
     assert_eq!(Manifest::parse(&written).unwrap(), manifest);
-    assert!(!report::kpm::manifest(&manifest).is_empty());
+    assert!(!render::kpm::manifest(&manifest).is_empty());
 });

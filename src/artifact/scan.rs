@@ -80,7 +80,7 @@ pub struct Prefix {
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
     /// An existing folder. On its file system, in a file without a name, what packed artifacts
-    /// hold is kept while the scan lives: about as many bytes as the archives have.
+    /// hold is kept while the scan lives: in somewhat more bytes than the archives have.
     pub spool_dir: PathBuf,
 }
 

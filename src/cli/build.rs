@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::emit::Compression;
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
-use crate::{BuildOptions, report};
+use crate::{BuildOptions, render};
 
 /// Build the packages of one or more shards of artifacts.
 ///
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let built = crate::build(&options, &Terminal::new())?;
     match json {
         true => terminal::print_json(&built)?,
-        false => terminal::print(&report::build_text(&built.receipt, &built.removed))?,
+        false => terminal::print(&render::build_text(&built.receipt, &built.removed))?,
     }
     Ok(Outcome::Done)
 }

@@ -11,7 +11,7 @@ use crate::config::Syntax;
 use crate::content::Content;
 use crate::discover::{Discovery, Proposal, propose};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::{new_file, report};
+use crate::{new_file, render};
 
 /// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
 ///
@@ -58,11 +58,11 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     match (&proposal, file) {
-        (None, _) => terminal::print(&report::discovery_text(&discovery))?,
+        (None, _) => terminal::print(&render::discovery_text(&discovery))?,
         (Some(proposal), Some(file)) => {
             let written = format!("wrote {}\n", file.display());
             let reasons = reasons(proposal, "  ");
-            terminal::print(&(report::discovery_text(&discovery) + "\n" + &written + &reasons))?;
+            terminal::print(&(render::discovery_text(&discovery) + "\n" + &written + &reasons))?;
         }
         (Some(proposal), None) => {
             let text = reasons(proposal, "# ") + "\n" + &proposal.configuration(Syntax::Toml)?;
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
 }
 
 fn reasons(proposal: &Proposal, start: &str) -> String {
-    let lines = report::proposal_reasons(proposal);
+    let lines = render::proposal_reasons(proposal);
     lines.iter().map(|line| format!("{start}{line}\n")).collect()
 }
 

@@ -8,7 +8,7 @@ use super::{Outcome, terminal};
 use crate::error::Result;
 use crate::extract::{Selection, extract};
 use crate::gfx::Target;
-use crate::report;
+use crate::render;
 
 /// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages
 /// into files of their own.
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let extracted = extract(&arguments.files, &arguments.out, &selection)?;
     match arguments.json {
         true => terminal::print_json(&extracted)?,
-        false => terminal::print(&report::extract_text(&extracted))?,
+        false => terminal::print(&render::extract_text(&extracted))?,
     }
     Ok(Outcome::Done)
 }

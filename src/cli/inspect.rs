@@ -9,7 +9,7 @@ use super::{Outcome, terminal};
 use crate::content::Content;
 use crate::error::{Faults, Result, ResultExt};
 use crate::inspect::{Inspected, inspect, inspect_artifact};
-use crate::report;
+use crate::render;
 
 /// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
 ///
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
 fn text(all: &[Named], several: bool) -> String {
     let one = |named: &Named| {
         let heading = if several { format!("{}:\n", named.file) } else { String::new() };
-        heading + &report::inspect_text(&named.inspected)
+        heading + &render::inspect_text(&named.inspected)
     };
     all.iter().map(one).collect::<Vec<_>>().join("\n")
 }

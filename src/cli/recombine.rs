@@ -9,7 +9,7 @@ use super::{Outcome, terminal};
 use crate::config::Config;
 use crate::directories::{self, RecombineOptions};
 use crate::error::Result;
-use crate::report::{self, DirectoriesReport};
+use crate::render::{self, DirectoriesReport};
 
 /// Join shards into {component}_generic and {component}_{group}.
 ///
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         true => findings,
         false => findings.warnings(),
     };
-    let text = report::directories_text(&written, &shown);
+    let text = render::directories_text(&written, &shown);
     let (count, out) = (written.len(), options.out.display());
     terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
     Ok(Outcome::Done)

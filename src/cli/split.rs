@@ -10,7 +10,7 @@ use super::{Outcome, terminal};
 use crate::directories::{self, SplitInput, SplitOptions, SplitReport};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, Target};
-use crate::report::{self, DirectoriesReport};
+use crate::render::{self, DirectoriesReport};
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
@@ -19,7 +19,7 @@ use crate::report::{self, DirectoriesReport};
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("input").required(true))]
 pub(super) struct Arguments {
-    /// One artifact
+    /// One artifact: a folder, or a .tar.zst or .tar.xz
     #[arg(long, visible_alias = "input-dir", value_name = "DIR", group = "input")]
     artifact_dir: Option<PathBuf>,
     /// All artifacts of a shard
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
             true => report.findings.clone(),
             false => report.findings.warnings(),
         };
-        terminal::print(&report::directories_text(&report.artifacts, &findings))?;
+        terminal::print(&render::directories_text(&report.artifacts, &findings))?;
     }
     finish(report, json, &out)
 }

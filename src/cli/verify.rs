@@ -8,7 +8,7 @@ use super::progress::Terminal;
 use super::{Outcome, terminal};
 use crate::error::Result;
 use crate::verify::Folders;
-use crate::{artifact, report, verify};
+use crate::{artifact, render, verify};
 
 /// Check packages, artifacts, installed prefixes, kernel archives, manifests and host binaries.
 ///
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     prefix: bool,
     /// The artifacts that the packages were made from, as for build; may be given several times.
-    /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, about as large as they are
+    /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, somewhat larger than they are
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
     /// Print the result as JSON
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     match arguments.json {
         true => terminal::print_json(&report)?,
-        false => terminal::print(&report::verify_text(&report))?,
+        false => terminal::print(&render::verify_text(&report))?,
     }
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }

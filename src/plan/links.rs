@@ -16,7 +16,7 @@ pub(super) fn find_dangling(recombined: &Recombined, findings: &mut Findings) {
     for component in &recombined.components {
         for (path, node) in &component.host {
             if let Node::Link { target } = node
-                && !set.resolves(path, target, 0)
+                && !set.resolves(path, target)
             {
                 let subject = format!("{}/{path}", component.id());
                 let message = format!("leads to {target}, which no component has");
@@ -54,35 +54,36 @@ impl<'a> Set<'a> {
         self.paths.extend(above);
     }
 
-    fn resolves(&self, path: &TreePath, target: &str, followed: usize) -> bool {
-        match path.resolve_link(target) {
-            Some(path) => self.exists(&path, followed + 1),
-            // The prefix itself, which every package brings.
-            None => !target.starts_with('/'),
-        }
-    }
-
-    /// Whether something stands at `path`, on the way to which may be links.
-    fn exists(&self, path: &TreePath, followed: usize) -> bool {
-        if followed > LINK_LIMIT {
-            return false;
-        }
-        let mut above = String::new();
-        for part in path.components() {
-            let here = match above.is_empty() {
-                true => part.to_owned(),
-                false => format!("{above}/{part}"),
-            };
-            let rest = path.as_str().get(here.len()..).unwrap_or_default();
-            let Ok(place) = TreePath::new(here.as_str()) else {
-                return false;
-            };
-            if let Some(target) = self.links.get(&place) {
-                let target = format!("{target}{rest}");
-                return self.resolves(&place, &target, followed);
+    /// Whether a link at `path` with the text `target` leads to something of the set, followed as a
+    /// kernel does: `..` behind a link goes up from where that link leads.
+    fn resolves(&self, path: &TreePath, target: &str) -> bool {
+        let mut here: Vec<&str> = path.components().collect();
+        here.pop();
+        // What is still to be followed, the next part at the end. It may end at the prefix itself,
+        // which every package brings.
+        let mut ahead: Vec<&str> = target.split('/').rev().collect();
+        let mut followed = 1;
+        let mut lost = target.starts_with('/');
+        while let Some(part) = ahead.pop() {
+            match part {
+                _ if lost || followed > LINK_LIMIT => return false,
+                "" | "." => {}
+                ".." => lost = here.pop().is_none(),
+                part => {
+                    here.push(part);
+                    match TreePath::new(here.join("/")).ok().as_ref() {
+                        Some(place) if self.links.contains_key(place) => {
+                            let target = self.links[place];
+                            here.pop();
+                            ahead.extend(target.split('/').rev());
+                            lost = target.starts_with('/');
+                            followed += 1;
+                        }
+                        place => lost = !place.is_some_and(|p| self.paths.contains(p)),
+                    }
+                }
             }
-            above = here;
         }
-        self.paths.contains(path)
+        !lost
     }
 }

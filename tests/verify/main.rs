@@ -6,6 +6,7 @@ mod tampered;
 #[path = "../support/tools.rs"]
 mod tools;
 
+mod contents;
 mod databases;
 mod folders;
 mod packages;

@@ -164,11 +164,16 @@ fn empty_groups_and_dangling_links_are_findings() {
             .link("lib/x.so", "x.so.1")
             .link("lib64", "lib")
             .link("through", "lib64/x.so")
-            .link("lib/up", ".."),
+            .link("lib/up", "..")
+            .link("loop", "loop")
+            // Goes up from the prefix, where `lib/up` leads, and not from `lib`.
+            .link("lib/out", "up/../lib/x.so"),
     ];
     let plan = planned(parts, GROUPS);
     let found: Vec<_> = plan.findings.iter().map(|f| (f.code, f.subject.as_str())).collect();
     let expected = [
+        (Code::LinkDangling, "x_dev/lib/out"),
+        (Code::LinkDangling, "x_dev/loop"),
         (Code::LinkDangling, "x_lib/lib/gone"),
         (Code::GroupEmpty, "gfx110X"),
         (Code::GroupEmpty, "gfx120X"),

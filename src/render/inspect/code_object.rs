@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::formats::amdgpu_metadata::Kernel;
 use crate::inspect::CodeObject;
-use crate::report::units::bytes;
+use crate::render::units::bytes;
 
 pub(super) fn code_object_text(code: &CodeObject) -> String {
     let target = match &code.target {

@@ -1,7 +1,7 @@
 //! Indexes of kernel databases.
 
 use crate::inspect::KernelIndex;
-use crate::report::units::bytes;
+use crate::render::units::bytes;
 
 pub(super) fn index_text(index: &KernelIndex) -> String {
     let mut text = format!("Kernel index ({})\n", bytes(index.size));

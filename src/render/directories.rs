@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::table::{Align, Table};
 use super::units::bytes;
-use super::{Finding, Findings};
 use crate::directories::{SplitReport, Written};
 use crate::error::Error;
+use crate::report::{Finding, Findings, Severity};
 
 /// What `split` and `recombine` print as JSON.
 #[derive(Debug, Serialize)]
@@ -19,7 +19,7 @@ pub struct DirectoriesReport<'a> {
 #[derive(Debug, Serialize)]
 struct FindingRecord<'a> {
     name: &'static str,
-    severity: super::Severity,
+    severity: Severity,
     #[serde(flatten)]
     finding: &'a Finding,
 }
@@ -64,8 +64,8 @@ pub fn directories_text(artifacts: &[Written], findings: &Findings) -> String {
     let mut text = table.render();
     for finding in findings.iter() {
         let severity = match finding.code.severity() {
-            super::Severity::Note => "note",
-            super::Severity::Warning => "warning",
+            Severity::Note => "note",
+            Severity::Warning => "warning",
         };
         text.push_str(&format!("{severity}: {finding}\n"));
     }

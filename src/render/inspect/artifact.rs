@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::inspect::{ArtifactFile, ArtifactFolder};
-use crate::report::findings_text;
-use crate::report::units::bytes;
+use crate::render::findings_text;
+use crate::render::units::bytes;
 
 /// Bytes by arch; those of every GPU under `generic`.
 type Sizes = BTreeMap<String, u64>;

@@ -1,8 +1,8 @@
 //! Packages: fields, members, and what of them is device code.
 
 use crate::inspect::{Device, Package};
-use crate::report::table::{Align, Table};
-use crate::report::units::bytes;
+use crate::render::table::{Align, Table};
+use crate::render::units::bytes;
 
 pub(super) fn package_text(package: &Package) -> String {
     let mut text = format!(

@@ -1,0 +1,26 @@
+//! Results in words: what every subcommand prints, so that all of them speak with one voice.
+
+mod build;
+mod directories;
+mod discover;
+mod extract;
+mod inspect;
+pub mod kpm;
+mod table;
+mod units;
+mod verify;
+
+pub use build::build_text;
+pub use directories::{DirectoriesReport, directories_text};
+pub use discover::{discovery_text, proposal_reasons};
+pub use extract::extract_text;
+pub use inspect::inspect_text;
+pub use verify::verify_text;
+
+use crate::report::{Finding, Findings};
+
+/// Every finding on a line of its own.
+fn findings_text(findings: &Findings) -> String {
+    let line = |finding: &Finding| format!("{}: {finding}\n", finding.code.severity());
+    findings.iter().map(line).collect()
+}

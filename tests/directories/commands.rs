@@ -108,7 +108,7 @@ fn a_failing_artifact_does_not_keep_the_others_from_being_written() {
     let (said, errors) = ends_with(&mut command, 2);
     assert!(!said.contains("complete"), "{said}");
     assert!(
-        errors.contains("gfx110X-build/blas_lib") && errors.contains("1 components failed"),
+        errors.contains("gfx110X-build/blas_lib") && errors.contains("1 component failed"),
         "{errors}"
     );
     let written = names(&out);

@@ -9,8 +9,10 @@ mod runtime;
 #[path = "../support/tools.rs"]
 mod tools;
 
+mod again;
 mod commands;
 mod equal;
+mod families;
 mod loaded;
 mod other_tool;
 

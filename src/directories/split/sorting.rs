@@ -44,7 +44,6 @@ impl<'a> Component<'a> {
         staging: &Staging,
         progress: &dyn Progress,
     ) -> Result<Vec<OutputArtifact>> {
-        self.refuse_unmatched()?;
         let whole = self.stays();
         let mut outputs = Outputs::default();
         let mut binaries = Vec::new();
@@ -93,19 +92,6 @@ impl<'a> Component<'a> {
 
     fn generic(&self) -> String {
         format!("{}_{GENERIC}", self.id)
-    }
-
-    /// What `--gpu-targets` left out.
-    pub fn findings(&self, label: &str) -> Findings {
-        let mut findings = Findings::default();
-        for (arch, count) in &self.left {
-            let message = format!(
-                "{count} code objects or database files of {arch} are left out, because it is not \
-                 among the targets asked for"
-            );
-            findings.add(Finding::new(Code::TargetNotSelected, label, message));
-        }
-        findings
     }
 
     /// The folder of the source that is called `name`.
@@ -179,7 +165,6 @@ impl<'a> Component<'a> {
         outputs: &mut Outputs,
         (staging, progress): (&Staging, &dyn Progress),
     ) -> Result<()> {
-        refuse_two_builds(binaries)?;
         let shard = self.sources.first().map_or("", |(artifact, _)| artifact.shard.as_str());
         let mut kernels = kernels_of(binaries, shard)?;
         kernels.retain(|kernel| {
@@ -203,7 +188,7 @@ impl<'a> Component<'a> {
     }
 
     /// A binary without any code of the targets asked for would find nothing at run time.
-    fn refuse_unmatched(&self) -> Result<()> {
+    pub fn refuse_unmatched(&self) -> Result<()> {
         let mut faults = Faults::default();
         for (path, fat) in self.sources.iter().flat_map(|(_, split)| binaries_of(split)) {
             let archs: BTreeSet<&BaseArch> = archs_of(fat).collect();
@@ -221,7 +206,7 @@ impl<'a> Component<'a> {
 }
 
 /// The binaries with device code, in it or in archives.
-fn binaries_of(split: &SplitArtifact) -> impl Iterator<Item = (&TreePath, &FatBinary)> {
+pub(super) fn binaries_of(split: &SplitArtifact) -> impl Iterator<Item = (&TreePath, &FatBinary)> {
     split.host.iter().filter_map(|(path, node)| match node {
         Node::File { data, .. } => match &data.kind {
             HostKind::Fat(fat) => Some((path, &**fat)),
@@ -234,6 +219,27 @@ fn binaries_of(split: &SplitArtifact) -> impl Iterator<Item = (&TreePath, &FatBi
 fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
     let code = fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects);
     code.map(|code| code.target.base())
+}
+
+/// What `--gpu-targets` left out of the component `label`: the number of files and code objects by
+/// arch.
+pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, label: &str) -> Findings {
+    let mut findings = Findings::default();
+    for (arch, count) in left {
+        let message = format!(
+            "{count} code objects or database files of {arch} are left out, because it is not \
+             among the targets asked for"
+        );
+        findings.add(Finding::new(Code::TargetNotSelected, label, message));
+    }
+    findings
+}
+
+/// All archs that there is device code of.
+pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
+    let code = split.iter().flat_map(binaries_of).flat_map(|(_, fat)| archs_of(fat));
+    let databases = split.iter().flat_map(|part| &part.databases).flat_map(|file| &file.archs);
+    code.chain(databases).cloned().collect()
 }
 
 /// Adds a device file to the artifact `to`.
@@ -308,7 +314,7 @@ fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {
         || split.archive_manifests.iter().any(|manifest| manifest.path == *path)
 }
 
-fn has_fat(split: &SplitArtifact) -> bool {
+pub(super) fn has_fat(split: &SplitArtifact) -> bool {
     binaries_of(split).any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)))
 }
 
@@ -316,18 +322,4 @@ fn has_fat(split: &SplitArtifact) -> bool {
 fn is_bare(artifact: &OutputArtifact) -> bool {
     let mut nodes = artifact.prefixes.values().flat_map(|tree| tree.iter());
     nodes.all(|(_, node)| matches!(node, Node::Directory { .. }))
-}
-
-/// Two builds of a binary have wrappers in different orders: joining them is recombination.
-fn refuse_two_builds(binaries: &[Binary<'_>]) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    let mut faults = Faults::default();
-    for binary in binaries {
-        if !seen.insert(&binary.path) {
-            let message = "two artifacts of one shard have a build of it";
-            let error = Error::new(Kind::Conflict, message).structure(binary.path.to_string());
-            faults.add(error.hint("put the artifacts of each build job into a shard of its own"));
-        }
-    }
-    faults.finish()
 }

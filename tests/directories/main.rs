@@ -14,6 +14,7 @@ mod commands;
 mod equal;
 mod families;
 mod loaded;
+mod moved;
 mod other_tool;
 
 use std::path::{Path, PathBuf};

@@ -228,6 +228,24 @@ impl Error {
         &self.inner.others
     }
 
+    /// This error and all further faults, in order.
+    pub fn flattened(&self) -> impl Iterator<Item = &Error> {
+        let mut all = vec![self];
+        let mut next = 0;
+        while let Some(error) = all.get(next) {
+            let at = next + 1;
+            all.splice(at..at, error.others());
+            next = at;
+        }
+        all.into_iter()
+    }
+
+    /// What was being done, outermost first, then the place and the reason.
+    pub fn in_full(&self) -> String {
+        let frames = self.inner.context.iter().rev();
+        frames.map(|frame| format!("{frame}: ")).chain([self.rendered()]).collect()
+    }
+
     fn rendered(&self) -> String {
         let mut text = String::new();
         let place = &self.inner.place;

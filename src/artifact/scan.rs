@@ -191,7 +191,7 @@ pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {
         None => Ok(()),
         Some(root) => {
             let message = format!("the output folder lies inside of {}", root.display());
-            let hint = "give an --out outside of all --artifacts";
+            let hint = "give an output folder outside of all artifacts that are read";
             Err(Error::new(Kind::Usage, message).file(out).hint(hint))
         }
     }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
-use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::render;
 use crate::report::{Progress, Stage};
 
 /// Shows progress on stderr.
@@ -42,7 +43,7 @@ impl Progress for Terminal {
         let Some(bars) = &self.bars else { return };
         let mut by_stage = bars.by_stage.lock().unwrap_or_else(PoisonError::into_inner);
         let bar = by_stage.entry(stage).or_insert_with(|| bars.all.add(ProgressBar::new(0)));
-        let template = "{prefix:>8} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        let template = "{prefix:>8} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -59,7 +60,7 @@ impl Progress for Terminal {
     }
 
     fn package(&self, name: &str, bytes: u64) {
-        let line = format!("wrote {name} ({})", HumanBytes(bytes));
+        let line = format!("wrote {name} ({})", render::units::bytes(bytes));
         match &self.bars {
             // A line that cannot be shown is no reason to stop a build.
             Some(bars) => drop(bars.all.println(line)),

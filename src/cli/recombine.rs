@@ -14,7 +14,8 @@ use crate::render::{self, DirectoriesReport};
 /// Join shards into {component}_generic and {component}_{group}.
 ///
 /// The shards may be split already or not. Host files are the primary shard's, device code comes
-/// from all; the groups are the configuration's.
+/// from all; the groups are the configuration's. Other artifacts of the same components that lie in
+/// the output folder are removed and named.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("input").required(true))]
 pub(super) struct Arguments {
@@ -45,17 +46,17 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     };
     let artifacts = arguments.input_shards_dir.into_iter().chain(arguments.artifacts).collect();
     let options = RecombineOptions { artifacts, config, out: arguments.output_dir };
-    let (written, findings) = directories::recombine(&options, &Terminal::new())?;
+    let report = directories::recombine(&options, &Terminal::new())?;
     if arguments.json {
-        terminal::print_json(&DirectoriesReport::new(&written, &findings))?;
+        terminal::print_json(&DirectoriesReport::of_recombine(&report))?;
         return Ok(Outcome::Done);
     }
     let shown = match arguments.verbose {
-        true => findings,
-        false => findings.warnings(),
+        true => report.findings,
+        false => report.findings.warnings(),
     };
-    let text = render::directories_text(&written, &shown);
-    let (count, out) = (written.len(), options.out.display());
+    let text = render::directories_text(&report.artifacts, &report.removed, &shown);
+    let (count, out) = (report.artifacts.len(), options.out.display());
     terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
     Ok(Outcome::Done)
 }

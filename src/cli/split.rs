@@ -14,8 +14,9 @@ use crate::render::{self, DirectoriesReport};
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
-/// Artifacts that are split already stay as they are. A component that fails does not keep the
-/// others from being written; the exit code is 2 then.
+/// Artifacts that are split already stay as they are. Other artifacts of the same components that
+/// lie in the output folder are removed and named. A component that fails does not keep the others
+/// from being written; the exit code is 2 then.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("input").required(true))]
 pub(super) struct Arguments {
@@ -71,7 +72,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
             true => report.findings.clone(),
             false => report.findings.warnings(),
         };
-        terminal::print(&render::directories_text(&report.artifacts, &findings))?;
+        let text = render::directories_text(&report.artifacts, &report.removed, &findings);
+        terminal::print(&text)?;
     }
     finish(report, json, &out)
 }
@@ -80,15 +82,17 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
 fn finish(report: SplitReport, json: bool, out: &str) -> Result<Outcome> {
     let (failed, written) = (report.failures.len(), report.artifacts.len());
     let failures = report.failures.into_iter();
-    match Error::gather(failures.map(|(label, error)| error.context(label)).collect()) {
+    match Error::gather(failures.map(|(_, error)| error).collect()) {
         None if json => Ok(Outcome::Done),
         None => {
             terminal::print(&format!("Splitting complete: {written} artifacts in {out}\n"))?;
             Ok(Outcome::Done)
         }
         Some(error) => {
+            let components = if failed == 1 { "component" } else { "components" };
+            let artifacts = if written == 1 { "artifact" } else { "artifacts" };
             terminal::say(&format!(
-                "{failed} components failed; {written} artifacts of others are in {out}"
+                "{failed} {components} failed; {written} {artifacts} written to {out}"
             ));
             Err(error)
         }

@@ -7,25 +7,14 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 
 use crate::error::{Error, Result};
 
-/// An error as miette shows it: what was being done, where, why, and what to do.
+/// An error as miette shows it: what was being done, where, why, and what to do. Further faults are
+/// shown each by itself.
 #[derive(Debug)]
-struct Shown<'a> {
-    error: &'a Error,
-    related: Vec<Shown<'a>>,
-}
-
-impl<'a> Shown<'a> {
-    fn new(error: &'a Error) -> Self {
-        Self { error, related: error.others().iter().map(Shown::new).collect() }
-    }
-}
+struct Shown<'a>(&'a Error);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for frame in self.error.frames().iter().rev() {
-            write!(f, "{frame}: ")?;
-        }
-        write!(f, "{}", self.error)
+        f.write_str(&self.0.in_full())
     }
 }
 
@@ -33,14 +22,7 @@ impl std::error::Error for Shown<'_> {}
 
 impl Diagnostic for Shown<'_> {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.error.hint_text().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
-    }
-
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        match self.related.is_empty() {
-            true => None,
-            false => Some(Box::new(self.related.iter().map(|r| r as &dyn Diagnostic))),
-        }
+        self.0.hint_text().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
     }
 }
 
@@ -52,8 +34,10 @@ pub(super) fn print_error(error: &Error) {
     let mut text = String::new();
     // Unwrapped, so that a path stays one word for whoever copies it or searches a log for it.
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
-    if handler.render_report(&mut text, &Shown::new(error)).is_err() {
-        text = format!("{error}\n");
+    for fault in error.flattened() {
+        if handler.render_report(&mut text, &Shown(fault)).is_err() {
+            text.push_str(&format!("{}\n", fault.in_full()));
+        }
     }
     // Without stderr there is nobody to tell; the exit code still says it.
     let _ = write!(io::stderr(), "{text}");

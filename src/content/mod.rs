@@ -67,8 +67,10 @@ impl Content {
 
     /// The whole of an input file.
     pub fn of_file(file: Arc<InputFile>) -> Self {
+        // An empty file is a piece, too, so that it can be named.
         let len = file.len();
-        Self::of_source(Source::File(file), 0, len)
+        let piece = Piece { at: 0, len, source: Source::File(file), offset: 0 };
+        Self { pieces: Arc::new([piece]), len }
     }
 
     /// A buffer on the heap.
@@ -121,7 +123,8 @@ impl Content {
     pub fn concat<'a>(parts: impl IntoIterator<Item = &'a Content>) -> Self {
         let mut pieces = Vec::new();
         let mut at = 0;
-        for piece in parts.into_iter().flat_map(|part| part.pieces.iter()) {
+        let all = parts.into_iter().flat_map(|part| part.pieces.iter());
+        for piece in all.filter(|piece| piece.len > 0) {
             pieces.push(Piece { at, ..piece.clone() });
             at += piece.len;
         }

@@ -22,7 +22,7 @@ mod split;
 mod staging;
 
 pub use output::{OutputArtifact, Written};
-pub use recombine::{RecombineOptions, recombine};
+pub use recombine::{RecombineOptions, RecombineReport, recombine};
 pub use split::{SplitInput, SplitOptions, SplitReport, split};
 
 /// The zstd level of kernel archives in artifact directories. These are read once more, by the

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::artifact::{Artifact, Scan};
+use crate::artifact::Artifact;
 use crate::recombine::Component;
 use crate::tree::TreePath;
 
@@ -17,12 +17,11 @@ pub(super) struct Places<'a> {
 impl<'a> Places<'a> {
     /// Asks the artifacts in the order in which recombination does: the primary shard's first,
     /// generic ones before others.
-    pub fn of(scan: &'a Scan, primary: Option<&str>, component: &Component) -> Self {
-        let all = scan.shards.iter().flat_map(|shard| &shard.artifacts);
+    pub fn of(all: &[&'a Artifact], primary: Option<&str>, component: &Component) -> Self {
         let own = |artifact: &&Artifact| {
             artifact.name.name == component.artifact && artifact.name.component == component.kind
         };
-        let mut artifacts: Vec<&Artifact> = all.filter(own).collect();
+        let mut artifacts: Vec<&Artifact> = all.iter().copied().filter(own).collect();
         artifacts.sort_by_key(|artifact| {
             let other = primary.is_some_and(|primary| artifact.shard != primary);
             let generic = artifact.name.family == GENERIC;

@@ -7,8 +7,8 @@ use super::GENERIC;
 use super::kernels::{Binary, Kernels, add_folders};
 use super::output::{OutputArtifact, Outputs, Written};
 use super::places::Places;
-use super::staging::Staging;
-use crate::artifact::{self, ArtifactName, Scan, ScanOptions};
+use super::staging::{Replacing, Staging};
+use crate::artifact::{self, Artifact, ArtifactName, Scan, ScanOptions};
 use crate::config::Config;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
@@ -28,11 +28,19 @@ pub struct RecombineOptions {
     pub out: PathBuf,
 }
 
+/// What joining left in the output folder.
+#[derive(Debug)]
+pub struct RecombineReport {
+    /// Artifacts that were written.
+    pub artifacts: Vec<Written>,
+    /// Other artifacts of the same components that lay there and were removed, by name.
+    pub removed: Vec<String>,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
 /// Joins the artifacts of all shards and writes the result. On an error nothing appears.
-pub fn recombine(
-    options: &RecombineOptions,
-    progress: &dyn Progress,
-) -> Result<(Vec<Written>, Findings)> {
+pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan_options = ScanOptions::beside(&options.out);
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
@@ -43,13 +51,14 @@ pub fn recombine(
     let recombined = recombine::recombine(split, &options.config)?;
     let staging = Staging::begin(&options.out)?;
     let primary = options.config.primary_shard.as_deref();
+    let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
     progress.begin(Stage::Pack, device_bytes(&recombined));
     for component in &recombined.components {
         let writer = Writer {
             component,
             groups: &recombined.groups,
-            places: Places::of(&scan, primary, component),
+            places: Places::of(&inputs, primary, component),
             staging: &staging,
             progress,
         };
@@ -57,8 +66,13 @@ pub fn recombine(
         artifacts.extend(outputs.context(|| format!("writing {}", component.id()))?);
     }
     progress.end(Stage::Pack);
-    let written = staging.write(&artifacts, || scan.inputs.recheck())?;
-    Ok((written, all_findings(&scan, recombined)))
+    let replacing = Replacing {
+        components: recombined.components.iter().map(Component::id).collect(),
+        inputs: inputs.iter().map(|artifact| artifact.root.as_path()).collect(),
+    };
+    let done = staging.write(&artifacts, &replacing, || scan.inputs.recheck())?;
+    let findings = all_findings(&scan, recombined);
+    Ok(RecombineReport { artifacts: done.written, removed: done.removed, findings })
 }
 
 fn device_bytes(recombined: &Recombined) -> u64 {
@@ -74,16 +88,16 @@ fn all_findings(scan: &Scan, recombined: Recombined) -> Findings {
 }
 
 /// Makes the artifacts of one component.
-struct Writer<'a> {
-    component: &'a Component,
-    groups: &'a [Group],
-    places: Places<'a>,
-    staging: &'a Staging,
-    progress: &'a dyn Progress,
+pub(super) struct Writer<'a> {
+    pub component: &'a Component,
+    pub groups: &'a [Group],
+    pub places: Places<'a>,
+    pub staging: &'a Staging,
+    pub progress: &'a dyn Progress,
 }
 
 impl Writer<'_> {
-    fn outputs(&self) -> Result<Vec<OutputArtifact>> {
+    pub fn outputs(&self) -> Result<Vec<OutputArtifact>> {
         let id = self.component.id();
         let mut outputs = Outputs::default();
         let binaries = self.host(&format!("{id}_{GENERIC}"), &mut outputs)?;

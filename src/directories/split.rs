@@ -3,20 +3,21 @@
 //! A component is all artifacts of a shard with one name and kind. If one of its binaries is still
 //! fat, all of its archives are made anew. If none is, everything stays as it is, byte for byte:
 //! only files that lie in an artifact of the wrong sort move, host files to `generic`, device files
-//! to their arch.
+//! to their arch. Several builds of a binary, for several families, are joined.
 
+mod joined;
 mod sorting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::output::Written;
-use super::staging::Staging;
+use super::output::{OutputArtifact, Written};
+use super::staging::{Committed, Replacing, Staging};
 use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
-use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::report::{Findings, Progress, Stage};
+use crate::report::{Code, Finding, Findings, Progress, Stage};
 use crate::split::{self, SplitArtifact};
 use sorting::Component;
 
@@ -52,6 +53,9 @@ pub struct SplitOptions {
 pub struct SplitReport {
     /// Artifacts that were written.
     pub artifacts: Vec<Written>,
+    /// Other artifacts of the same components that lay there and were removed, with the folder of
+    /// their shard if there is one.
+    pub removed: Vec<String>,
     /// What was noticed.
     pub findings: Findings,
     /// Components that could not be taken apart, and why; nothing of them was written.
@@ -63,8 +67,13 @@ pub struct SplitReport {
 pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
     let jobs = jobs(options)?;
     let rules = Rules::builtin()?;
-    let mut report =
-        SplitReport { artifacts: Vec::new(), findings: Findings::default(), failures: Vec::new() };
+    let mut report = SplitReport {
+        artifacts: Vec::new(),
+        removed: Vec::new(),
+        findings: Findings::default(),
+        failures: Vec::new(),
+    };
+    let mut found = BTreeSet::new();
     let mut outs: BTreeMap<&Path, Staging> = BTreeMap::new();
     for job in &jobs {
         if !outs.contains_key(job.out.as_path()) {
@@ -74,17 +83,45 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
             return Err(Error::bug("a staging folder is gone"));
         };
         match job.run(options, &rules, (staging, progress)) {
-            Ok((written, findings)) => {
-                let shard = job.in_shard_folder.then(|| job.shard.clone());
-                let named = written.into_iter().map(|w| Written { shard: shard.clone(), ..w });
-                report.artifacts.extend(named);
-                report.findings.extend(findings);
+            Ok(done) => {
+                found.extend(done.archs.iter().cloned());
+                report.add(job, done);
             }
-            Err(error) => report.failures.push((job.label(), error)),
+            Err(error) => report.failures.push((job.label(), job.named(error))),
+        }
+    }
+    // What failed may be what was asked for.
+    if report.failures.is_empty() {
+        for target in options.targets.difference(&found) {
+            let message = "no artifact has device code of this arch, which is among the targets \
+                           asked for";
+            report.findings.add(Finding::new(Code::TargetAbsent, target.as_str(), message));
         }
     }
     report.findings.sort();
     Ok(report)
+}
+
+impl SplitReport {
+    fn add(&mut self, job: &Job, done: Done) {
+        let shard = job.in_shard_folder.then(|| job.shard.clone());
+        let named = done.committed.written.into_iter();
+        self.artifacts.extend(named.map(|written| Written { shard: shard.clone(), ..written }));
+        let removed = done.committed.removed.into_iter();
+        self.removed.extend(removed.map(|name| match &shard {
+            Some(shard) => format!("{shard}/{name}"),
+            None => name,
+        }));
+        self.findings.extend(done.findings);
+    }
+}
+
+/// What became of a component.
+struct Done {
+    committed: Committed,
+    findings: Findings,
+    /// The archs that it has device code of, wanted or not.
+    archs: BTreeSet<BaseArch>,
 }
 
 /// A component of a shard.
@@ -163,13 +200,21 @@ impl Job {
         format!("{}/{}", self.shard, self.component)
     }
 
+    /// `error` with the name of the component, unless that is said already.
+    fn named(&self, error: Error) -> Error {
+        let doing = format!("splitting {}", self.label());
+        match error.frames().iter().any(|frame| frame.starts_with(&doing)) {
+            true => error,
+            false => error.context(doing),
+        }
+    }
+
     fn run(
         &self,
         options: &SplitOptions,
         rules: &Rules,
         (staging, progress): (&Staging, &dyn Progress),
-    ) -> Result<(Vec<Written>, Findings)> {
-        let doing = || format!("splitting {}", self.label());
+    ) -> Result<Done> {
         let scans = self.scan()?;
         let artifacts: Vec<&Artifact> =
             scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
@@ -178,23 +223,44 @@ impl Job {
         let strict = split::SplitOptions::strict(rules);
         let split = split::split_artifacts(&artifacts, &strict, progress)?;
         progress.end(Stage::Split);
-        let mut component = Component {
-            id: &self.component,
-            sources: pairs(&artifacts, &split)?,
-            targets: &options.targets,
-            left: BTreeMap::new(),
+        let archs = sorting::archs(&split);
+        let (outputs, mut findings) =
+            self.outputs(&artifacts, split, (&options.targets, staging, progress))?;
+        let replacing = Replacing {
+            components: vec![self.component.clone()],
+            inputs: self.folders.iter().map(PathBuf::as_path).collect(),
         };
-        let outputs = component.outputs(staging, progress).context(doing)?;
         let recheck = || scans.iter().try_for_each(|scan| scan.inputs.recheck());
-        let written = staging.write(&outputs, recheck).context(doing)?;
-        let mut findings = component.findings(&self.label());
+        let committed = staging.write(&outputs, &replacing, recheck)?;
         for scan in &scans {
             findings.extend(scan.findings.clone());
         }
+        Ok(Done { committed, findings, archs })
+    }
+
+    fn outputs(
+        &self,
+        artifacts: &[&Artifact],
+        split: Vec<SplitArtifact>,
+        (targets, staging, progress): (&BTreeSet<BaseArch>, &Staging, &dyn Progress),
+    ) -> Result<(Vec<OutputArtifact>, Findings)> {
+        let sources = pairs(artifacts, &split)?;
+        let mut component =
+            Component { id: &self.component, sources, targets, left: BTreeMap::new() };
+        component.refuse_unmatched()?;
+        if joined::has_two_builds(&split) {
+            let left = joined::left_out(&split, targets);
+            let (outputs, mut findings) =
+                joined::outputs(artifacts, split, targets, (staging, progress))?;
+            findings.extend(sorting::findings(&left, &self.label()));
+            return Ok((outputs, findings));
+        }
+        let outputs = component.outputs(staging, progress)?;
+        let mut findings = sorting::findings(&component.left, &self.label());
         for artifact in split {
             findings.extend(artifact.findings);
         }
-        Ok((written, findings))
+        Ok((outputs, findings))
     }
 
     fn scan(&self) -> Result<Vec<Scan>> {

@@ -3,8 +3,12 @@
 //! ```text
 //! OUT/.rockpack-artifacts-N/     one per run, locked (flock) while the run lives
 //!     <artifacts>                until they are renamed into OUT
-//!     replaced/                  earlier artifacts of the same names
+//!     replaced/                  earlier artifacts of the same components
 //! ```
+//!
+//! What is written of a component takes the place of all of it: its other artifacts in OUT, folders
+//! with its name and a manifest, are removed and named, for they belong to another set of archives.
+//! Nothing else is, and nothing at all where input lies in OUT beside them.
 //!
 //! A staging folder whose lock can be taken belongs to a run that is dead, and is removed by the
 //! next. Files are not synced to disk: artifact directories are an intermediate product, and the
@@ -18,7 +22,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::output::{OutputArtifact, Written};
-use crate::artifact::MANIFEST_NAME;
+use crate::artifact::{ArtifactName, MANIFEST_NAME};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::tree::{Node, Tree, TreePath};
@@ -35,6 +39,43 @@ const REPLACED: &str = "replaced";
 const MANIFEST_MODE: u32 = 0o644;
 /// The mode of artifact folders and of the folders down to a stage prefix.
 const FOLDER_MODE: u32 = 0o755;
+
+/// Which components a run writes.
+#[derive(Debug)]
+pub(super) struct Replacing<'a> {
+    /// `{name}_{component}` of each.
+    pub components: Vec<String>,
+    /// The artifacts that are read.
+    pub inputs: Vec<&'a Path>,
+}
+
+impl Replacing<'_> {
+    /// Whether `name` is that of an artifact of one of the components.
+    fn has(&self, name: &str) -> bool {
+        let parsed = name.parse::<ArtifactName>();
+        parsed.is_ok_and(|name| {
+            let component = format!("{}_{}", name.name, name.component);
+            self.components.contains(&component)
+        })
+    }
+
+    /// Whether an artifact that is read lies in `out` itself, which then holds more than results.
+    fn has_input_in(&self, out: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        let above = |input: &&Path| real(input).and_then(|path| path.parent().map(Path::to_owned));
+        let out = real(out);
+        out.is_none() || self.inputs.iter().any(|input| above(input) == out)
+    }
+}
+
+/// What a run left in the output folder.
+#[derive(Debug)]
+pub(super) struct Committed {
+    /// The artifacts that were written.
+    pub written: Vec<Written>,
+    /// The artifacts that were removed, by name.
+    pub removed: Vec<String>,
+}
 
 /// A place for artifacts that are not whole yet; removed with everything in it when dropped.
 #[derive(Debug)]
@@ -62,11 +103,13 @@ impl Staging {
     }
 
     /// Writes artifacts, which appear under their names together when all of them are whole.
+    /// Other artifacts of `components` are removed.
     pub fn write(
         &self,
         artifacts: &[OutputArtifact],
+        components: &Replacing<'_>,
         recheck: impl Fn() -> Result<()>,
-    ) -> Result<Vec<Written>> {
+    ) -> Result<Committed> {
         for artifact in artifacts {
             refuse_foreign(&self.out.join(&artifact.name))?;
         }
@@ -76,11 +119,34 @@ impl Staging {
         }
         recheck()?;
         let names: Vec<&str> = artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
-        self.commit(&names)?;
-        Ok(written)
+        let removed = match components.has_input_in(&self.out) {
+            true => Vec::new(),
+            false => self.others(components, &names)?,
+        };
+        self.commit(&names, &removed)?;
+        Ok(Committed { written, removed })
     }
 
-    fn commit(&self, names: &[&str]) -> Result<()> {
+    /// The artifacts of `components` that are there and are not among `names`, in order.
+    fn others(&self, components: &Replacing<'_>, names: &[&str]) -> Result<Vec<String>> {
+        let mut others = Vec::new();
+        for entry in fs::read_dir(&self.out).map_err(|e| Error::io(&self.out, "list", e))? {
+            let entry = entry.map_err(|e| Error::io(&self.out, "list", e))?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if folder
+                && components.has(&name)
+                && !names.contains(&name.as_str())
+                && entry.path().join(MANIFEST_NAME).is_file()
+            {
+                others.push(name);
+            }
+        }
+        others.sort();
+        Ok(others)
+    }
+
+    fn commit(&self, names: &[&str], removed: &[String]) -> Result<()> {
         let replaced = self.folder.join(REPLACED);
         fs::create_dir_all(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
         let mut done: Vec<(PathBuf, PathBuf)> = Vec::new();
@@ -92,6 +158,9 @@ impl Staging {
             result
         };
         let mut result = Ok(());
+        for name in removed {
+            result = result.and_then(|()| step(self.out.join(name), replaced.join(name)));
+        }
         for name in names {
             let (staged, visible) = (self.folder.join(name), self.out.join(name));
             if visible.exists() {

@@ -178,8 +178,9 @@ impl Join<'_> {
             if self.validation.error_on_duplicate_device_code {
                 let hint = match self.has_groups {
                     false => format!(
-                        "without a configuration every arch is packed: give --config with groups \
-                         that leave {arch} out, if a compiler only adds it as a fallback"
+                        "every arch is packed unless it is left out: if a compiler only adds {arch} \
+                         as a fallback, give --config with groups that do not have it, and `split` \
+                         --gpu-targets without it"
                     ),
                     true => format!(
                         "take {arch} out of one shard or out of the groups, or set \

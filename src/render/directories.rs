@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::table::{Align, Table};
 use super::units::bytes;
-use crate::directories::{SplitReport, Written};
+use crate::directories::{RecombineReport, SplitReport, Written};
 use crate::error::Error;
 use crate::report::{Finding, Findings, Severity};
 
@@ -12,6 +12,9 @@ use crate::report::{Finding, Findings, Severity};
 #[derive(Debug, Serialize)]
 pub struct DirectoriesReport<'a> {
     artifacts: &'a [Written],
+    /// Earlier artifacts of the same components that are gone, with their shard's folder if any.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    removed: &'a [String],
     findings: Vec<FindingRecord<'a>>,
     failures: Vec<FailureRecord<'a>>,
 }
@@ -28,32 +31,41 @@ struct FindingRecord<'a> {
 struct FailureRecord<'a> {
     component: &'a str,
     error: String,
+    /// The further faults, each with what was being done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<String>,
 }
 
 impl<'a> DirectoriesReport<'a> {
     /// The result of joining shards.
-    pub fn new(artifacts: &'a [Written], findings: &'a Findings) -> Self {
+    pub fn of_recombine(report: &'a RecombineReport) -> Self {
+        Self::new(&report.artifacts, &report.removed, &report.findings)
+    }
+
+    fn new(artifacts: &'a [Written], removed: &'a [String], findings: &'a Findings) -> Self {
         let record = |finding: &'a Finding| FindingRecord {
             name: finding.code.name(),
             severity: finding.code.severity(),
             finding,
         };
-        Self { artifacts, findings: findings.iter().map(record).collect(), failures: Vec::new() }
+        let findings = findings.iter().map(record).collect();
+        Self { artifacts, removed, findings, failures: Vec::new() }
     }
 
     /// The result of taking artifacts apart.
     pub fn of_split(report: &'a SplitReport) -> Self {
         let record = |(component, error): &'a (String, Error)| FailureRecord {
             component,
-            error: error.to_string(),
+            error: error.in_full(),
+            others: error.flattened().skip(1).map(Error::in_full).collect(),
         };
         let failures = report.failures.iter().map(record).collect();
-        Self { failures, ..Self::new(&report.artifacts, &report.findings) }
+        Self { failures, ..Self::new(&report.artifacts, &report.removed, &report.findings) }
     }
 }
 
-/// Artifacts as a table, then every finding.
-pub fn directories_text(artifacts: &[Written], findings: &Findings) -> String {
+/// Artifacts as a table, those of an earlier run that were removed, then every finding.
+pub fn directories_text(artifacts: &[Written], removed: &[String], findings: &Findings) -> String {
     let mut table =
         Table::new(&[("artifact", Align::Left), ("files", Align::Right), ("size", Align::Right)]);
     for written in artifacts {
@@ -62,6 +74,9 @@ pub fn directories_text(artifacts: &[Written], findings: &Findings) -> String {
         table.row([name, written.files.to_string(), bytes(written.bytes)]);
     }
     let mut text = table.render();
+    for name in removed {
+        text.push_str(&format!("removed {name} of an earlier run\n"));
+    }
     for finding in findings.iter() {
         let severity = match finding.code.severity() {
             Severity::Note => "note",

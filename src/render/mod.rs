@@ -7,7 +7,7 @@ mod extract;
 mod inspect;
 pub mod kpm;
 mod table;
-mod units;
+pub mod units;
 mod verify;
 
 pub use build::build_text;

@@ -126,6 +126,8 @@ codes! {
     ListedArchiveAbsent = "R042" "listed-archive-absent" Warning;
     /// Code objects of archs that were not asked for.
     TargetNotSelected = "R043" "target-not-selected" Note;
+    /// A target that was asked for, and that no artifact has code of.
+    TargetAbsent = "R044" "target-absent" Warning;
     /// The configuration leaves an arch out of a component or package.
     ArchExcluded = "R045" "arch-excluded" Note;
     /// Code objects of an arch that is in no group, which the configuration drops.

@@ -64,19 +64,22 @@ impl Found {
         Ok(())
     }
 
-    /// Takes the folders out of `host` that held nothing else: packages get folders of their own
-    /// where their archives end up.
+    /// Takes the folders out of `host` that held nothing but these and `databases`: packages get
+    /// folders of their own where their device code ends up, and host packages none without a use.
     pub fn drop_folders(&self, host: &mut Tree<HostFile>, databases: &[DatabaseFile]) {
         let archives = self.archives.iter().map(|archive| &archive.path);
         let manifests = self.manifests.iter().map(|manifest| &manifest.path);
-        let above = archives.chain(manifests).flat_map(folders_of);
-        let above: BTreeSet<TreePath> = above.collect();
-        // Those inside come after those around them.
-        for folder in above.into_iter().rev() {
-            let used = host.iter().any(|(path, _)| is_below(path, &folder))
-                || databases.iter().any(|file| is_below(&file.path, &folder));
-            if !used && matches!(host.get(&folder), Some(Node::Directory { .. })) {
-                host.remove(&folder);
+        let databases = databases.iter().map(|file| &file.path);
+        let emptied: BTreeSet<TreePath> =
+            archives.chain(manifests).chain(databases).flat_map(folders_of).collect();
+        let kept: BTreeSet<TreePath> = host
+            .iter()
+            .filter(|(path, _)| !emptied.contains(*path))
+            .flat_map(|(path, _)| folders_of(path))
+            .collect();
+        for folder in emptied.difference(&kept) {
+            if matches!(host.get(folder), Some(Node::Directory { .. })) {
+                host.remove(folder);
             }
         }
     }
@@ -84,9 +87,4 @@ impl Found {
 
 fn folders_of(path: &TreePath) -> impl Iterator<Item = TreePath> {
     std::iter::successors(path.parent(), TreePath::parent)
-}
-
-fn is_below(path: &TreePath, folder: &TreePath) -> bool {
-    let rest = path.as_str().strip_prefix(folder.as_str());
-    rest.is_some_and(|rest| rest.starts_with('/'))
 }

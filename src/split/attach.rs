@@ -250,8 +250,8 @@ fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &Rows) -> Result<()> {
     for ((label_there, archive), Unclaimed { names, digests }) in by_archive {
         let names: Vec<&str> = names.into_iter().take(NAMED_BINARIES).collect();
         let message = format!(
-            "{} code objects are left out, because no binary of the shard asks for them (they are \
-             under {})",
+            "no binary of the shard asks for {} code objects, so no package has them (they are under \
+             {})",
             digests.len(),
             names.join(", ")
         );

@@ -108,7 +108,7 @@ fn a_failing_artifact_does_not_keep_the_others_from_being_written() {
     let (said, errors) = ends_with(&mut command, 2);
     assert!(!said.contains("complete"), "{said}");
     assert!(
-        errors.contains("gfx110X-build/blas_lib") && errors.contains("1 components failed"),
+        errors.contains("gfx110X-build/blas_lib") && errors.contains("1 component failed"),
         "{errors}"
     );
     let written = names(&out);
@@ -184,4 +184,62 @@ fn recombining_reports_as_json() {
     let groups = ["generic", "gfx110X", "gfx115X", "gfx120X"];
     let expected = groups.map(|group| format!("blas_lib_{group}"));
     assert!(expected.iter().all(|name| listed.contains(&name.as_str())), "{listed:?}");
+}
+
+#[test]
+fn output_inside_of_the_input_is_refused_in_words_of_all_commands() {
+    let work = Work::new();
+    let shards = work.path("shards");
+    copy_shards(&shards);
+    let mut command = split_of(&shards);
+    let (_, said) = ends_with(command.arg("--output-dir").arg(shards.join("out")), 64);
+    assert!(
+        said.contains("give an output folder outside of all artifacts that are read"),
+        "{said}"
+    );
+    assert!(!said.contains("--out ") && !shards.join("out").exists(), "{said}");
+}
+
+#[test]
+fn a_failure_names_its_component_once() {
+    let work = Work::new();
+    let spoiled = work.path("shards");
+    copy_shards(&spoiled);
+    let tool = "math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
+    let library = artifact(&spoiled).join(tool);
+    let bytes = fs::read(&library).unwrap();
+    fs::write(&library, &bytes[..bytes.len() / 2]).unwrap();
+    let mut command = split_of(&GROUPS[0].folder(&spoiled));
+    let (_, said) = ends_with(command.arg("--output-dir").arg(work.path("out")), 2);
+    let line = said.lines().find(|line| line.contains("splitting")).unwrap();
+    let start = "  × splitting gfx110X-build/blas_lib_gfx110X-dgpu: reading lib/libexblas.so.1.2: ";
+    assert!(line.starts_with(start), "{said}");
+    assert_eq!(line.matches("gfx110X-build/blas_lib: ").count(), 0, "{said}");
+    assert!(said.contains("1 component failed; 5 artifacts written to"), "{said}");
+}
+
+#[test]
+fn an_empty_archive_is_named() {
+    let work = Work::new();
+    let split = work.split_shards();
+    let stage = "blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/.kpack/blas_lib_gfx1151.kpack";
+    let archive = GROUPS[1].folder(&split).join(stage);
+    fs::write(&archive, "").unwrap();
+    let mut command = split_of(&split);
+    let (_, said) = ends_with(command.arg("--output-dir").arg(work.path("again")), 2);
+    let line = said.lines().find(|line| line.contains("16 bytes wanted, 0 left")).unwrap();
+    assert!(line.contains(archive.to_str().unwrap()), "{said}");
+}
+
+#[test]
+fn sizes_have_one_unit_in_tables_and_lines() {
+    let work = Work::new();
+    let output = crate::example::build_of(&shards(), &work.path("out")).output().unwrap();
+    let (said, notes) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    let (said, notes) = (said.unwrap(), notes.unwrap());
+    let file = crate::example::deb_name("rocm-blas");
+    let wrote = notes.lines().find(|line| line.starts_with(&format!("wrote {file} ("))).unwrap();
+    let size = wrote.split_once('(').unwrap().1.trim_end_matches(')');
+    let row = said.lines().find(|line| line.starts_with(&file)).unwrap();
+    assert!(size.ends_with(" kB") && row.contains(size), "{row}\n{wrote}");
 }

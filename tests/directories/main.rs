@@ -9,9 +9,12 @@ mod runtime;
 #[path = "../support/tools.rs"]
 mod tools;
 
+mod again;
 mod commands;
 mod equal;
+mod families;
 mod loaded;
+mod moved;
 mod other_tool;
 
 use std::path::{Path, PathBuf};

@@ -118,6 +118,13 @@ fn rows_that_no_binary_claims_are_accounted_for() {
         assert_eq!(finding["code_objects"].as_array().unwrap().len(), 1);
         assert!(finding["message"].as_str().unwrap().contains("exblas-tune"), "{finding}");
     }
+    // Split artifacts stay as they are, archives with such rows, too.
+    let mut command = crate::split_of(&existing);
+    let (said, _) = ends_with(command.arg("--output-dir").arg(work.path("again")), 0);
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("R040")).collect();
+    let expected = "no binary of the shard asks for 1 code objects, so no package has them";
+    assert!(lines.len() == 2 && lines.iter().all(|line| line.contains(expected)), "{said}");
+    assert!(tree(&existing) == tree(&work.path("again")));
 }
 
 #[test]

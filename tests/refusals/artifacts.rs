@@ -161,7 +161,7 @@ fn an_output_folder_that_is_a_link_to_nowhere() {
 fn an_output_folder_among_the_artifacts() {
     let bad = Bad::new();
     let out = bad.shards().join("packages");
-    let expected = ["packages: the output folder lies inside of ", "outside of all --artifacts"];
+    let expected = ["packages: the output folder lies inside of ", "outside of all artifacts"];
     refused(&mut build_of(&bad.shards(), &out), USAGE, &expected);
     assert!(!out.exists());
 }

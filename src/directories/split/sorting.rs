@@ -12,7 +12,7 @@ use crate::directories::staging::Staging;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::report::{Code, Finding, Findings, Progress, Stage};
-use crate::split::{DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
+use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
 /// All artifacts of a shard with one name and kind.
@@ -44,7 +44,7 @@ impl<'a> Component<'a> {
         staging: &Staging,
         progress: &dyn Progress,
     ) -> Result<Vec<OutputArtifact>> {
-        let whole = !self.sources.iter().any(|(_, split)| has_fat(split));
+        let whole = self.stays();
         let mut outputs = Outputs::default();
         let mut binaries = Vec::new();
         // Host files have a place even where every file is device code.
@@ -62,6 +62,22 @@ impl<'a> Component<'a> {
         Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
     }
 
+    /// Whether archives and binaries stay as they are: no binary is fat, and no archive, which
+    /// manifests list, is left out.
+    fn stays(&self) -> bool {
+        let fat = self.sources.iter().any(|(_, split)| has_fat(split));
+        let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
+        let all = archives.all(|archive| {
+            let arch = Target::parse_spelling(&archive.reader.toc().gfx_arch_family);
+            arch.is_ok_and(|arch| self.wants(arch.base()))
+        });
+        !fat && (self.targets.is_empty() || all)
+    }
+
+    fn wants(&self, arch: &BaseArch) -> bool {
+        self.targets.is_empty() || self.targets.contains(arch)
+    }
+
     /// The archs that there is code for, apart from files for all members of a family: few of
     /// these may be in the build.
     fn built_archs(&self) -> BTreeSet<BaseArch> {
@@ -69,33 +85,13 @@ impl<'a> Component<'a> {
         for (_, split) in &self.sources {
             let alone = split.databases.iter().filter(|file| !file.family);
             built.extend(alone.flat_map(|file| file.archs.iter().cloned()));
-            for (_, node) in &split.host {
-                if let Node::File { data, .. } = node
-                    && let HostKind::Fat(fat) = &data.kind
-                {
-                    let code = fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects);
-                    built.extend(code.map(|code| code.target.base().clone()));
-                }
-            }
+            built.extend(binaries_of(split).flat_map(|(_, fat)| archs_of(fat).cloned()));
         }
         built
     }
 
     fn generic(&self) -> String {
         format!("{}_{GENERIC}", self.id)
-    }
-
-    /// What `--gpu-targets` left out.
-    pub fn findings(&self, label: &str) -> Findings {
-        let mut findings = Findings::default();
-        for (arch, count) in &self.left {
-            let message = format!(
-                "{count} code objects or database files of {arch} are left out, because it is not \
-                 among the targets asked for"
-            );
-            findings.add(Finding::new(Code::TargetNotSelected, label, message));
-        }
-        findings
     }
 
     /// The folder of the source that is called `name`.
@@ -149,8 +145,7 @@ impl<'a> Component<'a> {
     /// The artifacts that a device file of `archs` goes to: one per arch that was asked for, so
     /// that each can be installed alone.
     fn device_artifacts(&mut self, source: &Source<'_>, archs: &[BaseArch]) -> Vec<String> {
-        let asked = |arch: &&BaseArch| self.targets.is_empty() || self.targets.contains(*arch);
-        let wanted: Vec<&BaseArch> = archs.iter().filter(asked).collect();
+        let wanted: Vec<&BaseArch> = archs.iter().filter(|arch| self.wants(arch)).collect();
         if wanted.is_empty() {
             for arch in archs {
                 *self.left.entry(arch.clone()).or_default() += 1;
@@ -170,13 +165,11 @@ impl<'a> Component<'a> {
         outputs: &mut Outputs,
         (staging, progress): (&Staging, &dyn Progress),
     ) -> Result<()> {
-        refuse_two_builds(binaries)?;
-        self.refuse_unmatched(binaries)?;
         let shard = self.sources.first().map_or("", |(artifact, _)| artifact.shard.as_str());
         let mut kernels = kernels_of(binaries, shard)?;
         kernels.retain(|kernel| {
             let arch = kernel.target.base();
-            let wanted = self.targets.is_empty() || self.targets.contains(arch);
+            let wanted = self.wants(arch);
             if !wanted {
                 *self.left.entry(arch.clone()).or_default() += 1;
             }
@@ -195,22 +188,58 @@ impl<'a> Component<'a> {
     }
 
     /// A binary without any code of the targets asked for would find nothing at run time.
-    fn refuse_unmatched(&self, binaries: &[Binary<'_>]) -> Result<()> {
+    pub fn refuse_unmatched(&self) -> Result<()> {
         let mut faults = Faults::default();
-        for binary in binaries.iter().filter(|_| !self.targets.is_empty()) {
-            let code = binary.fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects);
-            let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
-            if !archs.is_empty() && !archs.iter().any(|arch| self.targets.contains(*arch)) {
+        for (path, fat) in self.sources.iter().flat_map(|(_, split)| binaries_of(split)) {
+            let archs: BTreeSet<&BaseArch> = archs_of(fat).collect();
+            if !archs.is_empty() && !archs.iter().any(|arch| self.wants(arch)) {
                 let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
                 let message = format!(
                     "--gpu-targets names none of the archs that it has device code for ({})",
                     archs.join(", ")
                 );
-                faults.add(Error::new(Kind::Conflict, message).structure(binary.path.to_string()));
+                faults.add(Error::new(Kind::Conflict, message).structure(path.to_string()));
             }
         }
         faults.finish()
     }
+}
+
+/// The binaries with device code, in it or in archives.
+pub(super) fn binaries_of(split: &SplitArtifact) -> impl Iterator<Item = (&TreePath, &FatBinary)> {
+    split.host.iter().filter_map(|(path, node)| match node {
+        Node::File { data, .. } => match &data.kind {
+            HostKind::Fat(fat) => Some((path, &**fat)),
+            HostKind::Plain(_) => None,
+        },
+        _ => None,
+    })
+}
+
+fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
+    let code = fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects);
+    code.map(|code| code.target.base())
+}
+
+/// What `--gpu-targets` left out of the component `label`: the number of files and code objects by
+/// arch.
+pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, label: &str) -> Findings {
+    let mut findings = Findings::default();
+    for (arch, count) in left {
+        let message = format!(
+            "{count} code objects or database files of {arch} are left out, because it is not \
+             among the targets asked for"
+        );
+        findings.add(Finding::new(Code::TargetNotSelected, label, message));
+    }
+    findings
+}
+
+/// All archs that there is device code of.
+pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
+    let code = split.iter().flat_map(binaries_of).flat_map(|(_, fat)| archs_of(fat));
+    let databases = split.iter().flat_map(|part| &part.databases).flat_map(|file| &file.archs);
+    code.chain(databases).cloned().collect()
 }
 
 /// Adds a device file to the artifact `to`.
@@ -268,9 +297,15 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether a folder stays: those that held nothing but archives go with them.
+    /// Whether a folder stays: those that held nothing but device code go with it.
     fn keeps_folder(&self, path: &TreePath, whole: bool) -> bool {
-        whole || self.split.host.get(path).is_some()
+        let listed = |manifest: &ArchiveManifest| {
+            std::iter::successors(manifest.path.parent(), TreePath::parent)
+                .any(|folder| folder == *path)
+        };
+        self.keeps.is_some()
+            || self.split.host.get(path).is_some()
+            || (whole && self.split.archive_manifests.iter().any(listed))
     }
 }
 
@@ -279,32 +314,12 @@ fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {
         || split.archive_manifests.iter().any(|manifest| manifest.path == *path)
 }
 
-fn has_fat(split: &SplitArtifact) -> bool {
-    split.host.iter().any(|(_, node)| match node {
-        Node::File { data, .. } => match &data.kind {
-            HostKind::Fat(fat) => matches!(fat.binary, HostBinary::Fat(_)),
-            HostKind::Plain(_) => false,
-        },
-        _ => false,
-    })
+pub(super) fn has_fat(split: &SplitArtifact) -> bool {
+    binaries_of(split).any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)))
 }
 
 /// Whether an artifact has folders only.
 fn is_bare(artifact: &OutputArtifact) -> bool {
     let mut nodes = artifact.prefixes.values().flat_map(|tree| tree.iter());
     nodes.all(|(_, node)| matches!(node, Node::Directory { .. }))
-}
-
-/// Two builds of a binary have wrappers in different orders: joining them is recombination.
-fn refuse_two_builds(binaries: &[Binary<'_>]) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    let mut faults = Faults::default();
-    for binary in binaries {
-        if !seen.insert(&binary.path) {
-            let message = "two artifacts of one shard have a build of it";
-            let error = Error::new(Kind::Conflict, message).structure(binary.path.to_string());
-            faults.add(error.hint("put the artifacts of each build job into a shard of its own"));
-        }
-    }
-    faults.finish()
 }

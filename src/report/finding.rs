@@ -68,6 +68,8 @@ codes! {
     LinkDangling = "R006" "link-dangling" Warning;
     /// None of the stage prefixes that an artifact lists exists.
     ArtifactEmpty = "R007" "artifact-empty" Warning;
+    /// An entry of a shard is named like an artifact, and packed in no way that is read.
+    PackingUnknown = "R008" "artifact-packing-unknown" Warning;
     /// The target of a bundle entry disagrees with the ELF header of its code object.
     TargetMismatch = "R010" "target-mismatch" Warning;
     /// Device code that is not for one GPU arch, such as SPIR-V.

@@ -217,6 +217,11 @@ impl Rule {
         found.next().map(|(_, role)| role)
     }
 
+    /// Whether a file of this name holds device code, whether or not all archs share it.
+    pub fn is_code(&self, name: &str) -> bool {
+        any_matches(&self.code, name)
+    }
+
     /// Whether a file of this name has no partner.
     pub fn is_standalone(&self, name: &str) -> bool {
         any_matches(&self.standalone, name)

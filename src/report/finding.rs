@@ -108,6 +108,8 @@ codes! {
     DatabaseUnresolved = "R027" "database-unresolved" Warning;
     /// A host library or static archive that is for one arch is in a kernel package.
     DatabaseHostCode = "R028" "database-host-code" Note;
+    /// An index of a kernel database cannot be read.
+    DatabaseUnreadable = "R029" "database-unreadable" Warning;
     /// A static archive, object or bitcode file keeps its device code.
     FatDevelopmentFile = "R030" "fat-development-file" Note;
     /// A binary was transformed already, and nothing of its device code is in the input.

@@ -51,6 +51,22 @@ fn a_library_with_different_fallbacks_is_packed_by_arch() {
 }
 
 #[test]
+fn an_index_that_cannot_be_read_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let (shards, out) = (folder.path().join("shards"), folder.path().join("out"));
+    copy_shards(&shards);
+    let index = format!("{LIBRARY}/TensileLibrary_gfx1151.dat");
+    fs::write(GROUPS[1].original(&shards, &index), "hello").unwrap();
+    let output = run(&mut build_of(&shards, &out));
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    let subject = format!("gfx1151-build/blas_lib_gfx1151/{index}");
+    assert!(said.contains(&format!("R029 database-unreadable: {subject}: is no")), "{said}");
+    assert!(!said.contains("R019"), "{said}");
+    let refused = build_of(&shards, &out).arg("--strict").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
 fn a_library_of_one_arch_is_in_its_kernel_package() {
     if !have(&["clang++-19", "ld.lld-19", "dpkg-deb"]) {
         return;

@@ -53,6 +53,8 @@ pub(super) struct Candidate {
 struct Declared {
     rule: String,
     role: Role,
+    /// Whether its name says that it holds device code.
+    code: bool,
     standalone: bool,
     moves: bool,
     /// Sorted; empty if neither name nor directory says it, or both serve all archs.
@@ -141,6 +143,7 @@ fn declare(claim: &Claim, path: &TreePath, notes: &mut Notes) -> Declared {
     Declared {
         rule: claim.rule.name.clone(),
         role: claim.role,
+        code: claim.rule.is_code(path.name()),
         standalone: claim.rule.is_standalone(path.name()),
         moves: claim.directory.is_empty() && claim.rule.is_moved(path.name()),
         family: claim.directory.len() > 1,
@@ -153,6 +156,7 @@ fn lone(path: &TreePath) -> Declared {
     Declared {
         rule: LONE_CODE.to_owned(),
         role: Role::Code,
+        code: true,
         standalone: true,
         moves: false,
         family: false,

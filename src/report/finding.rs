@@ -146,6 +146,10 @@ codes! {
     HostPackageEmpty = "R054" "host-package-empty" Note;
     /// Files and code objects that are in no package because the set is limited to others.
     ComponentLeftOut = "R055" "component-left-out" Note;
+    /// A code file of a kernel database is a bundle of several archs, and is not cut.
+    DatabaseBundle = "R060" "database-bundle-whole" Note;
+    /// A directory of a kernel database is named like one of an arch that is not known.
+    DatabaseArchUnknown = "R061" "database-arch-unknown" Warning;
 }
 
 impl fmt::Display for Code {

@@ -11,7 +11,7 @@ mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use archives::{Handmade, Packing, archive_of, artifacts, have_tools, pack, sum, tar};
 use example::{GROUPS, Set, build_of, contents, copy_shards, names, rockpack};
@@ -177,6 +177,28 @@ fn every_command_reads_archives_like_folders() {
     let names = names(&one.1.path().join("out"));
     let expected = ["blas_lib_generic", "blas_lib_gfx1151", "blas_lib_gfx906"];
     assert!(names.iter().eq(expected), "{names:?}");
+}
+
+#[test]
+fn build_and_split_name_an_artifact_in_an_unknown_packing() {
+    let folder = tempfile::tempdir().unwrap();
+    let shards = folder.path().join("shards");
+    copy_shards(&shards);
+    let shard = GROUPS[1].folder(&shards);
+    fs::write(shard.join("math_lib_gfx1151.tar.gz"), "").unwrap();
+    let expected =
+        "R008 artifact-packing-unknown: gfx1151-build/math_lib_gfx1151.tar.gz: is named like";
+    let out = folder.path().join("out");
+    let says = |command: &mut Command| {
+        let Output { stdout, stderr, .. } = tools::run(command);
+        let said = String::from_utf8([stdout, stderr].concat()).unwrap();
+        assert!(said.contains(expected), "{said}");
+    };
+    says(&mut build_of(&shards, &out));
+    for (flag, input) in [("--artifacts", &shards), ("--batch-artifact-parent-dir", &shard)] {
+        let out = folder.path().join(flag);
+        says(rockpack().arg("split").arg(flag).arg(input).arg("--output-dir").arg(&out));
+    }
 }
 
 #[test]

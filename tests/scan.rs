@@ -10,7 +10,7 @@ use std::process::Command;
 
 use rockpack::artifact::{Scan, scan};
 use rockpack::error::{Error, Kind};
-use rockpack::report::Code;
+use rockpack::report::{Code, Severity};
 use rockpack::tree::{Node, TreePath};
 
 /// A folder of shards that is built file by file.
@@ -251,11 +251,40 @@ fn roots_without_artifacts_are_refused() {
 fn what_is_no_artifact_is_a_note() {
     let folder = Folder::with_artifact("shard");
     folder.file("shard/notes.txt", "");
-    folder.file("shard/lost_lib_generic.tar.zst.sha256sum", "");
+    // What is left of the archive that the folder was unpacked from.
+    folder.file("shard/a_lib_generic.tar.zst.sha256sum", "");
     let scan = folder.scan().unwrap();
     let subjects: Vec<_> = scan.findings.iter().map(|f| (f.code, f.subject.as_str())).collect();
-    let lost = "shard/lost_lib_generic.tar.zst.sha256sum";
-    assert_eq!(subjects, [(Code::NotAnArtifact, lost), (Code::NotAnArtifact, "shard/notes.txt")]);
+    let left = "shard/a_lib_generic.tar.zst.sha256sum";
+    assert_eq!(subjects, [(Code::NotAnArtifact, left), (Code::NotAnArtifact, "shard/notes.txt")]);
+}
+
+#[test]
+fn an_artifact_in_an_unknown_packing_is_a_warning() {
+    let folder = Folder::with_artifact("one");
+    let lost = [
+        "one/b_lib_gfx1151.tar.gz",
+        "one/b_lib_gfx1151.tar.zst.part",
+        // All of a shard.
+        "two/b_lib_generic.zip",
+    ];
+    for name in lost {
+        folder.file(name, "");
+    }
+    let scan = folder.scan().unwrap();
+    let subjects: Vec<_> = scan.findings.iter().map(|f| (f.code, f.subject.as_str())).collect();
+    assert_eq!(subjects, lost.map(|name| (Code::PackingUnknown, name)));
+    assert_eq!(Code::PackingUnknown.severity(), Severity::Warning);
+}
+
+#[test]
+fn a_checksum_without_its_archive_is_refused() {
+    for shard in ["one", "two"] {
+        let folder = Folder::with_artifact("one");
+        let lost = folder.file(&format!("{shard}/b_lib_gfx1151.tar.zst.sha256sum"), "");
+        let message = "is the checksum of b_lib_gfx1151.tar.zst, which is not there";
+        assert_names(&folder.refusal(), &lost, message);
+    }
 }
 
 #[test]

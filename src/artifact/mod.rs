@@ -18,7 +18,7 @@ mod unpacking;
 pub use manifest::{MANIFEST_NAME, Manifest};
 pub use packed::Packed;
 pub use scan::{
-    Artifact, Prefix, Scan, ScanOptions, Shard, artifact_folders, find, name_artifact,
+    Artifact, FoundArtifacts, Prefix, Scan, ScanOptions, Shard, find, find_shard, name_artifact,
     refuse_output_inside, scan, scan_artifact, scan_artifact_with, scan_with,
 };
 

@@ -4,6 +4,8 @@
 //! its content decides which. A packed artifact goes by its file name: what cannot be read must not
 //! be passed over. A folder is an artifact if it has a manifest, or at least an artifact's name; a
 //! shard if it holds artifacts, by their manifests where it is named like an artifact itself.
+//! What only begins like an artifact's name (`blas_lib_gfx1151.tar.gz`) is left out with a warning;
+//! refused is a checksum without its archive: the artifact was lost on the way.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -88,8 +90,24 @@ impl Roots {
                     let inside = list(&entry.path, &mut self.inputs, &mut self.faults);
                     self.shard(&entry.path, inside);
                 }
-                _ => self.passed_over(entry.name),
+                _ => self.no_shard(&entry),
             }
+        }
+    }
+
+    /// An entry of a folder of shards that is none. A folder in which all artifacts are packed in
+    /// another way was to be one.
+    fn no_shard(&mut self, entry: &Listed) {
+        let inside = match entry.leads_to_folder() {
+            true => look_into(&entry.path, &mut Faults::default()),
+            false => Vec::new(),
+        };
+        let named: Vec<_> = inside.iter().filter(|e| artifact_in(&e.name).is_some()).collect();
+        if named.is_empty() {
+            self.passed_over(entry.name.clone());
+        }
+        for lost in named {
+            self.no_artifact(&entry.name, lost, &[]);
         }
     }
 
@@ -110,10 +128,28 @@ impl Roots {
             }
         }
         for entry in others.iter().filter(|entry| !is_checksum(entry, &artifacts)) {
-            self.passed_over(format!("{name}/{}", entry.name));
+            self.no_artifact(&name, entry, &artifacts);
         }
         refuse_same_name(&artifacts, &mut self.faults);
         self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
+    }
+
+    /// Says what an entry of `shard` is that is none of its `artifacts`.
+    fn no_artifact(&mut self, shard: &str, entry: &Listed, artifacts: &[Listed]) {
+        let subject = format!("{shard}/{}", entry.name);
+        let Some(name) = artifact_in(&entry.name) else {
+            return self.passed_over(subject);
+        };
+        // Beside an artifact lie what it was unpacked from, its checksum, a log of its build.
+        if artifacts.iter().any(|artifact| artifact_in(&artifact.name) == Some(name)) {
+            return self.passed_over(subject);
+        }
+        if let Some(archive) = archive_of(entry) {
+            return self.faults.add(without_archive(entry, archive));
+        }
+        let message = "is named like an artifact, but is neither a folder of that name nor packed \
+                       as .tar.zst or .tar.xz; it is left out";
+        self.findings.add(Finding::new(Code::PackingUnknown, subject, message));
     }
 
     /// Notes what is no artifact. The subject is the same wherever the folders lie, because
@@ -156,6 +192,24 @@ fn is_checksum(entry: &Listed, artifacts: &[Listed]) -> bool {
     archive.is_some_and(|archive| {
         artifacts.iter().any(|entry| entry.name == archive && packed_name(entry).is_some())
     })
+}
+
+/// The artifact's name that an entry's name consists of, or begins with before its first dot.
+fn artifact_in(entry: &str) -> Option<&str> {
+    let stem = entry.split('.').next()?;
+    stem.parse::<ArtifactName>().ok().map(|_| stem)
+}
+
+/// The name of the archive whose checksum file an entry is, by its name.
+fn archive_of(entry: &Listed) -> Option<&str> {
+    let archive = entry.name.strip_suffix(CHECKSUM_ENDING)?;
+    parse_name(archive).map(|_| archive)
+}
+
+fn without_archive(entry: &Listed, archive: &str) -> Error {
+    let message = format!("is the checksum of {archive}, which is not there");
+    let hint = "fetch the archive again, or remove its checksum";
+    Error::new(Kind::Conflict, message).file(&entry.path).hint(hint)
 }
 
 fn kind_of(entry: &Listed) -> EntryKind {

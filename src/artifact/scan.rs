@@ -110,12 +110,37 @@ pub fn scan_with(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
     Scanner::default().read(Roots::find(roots), options)
 }
 
-/// The shards in `roots`, and where their artifacts are, in name order; nothing of them is read.
-pub fn find(roots: &[PathBuf]) -> Result<Vec<(String, Vec<PathBuf>)>> {
-    let found = Roots::find(roots);
-    found.faults.finish()?;
-    let paths = |shard: FoundShard| shard.artifacts.into_iter().map(|entry| entry.path).collect();
-    Ok(found.shards.into_iter().map(|(name, shard)| (name, paths(shard))).collect())
+/// Where artifacts are; nothing of them was read.
+#[derive(Debug)]
+pub struct FoundArtifacts {
+    /// The shards with the paths of their artifacts, both in name order.
+    pub shards: Vec<(String, Vec<PathBuf>)>,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
+impl FoundArtifacts {
+    fn of(roots: Roots) -> Result<Self> {
+        roots.faults.finish()?;
+        let paths =
+            |shard: FoundShard| shard.artifacts.into_iter().map(|entry| entry.path).collect();
+        let shards = roots.shards.into_iter().map(|(name, shard)| (name, paths(shard)));
+        Ok(Self { shards: shards.collect(), findings: roots.findings })
+    }
+}
+
+/// The artifacts of the shards in `roots`.
+pub fn find(roots: &[PathBuf]) -> Result<FoundArtifacts> {
+    FoundArtifacts::of(Roots::find(roots))
+}
+
+/// The artifacts of the shard in `folder`; an error if there is none.
+pub fn find_shard(folder: &Path) -> Result<FoundArtifacts> {
+    let found = FoundArtifacts::of(Roots::find_shard(folder))?;
+    match found.shards.iter().all(|(_, artifacts)| artifacts.is_empty()) {
+        true => Err(nothing_in(folder)),
+        false => Ok(found),
+    }
 }
 
 /// Reads one artifact, as the only one of a shard that is called like the folder around it.
@@ -164,18 +189,6 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
         _ => own.to_owned(),
     };
     Ok((shard, Listed { name, path: path.to_path_buf(), metadata }))
-}
-
-/// The name of the shard in `folder`, and where its artifacts are, in name order.
-pub fn artifact_folders(folder: &Path) -> Result<(String, Vec<PathBuf>)> {
-    let found = Roots::find_shard(folder);
-    found.faults.finish()?;
-    let shard = found.shards.into_iter().next();
-    let (name, shard) = shard.ok_or_else(|| Error::bug("a shard was not found"))?;
-    match shard.artifacts.is_empty() {
-        true => Err(nothing_in(folder)),
-        false => Ok((name, shard.artifacts.into_iter().map(|entry| entry.path).collect())),
-    }
 }
 
 /// Fails if the output folder `out` lies inside of one of `roots`: a second run would read what

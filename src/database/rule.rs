@@ -145,6 +145,12 @@ impl Rules {
     pub fn claim(&self, path: &TreePath) -> Option<Claim<'_>> {
         self.rules.iter().find_map(|rule| rule.claim(path))
     }
+
+    /// The directory on the way to `path`, which no rule claims, that by its place and name would
+    /// be one of an arch, and is of none that is known.
+    pub fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
+        self.rules.iter().find_map(|rule| rule.unknown_arch_directory(path))
+    }
 }
 
 impl Rule {
@@ -181,6 +187,21 @@ impl Rule {
         found
     }
 
+    fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
+        let by_arch = self.arch_directories && self.directory_archs.is_empty();
+        let mut above = std::iter::successors(path.parent(), TreePath::parent);
+        above.find(|directory| {
+            let held = directory.parent().is_some_and(|parent| self.holds(parent.as_str()));
+            by_arch && held && self.is_like_arch(directory.name())
+        })
+    }
+
+    fn is_like_arch(&self, name: &str) -> bool {
+        let name = name.strip_prefix(&self.directory_prefix).unwrap_or(name);
+        let number = name.strip_prefix("gfx").unwrap_or_default();
+        number.starts_with(|c: char| c.is_ascii_digit())
+    }
+
     fn archs_of_directory(&self, name: &str) -> Vec<BaseArch> {
         if !self.directory_archs.is_empty() {
             return sorted(self.directory_archs.get(name).cloned().unwrap_or_default());
@@ -215,6 +236,11 @@ impl Rule {
         ];
         let mut found = by_name.into_iter().filter(|(globs, _)| any_matches(globs, name));
         found.next().map(|(_, role)| role)
+    }
+
+    /// Whether a file of this name holds device code, whether or not all archs share it.
+    pub fn is_code(&self, name: &str) -> bool {
+        any_matches(&self.code, name)
     }
 
     /// Whether a file of this name has no partner.

@@ -65,12 +65,12 @@ pub struct SplitReport {
 /// Takes artifacts apart and writes the result, component by component. One that fails does not
 /// keep the others from being written.
 pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
-    let jobs = jobs(options)?;
+    let (jobs, findings) = jobs(options)?;
     let rules = Rules::builtin()?;
     let mut report = SplitReport {
         artifacts: Vec::new(),
         removed: Vec::new(),
-        findings: Findings::default(),
+        findings,
         failures: Vec::new(),
     };
     let mut found = BTreeSet::new();
@@ -137,7 +137,8 @@ struct Job {
     in_shard_folder: bool,
 }
 
-fn jobs(options: &SplitOptions) -> Result<Vec<Job>> {
+/// The jobs, and what was noticed when they were looked for.
+fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
     let out = &options.out;
     let roots = match &options.input {
         SplitInput::Artifact { folder, .. } => std::slice::from_ref(folder),
@@ -148,25 +149,28 @@ fn jobs(options: &SplitOptions) -> Result<Vec<Job>> {
     match &options.input {
         SplitInput::Artifact { folder, component } => {
             let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;
-            Ok(vec![Job {
+            let job = Job {
                 shard,
                 component: format!("{}_{}", name.name, name.component),
                 folders: vec![folder.clone()],
                 renamed: component.clone(),
                 out: out.clone(),
                 in_shard_folder: false,
-            }])
+            };
+            Ok((vec![job], Findings::default()))
         }
         SplitInput::Shard(folder) => {
-            let (shard, folders) = artifact::artifact_folders(folder)?;
-            Ok(by_component(&shard, folders, out, false))
+            let found = artifact::find_shard(folder)?;
+            let jobs = found.shards.into_iter();
+            let jobs = jobs.flat_map(|(shard, folders)| by_component(&shard, folders, out, false));
+            Ok((jobs.collect(), found.findings))
         }
         SplitInput::Shards(roots) => {
-            let shards = artifact::find(roots)?.into_iter();
-            let jobs = shards.flat_map(|(shard, folders)| {
+            let found = artifact::find(roots)?;
+            let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
                 by_component(&shard, folders, &out.join(&shard), true)
             });
-            Ok(jobs.collect())
+            Ok((jobs.collect(), found.findings))
         }
     }
 }

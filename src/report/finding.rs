@@ -68,6 +68,8 @@ codes! {
     LinkDangling = "R006" "link-dangling" Warning;
     /// None of the stage prefixes that an artifact lists exists.
     ArtifactEmpty = "R007" "artifact-empty" Warning;
+    /// An entry of a shard is named like an artifact, and packed in no way that is read.
+    PackingUnknown = "R008" "artifact-packing-unknown" Warning;
     /// The target of a bundle entry disagrees with the ELF header of its code object.
     TargetMismatch = "R010" "target-mismatch" Warning;
     /// Device code that is not for one GPU arch, such as SPIR-V.
@@ -106,6 +108,8 @@ codes! {
     DatabaseUnresolved = "R027" "database-unresolved" Warning;
     /// A host library or static archive that is for one arch is in a kernel package.
     DatabaseHostCode = "R028" "database-host-code" Note;
+    /// An index of a kernel database cannot be read.
+    DatabaseUnreadable = "R029" "database-unreadable" Warning;
     /// A static archive, object or bitcode file keeps its device code.
     FatDevelopmentFile = "R030" "fat-development-file" Note;
     /// A binary was transformed already, and nothing of its device code is in the input.
@@ -144,6 +148,10 @@ codes! {
     HostPackageEmpty = "R054" "host-package-empty" Note;
     /// Files and code objects that are in no package because the set is limited to others.
     ComponentLeftOut = "R055" "component-left-out" Note;
+    /// A code file of a kernel database is a bundle of several archs, and is not cut.
+    DatabaseBundle = "R060" "database-bundle-whole" Note;
+    /// A directory of a kernel database is named like one of an arch that is not known.
+    DatabaseArchUnknown = "R061" "database-arch-unknown" Warning;
 }
 
 impl fmt::Display for Code {

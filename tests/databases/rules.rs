@@ -63,6 +63,18 @@ fn code_in_the_directory_of_a_family_is_of_its_own_arch() {
 }
 
 #[test]
+fn a_directory_of_an_unknown_arch_is_a_warning() {
+    let found = assert_placed(&[
+        ("lib/aotriton.images/amd-gfx9ff/flash/attn_fwd/y.aks2", "host"),
+        ("lib/aotriton.images/amd-gfx9ff/z.aks2", "host"),
+        ("lib/aotriton.images/amd-gfx942/y.aks2", "gfx942"),
+        ("lib/aotriton.images/gfxnotes/y.txt", "host"),
+        ("lib/other/amd-gfx9ff/y.aks2", "host"),
+    ]);
+    assert_eq!(found, [("R061".to_owned(), "amd-gfx9ff".to_owned())]);
+}
+
+#[test]
 fn hip_kernel_provider() {
     let engines = "lib/hipdnn_plugins/engines";
     let found = assert_placed(&[

@@ -10,6 +10,7 @@ mod tools;
 mod artifacts;
 mod binaries;
 mod configuration;
+mod databases;
 mod options;
 
 use std::fs;

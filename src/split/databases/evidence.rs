@@ -32,16 +32,24 @@ pub(super) fn read(
             let archs = development::archs_of_archive(content)?;
             return Ok(Evidence { archs, ..Evidence::default() });
         }
+        (_, Role::Code | Role::Shared) if declared.code => return Err(no_code(content)),
         (_, Role::Index | Role::Shared) => return index(path, content, declared, notes),
-        (_, Role::Code) => {
-            let message = "holds neither a code object nor a bundle of them; its name decides";
-            notes.add(Code::UnknownProcessor, path, message);
-            Vec::new()
-        }
         _ => Vec::new(),
     };
     let archs = code.iter().map(|code| code.target.base().clone()).collect();
     Ok(Evidence { archs, code, description: None })
+}
+
+/// An error for a file that its library would fail to load.
+fn no_code(content: &Content) -> Error {
+    let message = match content.is_empty() {
+        true => "is empty; its name says that it holds device code",
+        false => "holds neither a code object nor a bundle of them; its name says that it does",
+    };
+    Error::malformed(message).structure("kernel database").at(&content.place(0)).hint(
+        "the file is damaged or was copied only in part: build it or copy it again; if it is no \
+         device code, claim it as `data` by a rule under `databases` in the configuration",
+    )
 }
 
 fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
@@ -98,7 +106,7 @@ fn index(
         Index::Unreadable(reason) => {
             let then = if declared.serves_all() { "its rule decides" } else { "its name decides" };
             let message = format!("is no MessagePack index ({reason}); {then}");
-            notes.add(Code::UnknownProcessor, path, message);
+            notes.add(Code::DatabaseUnreadable, path, message);
             Ok(Evidence::default())
         }
     }

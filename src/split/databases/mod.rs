@@ -8,6 +8,7 @@
 //! | file | becomes |
 //! |---|---|
 //! | code, data or index of some archs | a database file of these archs |
+//! | code that is an offload bundle of several archs | a database file of all of these, whole, reported |
 //! | `shared` by rule, or an index of several archs that names none | a host file, reported |
 //! | `cache` by rule | a host file, reported |
 //! | library or archive of one arch, all of whose device code is that arch's | a database file |
@@ -53,6 +54,8 @@ pub(super) struct Candidate {
 struct Declared {
     rule: String,
     role: Role,
+    /// Whether its name says that it holds device code.
+    code: bool,
     standalone: bool,
     moves: bool,
     /// Sorted; empty if neither name nor directory says it, or both serve all archs.
@@ -93,12 +96,23 @@ pub(super) fn claim(
         (_, Sniffed::HostElf) if host_binary::is_transformed(&file.content)? => return Ok(None),
         (Some(claim), _) => declare(&claim, path, notes),
         (None, Sniffed::CodeObject | Sniffed::Bundle) => lone(path),
-        _ => return Ok(None),
+        _ => {
+            note_unknown_arch(path, rules, notes);
+            return Ok(None);
+        }
     };
     let evidence = evidence::read(path, &file.content, sniffed, &declared, notes)?;
     let Some(archs) = decide(path, &declared, &evidence, notes) else {
         return Ok(None);
     };
+    if declared.role == Role::Code && evidence.archs.len() > 1 {
+        let message = format!(
+            "is an offload bundle of {}, which its library opens whole under this name: it is not \
+             cut, and serves all of them",
+            list(&archs)
+        );
+        notes.add(Code::DatabaseBundle, path, message);
+    }
     let mut code_objects = Vec::new();
     let kept = archs.is_empty() || declared.role == Role::Whole;
     for code in evidence.code.iter().filter(|_| kept) {
@@ -114,6 +128,15 @@ pub(super) fn claim(
         description: evidence.description,
         declared,
     }))
+}
+
+/// A file in a directory that would be an arch's, if the arch were known, goes to the host files.
+fn note_unknown_arch(path: &TreePath, rules: &Rules, notes: &mut Notes) {
+    if let Some(directory) = rules.unknown_arch_directory(path) {
+        let message = "is named like the directory of an arch, but no arch or family of this name \
+                       is known; its files stay with the host files";
+        notes.add(Code::DatabaseArchUnknown, &directory, message);
+    }
 }
 
 fn is_whole(claim: Option<&Claim<'_>>) -> bool {
@@ -141,6 +164,7 @@ fn declare(claim: &Claim, path: &TreePath, notes: &mut Notes) -> Declared {
     Declared {
         rule: claim.rule.name.clone(),
         role: claim.role,
+        code: claim.rule.is_code(path.name()),
         standalone: claim.rule.is_standalone(path.name()),
         moves: claim.directory.is_empty() && claim.rule.is_moved(path.name()),
         family: claim.directory.len() > 1,
@@ -153,6 +177,7 @@ fn lone(path: &TreePath) -> Declared {
     Declared {
         rule: LONE_CODE.to_owned(),
         role: Role::Code,
+        code: true,
         standalone: true,
         moves: false,
         family: false,

@@ -70,7 +70,9 @@ impl File<'_> {
             }
             Class::Archive(archive) => archive.listed.iter().for_each(|text| self.of_target(text)),
             Class::Index(archs) if !archs.is_empty() => self.index(archs),
-            Class::Broken(Claimed::Device, error) => self.add(Check::BadArchive, error.to_string()),
+            Class::Broken(Claimed::Device | Claimed::Archive, error) => {
+                self.add(Check::BadArchive, error.to_string())
+            }
             _ => {}
         }
     }
@@ -124,7 +126,7 @@ impl File<'_> {
             Class::Broken(claimed, error) => {
                 let check = match claimed {
                     Claimed::Host => Check::BadHostBinary,
-                    Claimed::Device => Check::DeviceCodeInHost,
+                    Claimed::Device | Claimed::Archive => Check::DeviceCodeInHost,
                     Claimed::Manifest => Check::BadManifest,
                 };
                 self.add(check, error.to_string());
@@ -140,7 +142,7 @@ impl File<'_> {
             Class::Broken(claimed, error) => {
                 let check = match claimed {
                     Claimed::Host => Check::BadHostBinary,
-                    Claimed::Device => Check::BadArchive,
+                    Claimed::Device | Claimed::Archive => Check::BadArchive,
                     Claimed::Manifest => Check::BadManifest,
                 };
                 self.add(check, error.to_string());

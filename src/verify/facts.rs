@@ -19,6 +19,9 @@ use crate::gfx::BaseArch;
 /// Bytes of a file that decide what it is: an ELF64 header.
 const HEAD: usize = 64;
 
+/// Loaders find kernel archives by names with this ending, whatever is in them.
+const ARCHIVE_ENDING: &str = ".kpack";
+
 /// An installed file.
 #[derive(Debug)]
 pub(super) struct FileFacts {
@@ -48,11 +51,20 @@ pub(super) enum Class {
     Broken(Claimed, Error),
 }
 
+impl Class {
+    /// Whether it is a kernel archive, or cannot be read as the one it has to be.
+    pub(super) fn claims_to_be_archive(&self) -> bool {
+        matches!(self, Self::Archive(_) | Self::Broken(Claimed::Archive, _))
+    }
+}
+
 /// What a file that cannot be read claims to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claimed {
     Host,
     Device,
+    /// A kernel archive, by its first bytes or by its name.
+    Archive,
     Manifest,
 }
 
@@ -122,11 +134,13 @@ fn is_bundle(head: &[u8]) -> bool {
 
 /// What has to be read at will, not only once from front to end.
 fn claimed(path: &str, head: &[u8]) -> Option<Claimed> {
-    if is_elf(head, object::elf::EM_X86_64) {
+    if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
+        Some(Claimed::Archive)
+    } else if is_elf(head, object::elf::EM_X86_64) {
         Some(Claimed::Host)
     } else if is_elf(head, object::elf::EM_AMDGPU) {
         None
-    } else if head.starts_with(b"KPAK") || is_bundle(head) || is_index(path) {
+    } else if is_bundle(head) || is_index(path) {
         Some(Claimed::Device)
     } else {
         path.ends_with(".kpm").then_some(Claimed::Manifest)
@@ -139,7 +153,7 @@ fn is_index(path: &str) -> bool {
 }
 
 fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
-    if head.starts_with(b"KPAK") {
+    if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
         return archive::read(content).map(Class::Archive);
     }
     if is_bundle(head) {

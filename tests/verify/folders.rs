@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use crate::tampered::{self, Archive, Run, patch, shard, verify, wrapper_section};
+use crate::tampered::{self, Archive, Run, Set, patch, shard, verify, wrapper_section};
 use crate::tools;
 
 const SHARD: &str = "gfx110X-build";
@@ -226,6 +226,36 @@ fn v023_archives_that_are_damaged() {
 }
 
 #[test]
+fn v023_archives_without_their_first_bytes() {
+    let bytes = fs::read(Copy::split().at("blas_lib_gfx1100", &archive("gfx1100"))).unwrap();
+    let mut headless = bytes.clone();
+    headless[0] = 0;
+    for damaged in [&headless[..], &bytes[..3], &[], &bytes[..bytes.len() / 2]] {
+        let prefix = prefix();
+        fs::write(prefix.root().join(archive("gfx1100")), damaged).unwrap();
+        prefix.verify().fired(&["V023"]);
+        let copy = Copy::split();
+        fs::write(copy.at("blas_lib_gfx1100", &archive("gfx1100")), damaged).unwrap();
+        copy.verify().fired(&["V023"]);
+        let artifact = copy.root().join("blas_lib_gfx1100");
+        verify(&[artifact.to_str().unwrap()], &[]).fired(&["V023"]);
+    }
+}
+
+#[test]
+fn v023_an_archive_of_a_package_without_its_magic() {
+    let set = Set::new();
+    set.remove_receipt();
+    let kernels = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";
+    let kernels = set.packages().into_iter().find(|path| path.ends_with(kernels)).unwrap();
+    let name = Path::new(&kernels).file_name().unwrap().to_str().unwrap().to_owned();
+    set.edit(&name, |root| {
+        patch(&root.join("opt/rocm-7.1").join(archive("gfx1100")), 0, &[0]);
+    });
+    set.fires(&[], &["V023"]);
+}
+
+#[test]
 fn v024_an_index_without_its_code() {
     for (lost, found) in [("co", "dat"), ("dat", "co")] {
         let copy = Copy::split();
@@ -275,6 +305,26 @@ fn v040_a_path_of_two_artifacts() {
     for artifact in ["blas_lib_generic", "blas_lib_gfx1100"] {
         fs::write(copy.at(artifact, "lib/README"), "text").unwrap();
     }
+    copy.verify().fired(&["V040"]);
+}
+
+#[test]
+fn what_is_for_several_archs_is_the_same_in_each_of_their_artifacts() {
+    let file = "lib/aotriton.images/amd-gfx11xx/x.aks2";
+    let archs = ["gfx1100", "gfx1101", "gfx1102"];
+    let copy = Copy::split();
+    let at = |arch: &str| copy.at(&format!("blas_lib_{arch}"), file);
+    for arch in archs {
+        fs::create_dir_all(at(arch).parent().unwrap()).unwrap();
+        fs::write(at(arch), "image").unwrap();
+    }
+    copy.verify().fired(&[]);
+    fs::write(at("gfx1101"), "other").unwrap();
+    let run = copy.verify();
+    run.fired(&["V040"]);
+    assert!(run.text.contains("differs in the artifacts of two archs"), "{}", run.text);
+    fs::remove_file(at("gfx1101")).unwrap();
+    fs::create_dir(at("gfx1101")).unwrap();
     copy.verify().fired(&["V040"]);
 }
 

@@ -102,7 +102,8 @@ fn flattened(artifact: &Artifact) -> Files {
 
 fn is_split(read: &Installed) -> bool {
     read.files().any(|(_, facts)| match &facts.class {
-        Class::Archive(_) | Class::Manifest(_) => true,
+        Class::Manifest(_) => true,
+        class if class.claims_to_be_archive() => true,
         Class::Host(host) => host.claims_to_be_transformed(),
         _ => false,
     })

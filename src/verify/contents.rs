@@ -64,13 +64,18 @@ impl File<'_> {
             Class::Host(_) | Class::Broken(Claimed::Host, _) => {
                 self.add(Check::HostCodeInKernels, "a kernel package installs x86-64 code");
             }
+            Class::Broken(Claimed::Database, error) => {
+                self.add(Check::BadDatabase, error.to_string());
+            }
             Class::CodeObject(Nature::Compiled(target)) => self.of_arch(target.base()),
             Class::Bundle(entries) => {
                 entries.iter().for_each(|entry| self.of_target(&entry.target))
             }
             Class::Archive(archive) => archive.listed.iter().for_each(|text| self.of_target(text)),
-            Class::Index(archs) if !archs.is_empty() => self.index(archs),
-            Class::Broken(Claimed::Device, error) => self.add(Check::BadArchive, error.to_string()),
+            Class::Index(index) if !index.archs.is_empty() => self.index(&index.archs),
+            Class::Broken(Claimed::Device | Claimed::Archive, error) => {
+                self.add(Check::BadArchive, error.to_string())
+            }
             _ => {}
         }
     }
@@ -116,15 +121,16 @@ impl File<'_> {
             Class::Archive(_) => {
                 self.add(Check::DeviceCodeInHost, "is a kernel archive in a host package");
             }
-            Class::Index(archs) if archs.len() == 1 && !excuses.keeps_file(self.path) => {
-                let arch = archs.first().map(BaseArch::as_str).unwrap_or_default();
+            Class::Index(index) if index.archs.len() == 1 && !excuses.keeps_file(self.path) => {
+                let arch = index.archs.first().map(BaseArch::as_str).unwrap_or_default();
                 self.add(Check::DeviceCodeInHost, format!("is an index for {arch} alone"));
             }
             Class::Host(host) => self.host(host, excuses),
             Class::Broken(claimed, error) => {
                 let check = match claimed {
                     Claimed::Host => Check::BadHostBinary,
-                    Claimed::Device => Check::DeviceCodeInHost,
+                    Claimed::Device | Claimed::Archive => Check::DeviceCodeInHost,
+                    Claimed::Database => Check::BadDatabase,
                     Claimed::Manifest => Check::BadManifest,
                 };
                 self.add(check, error.to_string());
@@ -140,7 +146,8 @@ impl File<'_> {
             Class::Broken(claimed, error) => {
                 let check = match claimed {
                     Claimed::Host => Check::BadHostBinary,
-                    Claimed::Device => Check::BadArchive,
+                    Claimed::Device | Claimed::Archive => Check::BadArchive,
+                    Claimed::Database => Check::BadDatabase,
                     Claimed::Manifest => Check::BadManifest,
                 };
                 self.add(check, error.to_string());

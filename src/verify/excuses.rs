@@ -41,6 +41,8 @@ pub(super) struct Excuses {
     kept: BTreeSet<String>,
     /// `<shard>/<artifact>/<path>` of files that stay in the host package.
     kept_files: BTreeSet<String>,
+    /// Install-relative paths of indexes that refer to what no input holds.
+    unresolved: BTreeSet<String>,
     /// Install-relative paths of files that are the union of those of the shards.
     merged: BTreeSet<String>,
     /// Install-relative folders whose files are in folders of their archs below.
@@ -75,6 +77,8 @@ impl Excuses {
         let below = |names| finding.subject.splitn(names + 1, '/').nth(names).map(str::to_owned);
         if is_of(&[Code::DatabaseMerged]) {
             self.merged.extend(below(1));
+        } else if is_of(&[Code::DatabaseUnresolved]) {
+            self.unresolved.extend(below(2));
         } else if is_of(&[Code::DatabaseMoved]) {
             self.moved.extend(below(1));
         } else if is_of(&[Code::DatabaseHostCode]) {
@@ -102,7 +106,12 @@ impl Excuses {
 
     /// Whether the host file at this absolute path is for one arch as a whole.
     pub(super) fn is_whole(&self, path: &str) -> bool {
-        self.whole.iter().any(|own| path.strip_suffix(own).is_some_and(|rest| rest.ends_with('/')))
+        is_one_of(&self.whole, path)
+    }
+
+    /// Whether the index at this absolute path refers to what no input holds.
+    pub(super) fn leaves_unresolved(&self, path: &str) -> bool {
+        is_one_of(&self.unresolved, path)
     }
 
     /// Whether what the input has at this absolute path is in no package on purpose.
@@ -132,4 +141,9 @@ impl Excuses {
         let below = |subject: &String| subject.splitn(3, '/').nth(2).map(|path| format!("/{path}"));
         self.kept_files.iter().filter_map(below).any(|below| path.ends_with(&below))
     }
+}
+
+/// Whether the absolute `path` ends with one of these install-relative paths.
+fn is_one_of(paths: &BTreeSet<String>, path: &str) -> bool {
+    paths.iter().any(|own| path.strip_suffix(own).is_some_and(|rest| rest.ends_with('/')))
 }

@@ -1,23 +1,24 @@
 //! What one installed file is, by its content.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 
 use super::archive::{self, ArchiveFacts, Nature};
 use super::digest::{Sha, hash};
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, first_bundle};
 use super::host_elf::{self, HostElf};
-use super::index::archs_named;
+use super::index::{self, IndexFacts, Kind, archs_named};
 use super::originals::{self, DeviceEntry};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::hold::{fault, hold};
-use crate::formats::kpm;
 use crate::formats::marker::{self, AnyMarker, Marker};
-use crate::gfx::BaseArch;
+use crate::formats::{code_object, kpm};
 
 /// Bytes of a file that decide what it is: an ELF64 header.
 const HEAD: usize = 64;
+
+/// Loaders find kernel archives by names with this ending, whatever is in them.
+const ARCHIVE_ENDING: &str = ".kpack";
 
 /// An installed file.
 #[derive(Debug)]
@@ -38,8 +39,8 @@ pub(super) enum Class {
     CodeObject(Nature),
     /// Offload bundles, compressed or not, with the code objects inside.
     Bundle(Vec<DeviceEntry>),
-    /// An index of kernels, with the archs that it and its name name.
-    Index(BTreeSet<BaseArch>),
+    /// An index of kernels.
+    Index(IndexFacts),
     /// A kernel archive.
     Archive(ArchiveFacts),
     /// A kernel manifest.
@@ -48,11 +49,22 @@ pub(super) enum Class {
     Broken(Claimed, Error),
 }
 
+impl Class {
+    /// Whether it is a kernel archive, or cannot be read as the one it has to be.
+    pub(super) fn claims_to_be_archive(&self) -> bool {
+        matches!(self, Self::Archive(_) | Self::Broken(Claimed::Archive, _))
+    }
+}
+
 /// What a file that cannot be read claims to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claimed {
     Host,
     Device,
+    /// Code or an index of a kernel database, by its name.
+    Database,
+    /// A kernel archive, by its first bytes or by its name.
+    Archive,
     Manifest,
 }
 
@@ -81,7 +93,7 @@ pub(super) fn examine_content(path: &str, content: &Content) -> Result<FileFacts
     let _open = content.pin()?;
     let len = content.len().min(HEAD as u64);
     let head = content.read_vec(0..len, len, "header")?;
-    let class = match claimed(path, &head) {
+    let class = match claimed(path, &head)? {
         Some(claimed) => {
             classify(path, content, &head).unwrap_or_else(|e| Class::Broken(claimed, e))
         }
@@ -103,7 +115,7 @@ pub(super) fn examine(path: &str, reader: &mut dyn Read, size: u64) -> Result<Fi
     let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
     reader.read_exact(&mut head).map_err(fault)?;
     let mut whole = head.as_slice().chain(reader);
-    let Some(claimed) = claimed(path, &head) else {
+    let Some(claimed) = claimed(path, &head)? else {
         let sha256 = hash(&mut whole)?;
         return Ok(FileFacts { size, sha256, class: unclaimed(head) });
     };
@@ -121,16 +133,20 @@ fn is_bundle(head: &[u8]) -> bool {
 }
 
 /// What has to be read at will, not only once from front to end.
-fn claimed(path: &str, head: &[u8]) -> Option<Claimed> {
-    if is_elf(head, object::elf::EM_X86_64) {
+fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
+    Ok(if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
+        Some(Claimed::Archive)
+    } else if is_elf(head, object::elf::EM_X86_64) {
         Some(Claimed::Host)
+    } else if index::kind(path)?.is_some() {
+        Some(Claimed::Database)
     } else if is_elf(head, object::elf::EM_AMDGPU) {
         None
-    } else if head.starts_with(b"KPAK") || is_bundle(head) || is_index(path) {
+    } else if is_bundle(head) || is_index(path) {
         Some(Claimed::Device)
     } else {
         path.ends_with(".kpm").then_some(Claimed::Manifest)
-    }
+    })
 }
 
 /// Kernel libraries look for their indexes under these names.
@@ -139,8 +155,13 @@ fn is_index(path: &str) -> bool {
 }
 
 fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
-    if head.starts_with(b"KPAK") {
+    if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
         return archive::read(content).map(Class::Archive);
+    }
+    match index::kind(path)? {
+        Some((Kind::Index, _)) => return index::read(path, content).map(Class::Index),
+        Some((Kind::Code, _)) if !is_bundle(head) => return database_code(content, head),
+        _ => {}
     }
     if is_bundle(head) {
         return originals::bundles(content).map(Class::Bundle);
@@ -152,9 +173,22 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
         return kpm::Manifest::parse(content).map(Class::Manifest);
     }
     match is_index(path) {
-        true => archs_named(path, content).map(Class::Index),
+        true => {
+            let archs = archs_named(path, content)?;
+            Ok(Class::Index(IndexFacts { archs, refers: Vec::new() }))
+        }
         false => Ok(Class::Other),
     }
+}
+
+/// What libraries load as device code has to be some, all of it.
+fn database_code(content: &Content, head: &[u8]) -> Result<Class> {
+    if !is_elf(head, object::elf::EM_AMDGPU) {
+        let message = "holds neither a code object nor a bundle of them";
+        return Err(Error::malformed(message).at(&content.place(0)));
+    }
+    code_object::read_whole(content)?;
+    archive::nature(head.to_vec()).map(Class::CodeObject)
 }
 
 fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {

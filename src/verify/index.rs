@@ -1,13 +1,80 @@
-//! Which archs an index of kernels names.
+//! What files of kernel databases have to be by their names, and what an index of kernels names.
 //!
-//! Indexes are MessagePack with the archs in plain strings. They are searched as text here, in
-//! windows, instead of being decoded: that needs no memory, whatever the file claims to hold.
+//! Indexes are MessagePack with the archs in plain strings. These are searched as text here, in
+//! windows, instead of being decoded: a second way to find what the split finds by decoding. What
+//! an index refers to is read by the one reader of indexes.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use crate::content::{Content, WINDOW};
+use crate::database::{Role, Rules, describe_index};
 use crate::error::Result;
 use crate::gfx::{BaseArch, archs_in};
+use crate::tree::TreePath;
+
+/// What a file of a kernel database has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// A code object, or bundles of them.
+    Code,
+    /// An index of kernels.
+    Index,
+}
+
+/// What an index names.
+#[derive(Debug, Default)]
+pub(super) struct IndexFacts {
+    /// The archs that it and its file name name.
+    pub(super) archs: BTreeSet<BaseArch>,
+    /// Files that it needs beside it, each with the names that it may have.
+    pub(super) refers: Vec<Vec<String>>,
+}
+
+/// The rules of databases, parsed once.
+pub(super) fn rules() -> Result<&'static Rules> {
+    static RULES: OnceLock<Rules> = OnceLock::new();
+    match RULES.get() {
+        Some(rules) => Ok(rules),
+        None => {
+            let rules = Rules::builtin()?;
+            Ok(RULES.get_or_init(|| rules))
+        }
+    }
+}
+
+/// What the file at `path` has to be, with its role, if a rule claims it as code or an index.
+pub(super) fn kind(path: &str) -> Result<Option<(Kind, Role)>> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let plain = name.strip_suffix(".zlib").unwrap_or(name);
+    let kind = match plain.rsplit_once('.') {
+        Some((_, "co" | "hsaco")) => Kind::Code,
+        Some((_, "dat")) => Kind::Index,
+        _ => return Ok(None),
+    };
+    let role = match TreePath::new(path.trim_start_matches('/')) {
+        Ok(path) => rules()?.claim(&path).map(|claim| claim.role),
+        Err(_) => None,
+    };
+    Ok(match (kind, role) {
+        (Kind::Code, Some(role @ (Role::Code | Role::Shared)))
+        | (Kind::Index, Some(role @ (Role::Index | Role::Shared))) => Some((kind, role)),
+        _ => None,
+    })
+}
+
+/// Reads the index of a database; fails if it is none.
+pub(super) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
+    let described = describe_index(content)?;
+    let archs = match path.ends_with(".zlib") {
+        true => archs_in(path.rsplit('/').next().unwrap_or_default()).into_iter().collect(),
+        false => archs_named(path, content)?,
+    };
+    let library = |name: String| vec![format!("{name}.dat"), format!("{name}.dat.zlib")];
+    let libraries = described.libraries.into_iter().map(library);
+    let code = described.code_object_files.into_iter().map(|name| vec![name]);
+    Ok(IndexFacts { archs, refers: libraries.chain(code).collect() })
+}
 
 /// Bytes of one window that the next one sees again: longer than any arch.
 const OVERLAP: usize = 64;

@@ -58,6 +58,20 @@ pub(super) enum InstalledNode {
     File { mode: u32, facts: FileFacts },
 }
 
+impl InstalledNode {
+    /// Whether `other` would be installed as the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Directory { mode: own }, Self::Directory { mode }) => own == mode,
+            (Self::Link { target: own }, Self::Link { target }) => own == target,
+            (Self::File { mode: own, facts: one }, Self::File { mode, facts }) => {
+                own == mode && one.sha256 == facts.sha256
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Installed {
     /// The regular files in path order.
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, &FileFacts)> {
@@ -98,7 +112,7 @@ impl Installed {
     pub(super) fn has_kernels(&self) -> bool {
         let has = |wanted: fn(&Class) -> bool| self.files().any(|(_, facts)| wanted(&facts.class));
         let device = |class: &Class| {
-            matches!(class, Class::Archive(_) | Class::CodeObject(_) | Class::Bundle(_))
+            class.claims_to_be_archive() || matches!(class, Class::CodeObject(_) | Class::Bundle(_))
         };
         let host = |class: &Class| matches!(class, Class::Host(_) | Class::Manifest(_));
         self.stated_archs.is_some() || (has(device) && !has(host))

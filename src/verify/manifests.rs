@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::archive::ArchiveFacts;
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
-use super::markers::{Archives, archives};
+use super::markers::{Archives, archives, damaged};
 use super::problem::{Check, Problems};
 use super::scope::Scope;
 use crate::formats::kpm::{Archive, Manifest};
@@ -54,7 +54,7 @@ impl Listing<'_> {
 
 /// Checks every manifest, and that every archive is in one where manifests belong.
 pub(super) fn check(packages: &[&Installed], scope: Scope, problems: &mut Problems) {
-    let archives = archives(packages);
+    let (archives, damaged) = (archives(packages), damaged(packages));
     let mut listed = BTreeSet::new();
     for listing in listings(packages) {
         let at = listing.package.at(listing.path);
@@ -65,7 +65,8 @@ pub(super) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
         }
         for (arch, stated) in &listing.manifest.archives {
             let path = listing.beside(&stated.file);
-            if scope.has_all_archives() || archives.contains_key(path.as_str()) {
+            let there = archives.contains_key(path.as_str());
+            if there || scope.has_all_archives() && !damaged.contains(path.as_str()) {
                 for fault in faults(arch, stated, &path, &archives) {
                     problems.add(Check::BadManifest, &at, fault);
                 }

@@ -1,10 +1,10 @@
 //! Whether every transformed binary finds its code: marker → pattern → archive → row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::archive::ArchiveFacts;
 use super::excuses::Excuses;
-use super::facts::{Class, HostFacts};
+use super::facts::{Claimed, Class, HostFacts};
 use super::installed::Installed;
 use super::loader::Loader;
 use super::manifests::{self, Listing};
@@ -25,6 +25,15 @@ pub(super) fn archives<'a>(packages: &[&'a Installed]) -> Archives<'a> {
         _ => None,
     });
     archives.collect()
+}
+
+/// The install paths of archives that cannot be read. That they are damaged is told once, where
+/// they lie: they are not missing.
+pub(super) fn damaged<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
+    let files = packages.iter().flat_map(|package| package.files());
+    let damaged =
+        files.filter(|(_, facts)| matches!(facts.class, Class::Broken(Claimed::Archive, _)));
+    damaged.map(|(path, _)| path).collect()
 }
 
 /// A transformed binary of a package.
@@ -53,13 +62,14 @@ impl Transformed<'_> {
         &self,
         (archives, listings): (&Archives<'b>, &[Listing<'_>]),
     ) -> Vec<(&'b str, Option<BaseArch>)> {
+        let found = archives.keys().map(|archive| (*archive, self.finds_one(archive, listings)));
+        found.filter_map(|(archive, arch)| Some((archive, arch?))).collect()
+    }
+
+    fn finds_one(&self, archive: &str, listings: &[Listing<'_>]) -> Option<Option<BaseArch>> {
         let patterns = &self.marker.kpack_search_paths;
-        let found = archives.keys().filter_map(|archive| {
-            let direct = patterns.iter().find_map(|p| leads_to(self.path, p, archive));
-            let arch = direct.or_else(|| self.finds_listed(archive, listings))?;
-            Some((*archive, arch))
-        });
-        found.collect()
+        let direct = patterns.iter().find_map(|p| leads_to(self.path, p, archive));
+        direct.or_else(|| self.finds_listed(archive, listings))
     }
 
     /// Loaders of a short period looked for a manifest, and in it for the archive.
@@ -90,10 +100,14 @@ pub(super) fn check(
     let listings = manifests::listings(packages);
     // Where a group is missing, so may be all the code of a wrapper; or findings account for it.
     let complete = scope.has_all_archives() || manifests::are_complete(packages);
-    let complete = complete && !excuses.any_absence();
+    let damaged = damaged(packages);
+    let complete = complete && damaged.is_empty() && !excuses.any_absence();
     for binary in transformed(packages) {
         let found = binary.finds((&archives, &listings));
         if found.is_empty() {
+            if damaged.iter().any(|path| binary.finds_one(path, &listings).is_some()) {
+                continue;
+            }
             let patterns = binary.marker.kpack_search_paths.join(", ");
             let message = format!("its marker leads to {patterns}, and nothing is there");
             problems.add(Check::MarkerUnresolved, binary.package.at(binary.path), message);

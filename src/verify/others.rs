@@ -8,7 +8,7 @@ use super::excuses::Excuses;
 use super::facts::{self, Class};
 use super::folders;
 use super::installed::{Installed, InstalledNode, Side};
-use super::problem::{Check, Problems, Report};
+use super::problem::{Problems, Report};
 use super::scope::Scope;
 use super::subject::Subject;
 use super::{manifests, markers, pairs};
@@ -99,18 +99,13 @@ impl Others {
         let node = InstalledNode::File { mode: 0, facts };
         let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
         let read = Installed::of_files(folder, Side::Both, [(place, node)].into());
-        match (says_nothing, claims_to_be_archive(path)) {
-            (true, true) => {
-                problems.add(Check::BadArchive, read.at(&name), "has no header of an archive");
-            }
-            (true, false) => {
-                let message = "is nothing that can be verified by itself";
-                let hint = "packages, kernel archives, kernel manifests, host binaries and device \
-                            code can be";
-                return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
-            }
-            (false, _) => contents::check(&read, &Excuses::default(), problems),
+        if says_nothing {
+            let message = "is nothing that can be verified by itself";
+            let hint = "packages, kernel archives, kernel manifests, host binaries and device \
+                        code can be";
+            return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
         }
+        contents::check(&read, &Excuses::default(), problems);
         self.files += 1;
         self.read.push(read);
         Ok(())
@@ -123,8 +118,4 @@ impl Others {
         report.single_files = self.files;
         super::count(&self.read, report);
     }
-}
-
-fn claims_to_be_archive(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "kpack")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::installed::{Installed, InstalledNode};
+use super::installed::{Installed, InstalledNode, Side};
 use super::problem::{Check, Problems};
 
 /// Where a path stands first.
@@ -11,7 +11,8 @@ struct Owner<'a> {
     node: &'a InstalledNode,
 }
 
-/// Everything but a directory has one owner; directories agree in their mode, and nothing lies
+/// Everything but a directory has one owner, in artifacts what is for several archs one in each of
+/// theirs, with the same content; directories agree in their mode, and nothing lies
 /// below what is none.
 pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
     let mut owners: BTreeMap<&str, Owner<'_>> = BTreeMap::new();
@@ -22,7 +23,7 @@ pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
                 // Two versions of one package replace each other.
                 Some(first) if first.package.name == package.name => {}
                 Some(first) => {
-                    if let Some(fault) = fault(first.node, node) {
+                    if let Some(fault) = fault(first, (package, node)) {
                         let message =
                             format!("{fault}: {} and {}", first.package.file, package.file);
                         problems.add(Check::PathOwnedTwice, path, message);
@@ -34,13 +35,26 @@ pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
     check_above(&owners, problems);
 }
 
-fn fault(first: &InstalledNode, again: &InstalledNode) -> Option<&'static str> {
+fn fault(
+    first: &Owner<'_>,
+    (package, again): (&Installed, &InstalledNode),
+) -> Option<&'static str> {
     use InstalledNode::Directory;
-    match (first, again) {
+    let of_arch = |one: &Installed| one.format.is_none() && one.side() == Side::Kernels;
+    let of_archs = of_arch(first.package) && of_arch(package);
+    match (first.node, again) {
+        _ if of_archs && first.node.is_same(again) => None,
+        _ if of_archs && !is_directory(first.node) && !is_directory(again) => {
+            Some("differs in the artifacts of two archs")
+        }
         (Directory { mode: one }, Directory { mode: other }) if one == other => None,
         (Directory { .. }, Directory { .. }) => Some("has different modes in two packages"),
         _ => Some("is owned by two packages"),
     }
+}
+
+fn is_directory(node: &InstalledNode) -> bool {
+    matches!(node, InstalledNode::Directory { .. })
 }
 
 fn check_above(owners: &BTreeMap<&str, Owner<'_>>, problems: &mut Problems) {
@@ -48,7 +62,7 @@ fn check_above(owners: &BTreeMap<&str, Owner<'_>>, problems: &mut Problems) {
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         let above = above.filter_map(|above| Some((above, owners.get(above)?)));
         for (above, other) in above {
-            if !matches!(other.node, InstalledNode::Directory { .. }) {
+            if !is_directory(other.node) {
                 let message = format!(
                     "lies below {above}, which is no directory in {}; it comes with {}",
                     other.package.file, owner.package.file

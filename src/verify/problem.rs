@@ -52,6 +52,8 @@ problems! {
     BadArchive = "V023" "bad-archive";
     /// An index or code object of a kernel database is without its partner.
     DatabaseUnpaired = "V024" "database-unpaired";
+    /// A file of a kernel database cannot be read as what its name claims.
+    BadDatabase = "V025" "bad-database";
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved";
     /// A device that a wrapper has code for finds no row, or a less specific code object.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use crate::tampered::{self, Archive, Run, patch, shard, verify, wrapper_section};
+use crate::tampered::{self, Archive, Run, Set, patch, shard, verify, wrapper_section};
 use crate::tools;
 
 const SHARD: &str = "gfx110X-build";
@@ -54,6 +54,16 @@ impl Copy {
         self.root().join(artifact).join(STAGE).join(path)
     }
 
+    /// The one file whose path ends with `path`.
+    fn find(&self, path: &str) -> PathBuf {
+        let mut find = Command::new("find");
+        let found = find.arg(self.root()).arg("-path").arg(format!("*/{path}"));
+        let found = String::from_utf8(found.output().unwrap().stdout).unwrap();
+        let lines: Vec<&str> = found.lines().collect();
+        assert_eq!(lines.len(), 1, "{found}");
+        PathBuf::from(lines[0])
+    }
+
     fn verify(&self) -> Run {
         verify(&[self.root().to_str().unwrap()], &[])
     }
@@ -70,6 +80,20 @@ impl Copy {
 
 fn archive(arch: &str) -> String {
     format!("lib/.kpack/blas_lib_{arch}.kpack")
+}
+
+fn database(ending: &str) -> String {
+    format!("{DATABASE}/TensileLibrary_gfx1100.{ending}")
+}
+
+/// The artifacts of all shards, recombined.
+fn recombined() -> Copy {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recombine = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+    recombine.args(["recombine", "--artifacts"]).arg(split().join("split")).arg("--config");
+    recombine.arg(tools::repository("examples/packaging-config.json"));
+    tools::run(recombine.arg("--output-dir").arg(folder.path().join("copy")));
+    Copy(folder)
 }
 
 /// The library of the example with its device code.
@@ -226,6 +250,36 @@ fn v023_archives_that_are_damaged() {
 }
 
 #[test]
+fn v023_archives_without_their_first_bytes() {
+    let bytes = fs::read(Copy::split().at("blas_lib_gfx1100", &archive("gfx1100"))).unwrap();
+    let mut headless = bytes.clone();
+    headless[0] = 0;
+    for damaged in [&headless[..], &bytes[..3], &[], &bytes[..bytes.len() / 2]] {
+        let prefix = prefix();
+        fs::write(prefix.root().join(archive("gfx1100")), damaged).unwrap();
+        prefix.verify().fired(&["V023"]);
+        let copy = Copy::split();
+        fs::write(copy.at("blas_lib_gfx1100", &archive("gfx1100")), damaged).unwrap();
+        copy.verify().fired(&["V023"]);
+        let artifact = copy.root().join("blas_lib_gfx1100");
+        verify(&[artifact.to_str().unwrap()], &[]).fired(&["V023"]);
+    }
+}
+
+#[test]
+fn v023_an_archive_of_a_package_without_its_magic() {
+    let set = Set::new();
+    set.remove_receipt();
+    let kernels = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";
+    let kernels = set.packages().into_iter().find(|path| path.ends_with(kernels)).unwrap();
+    let name = Path::new(&kernels).file_name().unwrap().to_str().unwrap().to_owned();
+    set.edit(&name, |root| {
+        patch(&root.join("opt/rocm-7.1").join(archive("gfx1100")), 0, &[0]);
+    });
+    set.fires(&[], &["V023"]);
+}
+
+#[test]
 fn v024_an_index_without_its_code() {
     for (lost, found) in [("co", "dat"), ("dat", "co")] {
         let copy = Copy::split();
@@ -235,6 +289,69 @@ fn v024_an_index_without_its_code() {
         run.fired(&["V024"]);
         assert!(run.text.contains(&format!("TensileLibrary_gfx1100.{found}")), "{}", run.text);
     }
+}
+
+#[test]
+fn v024_an_index_without_the_code_of_its_own_arch() {
+    let group = recombined();
+    let shown = |run: &Run, found: &str| assert!(run.text.contains(found), "{}", run.text);
+    for (lost, found) in [("co", "dat"), ("dat", "co")] {
+        let file = format!("{DATABASE}/TensileLibrary_gfx1101.{lost}");
+        let spoiled = Copy::of(&group.root());
+        fs::remove_file(spoiled.find(&file)).unwrap();
+        let run = spoiled.verify();
+        run.fired(&["V024"]);
+        shown(&run, &format!("TensileLibrary_gfx1101.{found}"));
+        shown(&run, "for gfx1101 beside it");
+        let prefix = prefix();
+        let other = split().join("split").join(SHARD).join("blas_lib_gfx1101").join(STAGE);
+        tools::run(Command::new("cp").arg("-r").arg(other.join(".")).arg(prefix.root()));
+        prefix.verify().fired(&[]);
+        fs::remove_file(prefix.root().join(&file)).unwrap();
+        prefix.verify().fired(&["V024"]);
+    }
+}
+
+#[test]
+fn v024_an_index_that_refers_to_what_is_not_there() {
+    // {"0": "TensileLibrary_x_gfx1100"}: solutions from 0 on are in the library of that name.
+    let mut lazy = vec![0x81, 0xa1, b'0', 0xb8];
+    lazy.extend(b"TensileLibrary_x_gfx1100");
+    let copy = Copy::split();
+    let at = |name: &str| copy.at("blas_lib_gfx1100", &format!("{DATABASE}/{name}"));
+    fs::write(at("TensileLibrary_lazy_gfx1100.dat"), lazy).unwrap();
+    let run = copy.verify();
+    run.fired(&["V024"]);
+    assert!(run.text.contains("refers to TensileLibrary_x_gfx1100.dat"), "{}", run.text);
+    for ending in ["co", "dat"] {
+        let from = at(&format!("TensileLibrary_gfx1100.{ending}"));
+        fs::copy(from, at(&format!("TensileLibrary_x_gfx1100.{ending}"))).unwrap();
+    }
+    copy.verify().fired(&[]);
+}
+
+#[test]
+fn v025_database_files_that_are_not_what_their_names_say() {
+    let code = fs::read(Copy::split().at("blas_lib_gfx1100", &database("co"))).unwrap();
+    let cases: [(&str, &[u8]); 5] = [
+        ("co", b""),
+        ("co", b"hello"),
+        ("co", &code[..code.len() - 1]),
+        ("dat", b"hello"),
+        ("dat", b""),
+    ];
+    for (ending, bytes) in cases {
+        let copy = Copy::split();
+        fs::write(copy.at("blas_lib_gfx1100", &database(ending)), bytes).unwrap();
+        copy.verify().fired(&["V025"]);
+        let prefix = prefix();
+        fs::write(prefix.root().join(database(ending)), bytes).unwrap();
+        prefix.verify().fired(&["V025"]);
+    }
+    let generic = format!("{DATABASE}/TensileLibrary_fallback.dat");
+    let copy = Copy::split();
+    fs::write(copy.at("blas_lib_generic", &generic), "hello").unwrap();
+    copy.verify().fired(&["V025"]);
 }
 
 #[test]
@@ -275,6 +392,26 @@ fn v040_a_path_of_two_artifacts() {
     for artifact in ["blas_lib_generic", "blas_lib_gfx1100"] {
         fs::write(copy.at(artifact, "lib/README"), "text").unwrap();
     }
+    copy.verify().fired(&["V040"]);
+}
+
+#[test]
+fn what_is_for_several_archs_is_the_same_in_each_of_their_artifacts() {
+    let file = "lib/aotriton.images/amd-gfx11xx/x.aks2";
+    let archs = ["gfx1100", "gfx1101", "gfx1102"];
+    let copy = Copy::split();
+    let at = |arch: &str| copy.at(&format!("blas_lib_{arch}"), file);
+    for arch in archs {
+        fs::create_dir_all(at(arch).parent().unwrap()).unwrap();
+        fs::write(at(arch), "image").unwrap();
+    }
+    copy.verify().fired(&[]);
+    fs::write(at("gfx1101"), "other").unwrap();
+    let run = copy.verify();
+    run.fired(&["V040"]);
+    assert!(run.text.contains("differs in the artifacts of two archs"), "{}", run.text);
+    fs::remove_file(at("gfx1101")).unwrap();
+    fs::create_dir(at("gfx1101")).unwrap();
     copy.verify().fired(&["V040"]);
 }
 

@@ -16,8 +16,9 @@ use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
-use crate::report::{Findings, Progress, Stage};
+use crate::report::{Code, Finding, Findings, Progress, Stage};
 use crate::split::{self, SplitArtifact};
+use crate::tree::LinkSet;
 use sorting::Component;
 
 /// What to take apart.
@@ -65,6 +66,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     let rules = Rules::builtin()?;
     let mut report = SplitReport { artifacts: Vec::new(), findings, failures: Vec::new() };
     let mut outs: BTreeMap<&Path, Staging> = BTreeMap::new();
+    let mut links = LinkSet::default();
     for job in &jobs {
         if !outs.contains_key(job.out.as_path()) {
             outs.insert(&job.out, Staging::begin(&job.out)?);
@@ -72,7 +74,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
         let Some(staging) = outs.get(job.out.as_path()) else {
             return Err(Error::bug("a staging folder is gone"));
         };
-        match job.run(options, &rules, (staging, progress)) {
+        match job.run(options, &rules, &mut links, (staging, progress)) {
             Ok((written, findings)) => {
                 let shard = job.in_shard_folder.then(|| job.shard.clone());
                 let named = written.into_iter().map(|w| Written { shard: shard.clone(), ..w });
@@ -82,8 +84,20 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
             Err(error) => report.failures.push((job.label(), error)),
         }
     }
+    // A link may lead into another component: a part of them cannot tell.
+    let is_whole = !matches!(options.input, SplitInput::Artifact { .. });
+    if is_whole && report.failures.is_empty() {
+        note_dangling(&links, &mut report.findings);
+    }
     report.findings.sort();
     Ok(report)
+}
+
+fn note_dangling(links: &LinkSet, findings: &mut Findings) {
+    for (subject, target) in links.dangling() {
+        let message = format!("leads to {target}, which no artifact has");
+        findings.add(Finding::new(Code::LinkDangling, subject, message));
+    }
 }
 
 /// A component of a shard.
@@ -170,6 +184,7 @@ impl Job {
         &self,
         options: &SplitOptions,
         rules: &Rules,
+        links: &mut LinkSet,
         (staging, progress): (&Staging, &dyn Progress),
     ) -> Result<(Vec<Written>, Findings)> {
         let doing = || format!("splitting {}", self.label());
@@ -195,6 +210,8 @@ impl Job {
             findings.extend(scan.findings.clone());
         }
         for artifact in split {
+            links.add_tree(&artifact.host, &format!("{}/{}", self.shard, artifact.name));
+            artifact.databases.iter().for_each(|file| links.add(&file.path));
             findings.extend(artifact.findings);
         }
         Ok((written, findings))

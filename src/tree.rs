@@ -3,6 +3,8 @@
 //! A [`Tree`] is sorted by path and holds every path once. It owns the rules for paths: relative,
 //! normal, inside the prefix. What a file *is* differs by stage, so it is a type parameter.
 
+mod links;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, IntoIter, Iter};
 use std::fmt;
@@ -10,6 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
+pub use links::LinkSet;
 
 /// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -19,6 +19,7 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::report::{Code, Finding, Findings, Progress, Stage};
 use crate::split::{self, SplitArtifact};
+use crate::tree::LinkSet;
 use sorting::Component;
 
 /// What to take apart.
@@ -67,14 +68,11 @@ pub struct SplitReport {
 pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
     let (jobs, findings) = jobs(options)?;
     let rules = Rules::builtin()?;
-    let mut report = SplitReport {
-        artifacts: Vec::new(),
-        removed: Vec::new(),
-        findings,
-        failures: Vec::new(),
-    };
+    let mut report =
+        SplitReport { artifacts: Vec::new(), removed: Vec::new(), findings, failures: Vec::new() };
     let mut found = BTreeSet::new();
     let mut outs: BTreeMap<&Path, Staging> = BTreeMap::new();
+    let mut links = LinkSet::default();
     for job in &jobs {
         if !outs.contains_key(job.out.as_path()) {
             outs.insert(&job.out, Staging::begin(&job.out)?);
@@ -82,7 +80,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
         let Some(staging) = outs.get(job.out.as_path()) else {
             return Err(Error::bug("a staging folder is gone"));
         };
-        match job.run(options, &rules, (staging, progress)) {
+        match job.run(options, &rules, &mut links, (staging, progress)) {
             Ok(done) => {
                 found.extend(done.archs.iter().cloned());
                 report.add(job, done);
@@ -97,6 +95,11 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
                            asked for";
             report.findings.add(Finding::new(Code::TargetAbsent, target.as_str(), message));
         }
+    }
+    // A link may lead into another component: a part of them cannot tell.
+    let is_whole = !matches!(options.input, SplitInput::Artifact { .. });
+    if is_whole && report.failures.is_empty() {
+        note_dangling(&links, &mut report.findings);
     }
     report.findings.sort();
     Ok(report)
@@ -122,6 +125,13 @@ struct Done {
     findings: Findings,
     /// The archs that it has device code of, wanted or not.
     archs: BTreeSet<BaseArch>,
+}
+
+fn note_dangling(links: &LinkSet, findings: &mut Findings) {
+    for (subject, target) in links.dangling() {
+        let message = format!("leads to {target}, which no artifact has");
+        findings.add(Finding::new(Code::LinkDangling, subject, message));
+    }
 }
 
 /// A component of a shard.
@@ -217,6 +227,7 @@ impl Job {
         &self,
         options: &SplitOptions,
         rules: &Rules,
+        links: &mut LinkSet,
         (staging, progress): (&Staging, &dyn Progress),
     ) -> Result<Done> {
         let scans = self.scan()?;
@@ -228,6 +239,10 @@ impl Job {
         let split = split::split_artifacts(&artifacts, &strict, progress)?;
         progress.end(Stage::Split);
         let archs = sorting::archs(&split);
+        for artifact in &split {
+            links.add_tree(&artifact.host, &format!("{}/{}", self.shard, artifact.name));
+            artifact.databases.iter().for_each(|file| links.add(&file.path));
+        }
         let (outputs, mut findings) =
             self.outputs(&artifacts, split, (&options.targets, staging, progress))?;
         let replacing = Replacing {

@@ -29,7 +29,6 @@ mod layout;
 mod left_out;
 mod libraries;
 mod linkage;
-mod links;
 mod metas;
 mod naming;
 mod only;
@@ -186,7 +185,6 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&bundles, &mut findings);
     let linkage = linkage::discover(&bundles, &mut findings)?;
-    links::find_dangling(recombined, &mut findings);
     let made = drafts::make(&setting, recombined, (&bundles, &linkage))?;
     note_empty_groups(recombined, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);

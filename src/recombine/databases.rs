@@ -79,7 +79,10 @@ impl Join<'_> {
         };
         let error = Error::new(Kind::Conflict, message)
             .structure(format!("{}/{}", self.component, file.path))
-            .hint("the shards were built apart; take this arch's database from one of them only");
+            .hint(
+                "the shards were built apart; take this arch's database from one of them only \
+                 (error_on_duplicate_device_code is about kernels of binaries, not about databases)",
+            );
         self.faults.add(error);
         false
     }

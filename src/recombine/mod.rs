@@ -25,6 +25,7 @@ mod host_form;
 mod kept;
 mod kernels;
 mod left_out;
+mod links;
 mod shared;
 mod sources;
 mod wrappers;
@@ -105,6 +106,7 @@ pub fn recombine_with(
     }
     faults.keep(grouping.report(config, &mut findings));
     faults.finish()?;
+    links::find_dangling(&components, &mut findings);
     let findings = kept::settle(&sources.findings(findings), &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }

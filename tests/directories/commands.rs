@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::example::{GROUPS, configuration, copy_shards, names, rockpack, shards, tree};
+use crate::example::{GROUPS, build_of, configuration, copy_shards, names, rockpack, shards, tree};
 use crate::{Work, ends_with, split_of};
 
 fn artifact(shards: &Path) -> PathBuf {
@@ -242,4 +242,31 @@ fn sizes_have_one_unit_in_tables_and_lines() {
     let size = wrote.split_once('(').unwrap().1.trim_end_matches(')');
     let row = said.lines().find(|line| line.starts_with(&file)).unwrap();
     assert!(size.ends_with(" kB") && row.contains(size), "{row}\n{wrote}");
+}
+
+#[test]
+fn dangling_links_are_named_by_split_recombine_and_build() {
+    let work = Work::new();
+    let artifacts = work.path("shards");
+    copy_shards(&artifacts);
+    for (link, target) in [("gone", "nowhere.so"), ("there", "librockpack-there.so")] {
+        let path = GROUPS[0].original(&artifacts, &format!("lib/{link}"));
+        std::os::unix::fs::symlink(target, path).unwrap();
+    }
+    let there = GROUPS[0].original(&artifacts, "lib/librockpack-there.so");
+    fs::write(there, "").unwrap();
+    let says = |command: &mut Command, subject: &str| {
+        let (stdout, stderr) = ends_with(command, 0);
+        let said = stdout + &stderr;
+        assert!(said.contains(&format!("R006 link-dangling: {subject}/lib/gone")), "{said}");
+        assert_eq!(said.matches("R006").count(), 1, "{said}");
+    };
+    let split = work.path("split");
+    let in_shard = "gfx110X-build/blas_lib_gfx110X-dgpu";
+    says(split_of(&artifacts).arg("--output-dir").arg(&split), in_shard);
+    let mut recombine = rockpack();
+    recombine.args(["recombine", "--config"]).arg(configuration());
+    recombine.arg("--input-shards-dir").arg(&artifacts);
+    says(recombine.arg("--output-dir").arg(work.path("recombined")), "blas_lib");
+    says(&mut build_of(&artifacts, &work.path("packages")), "blas_lib");
 }

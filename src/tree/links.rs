@@ -1,57 +1,43 @@
-//! Links that lead to nothing in the whole set.
+//! Which links of several trees lead to nothing in any of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::recombine::Recombined;
-use crate::report::{Code, Finding, Findings};
-use crate::tree::{Node, TreePath};
+use super::{Node, Tree, TreePath};
 
 /// How many links in a row are followed, as many as Linux follows.
 const LINK_LIMIT: usize = 40;
 
-/// Notes every link whose end is in no component: `libx.so` of a development component may well
-/// lead to a library component's file, so only the set as a whole can tell.
-pub(super) fn find_dangling(recombined: &Recombined, findings: &mut Findings) {
-    let set = Set::of(recombined);
-    for component in &recombined.components {
-        for (path, node) in &component.host {
-            if let Node::Link { target } = node
-                && !set.resolves(path, target)
-            {
-                let subject = format!("{}/{path}", component.id());
-                let message = format!("leads to {target}, which no component has");
-                findings.add(Finding::new(Code::LinkDangling, subject, message));
-            }
-        }
-    }
-}
-
-/// Every path of a set, and where its links lead.
-struct Set<'a> {
+/// Every path of several trees that are laid over one another, and where their links lead.
+#[derive(Debug, Default)]
+pub struct LinkSet {
     paths: BTreeSet<TreePath>,
-    links: BTreeMap<&'a TreePath, &'a str>,
+    links: BTreeMap<TreePath, String>,
+    /// Every link with the name of its tree.
+    named: BTreeSet<(String, TreePath, String)>,
 }
 
-impl<'a> Set<'a> {
-    fn of(recombined: &'a Recombined) -> Self {
-        let mut set = Self { paths: BTreeSet::new(), links: BTreeMap::new() };
-        for component in &recombined.components {
-            for (path, node) in &component.host {
-                set.add(path);
-                if let Node::Link { target } = node {
-                    set.links.insert(path, target);
-                }
-            }
-            for file in &component.databases {
-                set.add(&file.path);
+impl LinkSet {
+    /// Adds the paths of a tree, whose name goes before the paths of its links in messages.
+    pub fn add_tree<D>(&mut self, tree: &Tree<D>, name: &str) {
+        for (path, node) in tree {
+            self.add(path);
+            if let Node::Link { target } = node {
+                self.links.insert(path.clone(), target.clone());
+                self.named.insert((name.to_owned(), path.clone(), target.clone()));
             }
         }
-        set
     }
 
-    fn add(&mut self, path: &TreePath) {
+    /// Adds a path, and the directories above it.
+    pub fn add(&mut self, path: &TreePath) {
         let above = std::iter::successors(Some(path.clone()), TreePath::parent);
         self.paths.extend(above);
+    }
+
+    /// The links that lead to no path of the set, as `name/path`, and what they say.
+    pub fn dangling(&self) -> Vec<(String, &str)> {
+        let lost = self.named.iter().filter(|(_, path, target)| !self.resolves(path, target));
+        lost.map(|(name, path, target)| (format!("{name}/{path}"), target.as_str())).collect()
     }
 
     /// Whether a link at `path` with the text `target` leads to something of the set, followed as a
@@ -73,7 +59,7 @@ impl<'a> Set<'a> {
                     here.push(part);
                     match TreePath::new(here.join("/")).ok().as_ref() {
                         Some(place) if self.links.contains_key(place) => {
-                            let target = self.links[place];
+                            let target = &self.links[place];
                             here.pop();
                             ahead.extend(target.split('/').rev());
                             lost = target.starts_with('/');

@@ -54,6 +54,12 @@ impl Roots {
         found
     }
 
+    /// The artifact at `path` as the only one of the shard of this name.
+    pub fn of_artifact(path: &Path, (shard, listed): (String, Listed)) -> Self {
+        let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![listed] };
+        Self { shards: [(shard, only)].into(), ..Self::default() }
+    }
+
     /// Looks through a folder that is a shard.
     pub fn find_shard(folder: &Path) -> Self {
         let mut found = Self::default();

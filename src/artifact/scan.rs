@@ -155,11 +155,22 @@ pub fn scan_artifact_with(
     component: Option<&str>,
     options: &ScanOptions,
 ) -> Result<Scan> {
-    let (shard, listed) = alone(path, component)?;
-    let folder = path.to_path_buf();
-    let mut roots = Roots::default();
-    roots.shards.insert(shard, FoundShard { folder, artifacts: vec![listed] });
+    let roots = Roots::of_artifact(path, alone(path, component)?);
     Scanner::default().read(roots, options)
+}
+
+/// [`scan`] of all that can be read, and what is wrong with the rest.
+pub fn scan_readable(roots: &[PathBuf]) -> (Scan, Option<Error>) {
+    let (scan, faults) =
+        Scanner::default().read_what_it_can(Roots::find(roots), &ScanOptions::default());
+    (scan, faults.finish().err())
+}
+
+/// [`scan_artifact`] of all that can be read, and what is wrong with the rest.
+pub fn scan_artifact_readable(path: &Path) -> Result<(Scan, Option<Error>)> {
+    let roots = Roots::of_artifact(path, alone(path, None)?);
+    let (scan, faults) = Scanner::default().read_what_it_can(roots, &ScanOptions::default());
+    Ok((scan, faults.finish().err()))
 }
 
 /// The shard and the name that [`scan_artifact`] gives an artifact; nothing of it is read.
@@ -220,7 +231,12 @@ struct Scanner {
 }
 
 impl Scanner {
-    fn read(mut self, roots: Roots, options: &ScanOptions) -> Result<Scan> {
+    fn read(self, roots: Roots, options: &ScanOptions) -> Result<Scan> {
+        let (scan, faults) = self.read_what_it_can(roots, options);
+        faults.finish().map(|()| scan)
+    }
+
+    fn read_what_it_can(mut self, roots: Roots, options: &ScanOptions) -> (Scan, Faults) {
         self.inputs = roots.inputs;
         self.faults = roots.faults;
         for (name, shard) in &roots.shards {
@@ -231,12 +247,12 @@ impl Scanner {
         for artifact in unpack(&self.pending, &options.spool_dir, &mut self.faults) {
             self.artifacts.entry(artifact.shard.clone()).or_default().push(artifact);
         }
-        self.faults.finish()?;
         let shards = self.artifacts.into_iter().map(|(name, mut artifacts)| {
             artifacts.sort_by(|a, b| a.name.cmp(&b.name));
             Shard { name, artifacts }
         });
-        Ok(Scan { shards: shards.collect(), inputs: self.inputs, findings: roots.findings })
+        let scan = Scan { shards: shards.collect(), inputs: self.inputs, findings: roots.findings };
+        (scan, self.faults)
     }
 
     /// Reads an artifact that is a folder; one that is packed waits for the others.

@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Outcome, terminal};
+use crate::artifact::name_artifact;
 use crate::content::Content;
 use crate::error::{Faults, Result, ResultExt};
 use crate::inspect::{Inspected, inspect, inspect_artifact};
@@ -20,7 +21,7 @@ use crate::render;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles,
-    /// .dat indexes of kernel databases, artifact folders
+    /// .dat indexes of kernel databases, artifacts (folders, .tar.zst, .tar.xz)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print JSON: a list with one object per file
@@ -39,7 +40,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
-        let inspected = match path.is_dir() {
+        let is_artifact = path.is_dir() || name_artifact(path, None).is_ok();
+        let inspected = match is_artifact {
             true => inspect_artifact(path).map(Inspected::Artifact),
             false => Content::open(path).and_then(|content| inspect(&content).file(path)),
         };

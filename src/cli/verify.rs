@@ -19,8 +19,8 @@ use crate::{artifact, render, verify};
 /// other. What a folder is, is told by what is in it. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Packages, folders of packages (with their packages.json, if there), artifacts, shards,
-    /// installed prefixes, single files
+    /// Packages, folders of packages (with their packages.json, if there), artifacts (folders,
+    /// .tar.zst, .tar.xz), shards, installed prefixes, single files
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
     /// Take every folder for an installed prefix, such as /opt/rocm-7.1

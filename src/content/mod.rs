@@ -113,7 +113,8 @@ impl Content {
     }
 
     fn of_source(source: Source, offset: u64, len: u64) -> Self {
-        if len == 0 {
+        // An empty file keeps its name, for messages.
+        if len == 0 && !matches!(source, Source::File(_) | Source::Blocks(_)) {
             return Self::default();
         }
         Self { pieces: Arc::new([Piece { at: 0, len, source, offset }]), len }

@@ -1,4 +1,4 @@
-//! Artifact folders: what of their bytes is for every GPU, and what for which arch.
+//! Artifacts, as folders and packed: what of their bytes is for every GPU, and what for which arch.
 //!
 //! The same reading as a build's: fat binaries by their bundles, kernel databases by content and
 //! rules. A binary whose code is in archives counts as host code, and the archives as device code
@@ -20,7 +20,7 @@ use crate::split::{
 };
 use crate::tree::Node;
 
-/// What is in an artifact folder.
+/// What is in an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArtifactFolder {
     /// Its name, e.g. `blas_lib_gfx110X-dgpu`.
@@ -53,13 +53,13 @@ pub struct ArtifactFile {
     pub device_bytes: BTreeMap<BaseArch, u64>,
 }
 
-/// Looks into the artifact folder `folder`.
-pub fn inspect_artifact(folder: &Path) -> Result<ArtifactFolder> {
-    if !folder.join(artifact::MANIFEST_NAME).exists() {
+/// Looks into the artifact at `path`, a folder or packed.
+pub fn inspect_artifact(path: &Path) -> Result<ArtifactFolder> {
+    if path.is_dir() && !path.join(artifact::MANIFEST_NAME).exists() {
         let error = Error::unsupported("is a folder without artifact_manifest.txt, no artifact");
-        return Err(error.file(folder).hint("`rockpack discover` looks into shards"));
+        return Err(error.file(path).hint("`rockpack discover` looks into shards"));
     }
-    let scan = artifact::scan_artifact(folder, None)?;
+    let scan = artifact::scan_artifact(path, None)?;
     let one = scan.shards.iter().flat_map(|shard| &shard.artifacts).next();
     let one = one.ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
     let rules = Rules::builtin()?;

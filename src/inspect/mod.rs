@@ -1,4 +1,4 @@
-//! Looks into one file or artifact folder: kernel archives, kernel manifests, host binaries, lone code objects,
+//! Looks into one file or artifact: kernel archives, kernel manifests, host binaries, lone code objects,
 //! offload bundles, kernel indexes and packages.
 //!
 //! What a file is shows in its content; its name does not matter. One module for each kind.
@@ -47,7 +47,7 @@ pub enum Inspected {
         /// By offset.
         bundles: Vec<Bundle>,
     },
-    /// An artifact folder.
+    /// An artifact, as a folder or packed.
     Artifact(ArtifactFolder),
     /// The index of a kernel database.
     Index(KernelIndex),

@@ -36,7 +36,7 @@ const GENERIC: &str = "generic";
 /// What was named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// One artifact: those that belong to it may lie elsewhere.
+    /// Single artifacts: those that belong to them may lie elsewhere.
     One,
     /// Whole shards.
     Shards,
@@ -87,7 +87,9 @@ pub(super) fn check(
 pub(super) fn refused(error: &Error, problems: &mut Problems) {
     for fault in std::iter::once(error).chain(error.others()) {
         let file = fault.place().file.as_ref().map(|file| file.display().to_string());
-        problems.add(Check::BadArtifact, file.unwrap_or_default(), fault.to_string());
+        let (file, text) = (file.unwrap_or_default(), fault.to_string());
+        let message = text.strip_prefix(&format!("{file}: ")).unwrap_or(&text);
+        problems.add(Check::BadArtifact, file, message);
     }
 }
 
@@ -126,7 +128,7 @@ fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
 fn check_component(artifacts: &[&Installed], there: There, problems: &mut Problems) -> Result<()> {
     let excuses = Excuses::default();
     for artifact in artifacts {
-        contents::check(artifact, &excuses, problems);
+        contents::check(artifact, artifacts, &excuses, problems);
     }
     match there {
         There::Parts => return Ok(()),

@@ -3,23 +3,29 @@
 use std::collections::BTreeSet;
 
 use super::archive::{ArchiveFacts, Nature, row_fault};
+use super::digest::Sha;
 use super::excuses::Excuses;
-use super::facts::{Claimed, Class, HostFacts};
+use super::facts::{Claimed, Class, FileFacts, HostFacts};
 use super::host_elf::{HIPK, HostElf};
 use super::installed::{Installed, Side};
 use super::originals::DeviceEntry;
 use super::problem::{Check, Problems};
 use crate::gfx::{BaseArch, Target};
 
-/// Checks the files of one package.
-pub(super) fn check(package: &Installed, excuses: &Excuses, problems: &mut Problems) {
+/// Checks the files of one package of `set`.
+pub(super) fn check(
+    package: &Installed,
+    set: &[&Installed],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) {
     for (path, facts) in package.files() {
-        let mut file = File { package, path, problems };
+        let mut file = File { package, set, path, problems };
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
         }
         match package.side() {
-            Side::Kernels => file.of_kernels(&facts.class, excuses),
+            Side::Kernels => file.of_kernels(facts, excuses),
             Side::Host => file.of_host(&facts.class, &facts.sha256, excuses),
             Side::Both => file.of_both(&facts.class, excuses),
         }
@@ -29,6 +35,7 @@ pub(super) fn check(package: &Installed, excuses: &Excuses, problems: &mut Probl
 /// A file that is looked at.
 struct File<'a> {
     package: &'a Installed,
+    set: &'a [&'a Installed],
     path: &'a str,
     problems: &'a mut Problems,
 }
@@ -58,8 +65,8 @@ impl File<'_> {
         }
     }
 
-    fn of_kernels(&mut self, class: &Class, excuses: &Excuses) {
-        match class {
+    fn of_kernels(&mut self, facts: &FileFacts, excuses: &Excuses) {
+        match &facts.class {
             Class::Host(_) if excuses.is_whole(self.path) => {}
             Class::Host(_) | Class::Broken(Claimed::Host, _) => {
                 self.add(Check::HostCodeInKernels, "a kernel package installs x86-64 code");
@@ -68,9 +75,7 @@ impl File<'_> {
                 self.add(Check::BadDatabase, error.to_string());
             }
             Class::CodeObject(Nature::Compiled(target)) => self.of_arch(target.base()),
-            Class::Bundle(entries) => {
-                entries.iter().for_each(|entry| self.of_target(&entry.target))
-            }
+            Class::Bundle(entries) => self.bundle(entries, &facts.sha256),
             Class::Archive(archive) => archive.listed.iter().for_each(|text| self.of_target(text)),
             Class::Index(index) if !index.archs.is_empty() => self.index(&index.archs),
             Class::Broken(Claimed::Device | Claimed::Archive, error) => {
@@ -86,12 +91,31 @@ impl File<'_> {
         }
     }
 
+    /// A bundle is not cut: it lies, as it is, in the artifacts of all archs that it is for.
+    fn bundle(&mut self, entries: &[DeviceEntry], sha256: &Sha) {
+        let targets = entries.iter().filter_map(|entry| entry.target.parse::<Target>().ok());
+        let archs: BTreeSet<BaseArch> = targets.map(|target| target.base().clone()).collect();
+        let own = |arch: &BaseArch| self.package.states(arch);
+        if !archs.iter().any(own) {
+            return archs.iter().for_each(|arch| self.of_arch(arch));
+        }
+        for arch in archs.iter().filter(|arch| !own(arch)).collect::<Vec<_>>() {
+            let others = self.set.iter().filter(|other| other.says_it_is_for(arch));
+            for other in others.filter(|other| !other.has_file(self.path, sha256)) {
+                let own = self.package.stated_archs.as_deref().unwrap_or_default().join(", ");
+                let message = format!(
+                    "is a bundle for {own} and {arch}, and {} has no equal file",
+                    other.file
+                );
+                self.problems.add(Check::ForeignArch, self.package.at(self.path), message);
+            }
+        }
+    }
+
     /// Device code for `arch` is in a package that says it is for it.
     fn of_arch(&mut self, arch: &BaseArch) {
-        // Code for `gfx1250-strict` states gfx1250 in its header.
-        let same = |own: &String| own.strip_suffix("-strict").unwrap_or(own) == arch.as_str();
         if let Some(own) = &self.package.stated_archs
-            && !own.iter().any(|own| own == arch.as_str() || same(own))
+            && !self.package.states(arch)
         {
             let message = format!("holds code for {arch}; the package is for {}", own.join(", "));
             self.add(Check::ForeignArch, message);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
+use crate::gfx::BaseArch;
 use crate::plan::package::Format;
 
 /// What a package installs and what it says of itself.
@@ -116,6 +117,27 @@ impl Installed {
         };
         let host = |class: &Class| matches!(class, Class::Host(_) | Class::Manifest(_));
         self.stated_archs.is_some() || (has(device) && !has(host))
+    }
+
+    /// Whether it may have code for `arch`: it says so, or says nothing.
+    pub(super) fn states(&self, arch: &BaseArch) -> bool {
+        // Code for `gfx1250-strict` states gfx1250 in its header.
+        let same = |own: &String| own.strip_suffix("-strict").unwrap_or(own) == arch.as_str();
+        let states = |own: &String| own == arch.as_str() || same(own);
+        self.stated_archs.as_ref().is_none_or(|own| own.iter().any(states))
+    }
+
+    /// Whether it says that it is for `arch`.
+    pub(super) fn says_it_is_for(&self, arch: &BaseArch) -> bool {
+        self.stated_archs.is_some() && self.states(arch)
+    }
+
+    /// Whether this file lies at `path`.
+    pub(super) fn has_file(&self, path: &str, sha256: &Sha) -> bool {
+        let own = self.paths.get(path);
+        own.is_some_and(
+            |node| matches!(node, InstalledNode::File { facts, .. } if facts.sha256 == *sha256),
+        )
     }
 
     /// Whether it needs exactly this version of `other`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::archive::ArchiveFacts;
+use super::archive::{ArchiveFacts, Nature};
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
 use super::markers::{Archives, archives, damaged};
@@ -44,6 +44,24 @@ impl Listing<'_> {
         format!("{folder}/{file}")
     }
 
+    /// Archs whose database code is installed, while all archives of theirs are gone. Where there
+    /// are other archives of an arch, the groups of this component may not be installed.
+    fn unserved(&self, packages: &[&Installed]) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (arch, stated) in &self.manifest.archives {
+            let files = || packages.iter().flat_map(|package| package.files());
+            let archive = format!("_{arch}.kpack");
+            if files().any(|(path, _)| path.ends_with(&archive)) {
+                continue;
+            }
+            if let Some((path, _)) = files().find(|(_, facts)| is_code_for(&facts.class, arch)) {
+                let file = self.beside(&stated.file);
+                faults.push(format!("lists {file}, which is not there, and {path} is for {arch}"));
+            }
+        }
+        faults
+    }
+
     /// The install prefix, if the manifest lies where it says.
     pub(super) fn prefix(&self) -> Option<&str> {
         let Manifest { component_name, prefix, .. } = self.manifest;
@@ -63,6 +81,11 @@ pub(super) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
             let message = format!("says it is {prefix}/.kpack/{component_name}.kpm");
             problems.add(Check::BadManifest, &at, message);
         }
+        if scope == Scope::Prefix {
+            for fault in listing.unserved(packages) {
+                problems.add(Check::BadManifest, &at, fault);
+            }
+        }
         for (arch, stated) in &listing.manifest.archives {
             let path = listing.beside(&stated.file);
             let there = archives.contains_key(path.as_str());
@@ -80,6 +103,10 @@ pub(super) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
     for (path, (package, _)) in archives.iter().filter(|(path, _)| !listed.contains(**path)) {
         problems.add(Check::BadManifest, package.at(path), "no manifest of the set lists it");
     }
+}
+
+fn is_code_for(class: &Class, arch: &str) -> bool {
+    matches!(class, Class::CodeObject(Nature::Compiled(target)) if target.base().as_str() == arch)
 }
 
 fn faults(arch: &str, stated: &Archive, path: &str, archives: &Archives<'_>) -> Vec<String> {

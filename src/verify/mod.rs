@@ -197,7 +197,7 @@ fn check_claims(
 /// Checks the packages of one format against each other.
 fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) -> Result<()> {
     for package in packages {
-        contents::check(package, excuses, problems);
+        contents::check(package, packages, excuses, problems);
     }
     ownership::check(packages, problems);
     markers::check(packages, (excuses, Scope::Set), problems);

@@ -36,11 +36,11 @@ impl Others {
     ) -> Result<()> {
         match subject {
             Subject::Artifact(path) => {
-                let scan = artifact::scan_artifact(&path, None);
+                let scan = artifact::scan_artifact_readable(&path)?;
                 self.artifacts((scan, Extent::One), progress, problems)
             }
             Subject::Shards(path) => {
-                let scan = artifact::scan(&[path]);
+                let scan = artifact::scan_readable(&[path]);
                 self.artifacts((scan, Extent::Shards), progress, problems)
             }
             Subject::Prefix(path) => self.prefix(&path, progress, problems),
@@ -51,19 +51,19 @@ impl Others {
 
     fn artifacts(
         &mut self,
-        (scan, extent): (Result<Scan>, Extent),
+        ((scan, error), mut extent): ((Scan, Option<Error>), Extent),
         progress: &dyn Progress,
         problems: &mut Problems,
     ) -> Result<()> {
-        let scan = match scan {
+        if let Some(error) = error {
             // What is no folder of artifacts at all is a wrong argument.
-            Err(error) if error.kind() == Kind::Usage => return Err(error),
-            Err(error) => {
-                artifacts::refused(&error, problems);
-                return Ok(());
+            if error.kind() == Kind::Usage {
+                return Err(or_prefix(&error));
             }
-            Ok(scan) => scan,
-        };
+            artifacts::refused(&error, problems);
+            // What cannot be read may be what the others need.
+            extent = Extent::One;
+        }
         let read = artifacts::check((&scan, extent), progress, problems)?;
         scan.inputs.recheck()?;
         self.artifacts += read.len();
@@ -81,7 +81,7 @@ impl Others {
         let name = path.display().to_string();
         let read = folders::examine((name, Side::Both), files, progress, problems);
         let excuses = Excuses::default();
-        contents::check(&read, &excuses, problems);
+        contents::check(&read, &[&read], &excuses, problems);
         markers::check(&[&read], (&excuses, Scope::Prefix), problems);
         manifests::check(&[&read], Scope::Prefix, problems);
         pairs::check(&[&read], &excuses, problems)?;
@@ -105,7 +105,7 @@ impl Others {
                         code can be";
             return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
         }
-        contents::check(&read, &Excuses::default(), problems);
+        contents::check(&read, &[&read], &Excuses::default(), problems);
         self.files += 1;
         self.read.push(read);
         Ok(())
@@ -118,4 +118,12 @@ impl Others {
         report.single_files = self.files;
         super::count(&self.read, report);
     }
+}
+
+/// The error for a folder that is none of artifacts, which may be one around installed prefixes.
+fn or_prefix(error: &Error) -> Error {
+    let hint = error.hint_text().map_or(String::new(), |hint| format!("{hint}; "));
+    let hint =
+        format!("{hint}name an installed prefix itself, with --prefix if it has no lib/.kpack");
+    Error::new(Kind::Usage, error.message()).at(error.place()).hint(hint)
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a file `*.deb`, `*.rpm` | a package |
 //! | a folder with packages or a packages.json | a package set |
-//! | a folder with an artifact_manifest.txt | one artifact |
+//! | a folder with an artifact_manifest.txt, a packed artifact by its name | one artifact |
 //! | a folder with `lib/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
 //! | another folder | a shard, or a folder of shards |
 //! | another file | an archive, a manifest, a host binary or device code by itself |
@@ -12,13 +12,13 @@
 use std::path::{Path, PathBuf};
 
 use super::source::Source;
-use crate::artifact::MANIFEST_NAME;
+use crate::artifact::{MANIFEST_NAME, name_artifact};
 use crate::error::{Error, Kind, Result};
 
 /// What is verified.
 pub(super) enum Subject {
     Packages(Box<Source>),
-    /// A folder of one artifact.
+    /// One artifact, as a folder or packed.
     Artifact(PathBuf),
     /// A shard, or a folder of shards.
     Shards(PathBuf),
@@ -47,6 +47,7 @@ impl Subject {
             let extension = path.extension().and_then(|extension| extension.to_str());
             return match extension {
                 Some("deb" | "rpm") => Ok(Self::Packages(Box::new(Source::of_package(path)))),
+                _ if name_artifact(&path, None).is_ok() => Ok(Self::Artifact(path)),
                 _ => Ok(Self::File(path)),
             };
         }

@@ -6,6 +6,7 @@ mod tampered;
 #[path = "../support/tools.rs"]
 mod tools;
 
+mod artifacts;
 mod contents;
 mod databases;
 mod folders;

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::example::{GROUPS, build_of, configuration, copy_shards, names, rockpack, shards, tree};
+use crate::example::{
+    GROUPS, build_of, configuration, copy_shards, names, plant, rockpack, shards, tree,
+};
 use crate::{Work, ends_with, split_of};
 
 fn artifact(shards: &Path) -> PathBuf {
@@ -269,4 +271,28 @@ fn dangling_links_are_named_by_split_recombine_and_build() {
     recombine.arg("--input-shards-dir").arg(&artifacts);
     says(recombine.arg("--output-dir").arg(work.path("recombined")), "blas_lib");
     says(&mut build_of(&artifacts, &work.path("packages")), "blas_lib");
+}
+
+/// Two builds of a component are joined on the way, where only that component is seen.
+#[test]
+fn links_into_another_component_of_a_flat_folder_lead_somewhere() {
+    let work = Work::new();
+    let artifacts = work.path("shards");
+    copy_shards(&artifacts);
+    let flat = work.path("flat");
+    for group in &GROUPS[..2] {
+        let link = group.original(&artifacts, "lib/bench");
+        std::os::unix::fs::symlink("../bin/exblas-bench", link).unwrap();
+        for component in ["lib", "run"] {
+            let name = format!("blas_{component}_{}", group.family);
+            let there = flat.join(&name);
+            fs::create_dir_all(&there).unwrap();
+            plant(&tree(&group.folder(&artifacts).join(&name)), &there, false);
+        }
+    }
+    let mut command = split_of(&flat);
+    command.args(["--gpu-targets", "gfx1100,gfx1151"]).arg("--output-dir").arg(work.path("out"));
+    let (stdout, stderr) = ends_with(&mut command, 0);
+    assert!(!(stdout + &stderr).contains("R006"));
+    assert!(names(&work.path("out/flat")).contains("blas_lib_gfx1151"));
 }

@@ -60,7 +60,10 @@ pub(super) fn outputs(
 ) -> Result<(Vec<OutputArtifact>, Findings)> {
     let mut recombined = recombine::recombine(split, &each_arch_alone(targets))?;
     // Of targets that were not asked for, or that nothing is for, the caller tells.
-    recombined.findings.retain(|f| !matches!(f.code, Code::ArchDropped | Code::ArchMissing));
+    // Where links lead is looked at across components, when all are there.
+    recombined
+        .findings
+        .retain(|f| !matches!(f.code, Code::ArchDropped | Code::ArchMissing | Code::LinkDangling));
     let mut outputs = Vec::new();
     for component in &mut recombined.components {
         let wanted = |arch: &BaseArch| targets.is_empty() || targets.contains(arch);

@@ -9,7 +9,8 @@ if [ ${#targets[@]} = 0 ]; then
   mapfile -t targets < <(cargo +nightly fuzz list)
 fi
 for target in "${targets[@]}"; do
-  folders=("fuzz/corpus/$target" "fuzz/seeds/$target")
+  folders=("fuzz/corpus/$target")
+  [ -d "fuzz/seeds/$target" ] && folders+=("fuzz/seeds/$target")
   case $target in
     host_binary) folders+=(tests/fixtures/binaries) ;;
     verify_file) folders+=(tests/fixtures/binaries fuzz/seeds/{offload_bundle,ccob,kpack,kpm,kernel_index}) ;;

@@ -2,6 +2,8 @@
 //! or an error.
 #![no_main]
 
+use std::sync::LazyLock;
+
 use libfuzzer_sys::fuzz_target;
 use rockpack::artifact::{Artifact, Prefix};
 use rockpack::content::Content;
@@ -10,6 +12,8 @@ use rockpack::error::{Error, Kind};
 use rockpack::report::Findings;
 use rockpack::split::{HostKind, SplitOptions, split};
 use rockpack::tree::{Node, Tree, TreePath};
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::builtin().unwrap());
 
 fuzz_target!(|bytes: &[u8]| {
     let path = TreePath::new("lib/libx.a").unwrap();
@@ -23,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         prefixes: vec![Prefix { path: "x/stage".to_owned(), module: None, tree }],
         findings: Findings::default(),
     };
-    match split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap())) {
+    match split(&artifact, &SplitOptions::strict(&RULES)) {
         Ok(split) => {
             let Some(Node::File { data, .. }) = split.host.get(&path) else {
                 panic!("the file is lost");

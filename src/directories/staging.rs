@@ -113,10 +113,14 @@ impl Staging {
         for artifact in artifacts {
             refuse_foreign(&self.out.join(&artifact.name))?;
         }
-        let mut written = Vec::new();
-        for artifact in artifacts {
-            written.push(write_artifact(artifact, &self.folder.join(&artifact.name))?);
-        }
+        // Most artifacts hold one large file: only side by side they keep all cores busy.
+        let write = |artifact: &OutputArtifact| {
+            write_artifact(artifact, &self.folder.join(&artifact.name))
+        };
+        let results: Vec<Result<Written>> = artifacts.par_iter().map(write).collect();
+        let mut faults = Faults::default();
+        let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
+        faults.finish()?;
         recheck()?;
         let names: Vec<&str> = artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
         let removed = match components.has_input_in(&self.out) {

@@ -43,7 +43,10 @@ use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
-pub use rules::{ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation};
+pub use rules::{
+    ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
+    ValidationOverrides,
+};
 
 /// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
 /// distribution's idea of an implausibly old file.

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
-use super::rules::{UnassignedArchitectures, Untransformable};
+use super::rules::{UnassignedArchitectures, Untransformable, ValidationOverrides};
 use crate::database::Rule;
 
 /// The whole file.
@@ -15,7 +15,7 @@ use crate::database::Rule;
 pub(super) struct Schema {
     pub primary_shard: Option<String>,
     pub architecture_groups: Ordered<GroupSchema>,
-    pub validation: ValidationSchema,
+    pub validation: ValidationOverrides,
     pub components: Ordered<ComponentSchema>,
     pub packages: Ordered<PackageSchema>,
     pub version: Option<String>,
@@ -38,17 +38,6 @@ pub(super) struct Schema {
 pub(super) struct GroupSchema {
     pub display_name: Option<String>,
     pub architectures: Vec<String>,
-}
-
-/// The `validation` table.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct ValidationSchema {
-    pub error_on_duplicate_device_code: Option<bool>,
-    pub verify_generic_artifacts_match: Option<bool>,
-    pub error_on_missing_architecture: Option<bool>,
-    pub unassigned_architectures: Option<UnassignedArchitectures>,
-    pub untransformable: Option<Untransformable>,
 }
 
 /// Rules of one component. The keys of `validation` are repeated because serde can refuse unknown

@@ -26,6 +26,8 @@ pub use header::{Scriptlet, ScriptletPhase, Specification};
 pub use reader::Reader;
 pub use writer::Writer;
 
+use super::payload::Entry;
+
 /// The first bytes of a package.
 pub const LEAD_MAGIC: [u8; 4] = [0xed, 0xab, 0xee, 0xdb];
 
@@ -44,3 +46,8 @@ const MODE_LINK: u32 = 0o120_000;
 
 /// SHA-256 in rpm's numbering of digests.
 const SHA256_ALGORITHM: u32 = 8;
+
+/// Bytes that the header says the files take: those of files and of the texts of links.
+pub fn installed_size(entries: &[Entry]) -> u64 {
+    entries.iter().map(Entry::stored_size).sum()
+}

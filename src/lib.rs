@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
-use config::Config;
+use config::{Config, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
@@ -62,6 +62,10 @@ pub struct BuildOptions {
     pub config: Config,
     /// Where the packages go; created if missing.
     pub out: PathBuf,
+    /// Naming scheme, before the configuration's.
+    pub scheme: Option<Scheme>,
+    /// The kind of build in names and prefix, before the configuration's, e.g. `asan`.
+    pub variant: Option<String>,
     /// Upstream version, before the configuration's.
     pub version: Option<String>,
     /// Package release, before the configuration's.
@@ -138,6 +142,8 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
 
 fn plan_options(options: &BuildOptions) -> PlanOptions {
     PlanOptions {
+        scheme: options.scheme.clone(),
+        variant: options.variant.clone(),
         version: options.version.clone(),
         release: options.release.clone(),
         prefix: options.prefix.clone(),

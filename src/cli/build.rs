@@ -1,12 +1,12 @@
 //! `rockpack build`: artifacts in, packages out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::progress::Terminal;
 use super::{Outcome, terminal};
-use crate::config::Config;
+use crate::config::{Config, Scheme};
 use crate::emit::Compression;
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
@@ -30,13 +30,21 @@ pub(super) struct Arguments {
     /// Folder for the packages; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// What packages are called: rocm, rocm-versioned (minor versions side by side), amdrocm
+    /// (AMD's own names, kernel packages per target), or a FILE.toml of your own (README: schemes)
+    /// [default: rocm]
+    #[arg(long, value_name = "NAME")]
+    scheme: Option<String>,
+    /// Kind of build, as a word in names and prefix, e.g. asan
+    #[arg(long, value_name = "WORD")]
+    variant: Option<String>,
     /// Upstream version, e.g. 7.1.0
     #[arg(long)]
     version: Option<String>,
     /// Package release [default: 1]
     #[arg(long)]
     release: Option<String>,
-    /// Install prefix [default: /opt/rocm-<major>.<minor>]
+    /// Install prefix [default: the scheme's, /opt/rocm-<major>.<minor>]
     #[arg(long, value_name = "DIR")]
     prefix: Option<String>,
     /// Package formats to write
@@ -97,6 +105,8 @@ fn options(arguments: Arguments) -> Result<BuildOptions> {
         artifacts: arguments.artifacts,
         config,
         out: arguments.out,
+        scheme: arguments.scheme.as_deref().map(scheme).transpose()?,
+        variant: arguments.variant,
         version: arguments.version,
         release: arguments.release,
         prefix: arguments.prefix,
@@ -113,6 +123,18 @@ fn options(arguments: Arguments) -> Result<BuildOptions> {
         strict: arguments.strict,
         source_date_epoch: source_date_epoch()?,
     })
+}
+
+/// A shipped scheme by its name, or one of the user's own.
+fn scheme(name: &str) -> Result<Scheme> {
+    if name.ends_with(".toml") {
+        return Scheme::open(Path::new(name));
+    }
+    let usage = |error: Error| {
+        let hint = error.hint_text().unwrap_or_default();
+        Error::new(Kind::Usage, error.message()).structure("--scheme").hint(hint)
+    };
+    Scheme::shipped(name).map_err(usage)
 }
 
 impl From<FormatArgument> for Format {

@@ -187,7 +187,7 @@ impl<'a> SetPacker<'a> {
         };
         let set = self.plan.archives.iter().find(|set| set.name == archives);
         let set = set.ok_or_else(|| Error::bug(format!("no archive set is called {archives}")))?;
-        fat.binary.with_marker(&marker(path, &set.folder, &set.name)?)
+        fat.binary.with_marker(&marker(path, set.folders(), &set.name)?)
     }
 
     fn component(&self, id: &str) -> Result<&'a Component> {

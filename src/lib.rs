@@ -46,6 +46,7 @@ use config::{Config, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
+use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Plan, PlanOptions};
@@ -79,6 +80,8 @@ pub struct SetOptions {
     pub formats: Vec<Format>,
     /// Components to build; all if empty.
     pub only: Vec<String>,
+    /// Earlier sets that this one updates.
+    pub since: Vec<Listing>,
     /// Number of threads.
     pub jobs: usize,
     /// Whether warnings are errors.
@@ -201,6 +204,7 @@ fn plan_options(options: &SetOptions) -> PlanOptions {
         formats: options.formats.clone(),
         only: options.only.clone(),
         changelog_date: options.source_date_epoch,
+        since: options.since.clone(),
     }
 }
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::SetOptions;
 use crate::config::{Config, Scheme};
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
+use crate::{SetOptions, listing};
 
 #[derive(Debug, Args)]
 pub(super) struct SetArguments {
@@ -43,6 +43,10 @@ pub(super) struct SetArguments {
     /// holds nothing but them
     #[arg(long, num_args = 1.., value_name = "COMPONENT")]
     only: Vec<String>,
+    /// Earlier set that this one updates: a packages.json, a plan (JSON) or a folder of packages; may
+    /// be given several times. Paths that were in another package there are taken over cleanly
+    #[arg(long, num_args = 1.., value_name = "SET")]
+    since: Vec<PathBuf>,
     /// Number of threads; the packages do not depend on it [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -77,6 +81,7 @@ impl SetArguments {
             prefix: self.prefix,
             formats,
             only: self.only,
+            since: self.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?,
             jobs: match self.jobs {
                 Some(jobs) => usize::from(jobs),
                 None => std::thread::available_parallelism().map_or(1, usize::from),

@@ -2,6 +2,7 @@
 
 use super::architectures::{components, groups, packages};
 use super::databases;
+use super::former::{Bound, former};
 use super::origin::Origin;
 use super::schema::{Ordered, Schema, Selector};
 use super::{Config, Validation};
@@ -15,6 +16,9 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     let components = components(schema.components, &origin, &mut faults);
     let packages = packages(schema.packages, &origin, &mut faults);
     selectors(&schema.selectors, &origin, &mut faults);
+    let replaces = ("replaces", schema.replaces);
+    let replaces = former(replaces, Bound::Optional, &origin, &mut faults);
+    let moved = former(("moved", schema.moved), Bound::Required, &origin, &mut faults);
     databases::check(&schema.databases, &origin, &mut faults);
     let default = Config::default();
     let date = schema.content_date.as_deref();
@@ -41,6 +45,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         license: schema.license.unwrap_or(default.license),
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
+        replaces,
+        moved,
         selectors: schema.selectors.0,
         databases: schema.databases,
         origin,

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
+use super::former::FormerSchema;
 use super::rules::{UnassignedArchitectures, Untransformable, ValidationOverrides};
 use super::scheme::Suffix;
 use crate::database::Rule;
@@ -33,6 +34,8 @@ pub(super) struct Schema {
     pub license: Option<String>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
+    pub replaces: Ordered<FormerSchema>,
+    pub moved: Ordered<FormerSchema>,
     pub selectors: Ordered<Vec<Selector>>,
     pub databases: Vec<Rule>,
 }

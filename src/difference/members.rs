@@ -5,38 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::Moved;
-use crate::listing::{ListedMember, ListedPackage};
-
-/// Who has each path that is no directory, by format.
-pub(super) struct Owners<'a>(BTreeMap<(&'a str, &'a str), &'a str>);
-
-impl<'a> Owners<'a> {
-    pub fn of(packages: &'a [ListedPackage]) -> Self {
-        let mut owners = BTreeMap::new();
-        for package in packages {
-            for member in package.members.iter().filter(|member| !member.is_directory()) {
-                let key = (package.format.as_str(), member.path.as_str());
-                owners.insert(key, package.name.as_str());
-            }
-        }
-        Self(owners)
-    }
-
-    /// Whether some package has `path` in the format of `package`.
-    pub fn has(&self, package: &ListedPackage, path: &str) -> bool {
-        self.0.contains_key(&(package.format.as_str(), path))
-    }
-}
+use crate::listing::{ListedMember, ListedPackage, Owned, Owners};
 
 /// The paths that have another owner than before.
 pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
     let mut moved = BTreeSet::new();
-    for ((format, path), to) in &new.0 {
-        if let Some(from) = old.0.get(&(*format, *path))
-            && from != to
+    for Owned { package, member } in new.files() {
+        if let Some(from) = old.owner(&package.format, &member.path)
+            && from.name != package.name
         {
-            let [format, path, from, to] = [*format, *path, *from, *to].map(str::to_owned);
-            moved.insert(Moved { format, path, from, to });
+            moved.insert(Moved {
+                format: package.format.clone(),
+                path: member.path.clone(),
+                from: from.name.clone(),
+                to: package.name.clone(),
+            });
         }
     }
     moved.into_iter().collect()

@@ -15,9 +15,8 @@ use serde::Serialize;
 
 pub use members::{Change, FileChange};
 
-use crate::listing::{ListedPackage, Listing, Size};
+use crate::listing::{ListedPackage, Listing, Owners, Size};
 use crate::receipt::RelationRecord;
-use members::Owners;
 
 /// The difference between an earlier and a later set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -214,8 +213,11 @@ fn compare(
         package.members.iter().map(|member| member.path.clone()).collect()
     };
     let (paths_before, paths_after) = (paths(before), paths(after));
-    let gone = paths_before.difference(&paths_after).filter(|path| !new.has(before, path));
-    let come = paths_after.difference(&paths_before).filter(|path| !old.has(after, path));
+    let format = after.format.as_str();
+    let gone = paths_before.difference(&paths_after);
+    let gone = gone.filter(|path| new.owner(format, path).is_none());
+    let come = paths_after.difference(&paths_before);
+    let come = come.filter(|path| old.owner(format, path).is_none());
     let relations = relations::compare(before, after);
     let changed = ChangedPackage {
         format: after.format.clone(),

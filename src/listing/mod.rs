@@ -6,6 +6,7 @@
 //!
 //! Refused: files that are no receipt, no plan and no package, and folders without any of them.
 
+mod owners;
 mod package;
 mod read;
 
@@ -13,6 +14,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use owners::{Owned, Owners};
 pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, read};
 

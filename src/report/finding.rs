@@ -152,6 +152,14 @@ codes! {
     DatabaseBundle = "R060" "database-bundle-whole" Note;
     /// A directory of a kernel database is named like one of an arch that is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning;
+    /// A package is not newer than in the earlier set.
+    VersionNotNewer = "R084" "version-not-newer" Warning;
+    /// Paths were in another package of the earlier set.
+    PathMoved = "R085" "path-moved" Note;
+    /// A directory of the earlier set is something else, or the other way round.
+    PathKindChanged = "R086" "path-kind-changed" Warning;
+    /// A package of the earlier set is in this one no more, and nothing replaces it.
+    PackageDropped = "R087" "package-dropped" Warning;
 }
 
 impl fmt::Display for Code {

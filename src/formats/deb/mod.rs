@@ -15,10 +15,12 @@ mod control;
 mod reader;
 mod tar;
 mod tar_reader;
+mod version;
 mod writer;
 
 pub use control::{Control, Field, Fields};
 pub use reader::Reader;
+pub use version::compare as compare_versions;
 pub use writer::{Specification, Writer};
 
 use super::payload::{Entry, EntryKind};

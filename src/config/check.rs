@@ -4,6 +4,7 @@ use super::architectures::{components, groups, packages};
 use super::databases;
 use super::origin::Origin;
 use super::schema::{Ordered, Schema, Selector, ValidationSchema};
+use super::texts::{is_line, texts};
 use super::{Config, Validation};
 use crate::artifact::ComponentKind;
 use crate::error::{Faults, Result};
@@ -13,6 +14,7 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     single_lines(&schema, &origin, &mut faults);
     let groups = groups(schema.architecture_groups, &origin, &mut faults);
     let components = components(schema.components, &origin, &mut faults);
+    let texts = texts(&schema.packages, &origin, &mut faults);
     let packages = packages(schema.packages, &origin, &mut faults);
     selectors(&schema.selectors, &origin, &mut faults);
     databases::check(&schema.databases, &origin, &mut faults);
@@ -27,6 +29,7 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         validation: validation(&schema.validation),
         components,
         packages,
+        texts,
         version: schema.version,
         release: schema.release,
         prefix: schema.prefix,
@@ -35,6 +38,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         vendor: schema.vendor,
         homepage: schema.homepage,
         license: schema.license.unwrap_or(default.license),
+        copyright: schema.copyright,
+        alternatives: schema.alternatives.unwrap_or_default(),
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
         selectors: schema.selectors.0,
@@ -69,10 +74,11 @@ fn single_lines(schema: &Schema, origin: &Origin, faults: &mut Faults) {
         ("vendor", &schema.vendor),
         ("homepage", &schema.homepage),
         ("license", &schema.license),
+        ("copyright", &schema.copyright),
     ];
     for (key, value) in fields {
         let Some(value) = value else { continue };
-        if value.trim().is_empty() || value.contains(char::is_control) {
+        if !is_line(value) {
             let message = "has to be one line of text that is not empty";
             faults.add(origin.fault(&[key], message));
         }

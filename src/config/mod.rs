@@ -13,10 +13,13 @@
 //! | `validation.untransformable` | fat binaries that cannot be transformed: `error`, `keep-fat` | `error` |
 //! | `components` | artifact (`blas`) or component (`blas_lib`) → the keys of `validation`, `include_architectures`, `exclude_architectures` | as for all |
 //! | `packages` | package with host files → `include_architectures`, `exclude_architectures` of its kernel packages | all |
+//! | `packages` | any package → its `summary`, `description`, `section`, `license`, `homepage`, `copyright`; the last three hold for the other packages of its family, too | as for all |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
 //! | `prefix` | install prefix | `/opt/rocm-<major>.<minor>` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
+//! | `copyright` | who has it, where no licence text of the artifacts says so | none |
+//! | `alternatives` | `programs`: what lies in `<prefix>/bin` becomes `/usr/bin/…` by update-alternatives; or `none` | `none` |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
 //! | `databases` | kernel database rules, as in `config/databases.toml`, tried before its own | none |
@@ -32,6 +35,7 @@ mod databases;
 mod origin;
 mod rules;
 mod schema;
+mod texts;
 
 use std::path::Path;
 
@@ -43,7 +47,10 @@ use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
-pub use rules::{ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation};
+pub use rules::{
+    Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
+};
+pub use texts::{PackageTexts, SUMMARY_LIMIT};
 
 /// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
 /// distribution's idea of an implausibly old file.
@@ -71,6 +78,8 @@ pub struct Config {
     pub components: Vec<(String, ComponentRules)>,
     /// Package → the archs that its kernel packages are made for, in file order.
     pub packages: Vec<(String, ArchFilter)>,
+    /// Package → what is said of it in words, in file order.
+    pub texts: Vec<(String, PackageTexts)>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -87,6 +96,10 @@ pub struct Config {
     pub homepage: Option<String>,
     /// Licence expression.
     pub license: String,
+    /// Who has the copyright.
+    pub copyright: Option<String>,
+    /// What becomes of programs.
+    pub alternatives: Alternatives,
     /// The HIP runtime that transformed binaries need.
     pub runtime_relation: RuntimeRelation,
     /// Package → relations added to it, in file order.
@@ -117,6 +130,7 @@ impl Default for Config {
             validation: Validation::default(),
             components: Vec::new(),
             packages: Vec::new(),
+            texts: Vec::new(),
             version: None,
             release: None,
             prefix: None,
@@ -126,6 +140,8 @@ impl Default for Config {
             vendor: None,
             homepage: None,
             license: LICENSE.to_owned(),
+            copyright: None,
+            alternatives: Alternatives::default(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
             selectors: Vec::new(),

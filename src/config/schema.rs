@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
-use super::rules::{UnassignedArchitectures, Untransformable};
+use super::rules::{Alternatives, UnassignedArchitectures, Untransformable};
 use crate::database::Rule;
 
 /// The whole file.
@@ -26,6 +26,8 @@ pub(super) struct Schema {
     pub vendor: Option<String>,
     pub homepage: Option<String>,
     pub license: Option<String>,
+    pub copyright: Option<String>,
+    pub alternatives: Option<Alternatives>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
     pub selectors: Ordered<Vec<Selector>>,
@@ -69,6 +71,12 @@ pub(super) struct ComponentSchema {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PackageSchema {
+    pub summary: Option<String>,
+    pub description: Option<String>,
+    pub section: Option<String>,
+    pub license: Option<String>,
+    pub homepage: Option<String>,
+    pub copyright: Option<String>,
     pub include_architectures: Option<Vec<String>>,
     pub exclude_architectures: Option<Vec<String>>,
 }

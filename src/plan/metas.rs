@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::{Value, context};
 
 use super::drafts::Draft;
+use super::extras::Extras;
 use super::naming::{Names, group_meta, package_name, short_name};
 use super::package::{RelationKind, Role};
 use super::relations::Link;
@@ -136,5 +137,6 @@ fn meta<'a>(
         relations: Vec::new(),
         files: BTreeMap::new(),
         documents_of: None,
+        extras: Extras::default(),
     })
 }

@@ -28,8 +28,10 @@ pub(super) struct Setting<'a> {
     pub prefix: Prefix,
     pub formats: Vec<Format>,
     pub texts: Texts,
-    /// The time of changelog entries, as they write it.
+    /// The time of changelog entries, as Debian's write it.
     pub date: String,
+    /// The same in seconds since 1970.
+    pub time: u32,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
 }
@@ -45,12 +47,15 @@ impl<'a> Setting<'a> {
         let version = version(config, options, findings)?;
         let prefix = prefix(config, options, &version)?;
         let runtime = |format: &Format| Ok((*format, relations::runtime(config, *format)?));
+        let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
         Ok(Self {
             config,
             prefix,
             version,
             texts: Texts::new()?,
-            date: date(config, options)?,
+            date: date(seconds)?,
+            // Emission refuses times that rpm cannot hold.
+            time: u32::try_from(seconds).unwrap_or_default(),
             runtime: formats.iter().map(runtime).collect::<Result<_>>()?,
             formats,
         })
@@ -127,8 +132,7 @@ fn prefix(config: &Config, options: &PlanOptions, version: &Version) -> Result<P
     }
 }
 
-fn date(config: &Config, options: &PlanOptions) -> Result<String> {
-    let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
+fn date(seconds: i64) -> Result<String> {
     let time = Timestamp::from_second(seconds).map_err(|error| {
         let message = format!("{seconds} seconds since 1970 are no date");
         Error::new(Kind::Usage, message).cause(error)

@@ -39,13 +39,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
-use config::{Config, Scheme};
+use config::{Config, PackageList, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
-use plan::{Plan, PlanOptions};
+use plan::{Import, Places, Plan, PlanOptions};
 use receipt::Receipt;
 use report::{Findings, Progress, Stage};
 use split::SplitOptions;
@@ -62,6 +62,8 @@ pub struct BuildOptions {
     pub config: Config,
     /// Where the packages go; created if missing.
     pub out: PathBuf,
+    /// A list of packages, in place of the configuration's selectors and parts.
+    pub packages: Option<PackageList>,
     /// Naming scheme, before the configuration's.
     pub scheme: Option<Scheme>,
     /// The kind of build in names and prefix, before the configuration's, e.g. `asan`.
@@ -127,7 +129,7 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
-    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
+    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options, &scan))?;
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     if options.strict {
         findings.refuse_warnings()?;
@@ -140,8 +142,10 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     Ok(Built { receipt, removed })
 }
 
-fn plan_options(options: &BuildOptions) -> PlanOptions {
+fn plan_options(options: &BuildOptions, scan: &Scan) -> PlanOptions {
+    let import = |list: &PackageList| Import { list: list.clone(), places: Places::of(scan) };
     PlanOptions {
+        import: options.packages.as_ref().map(import),
         scheme: options.scheme.clone(),
         variant: options.variant.clone(),
         version: options.version.clone(),

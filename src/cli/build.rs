@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::progress::Terminal;
 use super::{Outcome, terminal};
-use crate::config::{Config, Scheme};
+use crate::config::{Config, PackageList, Scheme};
 use crate::emit::Compression;
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
@@ -30,6 +30,11 @@ pub(super) struct Arguments {
     /// Folder for the packages; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// TheRock's package.json: which parts of which artifacts each package takes, what it depends
+    /// on and says of itself, in place of the configuration's selectors and parts; with --scheme
+    /// amdrocm the names are AMD's own
+    #[arg(long, value_name = "FILE")]
+    packages: Option<PathBuf>,
     /// What packages are called: rocm, rocm-versioned (minor versions side by side), amdrocm
     /// (AMD's own names, kernel packages per target), or a FILE.toml of your own (README: schemes)
     /// [default: rocm]
@@ -105,6 +110,7 @@ fn options(arguments: Arguments) -> Result<BuildOptions> {
         artifacts: arguments.artifacts,
         config,
         out: arguments.out,
+        packages: arguments.packages.as_deref().map(PackageList::open).transpose()?,
         scheme: arguments.scheme.as_deref().map(scheme).transpose()?,
         variant: arguments.variant,
         version: arguments.version,

@@ -32,16 +32,25 @@ impl Draft {
         let rpm = has(Format::Rpm).then(|| self.rpm(setting)).transpose()?;
         let documents = if deb.is_some() { self.documents(setting)? } else { BTreeMap::new() };
         let files = Files { installed: self.files, documents };
+        let says = self.says;
         Ok(Package {
             id: self.names.deb,
             role: self.role,
             summary: self.description.summary,
             description: self.description.paragraphs,
-            homepage: setting.config.homepage.clone(),
+            homepage: says.homepage.or_else(|| setting.config.homepage.clone()),
             deb,
             rpm,
             entries: files.entries(&setting.prefix)?,
         })
+    }
+
+    fn maintainer<'a>(&'a self, setting: &'a Setting<'_>) -> &'a str {
+        self.says.maintainer.as_ref().unwrap_or(&setting.config.maintainer)
+    }
+
+    fn license<'a>(&'a self, setting: &'a Setting<'_>) -> &'a str {
+        self.says.license.as_ref().unwrap_or(&setting.config.license)
     }
 
     fn relations_in(&self, format: Format, setting: &Setting<'_>) -> Vec<Relation> {
@@ -64,8 +73,8 @@ impl Draft {
             version: setting.version.full(Format::Deb),
             architecture: if self.native { "amd64" } else { "all" }.to_owned(),
             section: self.section.clone(),
-            priority: "optional".to_owned(),
-            maintainer: setting.config.maintainer.clone(),
+            priority: self.says.priority.clone().unwrap_or_else(|| "optional".to_owned()),
+            maintainer: self.maintainer(setting).to_owned(),
             relations: self.relations_in(Format::Deb, setting),
             fields,
             triggers: Vec::new(),
@@ -83,9 +92,9 @@ impl Draft {
             release: setting.version.release().to_owned(),
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
             group: self.rpm_group.clone(),
-            license: setting.config.license.clone(),
-            vendor: setting.config.vendor.clone(),
-            packager: Some(setting.config.maintainer.clone()),
+            license: self.license(setting).to_owned(),
+            vendor: self.says.vendor.clone().or_else(|| setting.config.vendor.clone()),
+            packager: Some(self.maintainer(setting).to_owned()),
             relations: self.relations_in(Format::Rpm, setting),
             prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
             // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
@@ -109,11 +118,12 @@ impl Draft {
             return Ok(BTreeMap::from([(folder, Node::Link { target })]));
         }
         let (config, mode) = (setting.config, file_mode(0));
-        let homepage = config.homepage.as_deref();
-        let copyright = setting.texts.copyright(&self.family, &config.license, homepage)?;
+        let homepage = self.says.homepage.as_deref().or(config.homepage.as_deref());
+        let copyright = setting.texts.copyright(&self.family, self.license(setting), homepage)?;
         let version = setting.version.full(Format::Deb);
         let package = (self.names.deb.as_str(), version.as_str());
-        let changelog = setting.texts.changelog(package, &config.maintainer, &setting.date)?;
+        let maintainer = self.maintainer(setting);
+        let changelog = setting.texts.changelog(package, maintainer, &setting.date)?;
         let file = |data| Node::File { data, mode };
         Ok(BTreeMap::from([
             (folder.join("copyright")?, file(Source::Text(copyright))),

@@ -12,14 +12,14 @@ use super::prefix::Prefix;
 use crate::error::{Error, Kind, Result};
 
 /// The longest summary that package managers show in one line, in characters.
-const SUMMARY_LIMIT: usize = 80;
+pub(super) const SUMMARY_LIMIT: usize = 80;
 
 const COPYRIGHT: &str = include_str!("../../templates/copyright");
 const CHANGELOG: &str = include_str!("../../templates/changelog");
 const GUARD: &str = include_str!("../../templates/guard.sh");
 
 /// The descriptions by name.
-const DESCRIPTIONS: [(&str, &str); 13] = [
+const DESCRIPTIONS: [(&str, &str); 14] = [
     ("all", include_str!("../../templates/descriptions/all.txt")),
     ("common", include_str!("../../templates/descriptions/common.txt")),
     ("component", include_str!("../../templates/descriptions/component.txt")),
@@ -30,6 +30,7 @@ const DESCRIPTIONS: [(&str, &str); 13] = [
     ("host", include_str!("../../templates/descriptions/host.txt")),
     ("hosts", include_str!("../../templates/descriptions/hosts.txt")),
     ("kernels", include_str!("../../templates/descriptions/kernels.txt")),
+    ("listed", include_str!("../../templates/descriptions/listed.txt")),
     ("part", include_str!("../../templates/descriptions/part.txt")),
     ("tests", include_str!("../../templates/descriptions/tests.txt")),
     ("unversioned", include_str!("../../templates/descriptions/unversioned.txt")),

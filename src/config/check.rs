@@ -2,8 +2,9 @@
 
 use super::architectures::{components, groups, packages};
 use super::databases;
+use super::former::{Bound, former};
 use super::origin::Origin;
-use super::schema::{Ordered, Schema, Selector, ValidationSchema};
+use super::schema::{Ordered, Schema, Selector};
 use super::{Config, Validation};
 use crate::artifact::ComponentKind;
 use crate::error::{Faults, Result};
@@ -15,6 +16,9 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     let components = components(schema.components, &origin, &mut faults);
     let packages = packages(schema.packages, &origin, &mut faults);
     selectors(&schema.selectors, &origin, &mut faults);
+    let replaces = ("replaces", schema.replaces);
+    let replaces = former(replaces, Bound::Optional, &origin, &mut faults);
+    let moved = former(("moved", schema.moved), Bound::Required, &origin, &mut faults);
     databases::check(&schema.databases, &origin, &mut faults);
     let default = Config::default();
     let date = schema.content_date.as_deref();
@@ -24,7 +28,7 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     Ok(Config {
         primary_shard: schema.primary_shard,
         groups,
-        validation: validation(&schema.validation),
+        validation: schema.validation.over(Validation::default()),
         components,
         packages,
         scheme: schema.scheme,
@@ -41,29 +45,12 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         license: schema.license.unwrap_or(default.license),
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
+        replaces,
+        moved,
         selectors: schema.selectors.0,
         databases: schema.databases,
         origin,
     })
-}
-
-fn validation(schema: &ValidationSchema) -> Validation {
-    let default = Validation::default();
-    Validation {
-        error_on_duplicate_device_code: schema
-            .error_on_duplicate_device_code
-            .unwrap_or(default.error_on_duplicate_device_code),
-        verify_generic_artifacts_match: schema
-            .verify_generic_artifacts_match
-            .unwrap_or(default.verify_generic_artifacts_match),
-        error_on_missing_architecture: schema
-            .error_on_missing_architecture
-            .unwrap_or(default.error_on_missing_architecture),
-        unassigned_architectures: schema
-            .unassigned_architectures
-            .unwrap_or(default.unassigned_architectures),
-        untransformable: schema.untransformable.unwrap_or(default.untransformable),
-    }
 }
 
 /// These end up in fields of one line: a line break would start another field.

@@ -23,6 +23,8 @@
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
+//! | `replaces` | package → names under which it was known, `name` or `name < version` | none |
+//! | `moved` | package → packages that had paths of it, `name < version` | none |
 //! | `databases` | kernel database rules, as in `config/databases.toml`, tried before its own | none |
 //! | `selectors` | package → list of `artifact`, `modules`, `components` | `config/components.toml` |
 //!
@@ -33,6 +35,7 @@
 mod architectures;
 mod check;
 mod databases;
+mod former;
 mod origin;
 mod package_list;
 mod rules;
@@ -41,6 +44,7 @@ mod scheme;
 
 use std::path::Path;
 
+pub use former::{FormerPackage, FormerPackages};
 pub use schema::{
     AddedRelations, DebRelations, Ordered, PartRole, PartSchema, RpmRelations, RuntimeRelation,
     Selector,
@@ -53,7 +57,10 @@ use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
 pub use package_list::{Claim, ListedPackage, PackageList, deb_name};
-pub use rules::{ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation};
+pub use rules::{
+    ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
+    ValidationOverrides,
+};
 pub use scheme::{
     DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Suffix, Template,
 };
@@ -115,6 +122,10 @@ pub struct Config {
     pub runtime_relation: RuntimeRelation,
     /// Package → relations added to it, in file order.
     pub relations: Vec<(String, AddedRelations)>,
+    /// Package → packages whose place it takes, in file order.
+    pub replaces: Vec<(String, FormerPackages)>,
+    /// Package → packages that had paths of it, each with a bound, in file order.
+    pub moved: Vec<(String, FormerPackages)>,
     /// Package → what goes into it, in file order.
     pub selectors: Vec<(String, Vec<Selector>)>,
     /// Kernel database rules that are tried before the shipped ones.
@@ -156,6 +167,8 @@ impl Default for Config {
             license: LICENSE.to_owned(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
+            replaces: Vec::new(),
+            moved: Vec::new(),
             selectors: Vec::new(),
             databases: Vec::new(),
             origin: Origin::default(),

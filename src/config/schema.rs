@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
-use super::rules::{UnassignedArchitectures, Untransformable};
+use super::former::FormerSchema;
+use super::rules::{UnassignedArchitectures, Untransformable, ValidationOverrides};
 use super::scheme::Suffix;
 use crate::database::Rule;
 
@@ -16,7 +17,7 @@ use crate::database::Rule;
 pub(super) struct Schema {
     pub primary_shard: Option<String>,
     pub architecture_groups: Ordered<GroupSchema>,
-    pub validation: ValidationSchema,
+    pub validation: ValidationOverrides,
     pub components: Ordered<ComponentSchema>,
     pub packages: Ordered<PackageSchema>,
     pub scheme: Option<String>,
@@ -33,6 +34,8 @@ pub(super) struct Schema {
     pub license: Option<String>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
+    pub replaces: Ordered<FormerSchema>,
+    pub moved: Ordered<FormerSchema>,
     pub selectors: Ordered<Vec<Selector>>,
     pub databases: Vec<Rule>,
 }
@@ -43,17 +46,6 @@ pub(super) struct Schema {
 pub(super) struct GroupSchema {
     pub display_name: Option<String>,
     pub architectures: Vec<String>,
-}
-
-/// The `validation` table.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct ValidationSchema {
-    pub error_on_duplicate_device_code: Option<bool>,
-    pub verify_generic_artifacts_match: Option<bool>,
-    pub error_on_missing_architecture: Option<bool>,
-    pub unassigned_architectures: Option<UnassignedArchitectures>,
-    pub untransformable: Option<Untransformable>,
 }
 
 /// Rules of one component. The keys of `validation` are repeated because serde can refuse unknown

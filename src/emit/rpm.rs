@@ -7,9 +7,8 @@ use super::{
 };
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::Entry;
 use crate::formats::rpm::{
-    Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer,
+    Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer, installed_size,
 };
 use crate::plan::package::{Comparison, Format, Package, Relation, RelationKind, RpmControl};
 
@@ -21,7 +20,7 @@ pub(super) fn begin(
     options: &EmitOptions<'_>,
 ) -> Result<Begun> {
     let entries = payload_entries(package, Format::Rpm)?;
-    let installed_size = entries.iter().map(Entry::stored_size).sum();
+    let installed_size = installed_size(&entries);
     let specification = Specification {
         name: control.name.clone(),
         epoch: control.epoch,
@@ -44,8 +43,7 @@ pub(super) fn begin(
         compression: options.compression,
         workers: compressor::workers(options.jobs, package.formats(), options.compression),
     };
-    let RpmControl { name, version, release, arch, .. } = control;
-    let file_name = check_file_name(format!("{name}-{version}-{release}.{arch}.rpm"))?;
+    let file_name = check_file_name(control.file_name())?;
     let file = staging.create(&file_name)?;
     let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
     Ok(Begun { format: Format::Rpm, file_name, installed_size, writer })

@@ -14,6 +14,7 @@
 mod archive;
 mod frames;
 mod set;
+mod sources;
 mod targets;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use std::path::Path;
 
 pub use archive::{PackedArchive, PackedRow};
 pub use set::{PackedPackage, SetPacker};
+pub use sources::Sources;
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};

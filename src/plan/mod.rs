@@ -43,6 +43,7 @@ mod relations;
 mod selectors;
 mod setting;
 mod texts;
+mod upgrades;
 mod version;
 
 #[cfg(test)]
@@ -58,6 +59,7 @@ pub use version::Version;
 use crate::config::{Config, Scheme};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
+use crate::listing::Listing;
 use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
@@ -93,6 +95,8 @@ pub struct PlanOptions {
     /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
     /// they carry the time of packed files.
     pub changelog_date: Option<i64>,
+    /// Earlier sets that this one updates.
+    pub since: Vec<Listing>,
 }
 
 /// A package set, decided but for its bytes.
@@ -235,6 +239,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     }
     refuse_conflicts(&drafts)?;
     drafts::add_configured(&setting, &mut drafts)?;
+    upgrades::add_configured(&setting, &mut drafts)?;
     let only = Only::new(recombined, &drafts, &options.only)?;
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
@@ -245,6 +250,8 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let packages: Result<Vec<_>> = kept.into_iter().map(|d| d.finish(&setting)).collect();
     let mut packages = packages?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
+    let whole = options.only.is_empty();
+    upgrades::since(&mut packages, &options.since, (whole, &mut findings));
     findings.sort();
     Ok(Plan {
         archives: used(made.archives, &packages),

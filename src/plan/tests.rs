@@ -1,6 +1,7 @@
 mod packages;
 mod rules;
 mod shared;
+mod upgrades;
 
 use super::package::{Comparison, Formats, Relation, RelationKind, Role};
 use super::*;
@@ -22,6 +23,7 @@ fn options() -> PlanOptions {
         formats: vec![Format::Deb, Format::Rpm],
         only: Vec::new(),
         changelog_date: None,
+        since: Vec::new(),
     }
 }
 

@@ -162,6 +162,14 @@ codes! {
     NotListed = "R078" "not-listed" Warning;
     /// A listed package asks for what it does not get.
     ListClaimIgnored = "R079" "list-claim-ignored" Warning;
+    /// A package is not newer than in the earlier set.
+    VersionNotNewer = "R084" "version-not-newer" Warning;
+    /// Paths were in another package of the earlier set.
+    PathMoved = "R085" "path-moved" Note;
+    /// A directory of the earlier set is something else, or the other way round.
+    PathKindChanged = "R086" "path-kind-changed" Warning;
+    /// A package of the earlier set is in this one no more, and nothing replaces it.
+    PackageDropped = "R087" "package-dropped" Warning;
 }
 
 impl fmt::Display for Code {

@@ -42,14 +42,14 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
-use config::{Config, Scheme};
+use config::{Config, PackageList, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
 use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
-use plan::{Plan, PlanOptions};
+use plan::{Import, Places, Plan, PlanOptions};
 use planned::{Digests, Planned};
 use receipt::Receipt;
 use recombine::Recombined;
@@ -66,6 +66,8 @@ pub struct SetOptions {
     pub artifacts: Vec<PathBuf>,
     /// The packaging configuration.
     pub config: Config,
+    /// A list of packages, in place of the configuration's selectors and parts.
+    pub packages: Option<PackageList>,
     /// Naming scheme, before the configuration's.
     pub scheme: Option<Scheme>,
     /// The kind of build in names and prefix, before the configuration's, e.g. `asan`.
@@ -186,7 +188,7 @@ fn decide(
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
-    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
+    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options, &scan))?;
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     if options.strict {
         findings.refuse_warnings()?;
@@ -194,8 +196,10 @@ fn decide(
     Ok(Decided { scan, recombined, plan, findings })
 }
 
-fn plan_options(options: &SetOptions) -> PlanOptions {
+fn plan_options(options: &SetOptions, scan: &Scan) -> PlanOptions {
+    let import = |list: &PackageList| Import { list: list.clone(), places: Places::of(scan) };
     PlanOptions {
+        import: options.packages.as_ref().map(import),
         scheme: options.scheme.clone(),
         variant: options.variant.clone(),
         version: options.version.clone(),

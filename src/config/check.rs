@@ -82,7 +82,7 @@ fn single_lines(schema: &Schema, origin: &Origin, faults: &mut Faults) {
     }
 }
 
-fn is_address(text: &str) -> bool {
+pub(super) fn is_address(text: &str) -> bool {
     let Some((name, address)) = text.split_once(" <") else {
         return false;
     };

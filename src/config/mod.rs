@@ -40,6 +40,7 @@ mod check;
 mod databases;
 mod former;
 mod origin;
+mod package_list;
 mod rules;
 mod schema;
 mod scheme;
@@ -59,6 +60,7 @@ use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
+pub use package_list::{Claim, ListedPackage, PackageList, deb_name};
 pub use rules::{
     Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
     ValidationOverrides,
@@ -212,6 +214,16 @@ impl Config {
     fn read(origin: Origin) -> Result<Self> {
         let schema = origin.decode(SCHEMA_HINT)?;
         check::checked(schema, origin)
+    }
+
+    /// A list of packages decides alone what goes where.
+    pub fn refuse_selectors_beside_list(&self) -> Result<()> {
+        let keys = [("selectors", self.selectors.is_empty()), ("parts", self.parts.is_empty())];
+        let given = keys.iter().find(|(_, is_empty)| !is_empty);
+        given.map_or(Ok(()), |(key, _)| {
+            let message = "says what goes into packages, and so does the list of packages";
+            Err(self.fault(&[key], message).hint("take it out, or build without --packages"))
+        })
     }
 
     /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements

@@ -48,6 +48,19 @@ pub(super) struct Draft {
     pub documents_of: Option<Names>,
     /// What is treated or placed otherwise than `files`.
     pub extras: Extras,
+    /// What it says of itself in place of what all packages say.
+    pub says: Says,
+}
+
+/// What a package says of itself, if not what the configuration says for all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Says {
+    pub maintainer: Option<String>,
+    pub vendor: Option<String>,
+    pub homepage: Option<String>,
+    pub license: Option<String>,
+    /// Debian's priority.
+    pub priority: Option<String>,
 }
 
 /// The drafts of a set without metapackages, and their archives.
@@ -119,13 +132,14 @@ impl Maker<'_> {
             components: bundle.components.clone(),
             section: bundle.part.section.clone(),
             rpm_group: bundle.part.group.clone(),
-            native: self.linkage.native.contains(&index) || !contents.packages.is_empty(),
+            native: self.linkage.native.contains(&index) || bundle.has_device_code(),
             description,
             links: self.host_links(index)?,
             relations: self.runtime(contents),
             files: self.host_files(index)?,
             documents_of: None,
             extras: Extras::default(),
+            says: Says::default(),
             names,
         })
     }
@@ -166,6 +180,7 @@ impl Maker<'_> {
         for (path, owned) in &self.bundles[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
+        files.extend(self.contents[index].whole.clone());
         if let Some(archives) = archives {
             let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
             if files.contains_key(&path) {

@@ -1,7 +1,7 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//! components ─ selectors: what goes into which family and part ─► bundles
+//! components ─ selectors: what goes into which family and part, or listed package ─► bundles
 //!    bundles ─ linkage: which need which others
 //!            ─ drafts: host, support and kernel packages ─ metas ─► packages
 //! ```
@@ -32,11 +32,15 @@ mod left_out;
 mod libraries;
 mod licences;
 mod linkage;
+mod listed;
+mod listed_packages;
+mod listed_relations;
 mod metas;
 mod naming;
 mod only;
 pub mod package;
 mod parts;
+mod places;
 mod prefix;
 mod relations;
 mod scripts;
@@ -52,6 +56,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use listed::Import;
+pub use places::Places;
 pub use prefix::Prefix;
 pub use version::Version;
 
@@ -63,6 +69,7 @@ use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
+use listed::Listed;
 use only::Only;
 use package::{Format, Package};
 use parts::Parts;
@@ -76,6 +83,8 @@ pub struct PlanOptions {
     pub scheme: Option<Scheme>,
     /// The kind of build, e.g. `asan`.
     pub variant: Option<String>,
+    /// A list of packages that says what goes where, in place of selectors and parts.
+    pub import: Option<Import>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -109,7 +118,7 @@ pub struct Plan {
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
     /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
-    /// leaves them out; in order.
+    /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
     /// What was noticed.
     pub findings: Findings,
@@ -203,7 +212,18 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let setting = Setting::new(config, options, &mut findings)?;
     let parts = Parts::new(config, &setting.names)?;
     let groups = setting.names.groups(&recombined.groups);
-    let mut bundles = selectors::assign(recombined, config, (&parts, &setting.names))?;
+    let listed = options.import.as_ref().map(Listed::new).transpose()?;
+    let mut unlisted = Vec::new();
+    let mut bundles = match &listed {
+        Some(listed) => {
+            config.refuse_selectors_beside_list()?;
+            listed.note_absent_modules(&mut findings);
+            let assigned = selectors::assign_listed(recombined, listed)?;
+            unlisted = left_out::not_listed(&assigned.left, &mut findings)?;
+            assigned.bundles
+        }
+        None => selectors::assign(recombined, config, (&parts, &setting.names))?,
+    };
     exclude::apply(&mut bundles, config, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&setting, &bundles, &mut findings)?;
@@ -213,8 +233,16 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
     extras::add(recombined, &mut drafts, &mut findings)?;
-    let metas = metas::make(&setting, &groups, &drafts)?;
-    drafts.extend(metas);
+    match &listed {
+        Some(listed) => {
+            let has = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
+            listed.note_without_content(has, &mut findings);
+            let made = (groups.as_slice(), drafts);
+            drafts = listed_packages::complete(&setting, listed, made, &mut findings)?;
+            findings.extend(listed.list().findings.clone());
+        }
+        None => drafts.extend(metas::make(&setting, &groups, &drafts)?),
+    }
     let common = common::make(&setting, &mut drafts)?;
     drafts.extend(common);
     refuse_conflicts(&drafts)?;
@@ -226,7 +254,9 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     let input = (recombined, made.archives.as_slice());
-    let left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
+    let mut left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
+    left_out.extend(unlisted);
+    left_out.sort();
     let packages: Result<Vec<_>> = kept.into_iter().map(|d| d.finish(&setting)).collect();
     let mut packages = packages?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));

@@ -16,6 +16,7 @@ fn options() -> PlanOptions {
     PlanOptions {
         scheme: None,
         variant: None,
+        import: None,
         version: Some("7.1.0".to_owned()),
         release: None,
         prefix: None,

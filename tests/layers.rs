@@ -14,6 +14,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["artifact", "content", "database", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
+    // Files in, relations out: what libraries a file links to is read by the formats.
+    ("dependencies", &["formats", "tree"]),
     (
         "directories",
         &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
@@ -44,7 +46,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    ("plan", &["artifact", "config", "content", "formats", "gfx", "recombine", "split", "tree"]),
+    // Dependencies of host files on libraries are part of what a package says.
+    (
+        "plan",
+        &[
+            "artifact",
+            "config",
+            "content",
+            "dependencies",
+            "formats",
+            "gfx",
+            "recombine",
+            "split",
+            "tree",
+        ],
+    ),
     ("receipt", &[]),
     // What several shards have of a kernel database is brought together by its formats.
     (

@@ -39,6 +39,10 @@ pub(super) struct Arguments {
     /// Install prefix [default: /opt/rocm-<major>.<minor>]
     #[arg(long, value_name = "DIR")]
     prefix: Option<String>,
+    /// Distribution whose libraries the .deb packages depend on: debian-12, debian-13
+    /// [default: debian-12, whose dependencies debian-13 has too]
+    #[arg(long, value_name = "NAME")]
+    distro: Option<String>,
     /// Package formats to write
     #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
     format: Vec<FormatArgument>,
@@ -100,6 +104,7 @@ fn options(arguments: Arguments) -> Result<BuildOptions> {
         version: arguments.version,
         release: arguments.release,
         prefix: arguments.prefix,
+        distro: arguments.distro,
         formats,
         only: arguments.only,
         compression: match arguments.compression {

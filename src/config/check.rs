@@ -35,6 +35,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         vendor: schema.vendor,
         homepage: schema.homepage,
         license: schema.license.unwrap_or(default.license),
+        distro: schema.distro,
+        libraries: schema.libraries.0,
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
         selectors: schema.selectors.0,

@@ -17,6 +17,8 @@
 //! | `prefix` | install prefix | `/opt/rocm-<major>.<minor>` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
+//! | `distro` | the distribution whose libraries packages depend on; the command line wins | `debian-12` |
+//! | `libraries` | soname → `deb`: the dependency for a library that neither the set nor the distribution has, or has otherwise | none |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
 //! | `databases` | kernel database rules, as in `config/databases.toml`, tried before its own | none |
@@ -35,7 +37,9 @@ mod schema;
 
 use std::path::Path;
 
-pub use schema::{AddedRelations, DebRelations, Ordered, RpmRelations, RuntimeRelation, Selector};
+pub use schema::{
+    AddedRelations, DebRelations, Ordered, OutsideLibrary, RpmRelations, RuntimeRelation, Selector,
+};
 
 use crate::content::Content;
 use crate::database::Rule;
@@ -87,6 +91,10 @@ pub struct Config {
     pub homepage: Option<String>,
     /// Licence expression.
     pub license: String,
+    /// The distribution whose libraries packages depend on.
+    pub distro: Option<String>,
+    /// Soname → where it comes from, in file order; goes before what the distribution has.
+    pub libraries: Vec<(String, OutsideLibrary)>,
     /// The HIP runtime that transformed binaries need.
     pub runtime_relation: RuntimeRelation,
     /// Package → relations added to it, in file order.
@@ -126,6 +134,8 @@ impl Default for Config {
             vendor: None,
             homepage: None,
             license: LICENSE.to_owned(),
+            distro: None,
+            libraries: Vec::new(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
             selectors: Vec::new(),

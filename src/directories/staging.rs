@@ -114,9 +114,8 @@ impl Staging {
             refuse_foreign(&self.out.join(&artifact.name))?;
         }
         // Most artifacts hold one large file: only side by side they keep all cores busy.
-        let write = |artifact: &OutputArtifact| {
-            write_artifact(artifact, &self.folder.join(&artifact.name))
-        };
+        let write =
+            |artifact: &OutputArtifact| write_artifact(artifact, &self.folder.join(&artifact.name));
         let results: Vec<Result<Written>> = artifacts.par_iter().map(write).collect();
         let mut faults = Faults::default();
         let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();

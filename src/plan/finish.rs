@@ -87,6 +87,7 @@ impl Draft {
             vendor: setting.config.vendor.clone(),
             packager: Some(setting.config.maintainer.clone()),
             relations: self.relations_in(Format::Rpm, setting),
+            discovered: Vec::new(),
             prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
             // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
             // yet, and the dependency on `<lua>` that it brings is one that nothing satisfies.

@@ -9,7 +9,9 @@ use super::prefix::Prefix;
 use super::relations;
 use super::texts::Texts;
 use super::version::Version;
-use crate::config::Config;
+use crate::config::{Config, OutsideLibrary};
+use crate::dependencies::Distribution;
+use crate::dependencies::distribution;
 use crate::error::{Error, Kind, Result};
 use crate::report::{Code, Finding, Findings};
 
@@ -30,6 +32,8 @@ pub(super) struct Setting<'a> {
     pub texts: Texts,
     /// The time of changelog entries, as they write it.
     pub date: String,
+    /// Whose libraries the packages depend on.
+    pub distribution: Distribution,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
 }
@@ -44,16 +48,29 @@ impl<'a> Setting<'a> {
         }
         let version = version(config, options, findings)?;
         let prefix = prefix(config, options, &version)?;
+        relations::check_libraries(config)?;
         let runtime = |format: &Format| Ok((*format, relations::runtime(config, *format)?));
         Ok(Self {
             config,
             prefix,
             version,
+            distribution: self::distribution(config, options.distro.as_deref())?,
             texts: Texts::new()?,
             date: date(config, options)?,
             runtime: formats.iter().map(runtime).collect::<Result<_>>()?,
             formats,
         })
+    }
+
+    /// Whether the distribution has the library `soname`, or the configuration says who has.
+    pub fn knows_library(&self, soname: &str) -> bool {
+        self.configured_library(soname).is_some() || self.distribution.library(soname).is_some()
+    }
+
+    /// What the configuration says of the library `soname`.
+    pub fn configured_library(&self, soname: &str) -> Option<&'a OutsideLibrary> {
+        let found = self.config.libraries.iter().find(|(known, _)| known == soname);
+        found.map(|(_, library)| library)
     }
 
     /// The configured relation to the HIP runtime in `format`.
@@ -125,6 +142,14 @@ fn prefix(config: &Config, options: &PlanOptions, version: &Version) -> Result<P
             Chosen::new("version", &options.version, &config.version).blame(config, &error)
         }),
     }
+}
+
+/// The distribution that is `given` or, behind that, configured.
+pub(super) fn distribution(config: &Config, given: Option<&str>) -> Result<Distribution> {
+    let given = given.map(str::to_owned);
+    let chosen = Chosen::new("distro", &given, &config.distro);
+    let name = chosen.text().unwrap_or(distribution::DEFAULT);
+    Distribution::named(name).map_err(|error| chosen.blame(config, &error))
 }
 
 fn date(config: &Config, options: &PlanOptions) -> Result<String> {

@@ -6,16 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::example::{Entry, GROUPS, PREFIX, Set, kernels, tree};
-use crate::tools;
-
-/// Whether this process may install into a root of its own.
-fn is_root() -> bool {
-    let root = tools::succeed(Command::new("id").arg("-u")).trim() == "0";
-    if !root {
-        tools::skip("package managers change the owner of what they install, which needs root");
-    }
-    root
-}
+use crate::tools::{self, is_root};
 
 /// A root for a package manager.
 trait Manager {

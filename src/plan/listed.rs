@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::naming::{Names, Naming};
 use super::parts::Part;
 use super::places::Places;
+use super::selectors::Bundle;
 use crate::artifact::ComponentKind;
 use crate::config::{Claim, ListedPackage, PackageList, PartRole, PartSchema, Suffix};
 use crate::error::{Error, Faults, Result};
@@ -76,8 +77,8 @@ impl<'a> Listed<'a> {
         Some((&entry.family, &entry.stem, &entry.part))
     }
 
-    /// Whether an entry's device code stays with its host files.
-    pub fn is_whole(&self, index: usize) -> bool {
+    /// Whether an entry is for developers: its host package is called as if it were all.
+    pub fn is_devel(&self, index: usize) -> bool {
         self.list().entries.get(index).is_some_and(ListedPackage::is_devel)
     }
 
@@ -154,6 +155,20 @@ impl<'a> Listed<'a> {
                     findings.add(Finding::new(Code::ListClaimIgnored, &entry.name, message));
                 }
             }
+        }
+    }
+
+    /// Notes entries for developers with device code: they are not cut in two, but it has to be
+    /// somewhere, and no host package has any.
+    pub fn note_devel<'b>(
+        &self,
+        bundles: impl Iterator<Item = &'b Bundle<'b>>,
+        findings: &mut Findings,
+    ) {
+        for bundle in bundles.filter(|bundle| bundle.is_devel && bundle.has_device_code()) {
+            let message = "is for developers and not cut into host and kernels, but has device \
+                           code: that is in kernel packages beside it";
+            findings.add(Finding::new(Code::ListClaimIgnored, &bundle.stem.rpm, message));
         }
     }
 

@@ -72,7 +72,7 @@ impl<'a> Setting<'a> {
 
     /// The names of a bundle's host package.
     pub fn host_names(&self, bundle: &Bundle<'_>) -> Result<Names> {
-        self.names.host(&bundle.stem, bundle.is_split())
+        self.names.host(&bundle.stem, bundle.has_device_code() && !bundle.is_devel)
     }
 
     /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.

@@ -75,9 +75,8 @@ fn import(entries: &str) -> PlanOptions {
     PlanOptions { import: Some(Import { list, places }), ..amdrocm() }
 }
 
-/// It would be two packages of one purpose, of which only one is asked for.
 #[test]
-fn a_development_entry_keeps_its_device_code() {
+fn a_development_entry_keeps_its_name_beside_device_code() {
     let list = r#"[{ "Package": "amdrocm-blas-devel", "Artifactory": [
         { "Artifact": "blas", "Artifact_Subdir": [
             { "Name": "ROCBLAS", "Components": ["dev"] }] }] }]"#;
@@ -85,11 +84,19 @@ fn a_development_entry_keeps_its_device_code() {
         .plain("include/x.h", "//")
         .fat("lib/libx.so", vec![wrapper(&[("gfx1100", "a|1"), ("gfx1200", "a|2")])]);
     let plan = planned_with(vec![dev], GROUPS, &import(list)).unwrap();
-    assert_eq!(ids(&plan), ["amdrocm-blas-dev", "amdrocm-blas-dev7.1"]);
+    let expected = [
+        "amdrocm-blas-dev",
+        "amdrocm-blas-dev7.1",
+        "amdrocm-blas-dev7.1-gfx1100",
+        "amdrocm-blas-dev7.1-gfx1200",
+    ];
+    assert_eq!(ids(&plan), expected);
     let files = paths(package(&plan, "amdrocm-blas-dev7.1"), Format::Rpm);
-    for name in ["include/x.h", "lib/libx.so", "lib/.kpack/blas_dev_gfx1200.kpack"] {
+    for name in ["include/x.h", "lib/libx.so", "lib/.kpack/blas_dev.kpm"] {
         assert!(files.contains(&format!("opt/rocm/core-7.1/{name}")), "{files:?}");
     }
+    let finding = plan.findings.iter().find(|f| f.code == Code::ListClaimIgnored).unwrap();
+    assert_eq!(finding.subject, "amdrocm-blas-devel");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use super::former::FormerSchema;
-use super::rules::{UnassignedArchitectures, Untransformable, ValidationOverrides};
+use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, ValidationOverrides};
 use super::scheme::Suffix;
 use crate::database::Rule;
 
@@ -33,6 +33,8 @@ pub(super) struct Schema {
     pub vendor: Option<String>,
     pub homepage: Option<String>,
     pub license: Option<String>,
+    pub copyright: Option<String>,
+    pub alternatives: Option<Alternatives>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
     pub replaces: Ordered<FormerSchema>,
@@ -67,6 +69,12 @@ pub(super) struct ComponentSchema {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PackageSchema {
+    pub summary: Option<String>,
+    pub description: Option<String>,
+    pub section: Option<String>,
+    pub license: Option<String>,
+    pub homepage: Option<String>,
+    pub copyright: Option<String>,
     pub include_architectures: Option<Vec<String>>,
     pub exclude_architectures: Option<Vec<String>>,
 }

@@ -6,6 +6,7 @@ use minijinja::context;
 
 use super::device::{DeviceFiles, Served};
 use super::drafts::{Draft, Maker, Says};
+use super::extras::Extras;
 use super::naming::Names;
 use super::package::{RelationKind, Role};
 use super::relations::Link;
@@ -87,6 +88,7 @@ impl Maker<'_> {
             files: files.unwrap_or_else(BTreeMap::new),
             says: Says::default(),
             documents_of: Some(self.names[index].clone()),
+            extras: Extras::default(),
             names,
         }
     }

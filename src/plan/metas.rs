@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::{Value, context};
 
 use super::drafts::{Draft, Says};
+use super::extras::Extras;
 use super::naming::Names;
 use super::package::{RelationKind, Role};
 use super::relations::Link;
@@ -203,6 +204,7 @@ pub(super) fn meta<'a>(
         relations: Vec::new(),
         files: BTreeMap::new(),
         documents_of: None,
+        extras: Extras::default(),
         says: Says::default(),
     })
 }

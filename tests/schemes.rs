@@ -96,7 +96,7 @@ fn versioned_names_carry_the_series() {
 /// Two minor versions in one root: every package of both is installed, and no path is written twice.
 #[test]
 fn minor_versions_stand_side_by_side() {
-    if !have(&["dpkg"]) {
+    if !have(&["dpkg", "dpkg-deb"]) || !tools::is_root() {
         return;
     }
     let [one, other] = ["7.15.0", "7.16.0"].map(|version| {
@@ -246,7 +246,7 @@ fn a_scheme_of_ones_own_and_parts_of_the_configuration() {
     let text = fs::read_to_string(tools::repository("config/schemes/rocm.toml")).unwrap();
     fs::write(&scheme, text.replace("kernels = \"{name}", "kernels = \"{name}-code")).unwrap();
     let config = folder.path().join("config.toml");
-    let tools = "epoch = 2\n[[parts]]\nname = 'tools'\ncomponents = ['run']\nrole = 'host'\n\
+    let tools = "epoch = 2\ndistribution_tag.deb = '~deb12'\n[[parts]]\nname = 'tools'\ncomponents = ['run']\nrole = 'host'\n\
                  suffix = { deb = '-utils', rpm = '-tools' }\nneeds_host = true\nprograms = true\n\
                  [architecture_groups.gfx1100]\narchitectures = ['gfx1100']\n";
     fs::write(&config, tools).unwrap();
@@ -255,15 +255,16 @@ fn a_scheme_of_ones_own_and_parts_of_the_configuration() {
     build.args(["build", "--version", "7.15.0", "--artifacts"]).arg(shards());
     build.arg("--scheme").arg(&scheme).arg("--config").arg(&config).arg("--out").arg(&out);
     tools::run(&mut build);
-    let deb = out.join("rocm-blas-utils-code-gfx1100_7.15.0-1_amd64.deb");
+    let deb = out.join("rocm-blas-utils-code-gfx1100_7.15.0-1~deb12_amd64.deb");
     let info = succeed(Command::new("dpkg-deb").arg("-I").arg(deb));
-    assert!(info.contains("Version: 2:7.15.0-1\n"), "{info}");
-    assert!(info.contains("rocm-blas-utils (= 2:7.15.0-1)"), "{info}");
-    let deb = out.join("rocm-blas-utils_7.15.0-1_amd64.deb");
+    assert!(info.contains("Version: 2:7.15.0-1~deb12\n"), "{info}");
+    assert!(info.contains("rocm-blas-utils (= 2:7.15.0-1~deb12)"), "{info}");
+    let deb = out.join("rocm-blas-utils_7.15.0-1~deb12_amd64.deb");
     let listed = succeed(Command::new("dpkg-deb").arg("-c").arg(&deb));
     assert!(listed.contains("/bin/exblas-bench\n") && !listed.contains("libexblas"), "{listed}");
     let info = succeed(Command::new("dpkg-deb").arg("-I").arg(deb));
-    assert!(info.contains("rocm-blas (= 2:7.15.0-1)"), "{info}");
+    assert!(info.contains("rocm-blas (= 2:7.15.0-1~deb12)"), "{info}");
+    assert!(out.join("rocm-blas-tools-7.15.0-1.x86_64.rpm").is_file());
     tools::run(rockpack().arg("verify").arg(&out).arg("--against").arg(shards()));
 }
 

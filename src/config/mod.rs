@@ -18,6 +18,7 @@
 //! | `variant` | a word for this kind of build in names and prefix, e.g. `asan` | none |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
 //! | `epoch` | of all packages | none |
+//! | `distribution_tag.deb`, `.rpm` | what all releases end in, e.g. `~deb12`, `.el9` | none |
 //! | `prefix` | install prefix | the scheme's: `/opt/rocm-<major>.<minor>` |
 //! | `parts` | which components make up which package of a family | `config/components.toml` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
@@ -52,8 +53,8 @@ use std::path::Path;
 
 pub use former::{FormerPackage, FormerPackages};
 pub use schema::{
-    AddedRelations, DebRelations, Ordered, OutsideLibrary, PartRole, PartSchema, RpmRelations,
-    RuntimeRelation, Selector,
+    AddedRelations, DebRelations, DistributionTag, Ordered, OutsideLibrary, PartRole, PartSchema,
+    RpmRelations, RuntimeRelation, Selector,
 };
 
 use crate::content::Content;
@@ -111,6 +112,8 @@ pub struct Config {
     pub parts: Vec<PartSchema>,
     /// Epoch of all versions.
     pub epoch: Option<u32>,
+    /// What all releases end in.
+    pub distribution_tag: DistributionTag,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -174,6 +177,7 @@ impl Default for Config {
             variant: None,
             parts: Vec::new(),
             epoch: None,
+            distribution_tag: DistributionTag::default(),
             version: None,
             release: None,
             prefix: None,

@@ -24,6 +24,7 @@ pub(super) struct Schema {
     pub variant: Option<String>,
     pub parts: Vec<PartSchema>,
     pub epoch: Option<u32>,
+    pub distribution_tag: DistributionTag,
     pub version: Option<String>,
     pub release: Option<String>,
     pub prefix: Option<String>,
@@ -97,6 +98,16 @@ pub struct RuntimeRelation {
 pub struct OutsideLibrary {
     /// The dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`; none if it needs none.
     pub deb: Option<String>,
+}
+
+/// What the release ends in, in each format.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DistributionTag {
+    /// E.g. `~deb12`.
+    pub deb: Option<String>,
+    /// E.g. `.el9`.
+    pub rpm: Option<String>,
 }
 
 /// Relations that the configuration adds to a package.

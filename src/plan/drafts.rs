@@ -187,7 +187,6 @@ impl Maker<'_> {
         for (path, owned) in &self.bundles[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
-        files.extend(self.contents[index].whole.clone());
         if let Some(archives) = archives {
             let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
             if files.contains_key(&path) {

@@ -112,7 +112,7 @@ impl Draft {
             name: self.names.rpm.clone(),
             epoch: setting.version.epoch(),
             version: setting.version.upstream().to_owned(),
-            release: setting.version.release().to_owned(),
+            release: setting.version.tagged_release(Format::Rpm),
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
             group: self.rpm_group.clone(),
             license: words.license.to_owned(),

@@ -240,6 +240,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         Some(listed) => {
             let has = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
             listed.note_without_content(has, &mut findings);
+            listed.note_devel(bundles.iter(), &mut findings);
             let made = (groups.as_slice(), drafts);
             drafts = listed_packages::complete(&setting, listed, made, &mut findings)?;
             findings.extend(listed.list().findings.clone());

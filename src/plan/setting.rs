@@ -82,7 +82,7 @@ impl<'a> Setting<'a> {
 
     /// The names of a bundle's host package.
     pub fn host_names(&self, bundle: &Bundle<'_>) -> Result<Names> {
-        self.names.host(&bundle.stem, bundle.is_split())
+        self.names.host(&bundle.stem, bundle.has_device_code() && !bundle.is_devel)
     }
 
     /// Whether the distribution has the library `soname`, or the configuration says who has.
@@ -153,9 +153,12 @@ fn version(config: &Config, options: &PlanOptions, findings: &mut Findings) -> R
     }
     let text = version.text().unwrap_or(NO_VERSION);
     Version::new(text, NO_RELEASE).map_err(|error| version.blame(config, &error))?;
-    Version::new(text, release.text().unwrap_or(NO_RELEASE))
-        .map(|version| version.with_epoch(config.epoch))
-        .map_err(|error| release.blame(config, &error))
+    let version = Version::new(text, release.text().unwrap_or(NO_RELEASE))
+        .map_err(|error| release.blame(config, &error))?;
+    version.with_epoch(config.epoch).with_tags(&config.distribution_tag).map_err(|error| {
+        let hint = error.hint_text().unwrap_or_default();
+        config.fault(&["distribution_tag"], error.message()).hint(hint)
+    })
 }
 
 fn naming(config: &Config, options: &PlanOptions, version: &Version) -> Result<Naming> {

@@ -1,5 +1,6 @@
 mod packages;
 mod rules;
+mod schemes;
 mod shared;
 mod upgrades;
 

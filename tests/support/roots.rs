@@ -11,15 +11,7 @@ use std::process::Command;
 
 use super::example::{Entry, Set, tree};
 use super::tools;
-
-/// Whether this process may install into a root of its own.
-pub fn is_root() -> bool {
-    let root = tools::succeed(Command::new("id").arg("-u")).trim() == "0";
-    if !root {
-        tools::skip("package managers change the owner of what they install, which needs root");
-    }
-    root
-}
+pub use super::tools::is_root;
 
 /// A root for a package manager.
 pub trait Manager {

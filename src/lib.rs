@@ -29,12 +29,14 @@ pub mod receipt;
 pub mod recombine;
 pub mod render;
 pub mod report;
+pub mod signing;
 pub mod split;
 pub mod tree;
 pub mod verify;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -42,12 +44,13 @@ use artifact::{Scan, ScanOptions};
 use config::Config;
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
-use error::{Error, Result};
+use error::{Error, Kind, Result};
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Plan, PlanOptions};
 use receipt::Receipt;
 use report::{Findings, Progress, Stage};
+use signing::Signer;
 use split::SplitOptions;
 
 /// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
@@ -72,6 +75,8 @@ pub struct BuildOptions {
     pub formats: Vec<Format>,
     /// Components to build; all if empty.
     pub only: Vec<String>,
+    /// What signs the headers of `.rpm`s, if they are to be signed.
+    pub signer: Option<Arc<dyn Signer>>,
     /// How payloads are compressed.
     pub compression: emit::Compression,
     /// Number of threads.
@@ -116,6 +121,7 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
 }
 
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
+    check_signer(options)?;
     artifact::refuse_output_inside(&options.artifacts, &options.out)?;
     let scan = artifact::scan_with(&options.artifacts, &ScanOptions::beside(&options.out))?;
     let rules = options.config.database_rules()?;
@@ -134,6 +140,20 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     let receipt = emit::receipt(&plan, written, &findings);
     let removed = staging.commit(&receipt.to_bytes()?)?;
     Ok(Built { receipt, removed })
+}
+
+/// A key that cannot sign is refused before anything is read.
+fn check_signer(options: &BuildOptions) -> Result<()> {
+    let Some(signer) = &options.signer else {
+        return Ok(());
+    };
+    if !options.formats.contains(&Format::Rpm) {
+        let message = "a signing key was given, but only .rpm packages are signed";
+        let hint = "leave --sign-key out, or make .rpm packages, too";
+        return Err(Error::new(Kind::Usage, message).hint(hint));
+    }
+    let date = options.source_date_epoch.unwrap_or(i64::from(options.config.content_date));
+    signer.sign(&[], u32::try_from(date).unwrap_or(u32::MAX)).map(drop)
 }
 
 fn plan_options(options: &BuildOptions) -> PlanOptions {
@@ -175,6 +195,7 @@ fn write(
         compression: options.compression,
         content_date,
         source_date_epoch: options.source_date_epoch.unwrap_or(content_date),
+        signer: options.signer.as_ref(),
         progress,
     };
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);

@@ -1,6 +1,7 @@
 //! `rockpack build`: artifacts in, packages out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
@@ -10,6 +11,7 @@ use crate::config::Config;
 use crate::emit::Compression;
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
+use crate::signing::{OpenPgpKey, Passphrase, Signer};
 use crate::{BuildOptions, render};
 
 /// Build the packages of one or more shards of artifacts.
@@ -49,6 +51,14 @@ pub(super) struct Arguments {
     /// Compressor of the package payloads
     #[arg(long, default_value = "zstd")]
     compression: CompressionArgument,
+    /// OpenPGP secret key (armored or binary, RSA or Ed25519) that signs the headers of .rpm
+    /// packages; its passphrase comes from --sign-passphrase-file or the environment variable
+    /// ROCKPACK_SIGN_PASSPHRASE
+    #[arg(long, value_name = "FILE")]
+    sign_key: Option<PathBuf>,
+    /// File whose first line is the passphrase of --sign-key
+    #[arg(long, value_name = "FILE", requires = "sign_key")]
+    sign_passphrase_file: Option<PathBuf>,
     /// Number of threads; the packages do not depend on it [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -93,7 +103,9 @@ fn options(arguments: Arguments) -> Result<BuildOptions> {
     let mut formats: Vec<Format> = arguments.format.into_iter().map(Format::from).collect();
     formats.sort();
     formats.dedup();
+    let signer = signer(arguments.sign_key.as_deref(), arguments.sign_passphrase_file.as_deref())?;
     Ok(BuildOptions {
+        signer,
         artifacts: arguments.artifacts,
         config,
         out: arguments.out,
@@ -113,6 +125,23 @@ fn options(arguments: Arguments) -> Result<BuildOptions> {
         strict: arguments.strict,
         source_date_epoch: source_date_epoch()?,
     })
+}
+
+/// The environment variable with the passphrase of the signing key.
+const PASSPHRASE: &str = "ROCKPACK_SIGN_PASSPHRASE";
+
+fn signer(key: Option<&Path>, passphrase: Option<&Path>) -> Result<Option<Arc<dyn Signer>>> {
+    let Some(key) = key else {
+        return Ok(None);
+    };
+    let passphrase = match passphrase {
+        Some(file) => Passphrase::read(file)?,
+        None => std::env::var_os(PASSPHRASE)
+            .map(|text| Passphrase::new(text.into_encoded_bytes()))
+            .unwrap_or_default(),
+    };
+    let signer: Arc<dyn Signer> = Arc::new(OpenPgpKey::open(key, &passphrase)?);
+    Ok(Some(signer))
 }
 
 impl From<FormatArgument> for Format {

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use rpm::{FileFlags, HeaderEntry, IndexData, IndexTag};
 
 use super::dependencies::{self, Dependency};
+use super::signature::HeaderSigner;
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use crate::content::hex;
 use crate::error::{Error, Kind, Result};
@@ -127,6 +128,8 @@ pub struct Specification {
     pub mtime: u32,
     /// BUILDTIME, seconds since 1970.
     pub build_time: u32,
+    /// What signs the header, if it is to be signed.
+    pub signer: Option<HeaderSigner>,
     /// How the payload is compressed.
     pub compression: Compression,
     /// Compressor threads, at least one; the bytes do not depend on their number.

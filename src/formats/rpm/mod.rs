@@ -24,6 +24,7 @@ mod writer;
 pub use dependencies::{Dependency, DependencyKind};
 pub use header::{Change, Scriptlet, ScriptletPhase, Specification};
 pub use reader::Reader;
+pub use signature::{HeaderSigner, SignatureTag};
 pub use writer::Writer;
 
 /// The first bytes of a package.

@@ -2,6 +2,8 @@
 //! signatures, the dynamic loader, gdb, update-alternatives, and rpm with a moved prefix.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
+#[path = "../support/device.rs"]
+mod device;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/roots.rs"]
@@ -12,6 +14,8 @@ mod runtime;
 mod tools;
 
 mod alternatives;
+mod debug;
+mod lint;
 mod loader;
 mod moved;
 mod signed;

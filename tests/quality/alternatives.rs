@@ -25,6 +25,12 @@ impl Sets {
         fs::write(sets.path("config.json"), config.to_string()).unwrap();
         let artifacts = sets.path("shards");
         copy_shards(&artifacts);
+        for group in &GROUPS {
+            let odd = group.stage(&artifacts, "run").join("bin/odd program");
+            fs::write(&odd, "#!/bin/sh\n").unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(&odd, mode).unwrap();
+        }
         sets.build_one("7.1.0", &artifacts);
         for group in &GROUPS {
             let folder = group.stage(&artifacts, "run").join("bin");
@@ -38,7 +44,10 @@ impl Sets {
         let mut build = rockpack();
         build.arg("build").arg("--artifacts").arg(artifacts);
         build.arg("--config").arg(self.path("config.json"));
-        tools::run(build.args(["--version", version]).arg("--out").arg(self.path(version)));
+        let told =
+            tools::told(build.args(["--version", version]).arg("--out").arg(self.path(version)));
+        let finding = "R082 program-without-alternative: odd program of rocm-blas";
+        assert!(told.contains(finding) && told.ends_with("exit status: 0\n"), "{told}");
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -130,6 +130,19 @@ fn licence_texts_are_quoted_and_marked() {
 }
 
 #[test]
+fn a_licence_that_cannot_be_quoted_is_named() {
+    let built = Built::with(CONFIG);
+    for group in &GROUPS {
+        let folder = group.stage(&built.path("shards"), "lib").join("share/doc/rocblas");
+        fs::write(folder.join("NOTICE"), b"\xff\xfe").unwrap();
+    }
+    let told = tools::told(&mut built.command());
+    let finding = "R081 licence-not-quoted: blas_lib/share/doc/rocblas/NOTICE: is not quoted in \
+                   the copyright file of its packages: it is not UTF-8";
+    assert!(told.contains(finding) && told.ends_with("exit status: 0\n"), "{told}");
+}
+
+#[test]
 fn words_that_no_field_can_hold_are_refused_with_their_place() {
     for (words, told) in [
         ("summary = \"two\\nlines\"", "line 2, column 11"),

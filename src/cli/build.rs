@@ -1,6 +1,7 @@
 //! `rockpack build`: artifacts in, packages out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
@@ -9,6 +10,7 @@ use super::set::SetArguments;
 use super::{Outcome, terminal};
 use crate::emit::Compression;
 use crate::error::Result;
+use crate::signing::{OpenPgpKey, Passphrase, Signer};
 use crate::{BuildOptions, render};
 
 /// Build the packages of one or more shards of artifacts.
@@ -26,6 +28,14 @@ pub(super) struct Arguments {
     /// Compressor of the package payloads
     #[arg(long, default_value = "zstd")]
     compression: CompressionArgument,
+    /// OpenPGP secret key (armored or binary, RSA or Ed25519) that signs the headers of .rpm
+    /// packages; its passphrase comes from --sign-passphrase-file or the environment variable
+    /// ROCKPACK_SIGN_PASSPHRASE
+    #[arg(long, value_name = "FILE")]
+    sign_key: Option<PathBuf>,
+    /// File whose first line is the passphrase of --sign-key
+    #[arg(long, value_name = "FILE", requires = "sign_key")]
+    sign_passphrase_file: Option<PathBuf>,
     /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
     #[arg(long)]
     json: bool,
@@ -41,7 +51,9 @@ enum CompressionArgument {
 
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let json = arguments.json;
+    let signer = signer(arguments.sign_key.as_deref(), arguments.sign_passphrase_file.as_deref())?;
     let options = BuildOptions {
+        signer,
         set: arguments.set.options()?,
         out: arguments.out,
         compression: match arguments.compression {
@@ -55,4 +67,21 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         false => terminal::print(&render::build_text(&built.receipt, &built.removed))?,
     }
     Ok(Outcome::Done)
+}
+
+/// The environment variable with the passphrase of the signing key.
+const PASSPHRASE: &str = "ROCKPACK_SIGN_PASSPHRASE";
+
+fn signer(key: Option<&Path>, passphrase: Option<&Path>) -> Result<Option<Arc<dyn Signer>>> {
+    let Some(key) = key else {
+        return Ok(None);
+    };
+    let passphrase = match passphrase {
+        Some(file) => Passphrase::read(file)?,
+        None => std::env::var_os(PASSPHRASE)
+            .map(|text| Passphrase::new(text.into_encoded_bytes()))
+            .unwrap_or_default(),
+    };
+    let signer: Arc<dyn Signer> = Arc::new(OpenPgpKey::open(key, &passphrase)?);
+    Ok(Some(signer))
 }

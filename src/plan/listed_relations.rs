@@ -180,6 +180,16 @@ impl<'a> Resolver<'a> {
         self.setting.names.kernels(&stem(entry), group)
     }
 
+    /// The group that `names` of an entry's package are for.
+    pub fn group_of(&self, entry: &ListedPackage, names: &Names) -> Result<Option<&'a str>> {
+        for (index, group) in self.groups.iter().enumerate() {
+            if self.of_group(entry, index)? == *names {
+                return Ok(Some(&group.name));
+            }
+        }
+        Ok(None)
+    }
+
     /// Adds what `entry` depends on, recommends and suggests to a draft of it.
     pub fn depend(
         &mut self,

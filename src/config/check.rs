@@ -53,6 +53,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         license: schema.license.unwrap_or(default.license),
         copyright: schema.copyright,
         alternatives: schema.alternatives.unwrap_or_default(),
+        distro: schema.distro,
+        libraries: schema.libraries.0,
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
         replaces,

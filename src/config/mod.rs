@@ -25,6 +25,8 @@
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
 //! | `copyright` | who has it, where no licence text of the artifacts says so | none |
 //! | `alternatives` | `programs`: what lies in `<prefix>/bin` becomes `/usr/bin/…` by update-alternatives; or `none` | `none` |
+//! | `distro` | the distribution whose libraries packages depend on; the command line wins | `debian-12` |
+//! | `libraries` | soname → `deb`: the dependency for a library that neither the set nor the distribution has, or has otherwise | none |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
 //! | `replaces` | package → names under which it was known, `name` or `name < version` | none |
@@ -51,8 +53,8 @@ use std::path::Path;
 
 pub use former::{FormerPackage, FormerPackages};
 pub use schema::{
-    AddedRelations, DebRelations, DistributionTag, Ordered, PartRole, PartSchema, RpmRelations,
-    RuntimeRelation, Selector,
+    AddedRelations, DebRelations, DistributionTag, Ordered, OutsideLibrary, PartRole, PartSchema,
+    RpmRelations, RuntimeRelation, Selector,
 };
 
 use crate::content::Content;
@@ -132,6 +134,10 @@ pub struct Config {
     pub copyright: Option<String>,
     /// What becomes of programs.
     pub alternatives: Alternatives,
+    /// The distribution whose libraries packages depend on.
+    pub distro: Option<String>,
+    /// Soname → where it comes from, in file order; goes before what the distribution has.
+    pub libraries: Vec<(String, OutsideLibrary)>,
     /// The HIP runtime that transformed binaries need.
     pub runtime_relation: RuntimeRelation,
     /// Package → relations added to it, in file order.
@@ -183,6 +189,8 @@ impl Default for Config {
             license: LICENSE.to_owned(),
             copyright: None,
             alternatives: Alternatives::default(),
+            distro: None,
+            libraries: Vec::new(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
             replaces: Vec::new(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::device::{Contents, contents};
+use super::discovered::Discovered;
 use super::extras::Extras;
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
@@ -67,6 +68,8 @@ pub(super) struct Says {
 pub(super) struct Made {
     pub drafts: Vec<Draft>,
     pub archives: Vec<ArchiveSet>,
+    /// Package of host files → what these files need from outside, and offer.
+    pub discovered: BTreeMap<String, Discovered>,
 }
 
 /// Makes the packages of all bundles.
@@ -80,8 +83,12 @@ pub(super) fn make(
     let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
+    let mut discovered = BTreeMap::new();
     for (index, contents) in contents.iter().enumerate() {
-        drafts.push(maker.host(index)?);
+        let host = maker.host(index)?;
+        let found = linkage.discovered.get(&index).cloned().unwrap_or_default();
+        discovered.insert(host.names.deb.clone(), found);
+        drafts.push(host);
         for group in contents.groups() {
             drafts.push(maker.kernels(index, group)?);
         }
@@ -90,7 +97,7 @@ pub(super) fn make(
         }
     }
     let archives = contents.into_iter().filter_map(|contents| contents.archives);
-    Ok(Made { drafts, archives: archives.collect() })
+    Ok(Made { drafts, archives: archives.collect(), discovered })
 }
 
 /// Makes the packages of a set of bundles, which it knows by index.

@@ -16,11 +16,12 @@
 //! `all` or `noarch` they would satisfy, and be pulled in by, hosts of other architectures, whose
 //! exact-version dependency no archive could then keep consistent.
 //!
-//! Not discovered yet: libraries from outside of the set. The configuration's `relations` name
-//! them.
+//! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
+//! as capabilities (rpm); the configuration's `relations` add what no file shows.
 
 mod common;
 mod device;
+mod discovered;
 mod drafts;
 mod exclude;
 mod extras;
@@ -97,6 +98,8 @@ pub struct PlanOptions {
     /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
     /// left out.
     pub only: Vec<String>,
+    /// The distribution whose libraries the packages depend on, e.g. `debian-12`.
+    pub distro: Option<String>,
     /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
     /// they carry the time of packed files.
     pub changelog_date: Option<i64>,
@@ -220,7 +223,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     exclude::apply(&mut bundles, config, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover(&bundles, &mut findings)?;
+    let linkage = linkage::discover(&setting, &bundles, &mut findings)?;
     let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
@@ -248,8 +251,15 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let mut left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
     left_out.extend(unlisted);
     left_out.sort();
-    let packages: Result<Vec<_>> = kept.into_iter().map(|d| d.finish(&setting)).collect();
-    let mut packages = packages?;
+    let mut discovered = made.discovered;
+    let packages = kept.into_iter().map(|draft| {
+        let found = discovered.remove(&draft.names.deb).unwrap_or_default();
+        let mut package = draft.finish(&setting)?;
+        found.add_to(&mut package);
+        discovered::add_build_ids(&mut package);
+        Ok(package)
+    });
+    let mut packages = packages.collect::<Result<Vec<_>>>()?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
     let whole = options.only.is_empty();
     upgrades::since(&mut packages, &options.since, (whole, &mut findings));

@@ -313,6 +313,8 @@ pub struct RpmControl {
     pub packager: Option<String>,
     /// Relations; the package's own name-version Provides is added by emission.
     pub relations: Vec<Relation>,
+    /// Relations that rpmbuild would find by itself in the files, marked as such.
+    pub discovered: Vec<Relation>,
     /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
     pub prefixes: Vec<String>,
     /// Scriptlets: (`%pretrans`, `%pre`, `%post`, `%preun`, `%postun`) → (interpreter, text).

@@ -201,6 +201,7 @@ impl<'a> Resolver<'a> {
             let key = (key, format, RelationKind::Depends);
             draft.relations.extend(self.relations(entry, key, dependent)?);
         }
+        without_bare(draft);
         if matches!(dependent, Dependent::Kernels(_)) {
             return Ok(());
         }
@@ -328,6 +329,20 @@ impl<'a> Resolver<'a> {
             findings.add(Finding::new(Code::DependencyLeftOut, entry, message));
         }
     }
+}
+
+/// Takes out dependencies on any version of what another one bounds.
+fn without_bare(draft: &mut Draft) {
+    let bounded: BTreeSet<(Format, String)> = draft
+        .relations
+        .iter()
+        .filter(|(_, r)| r.kind == RelationKind::Depends && r.version.is_some())
+        .map(|(format, relation)| (*format, relation.name.clone()))
+        .collect();
+    draft.relations.retain(|(format, relation)| {
+        let is_bare = relation.kind == RelationKind::Depends && relation.version.is_none();
+        !(is_bare && bounded.contains(&(*format, relation.name.clone())))
+    });
 }
 
 fn groups_of(made: &Made) -> impl Iterator<Item = usize> {

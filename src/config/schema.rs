@@ -91,6 +91,15 @@ pub struct RuntimeRelation {
     pub rpm: Option<String>,
 }
 
+/// Where a library comes from that neither the set nor the distribution has. An `.rpm` needs it by
+/// its name in any case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutsideLibrary {
+    /// The dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`; none if it needs none.
+    pub deb: Option<String>,
+}
+
 /// What the release ends in, in each format.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -99,15 +108,6 @@ pub struct DistributionTag {
     pub deb: Option<String>,
     /// E.g. `.el9`.
     pub rpm: Option<String>,
-}
-
-/// Where a library comes from that neither the set nor the distribution has. An `.rpm` needs it by
-/// its name in any case.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct OutsideLibrary {
-    /// The dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`; none if it needs none.
-    pub deb: Option<String>,
 }
 
 /// Relations that the configuration adds to a package.

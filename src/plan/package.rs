@@ -361,12 +361,17 @@ impl<F> Package<F> {
     /// Its relations in `format`, as plans and receipts list them, sorted; none if it is not wanted
     /// in that format.
     pub fn relation_records(&self, format: Format) -> Option<Vec<RelationRecord>> {
-        let relations = match format {
-            Format::Deb => &self.deb.as_ref()?.relations,
-            Format::Rpm => &self.rpm.as_ref()?.relations,
+        let (decided, discovered) = match format {
+            Format::Deb => (&self.deb.as_ref()?.relations, [].as_slice()),
+            Format::Rpm => {
+                let control = self.rpm.as_ref()?;
+                (&control.relations, control.discovered.as_slice())
+            }
         };
-        let mut records: Vec<RelationRecord> = relations.iter().map(Relation::record).collect();
+        let relations = decided.iter().chain(discovered);
+        let mut records: Vec<RelationRecord> = relations.map(Relation::record).collect();
         records.sort();
+        records.dedup();
         Some(records)
     }
 

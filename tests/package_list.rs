@@ -191,6 +191,8 @@ fn entries_say_what_packages_say() {
     assert!(description.contains("add and multiply on a GPU"), "{description}");
     let kernels = field("Description", "amdrocm-blas7.15-gfx1100");
     assert!(kernels.starts_with("Example library of linear algebra (gfx1100)\n"), "{kernels}");
+    let core = field("Description", "amdrocm-core7.15-gfx1100");
+    assert!(core.starts_with("ROCm core (metapackage) (gfx1100)\n"), "{core}");
     // A long first line is cut, and whole below it.
     let common = field("Description", "amdrocm-math-common7.15");
     let whole = "Libraries of the processor that those of the GPU call, whichever of them is";

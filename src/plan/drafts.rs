@@ -221,12 +221,21 @@ fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<S
     }
 }
 
+/// The place of the package that the configuration calls `name`: a name of either format, or of a
+/// host or support package without what the scheme adds to it.
+pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
+    let by_stem =
+        |draft: &Draft| matches!(draft.role, Role::Host | Role::Support) && draft.stem.has(name);
+    let by_name = drafts.iter().position(|draft| draft.names.has(name));
+    by_name.or_else(|| drafts.iter().position(by_stem))
+}
+
 /// Adds the relations of the configuration; a package that does not exist is a typo.
 pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     for (package, added) in &setting.config.relations {
-        let is_meant = |draft: &&mut Draft| draft.names.has(package);
-        let Some(draft) = drafts.iter_mut().find(is_meant) else {
+        let found = named(drafts, package);
+        let Some(draft) = found.and_then(|index| drafts.get_mut(index)) else {
             let message = "there is no such package in the set";
             faults.add(setting.config.fault(&["relations", package], message));
             continue;

@@ -136,8 +136,16 @@ impl<'a> Listed<'a> {
         error.hint("packages that can be installed together cannot own one path")
     }
 
+    /// Notes what entries ask for and do not get, where `bundles` are made.
+    pub fn note(&self, bundles: &[Bundle<'_>], findings: &mut Findings) {
+        findings.extend(self.list().findings.clone());
+        self.note_absent_modules(findings);
+        self.note_without_content(bundles, findings);
+        note_devel(bundles, findings);
+    }
+
     /// Notes claims on modules that an artifact does not have.
-    pub fn note_absent_modules(&self, findings: &mut Findings) {
+    fn note_absent_modules(&self, findings: &mut Findings) {
         let places = &self.import.places;
         for entry in &self.list().entries {
             for claim in &entry.claims {
@@ -158,22 +166,9 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// Notes entries for developers with device code: they are not cut in two, but it has to be
-    /// somewhere, and no host package has any.
-    pub fn note_devel<'b>(
-        &self,
-        bundles: impl Iterator<Item = &'b Bundle<'b>>,
-        findings: &mut Findings,
-    ) {
-        for bundle in bundles.filter(|bundle| bundle.is_devel && bundle.has_device_code()) {
-            let message = "is for developers and not cut into host and kernels, but has device \
-                           code: that is in kernel packages beside it";
-            findings.add(Finding::new(Code::ListClaimIgnored, &bundle.stem.rpm, message));
-        }
-    }
-
-    /// Notes entries that no bundle was made for, `made` being those that have one.
-    pub fn note_without_content(&self, made: impl Fn(usize) -> bool, findings: &mut Findings) {
+    /// Notes entries that no bundle was made for.
+    fn note_without_content(&self, bundles: &[Bundle<'_>], findings: &mut Findings) {
+        let made = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
         for (index, entry) in self.list().entries.iter().enumerate() {
             if entry.is_meta || made(index) {
                 continue;
@@ -220,6 +215,16 @@ impl Entry {
                 programs: kind != "dev",
             }),
         }
+    }
+}
+
+/// Notes entries for developers with device code: they are not cut in two, but it has to be
+/// somewhere, and no host package has any.
+fn note_devel(bundles: &[Bundle<'_>], findings: &mut Findings) {
+    for bundle in bundles.iter().filter(|bundle| bundle.is_devel && bundle.has_device_code()) {
+        let message = "is for developers and not cut into host and kernels, but has device code: \
+                       that is in kernel packages beside it";
+        findings.add(Finding::new(Code::ListClaimIgnored, &bundle.stem.rpm, message));
     }
 }
 

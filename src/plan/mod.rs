@@ -216,16 +216,9 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let parts = Parts::new(config, &setting.names)?;
     let groups = setting.names.groups(&recombined.groups);
     let listed = options.import.as_ref().map(Listed::new).transpose()?;
-    let mut unlisted = Vec::new();
-    let mut bundles = match &listed {
-        Some(listed) => {
-            config.refuse_selectors_beside_list()?;
-            listed.note_absent_modules(&mut findings);
-            let assigned = selectors::assign_listed(recombined, listed)?;
-            unlisted = left_out::not_listed(&assigned.left, &mut findings)?;
-            assigned.bundles
-        }
-        None => selectors::assign(recombined, config, (&parts, &setting.names))?,
+    let (mut bundles, unlisted) = match &listed {
+        Some(listed) => assign_listed(recombined, config, listed, &mut findings)?,
+        None => (selectors::assign(recombined, config, (&parts, &setting.names))?, Vec::new()),
     };
     exclude::apply(&mut bundles, config, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
@@ -238,12 +231,9 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     extras::add(recombined, &mut drafts, &mut findings)?;
     match &listed {
         Some(listed) => {
-            let has = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
-            listed.note_without_content(has, &mut findings);
-            listed.note_devel(bundles.iter(), &mut findings);
+            listed.note(&bundles, &mut findings);
             let made = (groups.as_slice(), drafts);
             drafts = listed_packages::complete(&setting, listed, made, &mut findings)?;
-            findings.extend(listed.list().findings.clone());
         }
         None => drafts.extend(metas::make(&setting, &groups, &drafts)?),
     }
@@ -283,6 +273,19 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         left_out,
         findings,
     })
+}
+
+/// The bundles of a list's entries, and the paths that none of them takes.
+fn assign_listed<'a>(
+    recombined: &'a Recombined,
+    config: &Config,
+    listed: &'a Listed<'a>,
+    findings: &mut Findings,
+) -> Result<(Vec<Bundle<'a>>, Vec<TreePath>)> {
+    config.refuse_selectors_beside_list()?;
+    let assigned = selectors::assign_listed(recombined, listed)?;
+    let left = left_out::not_listed(&assigned.left, findings)?;
+    Ok((assigned.bundles, left))
 }
 
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {

@@ -30,6 +30,8 @@ pub(super) struct Setting<'a> {
     pub version: Version,
     /// The naming scheme.
     pub names: Naming,
+    /// Where libraries from outside come from, as the scheme says.
+    libraries: Vec<(String, OutsideLibrary)>,
     pub prefix: Prefix,
     pub formats: Vec<Format>,
     pub texts: Texts,
@@ -67,6 +69,7 @@ impl<'a> Setting<'a> {
         relations::check_libraries(config)?;
         Ok(Self {
             config,
+            libraries: names.libraries()?,
             names,
             prefix,
             version,
@@ -90,10 +93,10 @@ impl<'a> Setting<'a> {
         self.configured_library(soname).is_some() || self.distribution.library(soname).is_some()
     }
 
-    /// What the configuration says of the library `soname`.
-    pub fn configured_library(&self, soname: &str) -> Option<&'a OutsideLibrary> {
-        let found = self.config.libraries.iter().find(|(known, _)| known == soname);
-        found.map(|(_, library)| library)
+    /// What the configuration or, behind it, the scheme says of the library `soname`.
+    pub fn configured_library(&self, soname: &str) -> Option<&OutsideLibrary> {
+        let mut all = self.config.libraries.iter().chain(&self.libraries);
+        all.find(|(known, _)| known == soname).map(|(_, library)| library)
     }
 
     /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.

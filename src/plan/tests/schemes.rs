@@ -50,6 +50,10 @@ fn what_one_package_is_called_without_a_scheme_means_it_in_any() {
     let kernels = package(&plan, "rocm-blas7.1-gfx110x");
     let archs = vec!["gfx1100".to_owned()];
     assert_eq!(kernels.role, Role::Kernels { group: "gfx110X".to_owned(), archs });
+    let more = "[relations.rocm-blas.deb]\ndepends = ['libfoo']\n";
+    let plan = planned_with(blas(), &format!("{GROUPS}{more}"), &options).unwrap();
+    let depends = deb_relations(&plan, "rocm-blas7.1", RelationKind::Depends);
+    assert!(depends.contains(&"libfoo".to_owned()), "{depends:?}");
     let only = PlanOptions { only: vec!["rocm-blas".to_owned()], ..options };
     let plan = planned_with(blas(), GROUPS, &only).unwrap();
     assert!(ids(&plan).contains(&"rocm-blas7.1-gfx120x"), "{:?}", ids(&plan));

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::progress::Terminal;
+use super::set::SetArguments;
 use super::{Outcome, terminal};
-use crate::config::Config;
 use crate::emit::Compression;
-use crate::error::{Error, Kind, Result};
-use crate::plan::package::Format;
+use crate::error::Result;
 use crate::signing::{OpenPgpKey, Passphrase, Signer};
 use crate::{BuildOptions, render};
 
@@ -21,33 +20,11 @@ use crate::{BuildOptions, render};
 /// packages that are not in the new set are removed and named. SOURCE_DATE_EPOCH stamps headers and changelogs.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A shard (folder of artifacts) or a folder of shards; may be given several times. An artifact
-    /// is a folder, or a .tar.zst or .tar.xz, whose .sha256sum is checked if it is there
-    #[arg(long, required = true, num_args = 1.., value_name = "DIR")]
-    artifacts: Vec<PathBuf>,
-    /// Packaging configuration (.json or .toml): primary shard, arch groups, validation rules for
-    /// all or for single components, packages by module (README: table of keys)
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    set: SetArguments,
     /// Folder for the packages; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Upstream version, e.g. 7.1.0
-    #[arg(long)]
-    version: Option<String>,
-    /// Package release [default: 1]
-    #[arg(long)]
-    release: Option<String>,
-    /// Install prefix [default: /opt/rocm-<major>.<minor>]
-    #[arg(long, value_name = "DIR")]
-    prefix: Option<String>,
-    /// Package formats to write
-    #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
-    format: Vec<FormatArgument>,
-    /// Build only these artifacts (blas), components (blas_lib) or packages (rocm-blas); OUT then
-    /// holds nothing but them
-    #[arg(long, num_args = 1.., value_name = "COMPONENT")]
-    only: Vec<String>,
     /// Compressor of the package payloads
     #[arg(long, default_value = "zstd")]
     compression: CompressionArgument,
@@ -59,21 +36,9 @@ pub(super) struct Arguments {
     /// File whose first line is the passphrase of --sign-key
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     sign_passphrase_file: Option<PathBuf>,
-    /// Number of threads; the packages do not depend on it [default: all cores]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
-    /// Turn warnings into errors
-    #[arg(long)]
-    strict: bool,
     /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatArgument {
-    Deb,
-    Rpm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -86,45 +51,22 @@ enum CompressionArgument {
 
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let json = arguments.json;
-    let options = options(arguments)?;
+    let signer = signer(arguments.sign_key.as_deref(), arguments.sign_passphrase_file.as_deref())?;
+    let options = BuildOptions {
+        set: arguments.set.options()?,
+        signer,
+        out: arguments.out,
+        compression: match arguments.compression {
+            CompressionArgument::Zstd => Compression::default(),
+            CompressionArgument::Xz => Compression::Xz { preset: 6 },
+        },
+    };
     let built = crate::build(&options, &Terminal::new())?;
     match json {
         true => terminal::print_json(&built)?,
         false => terminal::print(&render::build_text(&built.receipt, &built.removed))?,
     }
     Ok(Outcome::Done)
-}
-
-fn options(arguments: Arguments) -> Result<BuildOptions> {
-    let config = match &arguments.config {
-        Some(path) => Config::open(path)?,
-        None => Config::default(),
-    };
-    let mut formats: Vec<Format> = arguments.format.into_iter().map(Format::from).collect();
-    formats.sort();
-    formats.dedup();
-    let signer = signer(arguments.sign_key.as_deref(), arguments.sign_passphrase_file.as_deref())?;
-    Ok(BuildOptions {
-        signer,
-        artifacts: arguments.artifacts,
-        config,
-        out: arguments.out,
-        version: arguments.version,
-        release: arguments.release,
-        prefix: arguments.prefix,
-        formats,
-        only: arguments.only,
-        compression: match arguments.compression {
-            CompressionArgument::Zstd => Compression::default(),
-            CompressionArgument::Xz => Compression::Xz { preset: 6 },
-        },
-        jobs: match arguments.jobs {
-            Some(jobs) => usize::from(jobs),
-            None => std::thread::available_parallelism().map_or(1, usize::from),
-        },
-        strict: arguments.strict,
-        source_date_epoch: source_date_epoch()?,
-    })
 }
 
 /// The environment variable with the passphrase of the signing key.
@@ -142,25 +84,4 @@ fn signer(key: Option<&Path>, passphrase: Option<&Path>) -> Result<Option<Arc<dy
     };
     let signer: Arc<dyn Signer> = Arc::new(OpenPgpKey::open(key, &passphrase)?);
     Ok(Some(signer))
-}
-
-impl From<FormatArgument> for Format {
-    fn from(argument: FormatArgument) -> Self {
-        match argument {
-            FormatArgument::Deb => Format::Deb,
-            FormatArgument::Rpm => Format::Rpm,
-        }
-    }
-}
-
-/// Seconds since the epoch from the environment, if set.
-fn source_date_epoch() -> Result<Option<i64>> {
-    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
-        return Ok(None);
-    };
-    let seconds = text.to_str().and_then(|text| text.parse().ok()).filter(|seconds| *seconds >= 0);
-    seconds.map(Some).ok_or_else(|| {
-        Error::new(Kind::Usage, format!("SOURCE_DATE_EPOCH is {}", text.display()))
-            .hint("set it to a number of seconds since 1970-01-01, or unset it")
-    })
 }

@@ -2,8 +2,9 @@
 
 use super::architectures::{components, groups, packages};
 use super::databases;
+use super::former::{Bound, former};
 use super::origin::Origin;
-use super::schema::{Ordered, Schema, Selector, ValidationSchema};
+use super::schema::{Ordered, Schema, Selector};
 use super::texts::{is_line, texts};
 use super::{Config, Validation};
 use crate::artifact::ComponentKind;
@@ -17,19 +18,31 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     let texts = texts(&schema.packages, &origin, &mut faults);
     let packages = packages(schema.packages, &origin, &mut faults);
     selectors(&schema.selectors, &origin, &mut faults);
+    let replaces = ("replaces", schema.replaces);
+    let replaces = former(replaces, Bound::Optional, &origin, &mut faults);
+    let moved = former(("moved", schema.moved), Bound::Required, &origin, &mut faults);
     databases::check(&schema.databases, &origin, &mut faults);
     let default = Config::default();
     let date = schema.content_date.as_deref();
     let date = date.map_or(Ok(default.content_date), |text| content_date(text, &origin));
     let content_date = faults.keep(date).unwrap_or_default();
+    // Debian's tools keep it in a signed number of 32 bits.
+    if schema.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
+        faults.add(origin.fault(&["epoch"], "is more than dpkg can express"));
+    }
     faults.finish()?;
     Ok(Config {
         primary_shard: schema.primary_shard,
         groups,
-        validation: validation(&schema.validation),
+        validation: schema.validation.over(Validation::default()),
         components,
         packages,
         texts,
+        scheme: schema.scheme,
+        variant: schema.variant,
+        parts: schema.parts,
+        epoch: schema.epoch,
+        distribution_tag: schema.distribution_tag,
         version: schema.version,
         release: schema.release,
         prefix: schema.prefix,
@@ -40,31 +53,16 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         license: schema.license.unwrap_or(default.license),
         copyright: schema.copyright,
         alternatives: schema.alternatives.unwrap_or_default(),
+        distro: schema.distro,
+        libraries: schema.libraries.0,
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
+        replaces,
+        moved,
         selectors: schema.selectors.0,
         databases: schema.databases,
         origin,
     })
-}
-
-fn validation(schema: &ValidationSchema) -> Validation {
-    let default = Validation::default();
-    Validation {
-        error_on_duplicate_device_code: schema
-            .error_on_duplicate_device_code
-            .unwrap_or(default.error_on_duplicate_device_code),
-        verify_generic_artifacts_match: schema
-            .verify_generic_artifacts_match
-            .unwrap_or(default.verify_generic_artifacts_match),
-        error_on_missing_architecture: schema
-            .error_on_missing_architecture
-            .unwrap_or(default.error_on_missing_architecture),
-        unassigned_architectures: schema
-            .unassigned_architectures
-            .unwrap_or(default.unassigned_architectures),
-        untransformable: schema.untransformable.unwrap_or(default.untransformable),
-    }
 }
 
 /// These end up in fields of one line: a line break would start another field.
@@ -91,7 +89,7 @@ fn single_lines(schema: &Schema, origin: &Origin, faults: &mut Faults) {
     }
 }
 
-fn is_address(text: &str) -> bool {
+pub(super) fn is_address(text: &str) -> bool {
     let Some((name, address)) = text.split_once(" <") else {
         return false;
     };

@@ -9,10 +9,9 @@ use super::{
 };
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::Entry;
 use crate::formats::rpm::{
     self, Dependency, DependencyKind, HeaderSigner, Scriptlet, ScriptletPhase, SignatureTag,
-    Specification, Writer,
+    Specification, Writer, installed_size,
 };
 use crate::plan::package::{
     Change, Comparison, Format, Package, Relation, RelationKind, RpmControl,
@@ -27,7 +26,7 @@ pub(super) fn begin(
     options: &EmitOptions<'_>,
 ) -> Result<Begun> {
     let entries = payload_entries(package, Format::Rpm)?;
-    let installed_size = entries.iter().map(Entry::stored_size).sum();
+    let installed_size = installed_size(&entries);
     let specification = Specification {
         name: control.name.clone(),
         epoch: control.epoch,
@@ -42,7 +41,7 @@ pub(super) fn begin(
         vendor: control.vendor.clone(),
         packager: control.packager.clone(),
         prefixes: control.prefixes.clone(),
-        dependencies: dependencies(&control.relations)?,
+        dependencies: all_dependencies(control)?,
         scriptlets: scriptlets(control)?,
         changes: control.changes.iter().map(|change| stated(change, control)).collect(),
         entries,
@@ -52,11 +51,25 @@ pub(super) fn begin(
         compression: options.compression,
         workers: compressor::workers(options.jobs, package.formats(), options.compression),
     };
-    let RpmControl { name, version, release, arch, .. } = control;
-    let file_name = check_file_name(format!("{name}-{version}-{release}.{arch}.rpm"))?;
+    let file_name = check_file_name(control.file_name())?;
     let file = staging.create(&file_name)?;
     let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
     Ok(Begun { format: Format::Rpm, file_name, installed_size, writer })
+}
+
+/// What is stated, and what was discovered, which carries rpmbuild's mark of its generators.
+fn all_dependencies(control: &RpmControl) -> Result<Vec<Dependency>> {
+    let mut all = dependencies(&control.relations)?;
+    for mut found in dependencies(&control.discovered)? {
+        let mark = match found.kind {
+            DependencyKind::Provides => DependencyFlags::FIND_PROVIDES,
+            _ => DependencyFlags::FIND_REQUIRES,
+        };
+        let (flags, version) = found.version.unwrap_or((DependencyFlags::ANY, String::new()));
+        found.version = Some((flags | mark, version));
+        all.push(found);
+    }
+    Ok(all)
 }
 
 fn dependencies(relations: &[Relation]) -> Result<Vec<Dependency>> {

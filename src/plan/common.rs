@@ -11,18 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::Source;
-use super::drafts::Draft;
+use super::drafts::{Draft, Says};
 use super::extras::{Extras, Placed};
 use super::layout::file_mode;
-use super::naming::Names;
 use super::package::{RelationKind, Role, Treatment};
 use super::relations::Link;
 use super::setting::Setting;
 use crate::error::Result;
 use crate::tree::{Node, TreePath};
-
-/// The package's name. It is the only one of its kind in a set.
-pub(super) const NAME: &str = "rocm-common";
 
 /// Where the loader's configuration is read from.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
@@ -32,7 +28,7 @@ const LIBRARY_FOLDER: &str = "lib";
 
 /// The package, if the set has libraries in the linker path; their packages then depend on it.
 pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option<Draft>> {
-    let names = Names::both(NAME);
+    let names = setting.names.system()?;
     let mut components = BTreeSet::new();
     for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(draft)) {
         draft.links.insert(Link::exact(RelationKind::Depends, &names));
@@ -42,13 +38,14 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
         return Ok(None);
     }
     let values = context! { prefix => setting.prefix.absolute() };
-    let description = setting.texts.description("set", NAME, values)?;
+    let description = setting.texts.description("set", &names.deb, values)?;
     let line = format!("{}/{LIBRARY_FOLDER}\n", setting.prefix.absolute());
     let node = Node::File { data: Source::Text(line), mode: file_mode(0) };
     let mut extras = Extras::default();
     extras.outside.insert(loader_file(&names.deb)?, Placed::in_all(node, Treatment::Config));
     Ok(Some(Draft {
-        family: NAME.to_owned(),
+        stem: names.clone(),
+        family: names.rpm.clone(),
         names,
         role: Role::Support,
         is_main: false,
@@ -62,6 +59,7 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
         files: BTreeMap::new(),
         documents_of: None,
         extras,
+        says: Says::default(),
     }))
 }
 

@@ -1,7 +1,7 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//! components ─ selectors: what goes into which family and part ─► bundles
+//! components ─ selectors: what goes into which family and part, or listed package ─► bundles
 //!    bundles ─ linkage: which need which others
 //!            ─ drafts: host, support and kernel packages
 //!     drafts ─ extras: what is treated or placed otherwise ─ common ─ metas ─ finish ─► packages
@@ -17,11 +17,12 @@
 //! `all` or `noarch` they would satisfy, and be pulled in by, hosts of other architectures, whose
 //! exact-version dependency no archive could then keep consistent.
 //!
-//! Not discovered yet: libraries from outside of the set. The configuration's `relations` name
-//! them.
+//! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
+//! as capabilities (rpm); the configuration's `relations` add what no file shows.
 
 mod common;
 mod device;
+mod discovered;
 mod drafts;
 mod exclude;
 mod extras;
@@ -33,17 +34,22 @@ mod left_out;
 mod libraries;
 mod licences;
 mod linkage;
+mod listed;
+mod listed_packages;
+mod listed_relations;
 mod metas;
 mod naming;
 mod only;
 pub mod package;
 mod parts;
+mod places;
 mod prefix;
 mod relations;
 mod scripts;
 mod selectors;
 mod setting;
 mod texts;
+mod upgrades;
 mod version;
 
 #[cfg(test)]
@@ -52,16 +58,20 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use listed::Import;
+pub use places::Places;
 pub use prefix::Prefix;
 pub use version::Version;
 
-use crate::config::Config;
+use crate::config::{Config, Scheme};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::recombine::Recombined;
+use crate::listing::Listing;
+use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
+use listed::Listed;
 use only::Only;
 use package::{Format, Package};
 use parts::Parts;
@@ -71,6 +81,12 @@ use setting::Setting;
 /// What the command line says about the packages; it wins over the configuration.
 #[derive(Debug, Clone)]
 pub struct PlanOptions {
+    /// Naming scheme.
+    pub scheme: Option<Scheme>,
+    /// The kind of build, e.g. `asan`.
+    pub variant: Option<String>,
+    /// A list of packages that says what goes where, in place of selectors and parts.
+    pub import: Option<Import>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -83,9 +99,13 @@ pub struct PlanOptions {
     /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
     /// left out.
     pub only: Vec<String>,
+    /// The distribution whose libraries the packages depend on, e.g. `debian-12`.
+    pub distro: Option<String>,
     /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
     /// they carry the time of packed files.
     pub changelog_date: Option<i64>,
+    /// Earlier sets that this one updates.
+    pub since: Vec<Listing>,
 }
 
 /// A package set, decided but for its bytes.
@@ -102,7 +122,7 @@ pub struct Plan {
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
     /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
-    /// leaves them out; in order.
+    /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
     /// What was noticed.
     pub findings: Findings,
@@ -171,6 +191,8 @@ pub struct ArchiveSet {
     pub name: String,
     /// Their folder relative to the prefix, e.g. `lib/.kpack`.
     pub folder: TreePath,
+    /// Further folders relative to the prefix where binaries look for them, in this order.
+    pub search: Vec<TreePath>,
     /// What the manifest calls the folder above it, e.g. `lib`.
     pub manifest_prefix: String,
     /// The binaries whose device code they hold, as (component id, path in its host tree). A
@@ -181,37 +203,77 @@ pub struct ArchiveSet {
     pub archs: Vec<BaseArch>,
 }
 
+impl ArchiveSet {
+    /// The folders where binaries look for the archives, that where they are installed first.
+    pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
+        std::iter::once(&self.folder).chain(&self.search)
+    }
+}
+
 /// Decides the packages of a set.
 pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> Result<Plan> {
     let mut findings = Findings::default();
     let setting = Setting::new(config, options, &mut findings)?;
-    let parts = Parts::shipped()?;
-    let mut bundles = selectors::assign(recombined, config, &parts)?;
+    let parts = Parts::new(config, &setting.names)?;
+    let groups = setting.names.groups(&recombined.groups);
+    let listed = options.import.as_ref().map(Listed::new).transpose()?;
+    let mut unlisted = Vec::new();
+    let mut bundles = match &listed {
+        Some(listed) => {
+            config.refuse_selectors_beside_list()?;
+            listed.note_absent_modules(&mut findings);
+            let assigned = selectors::assign_listed(recombined, listed)?;
+            unlisted = left_out::not_listed(&assigned.left, &mut findings)?;
+            assigned.bundles
+        }
+        None => selectors::assign(recombined, config, (&parts, &setting.names))?,
+    };
     exclude::apply(&mut bundles, config, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
-    note_hostless(&bundles, &mut findings);
-    let linkage = linkage::discover(&bundles, &mut findings)?;
-    let made = drafts::make(&setting, recombined, (&bundles, &linkage))?;
-    note_empty_groups(recombined, &made.drafts, &mut findings);
+    note_hostless(&setting, &bundles, &mut findings)?;
+    let linkage = linkage::discover(&setting, &bundles, &mut findings)?;
+    let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
+    note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
     extras::add(recombined, &mut drafts, &mut findings)?;
+    match &listed {
+        Some(listed) => {
+            let has = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
+            listed.note_without_content(has, &mut findings);
+            listed.note_devel(bundles.iter(), &mut findings);
+            let made = (groups.as_slice(), drafts);
+            drafts = listed_packages::complete(&setting, listed, made, &mut findings)?;
+            findings.extend(listed.list().findings.clone());
+        }
+        None => drafts.extend(metas::make(&setting, &groups, &drafts)?),
+    }
     let common = common::make(&setting, &mut drafts)?;
     drafts.extend(common);
-    let metas = metas::make(&setting, recombined, &drafts)?;
-    drafts.extend(metas);
     refuse_conflicts(&drafts)?;
     drafts::add_configured(&setting, &mut drafts)?;
+    upgrades::add_configured(&setting, &mut drafts)?;
     finish::check_words(&setting, &drafts)?;
     scripts::note_odd_programs(&setting, &drafts, &mut findings);
     let only = Only::new(recombined, &drafts, &options.only)?;
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     let input = (recombined, made.archives.as_slice());
-    let left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
-    let packages: Result<Vec<_>> = kept.into_iter().map(|d| d.finish(&setting)).collect();
-    let mut packages = packages?;
+    let mut left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
+    left_out.extend(unlisted);
+    left_out.sort();
+    let mut discovered = made.discovered;
+    let packages = kept.into_iter().map(|draft| {
+        let found = discovered.remove(&draft.names.deb).unwrap_or_default();
+        let mut package = draft.finish(&setting)?;
+        found.add_to(&mut package);
+        discovered::add_build_ids(&mut package);
+        Ok(package)
+    });
+    let mut packages = packages.collect::<Result<Vec<_>>>()?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
+    let whole = options.only.is_empty();
+    upgrades::since(&mut packages, &options.since, (whole, &mut findings));
     findings.sort();
     Ok(Plan {
         archives: used(made.archives, &packages),
@@ -224,8 +286,8 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     })
 }
 
-fn note_empty_groups(recombined: &Recombined, drafts: &[Draft], findings: &mut Findings) {
-    for group in &recombined.groups {
+fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
+    for group in groups {
         let has = |draft: &Draft| draft.group_name() == Some(group.name.as_str());
         if !drafts.iter().any(has) {
             let message = "has no device code, so there is no package for it";
@@ -235,12 +297,17 @@ fn note_empty_groups(recombined: &Recombined, drafts: &[Draft], findings: &mut F
 }
 
 /// Notes host packages without host files: kernel packages need one to depend on.
-fn note_hostless(bundles: &[Bundle<'_>], findings: &mut Findings) {
+fn note_hostless(
+    setting: &Setting<'_>,
+    bundles: &[Bundle<'_>],
+    findings: &mut Findings,
+) -> Result<()> {
     for bundle in bundles.iter().filter(|bundle| bundle.files.is_empty()) {
         let message = "has no host files; the package only ties its kernel packages to one version";
-        let names = bundle.part.names(&bundle.family);
+        let names = setting.host_names(bundle)?;
         findings.add(Finding::new(Code::HostPackageEmpty, names.deb, message));
     }
+    Ok(())
 }
 
 /// No name and no path may belong to two packages: all of a set can be installed together.

@@ -3,8 +3,8 @@
 use super::naming::Names;
 use super::package::{Comparison, Format, Relation, RelationKind};
 use super::version::Version;
-use crate::config::{AddedRelations, Config, DebRelations, RpmRelations};
-use crate::error::{Error, Kind, Result};
+use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
+use crate::error::{Error, Faults, Kind, Result};
 
 /// A relation to a package or capability of the set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,6 +138,30 @@ pub(super) fn runtime(config: &Config, format: Format) -> Result<Option<Relation
     };
     let placed = |e: Error| located(config, &["runtime_relation", key], &e);
     relation.map(Some).map_err(placed)
+}
+
+/// The relation to the HIP runtime that a scheme has for `format`.
+pub(super) fn runtime_of_scheme(
+    runtime: &RuntimeRelation,
+    format: Format,
+) -> Result<Option<Relation>> {
+    let relation = match format {
+        Format::Deb => runtime.deb.as_ref().map(|text| parse_deb(RelationKind::Depends, text)),
+        Format::Rpm => runtime.rpm.as_ref().map(|text| parse_rpm(RelationKind::Depends, text)),
+    };
+    relation.transpose()
+}
+
+/// Checks the dependencies that the configuration names for libraries.
+pub(super) fn check_libraries(config: &Config) -> Result<()> {
+    let mut faults = Faults::default();
+    for (soname, library) in &config.libraries {
+        let Some(text) = &library.deb else { continue };
+        if let Err(error) = parse_deb(RelationKind::Depends, text) {
+            faults.add(located(config, &["libraries", soname, "deb"], &error));
+        }
+    }
+    faults.finish()
 }
 
 /// The relations that the configuration adds to `package`.

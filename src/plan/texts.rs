@@ -21,7 +21,7 @@ const GUARD: &str = include_str!("../../templates/guard.sh");
 const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
 /// The descriptions by name.
-const DESCRIPTIONS: [(&str, &str); 12] = [
+const DESCRIPTIONS: [(&str, &str); 15] = [
     ("all", include_str!("../../templates/descriptions/all.txt")),
     ("common", include_str!("../../templates/descriptions/common.txt")),
     ("component", include_str!("../../templates/descriptions/component.txt")),
@@ -32,8 +32,11 @@ const DESCRIPTIONS: [(&str, &str); 12] = [
     ("host", include_str!("../../templates/descriptions/host.txt")),
     ("hosts", include_str!("../../templates/descriptions/hosts.txt")),
     ("kernels", include_str!("../../templates/descriptions/kernels.txt")),
+    ("listed", include_str!("../../templates/descriptions/listed.txt")),
+    ("part", include_str!("../../templates/descriptions/part.txt")),
     ("set", include_str!("../../templates/descriptions/set.txt")),
     ("tests", include_str!("../../templates/descriptions/tests.txt")),
+    ("unversioned", include_str!("../../templates/descriptions/unversioned.txt")),
 ];
 
 /// The scripts by name.
@@ -62,6 +65,11 @@ pub(super) struct Rights<'a> {
 pub(super) struct Description {
     pub summary: String,
     pub paragraphs: Vec<String>,
+}
+
+/// Whether there is a description called `name`.
+pub(super) fn has_description(name: &str) -> bool {
+    DESCRIPTIONS.iter().any(|(known, _)| *known == name)
 }
 
 /// Renders the templates.

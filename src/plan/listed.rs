@@ -1,0 +1,234 @@
+//! Packages of a list: which entry takes what of the artifacts.
+//!
+//! An entry claims parts of stage prefixes. It becomes one bundle, whichever components it takes;
+//! the rest of the plan does not tell it from one that selectors made. Refused: stage prefixes that
+//! two entries claim.
+
+use std::collections::BTreeMap;
+
+use super::naming::{Names, Naming};
+use super::parts::Part;
+use super::places::Places;
+use super::selectors::Bundle;
+use crate::artifact::ComponentKind;
+use crate::config::{Claim, ListedPackage, PackageList, PartRole, PartSchema, Suffix};
+use crate::error::{Error, Faults, Result};
+use crate::recombine::Component;
+use crate::report::{Code, Finding, Findings};
+use crate::tree::TreePath;
+
+/// How names of test packages end.
+const TEST: &str = "-test";
+
+/// A list of packages, and where the paths of the input came from.
+#[derive(Debug, Clone)]
+pub struct Import {
+    /// The list.
+    pub list: PackageList,
+    /// The stage prefix of every path.
+    pub places: Places,
+}
+
+/// A list, ready to say who takes what.
+pub(super) struct Listed<'a> {
+    import: &'a Import,
+    entries: Vec<Entry>,
+    /// Artifact, component and stage prefix → the place in the list of who takes it.
+    owners: BTreeMap<(&'a str, ComponentKind), BTreeMap<&'a str, usize>>,
+}
+
+/// What the bundle of an entry is like.
+struct Entry {
+    family: String,
+    stem: Names,
+    part: Part,
+}
+
+impl<'a> Listed<'a> {
+    pub fn new(import: &'a Import) -> Result<Self> {
+        let entries = import.list.entries.iter().map(Entry::new).collect();
+        let mut listed = Self { import, entries, owners: BTreeMap::new() };
+        listed.own()?;
+        Ok(listed)
+    }
+
+    pub fn list(&self) -> &'a PackageList {
+        &self.import.list
+    }
+
+    /// The place in the list of the entry that takes `path` of `component`, whose module is known
+    /// even if the path was moved.
+    pub fn owner(
+        &self,
+        component: &Component,
+        path: &TreePath,
+        module: Option<&str>,
+    ) -> Option<usize> {
+        let (artifact, kind) = (component.artifact.as_str(), component.kind);
+        match self.import.places.prefix(component, path) {
+            Some(prefix) => self.owners.get(&(artifact, kind))?.get(prefix).copied(),
+            None => self.claimants(artifact, kind, module?).next(),
+        }
+    }
+
+    /// Family, stem and part of an entry's bundle.
+    pub fn bundle(&self, index: usize) -> Option<(&str, &Names, &Part)> {
+        let entry = self.entries.get(index)?;
+        Some((&entry.family, &entry.stem, &entry.part))
+    }
+
+    /// Whether an entry is for developers: its host package is called as if it were all.
+    pub fn is_devel(&self, index: usize) -> bool {
+        self.list().entries.get(index).is_some_and(ListedPackage::is_devel)
+    }
+
+    fn claimants<'b>(
+        &self,
+        artifact: &'b str,
+        kind: ComponentKind,
+        prefix: &'b str,
+    ) -> impl Iterator<Item = usize> + use<'a, 'b> {
+        let claims = move |entry: &ListedPackage| {
+            let mut claims = entry.claims.iter();
+            claims.any(|claim| claim.takes(artifact, kind) && claim.fits(prefix))
+        };
+        let entries = self.import.list.entries.iter().enumerate();
+        entries.filter(move |(_, entry)| claims(entry)).map(|(index, _)| index)
+    }
+
+    /// Finds who takes each stage prefix.
+    fn own(&mut self) -> Result<()> {
+        let mut faults = Faults::default();
+        let import = self.import;
+        for (artifact, kind) in import.places.components() {
+            for prefix in import.places.prefixes(artifact, kind) {
+                let mut claimants = self.claimants(artifact, kind, prefix);
+                let Some(first) = claimants.next() else { continue };
+                for other in claimants {
+                    faults.add(self.shared((artifact, kind, prefix), first, other));
+                }
+                self.owners.entry((artifact, kind)).or_default().insert(prefix, first);
+            }
+        }
+        faults.finish()
+    }
+
+    /// Two entries take one stage prefix.
+    fn shared(
+        &self,
+        (artifact, kind, prefix): (&str, ComponentKind, &str),
+        first: usize,
+        other: usize,
+    ) -> Error {
+        let list = self.list();
+        let (Some(first), Some(other)) = (list.entries.get(first), list.entries.get(other)) else {
+            return Error::bug("an entry is not in its list");
+        };
+        let message = format!(
+            "{} takes {prefix} of {artifact}_{kind}, and so does {}",
+            other.name, first.name
+        );
+        let fits = |claim: &&Claim| claim.takes(artifact, kind) && claim.fits(prefix);
+        let error = match other.claims.iter().find(fits) {
+            Some(claim) => list.claim_fault(other, claim, message),
+            None => list.fault(other, &[], message),
+        };
+        error.hint("packages that can be installed together cannot own one path")
+    }
+
+    /// Notes claims on modules that an artifact does not have.
+    pub fn note_absent_modules(&self, findings: &mut Findings) {
+        let places = &self.import.places;
+        for entry in &self.list().entries {
+            for claim in &entry.claims {
+                let all = claim.components.iter();
+                let mut prefixes =
+                    all.flat_map(|kind| places.prefixes(&claim.artifact, *kind)).peekable();
+                if prefixes.peek().is_some() && !prefixes.any(|prefix| claim.fits(prefix)) {
+                    let kinds: Vec<&str> = claim.components.iter().map(|k| k.as_str()).collect();
+                    let message = format!(
+                        "takes {} of the artifact {} ({}), which does not have it",
+                        claim.subdir,
+                        claim.artifact,
+                        kinds.join(", ")
+                    );
+                    findings.add(Finding::new(Code::ListClaimIgnored, &entry.name, message));
+                }
+            }
+        }
+    }
+
+    /// Notes entries for developers with device code: they are not cut in two, but it has to be
+    /// somewhere, and no host package has any.
+    pub fn note_devel<'b>(
+        &self,
+        bundles: impl Iterator<Item = &'b Bundle<'b>>,
+        findings: &mut Findings,
+    ) {
+        for bundle in bundles.filter(|bundle| bundle.is_devel && bundle.has_device_code()) {
+            let message = "is for developers and not cut into host and kernels, but has device \
+                           code: that is in kernel packages beside it";
+            findings.add(Finding::new(Code::ListClaimIgnored, &bundle.stem.rpm, message));
+        }
+    }
+
+    /// Notes entries that no bundle was made for, `made` being those that have one.
+    pub fn note_without_content(&self, made: impl Fn(usize) -> bool, findings: &mut Findings) {
+        for (index, entry) in self.list().entries.iter().enumerate() {
+            if entry.is_meta || made(index) {
+                continue;
+            }
+            let mut names: Vec<&str> =
+                entry.claims.iter().map(|claim| claim.artifact.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            let of = if names.is_empty() { "no artifact" } else { &names.join(", ") };
+            let message = format!("takes nothing of the input (of {of}), so there is no package");
+            findings.add(Finding::new(Code::ListedWithoutContent, &entry.name, message));
+        }
+    }
+}
+
+impl Entry {
+    /// Development and test packages are of the family that they are about, with archives of their
+    /// own names.
+    fn new(entry: &ListedPackage) -> Self {
+        let test = entry.name.strip_suffix(TEST);
+        let devel = entry.name.strip_suffix("-devel");
+        let (family, kind) = match (devel, test) {
+            (Some(family), _) => (family, "dev"),
+            (None, Some(family)) => (family, "test"),
+            (None, None) => (entry.name.as_str(), "lib"),
+        };
+        Self {
+            family: family.to_owned(),
+            stem: Names { deb: entry.deb_name(), rpm: entry.name.clone() },
+            part: Part::plain(PartSchema {
+                name: kind.to_owned(),
+                components: Vec::new(),
+                suffix: Suffix { deb: String::new(), rpm: String::new() },
+                role: if kind == "lib" { PartRole::Host } else { PartRole::Support },
+                section: entry.section.clone().unwrap_or_else(|| "misc".to_owned()),
+                group: entry.group.clone().unwrap_or_else(|| "Unspecified".to_owned()),
+                template: match kind {
+                    "dev" => "dev",
+                    "test" => "tests",
+                    _ => "host",
+                }
+                .to_owned(),
+                needs_host: false,
+                programs: kind != "dev",
+            }),
+        }
+    }
+}
+
+/// The stem of an entry's packages, metapackages among them.
+pub(super) fn stem(entry: &ListedPackage) -> Names {
+    Names { deb: entry.deb_name(), rpm: entry.name.clone() }
+}
+
+/// The name without the vendor, for texts.
+pub(super) fn short<'b>(entry: &'b ListedPackage, naming: &Naming) -> &'b str {
+    naming.short(&entry.name)
+}

@@ -53,8 +53,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let json = arguments.json;
     let signer = signer(arguments.sign_key.as_deref(), arguments.sign_passphrase_file.as_deref())?;
     let options = BuildOptions {
-        signer,
         set: arguments.set.options()?,
+        signer,
         out: arguments.out,
         compression: match arguments.compression {
             CompressionArgument::Zstd => Compression::default(),

@@ -42,7 +42,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
-use config::Config;
+use config::{Config, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
@@ -66,6 +66,10 @@ pub struct SetOptions {
     pub artifacts: Vec<PathBuf>,
     /// The packaging configuration.
     pub config: Config,
+    /// Naming scheme, before the configuration's.
+    pub scheme: Option<Scheme>,
+    /// The kind of build in names and prefix, before the configuration's, e.g. `asan`.
+    pub variant: Option<String>,
     /// Upstream version, before the configuration's.
     pub version: Option<String>,
     /// Package release, before the configuration's.
@@ -192,6 +196,8 @@ fn decide(
 
 fn plan_options(options: &SetOptions) -> PlanOptions {
     PlanOptions {
+        scheme: options.scheme.clone(),
+        variant: options.variant.clone(),
         version: options.version.clone(),
         release: options.release.clone(),
         prefix: options.prefix.clone(),

@@ -1,10 +1,10 @@
 //! The options that say which package set is meant, the same for every command that makes one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::config::Config;
+use crate::config::{Config, Scheme};
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
 use crate::{SetOptions, listing};
@@ -19,13 +19,21 @@ pub(super) struct SetArguments {
     /// all or for single components, packages by module (README: table of keys)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// What packages are called: rocm, rocm-versioned (minor versions side by side), amdrocm
+    /// (AMD's own names, kernel packages per target), or a FILE.toml of your own (README: schemes)
+    /// [default: rocm]
+    #[arg(long, value_name = "NAME")]
+    scheme: Option<String>,
+    /// Kind of build, as a word in names and prefix, e.g. asan
+    #[arg(long, value_name = "WORD")]
+    variant: Option<String>,
     /// Upstream version, e.g. 7.1.0
     #[arg(long)]
     version: Option<String>,
     /// Package release [default: 1]
     #[arg(long)]
     release: Option<String>,
-    /// Install prefix [default: /opt/rocm-<major>.<minor>]
+    /// Install prefix [default: the scheme's, /opt/rocm-<major>.<minor>]
     #[arg(long, value_name = "DIR")]
     prefix: Option<String>,
     /// Package formats
@@ -66,6 +74,8 @@ impl SetArguments {
         Ok(SetOptions {
             artifacts: self.artifacts,
             config,
+            scheme: self.scheme.as_deref().map(scheme).transpose()?,
+            variant: self.variant,
             version: self.version,
             release: self.release,
             prefix: self.prefix,
@@ -80,6 +90,18 @@ impl SetArguments {
             source_date_epoch: source_date_epoch()?,
         })
     }
+}
+
+/// A shipped scheme by its name, or one of the user's own.
+fn scheme(name: &str) -> Result<Scheme> {
+    if name.ends_with(".toml") {
+        return Scheme::open(Path::new(name));
+    }
+    let usage = |error: Error| {
+        let hint = error.hint_text().unwrap_or_default();
+        Error::new(Kind::Usage, error.message()).structure("--scheme").hint(hint)
+    };
+    Scheme::shipped(name).map_err(usage)
 }
 
 impl From<FormatArgument> for Format {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::origin::Origin;
 use super::schema::{ComponentSchema, GroupSchema, Ordered, PackageSchema};
-use super::{ArchFilter, ArchitectureGroup, ComponentRules};
+use super::{ArchFilter, ArchitectureGroup, ComponentRules, ValidationOverrides};
 use crate::error::{Error, Faults, Result};
 use crate::gfx::BaseArch;
 
@@ -100,15 +100,14 @@ pub(super) fn components(
         let lists =
             Lists { include: rules.include_architectures, exclude: rules.exclude_architectures };
         let architectures = lists.check(["components", &name], origin, faults);
-        let rules = ComponentRules {
+        let validation = ValidationOverrides {
             error_on_duplicate_device_code: rules.error_on_duplicate_device_code,
             verify_generic_artifacts_match: rules.verify_generic_artifacts_match,
             error_on_missing_architecture: rules.error_on_missing_architecture,
             unassigned_architectures: rules.unassigned_architectures,
             untransformable: rules.untransformable,
-            architectures,
         };
-        components.push((name, rules));
+        components.push((name, ComponentRules { validation, architectures }));
     }
     components
 }

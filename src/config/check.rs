@@ -4,7 +4,7 @@ use super::architectures::{components, groups, packages};
 use super::databases;
 use super::former::{Bound, former};
 use super::origin::Origin;
-use super::schema::{Ordered, Schema, Selector, ValidationSchema};
+use super::schema::{Ordered, Schema, Selector};
 use super::{Config, Validation};
 use crate::artifact::ComponentKind;
 use crate::error::{Faults, Result};
@@ -28,9 +28,13 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     Ok(Config {
         primary_shard: schema.primary_shard,
         groups,
-        validation: validation(&schema.validation),
+        validation: schema.validation.over(Validation::default()),
         components,
         packages,
+        scheme: schema.scheme,
+        variant: schema.variant,
+        parts: schema.parts,
+        epoch: schema.epoch,
         version: schema.version,
         release: schema.release,
         prefix: schema.prefix,
@@ -47,25 +51,6 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         databases: schema.databases,
         origin,
     })
-}
-
-fn validation(schema: &ValidationSchema) -> Validation {
-    let default = Validation::default();
-    Validation {
-        error_on_duplicate_device_code: schema
-            .error_on_duplicate_device_code
-            .unwrap_or(default.error_on_duplicate_device_code),
-        verify_generic_artifacts_match: schema
-            .verify_generic_artifacts_match
-            .unwrap_or(default.verify_generic_artifacts_match),
-        error_on_missing_architecture: schema
-            .error_on_missing_architecture
-            .unwrap_or(default.error_on_missing_architecture),
-        unassigned_architectures: schema
-            .unassigned_architectures
-            .unwrap_or(default.unassigned_architectures),
-        untransformable: schema.untransformable.unwrap_or(default.untransformable),
-    }
 }
 
 /// These end up in fields of one line: a line break would start another field.

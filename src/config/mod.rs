@@ -13,8 +13,12 @@
 //! | `validation.untransformable` | fat binaries that cannot be transformed: `error`, `keep-fat` | `error` |
 //! | `components` | artifact (`blas`) or component (`blas_lib`) → the keys of `validation`, `include_architectures`, `exclude_architectures` | as for all |
 //! | `packages` | package with host files → `include_architectures`, `exclude_architectures` of its kernel packages | all |
+//! | `scheme` | what packages are called: `rocm`, `rocm-versioned`, `amdrocm` | `rocm` |
+//! | `variant` | a word for this kind of build in names and prefix, e.g. `asan` | none |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
-//! | `prefix` | install prefix | `/opt/rocm-<major>.<minor>` |
+//! | `epoch` | of all packages | none |
+//! | `prefix` | install prefix | the scheme's: `/opt/rocm-<major>.<minor>` |
+//! | `parts` | which components make up which package of a family | `config/components.toml` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
@@ -35,11 +39,15 @@ mod former;
 mod origin;
 mod rules;
 mod schema;
+mod scheme;
 
 use std::path::Path;
 
 pub use former::{FormerPackage, FormerPackages};
-pub use schema::{AddedRelations, DebRelations, Ordered, RpmRelations, RuntimeRelation, Selector};
+pub use schema::{
+    AddedRelations, DebRelations, Ordered, PartRole, PartSchema, RpmRelations, RuntimeRelation,
+    Selector,
+};
 
 use crate::content::Content;
 use crate::database::Rule;
@@ -47,7 +55,13 @@ use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
-pub use rules::{ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation};
+pub use rules::{
+    ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
+    ValidationOverrides,
+};
+pub use scheme::{
+    DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Suffix, Template,
+};
 
 /// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
 /// distribution's idea of an implausibly old file.
@@ -58,6 +72,9 @@ pub const MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
 
 /// The default licence expression: SPDX's way to say that none was stated.
 pub const LICENSE: &str = "LicenseRef-Unstated";
+
+/// What to do about a configuration that does not have the schema.
+const SCHEMA_HINT: &str = "the README shows a configuration; JSON and TOML have the same keys";
 
 /// Longest configuration that is read, in bytes: thousands of groups fit.
 const CONFIG_LIMIT: u64 = 4 << 20;
@@ -75,6 +92,14 @@ pub struct Config {
     pub components: Vec<(String, ComponentRules)>,
     /// Package → the archs that its kernel packages are made for, in file order.
     pub packages: Vec<(String, ArchFilter)>,
+    /// Name of the naming scheme.
+    pub scheme: Option<String>,
+    /// The kind of build, e.g. `asan`.
+    pub variant: Option<String>,
+    /// Parts that replace or join the shipped ones, in file order.
+    pub parts: Vec<PartSchema>,
+    /// Epoch of all versions.
+    pub epoch: Option<u32>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -125,6 +150,10 @@ impl Default for Config {
             validation: Validation::default(),
             components: Vec::new(),
             packages: Vec::new(),
+            scheme: None,
+            variant: None,
+            parts: Vec::new(),
+            epoch: None,
             version: None,
             release: None,
             prefix: None,
@@ -157,13 +186,7 @@ impl Config {
                 return Err(error.file(path).hint(hint));
             }
         };
-        let content = Content::open(path)?;
-        let bytes = content.read_vec(0..content.len(), CONFIG_LIMIT, "configuration")?;
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to() as u64;
-            let error = Error::new(Kind::Config, "the configuration is not UTF-8");
-            error.file(path).offset(at)
-        })?;
+        let text = read_text(path, "configuration")?;
         Self::read(Origin::new(Some(path.to_path_buf()), text, syntax))
     }
 
@@ -173,7 +196,7 @@ impl Config {
     }
 
     fn read(origin: Origin) -> Result<Self> {
-        let schema = origin.decode()?;
+        let schema = origin.decode(SCHEMA_HINT)?;
         check::checked(schema, origin)
     }
 
@@ -182,6 +205,17 @@ impl Config {
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
         self.origin.fault(keys, message)
     }
+}
+
+/// The text of the file at `path`, which is a `what`.
+fn read_text(path: &Path, what: &str) -> Result<String> {
+    let content = Content::open(path)?;
+    let bytes = content.read_vec(0..content.len(), CONFIG_LIMIT, what)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to() as u64;
+        let error = Error::new(Kind::Config, format!("the {what} is not UTF-8"));
+        error.file(path).offset(at)
+    })
 }
 
 #[cfg(test)]

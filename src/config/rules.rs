@@ -57,19 +57,48 @@ pub enum Untransformable {
     KeepFat,
 }
 
+/// What is said of [`Validation`] in one place; what is unset is as elsewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the fields of Validation")]
+pub struct ValidationOverrides {
+    pub error_on_duplicate_device_code: Option<bool>,
+    pub verify_generic_artifacts_match: Option<bool>,
+    pub error_on_missing_architecture: Option<bool>,
+    pub unassigned_architectures: Option<UnassignedArchitectures>,
+    pub untransformable: Option<Untransformable>,
+}
+
+impl ValidationOverrides {
+    /// `base`, with what is said here.
+    pub fn over(&self, base: Validation) -> Validation {
+        let flag = |own: Option<bool>, base| own.unwrap_or(base);
+        Validation {
+            error_on_duplicate_device_code: flag(
+                self.error_on_duplicate_device_code,
+                base.error_on_duplicate_device_code,
+            ),
+            verify_generic_artifacts_match: flag(
+                self.verify_generic_artifacts_match,
+                base.verify_generic_artifacts_match,
+            ),
+            error_on_missing_architecture: flag(
+                self.error_on_missing_architecture,
+                base.error_on_missing_architecture,
+            ),
+            unassigned_architectures: self
+                .unassigned_architectures
+                .unwrap_or(base.unassigned_architectures),
+            untransformable: self.untransformable.unwrap_or(base.untransformable),
+        }
+    }
+}
+
 /// Rules of one component, or of all components of one artifact. What is unset is as for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ComponentRules {
-    /// As the `validation` of the same name.
-    pub error_on_duplicate_device_code: Option<bool>,
-    /// As the `validation` of the same name.
-    pub verify_generic_artifacts_match: Option<bool>,
-    /// A configured arch that this component has no code for is an error.
-    pub error_on_missing_architecture: Option<bool>,
-    /// As the `validation` of the same name.
-    pub unassigned_architectures: Option<UnassignedArchitectures>,
-    /// As the `validation` of the same name.
-    pub untransformable: Option<Untransformable>,
+    /// Which contradictions fail a run.
+    pub validation: ValidationOverrides,
     /// Which of its archs are packed.
     pub architectures: ArchFilter,
 }
@@ -107,21 +136,7 @@ impl Config {
     /// What holds for a component: its own rules before those of its artifact, and these before
     /// those of all.
     pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
-        let over = |base: Validation, (_, own): (&str, &ComponentRules)| Validation {
-            error_on_duplicate_device_code: own
-                .error_on_duplicate_device_code
-                .unwrap_or(base.error_on_duplicate_device_code),
-            verify_generic_artifacts_match: own
-                .verify_generic_artifacts_match
-                .unwrap_or(base.verify_generic_artifacts_match),
-            error_on_missing_architecture: own
-                .error_on_missing_architecture
-                .unwrap_or(base.error_on_missing_architecture),
-            unassigned_architectures: own
-                .unassigned_architectures
-                .unwrap_or(base.unassigned_architectures),
-            untransformable: own.untransformable.unwrap_or(base.untransformable),
-        };
+        let over = |base, (_, own): (&str, &ComponentRules)| own.validation.over(base);
         self.rules_of(artifact, kind).fold(self.validation, over)
     }
 

@@ -85,7 +85,7 @@ impl<'a> Sources<'a> {
             return Err(Error::bug(format!("{path} is planned as fat but is not")));
         };
         let set = self.archive_set(archives)?;
-        fat.binary.with_marker(&marker(path, &set.folder, &set.name)?)
+        fat.binary.with_marker(&marker(path, set.folders(), &set.name)?)
     }
 
     fn component(&self, id: &str) -> Result<&'a Component> {

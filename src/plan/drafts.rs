@@ -7,16 +7,16 @@ use minijinja::context;
 use super::device::{Contents, contents};
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
-use super::naming::{Names, short_name};
+use super::naming::Names;
 use super::package::{Format, Relation, RelationKind, Role};
-use super::parts::PartRole;
 use super::relations::{self, Link};
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use super::texts::Description;
 use super::{ArchiveSet, Source};
+use crate::config::PartRole;
 use crate::error::{Error, Faults, Kind, Result};
-use crate::recombine::{Group, Recombined};
+use crate::recombine::Group;
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
 
@@ -24,6 +24,8 @@ use crate::tree::{Node, TreePath};
 #[derive(Debug)]
 pub(super) struct Draft {
     pub names: Names,
+    /// What the scheme made the names of: the family with the suffix of the part.
+    pub stem: Names,
     pub role: Role,
     /// The family, e.g. `rocm-blas`.
     pub family: String,
@@ -54,12 +56,13 @@ pub(super) struct Made {
 /// Makes the packages of all bundles.
 pub(super) fn make(
     setting: &Setting<'_>,
-    recombined: &Recombined,
+    groups: &[Group],
     (bundles, linkage): (&[Bundle<'_>], &Linkage),
 ) -> Result<Made> {
-    let groups = &recombined.groups;
-    let contents: Vec<_> = bundles.iter().map(|b| contents(b, groups)).collect::<Result<_>>()?;
-    let maker = Maker { setting, groups, bundles, linkage, contents: &contents };
+    let contents = bundles.iter().map(|bundle| contents(bundle, groups, &setting.names));
+    let contents: Vec<_> = contents.collect::<Result<_>>()?;
+    let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
+    let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {
         drafts.push(maker.host(index)?);
@@ -81,27 +84,33 @@ pub(super) struct Maker<'a> {
     pub bundles: &'a [Bundle<'a>],
     pub linkage: &'a Linkage,
     pub contents: &'a [Contents],
+    /// Of the host packages.
+    pub names: &'a [Names],
 }
 
 impl Maker<'_> {
-    /// The names of a bundle's host package.
-    pub fn names(&self, index: usize) -> Names {
-        let bundle = &self.bundles[index];
-        bundle.part.names(&bundle.family)
+    /// The family of a bundle without the vendor.
+    pub fn short_name(&self, index: usize) -> &str {
+        self.setting.names.short(&self.bundles[index].family)
     }
 
     /// The host or support package of a bundle.
     fn host(&self, index: usize) -> Result<Draft> {
         let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
-        let names = self.names(index);
+        let names = self.names[index].clone();
         let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
         let groups = groups.collect::<Vec<_>>().join(", ");
-        let values = context! { name => short_name(&bundle.family), groups };
+        let values = context! {
+            name => self.short_name(index),
+            part => &bundle.part.archives,
+            groups,
+        };
         let texts = &self.setting.texts;
         let description = texts.description(&bundle.part.template, &names.deb, values)?;
         let is_host = bundle.part.role == PartRole::Host;
         Ok(Draft {
             role: if is_host { Role::Host } else { Role::Support },
+            stem: bundle.stem.clone(),
             family: bundle.family.clone(),
             is_main: is_host,
             components: bundle.components.clone(),
@@ -121,16 +130,16 @@ impl Maker<'_> {
         let bundle = &self.bundles[index];
         let mut links = BTreeSet::new();
         for needed in self.linkage.needs.get(&index).into_iter().flatten() {
-            links.insert(Link::exact(RelationKind::Depends, &self.names(*needed)));
+            links.insert(Link::exact(RelationKind::Depends, &self.names[*needed]));
         }
-        let is_its_host = |other: &&Bundle<'_>| {
+        let is_its_host = |(other, _): &(&Bundle<'_>, &Names)| {
             other.family == bundle.family && other.part.role == PartRole::Host
         };
-        if let Some(host) = self.bundles.iter().find(is_its_host)
-            && bundle.part.needs_host
-        {
-            let names = host.part.names(&host.family);
-            links.insert(Link::exact(RelationKind::Depends, &names));
+        let hosts = self.bundles.iter().zip(self.names).filter(is_its_host);
+        for (_, names) in hosts.filter(|(_, names)| **names != self.names[index]) {
+            if bundle.part.needs_host {
+                links.insert(Link::exact(RelationKind::Depends, names));
+            }
         }
         for group in self.contents[index].groups() {
             let kernels = self.kernel_names(index, group)?;
@@ -148,7 +157,7 @@ impl Maker<'_> {
 
     fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<Source>>> {
         let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
-        let names = self.names(index).deb;
+        let names = self.names[index].deb.clone();
         let mut files = BTreeMap::new();
         for (path, owned) in &self.bundles[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
@@ -191,7 +200,7 @@ fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<S
 pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     for (package, added) in &setting.config.relations {
-        let is_meant = |d: &&mut Draft| d.names.deb == *package || d.names.rpm == *package;
+        let is_meant = |draft: &&mut Draft| draft.names.has(package);
         let Some(draft) = drafts.iter_mut().find(is_meant) else {
             let message = "there is no such package in the set";
             faults.add(setting.config.fault(&["relations", package], message));

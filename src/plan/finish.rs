@@ -78,7 +78,7 @@ impl Draft {
         let movable = setting.prefix.is_add_on() && !self.files.is_empty();
         Ok(RpmControl {
             name: self.names.rpm.clone(),
-            epoch: None,
+            epoch: setting.version.epoch(),
             version: setting.version.upstream().to_owned(),
             release: setting.version.release().to_owned(),
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),

@@ -50,11 +50,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use prefix::Prefix;
 pub use version::Version;
 
-use crate::config::Config;
+use crate::config::{Config, Scheme};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::listing::Listing;
-use crate::recombine::Recombined;
+use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
@@ -67,6 +67,10 @@ use setting::Setting;
 /// What the command line says about the packages; it wins over the configuration.
 #[derive(Debug, Clone)]
 pub struct PlanOptions {
+    /// Naming scheme.
+    pub scheme: Option<Scheme>,
+    /// The kind of build, e.g. `asan`.
+    pub variant: Option<String>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -169,6 +173,8 @@ pub struct ArchiveSet {
     pub name: String,
     /// Their folder relative to the prefix, e.g. `lib/.kpack`.
     pub folder: TreePath,
+    /// Further folders relative to the prefix where binaries look for them, in this order.
+    pub search: Vec<TreePath>,
     /// What the manifest calls the folder above it, e.g. `lib`.
     pub manifest_prefix: String,
     /// The binaries whose device code they hold, as (component id, path in its host tree). A
@@ -179,21 +185,29 @@ pub struct ArchiveSet {
     pub archs: Vec<BaseArch>,
 }
 
+impl ArchiveSet {
+    /// The folders where binaries look for the archives, that where they are installed first.
+    pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
+        std::iter::once(&self.folder).chain(&self.search)
+    }
+}
+
 /// Decides the packages of a set.
 pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> Result<Plan> {
     let mut findings = Findings::default();
     let setting = Setting::new(config, options, &mut findings)?;
-    let parts = Parts::shipped()?;
-    let mut bundles = selectors::assign(recombined, config, &parts)?;
+    let parts = Parts::new(config, &setting.names)?;
+    let groups = setting.names.groups(&recombined.groups);
+    let mut bundles = selectors::assign(recombined, config, (&parts, &setting.names))?;
     exclude::apply(&mut bundles, config, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
-    note_hostless(&bundles, &mut findings);
+    note_hostless(&setting, &bundles, &mut findings)?;
     let linkage = linkage::discover(&bundles, &mut findings)?;
-    let made = drafts::make(&setting, recombined, (&bundles, &linkage))?;
-    note_empty_groups(recombined, &made.drafts, &mut findings);
+    let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
+    note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
-    let metas = metas::make(&setting, recombined, &drafts)?;
+    let metas = metas::make(&setting, &groups, &drafts)?;
     drafts.extend(metas);
     refuse_conflicts(&drafts)?;
     drafts::add_configured(&setting, &mut drafts)?;
@@ -220,8 +234,8 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     })
 }
 
-fn note_empty_groups(recombined: &Recombined, drafts: &[Draft], findings: &mut Findings) {
-    for group in &recombined.groups {
+fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
+    for group in groups {
         let has = |draft: &Draft| draft.group_name() == Some(group.name.as_str());
         if !drafts.iter().any(has) {
             let message = "has no device code, so there is no package for it";
@@ -231,12 +245,17 @@ fn note_empty_groups(recombined: &Recombined, drafts: &[Draft], findings: &mut F
 }
 
 /// Notes host packages without host files: kernel packages need one to depend on.
-fn note_hostless(bundles: &[Bundle<'_>], findings: &mut Findings) {
+fn note_hostless(
+    setting: &Setting<'_>,
+    bundles: &[Bundle<'_>],
+    findings: &mut Findings,
+) -> Result<()> {
     for bundle in bundles.iter().filter(|bundle| bundle.files.is_empty()) {
         let message = "has no host files; the package only ties its kernel packages to one version";
-        let names = bundle.part.names(&bundle.family);
+        let names = setting.host_names(bundle)?;
         findings.add(Finding::new(Code::HostPackageEmpty, names.deb, message));
     }
+    Ok(())
 }
 
 /// No name and no path may belong to two packages: all of a set can be installed together.

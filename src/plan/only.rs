@@ -57,7 +57,7 @@ impl Kept {
         let components: Vec<String> = components.map(|component| component.id()).collect();
         let made_of = |draft: &&Draft| !draft.components.is_empty();
         let packages = drafts.iter().filter(made_of);
-        let packages = packages.filter(|d| d.names.deb == wanted || d.names.rpm == wanted);
+        let packages = packages.filter(|d| d.names.has(wanted) || d.stem.has(wanted));
         let packages: Vec<_> =
             packages.map(|draft| (draft.family.clone(), draft.components.clone())).collect();
         let found = !components.is_empty() || !packages.is_empty();

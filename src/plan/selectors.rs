@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::families::Families;
+use super::naming::{Names, Naming};
 use super::parts::{Part, Parts};
 use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
@@ -40,6 +41,8 @@ pub(super) struct OwnedDatabase<'a> {
 #[derive(Debug)]
 pub(super) struct Bundle<'a> {
     pub family: String,
+    /// What the names of its packages are made of.
+    pub stem: Names,
     pub part: &'a Part,
     /// Host files, links and empty folders by install-relative path.
     pub files: BTreeMap<&'a TreePath, Owned<'a>>,
@@ -54,7 +57,12 @@ pub(super) struct Bundle<'a> {
 impl Bundle<'_> {
     /// Whether there is nothing to make a package of.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.kernels.is_empty() && self.databases.is_empty()
+        self.files.is_empty() && !self.has_kernels()
+    }
+
+    /// Whether it has device code for kernel packages.
+    pub fn has_kernels(&self) -> bool {
+        !self.kernels.is_empty() || !self.databases.is_empty()
     }
 }
 
@@ -65,10 +73,10 @@ type Bundles<'a> = BTreeMap<(String, usize), Bundle<'a>>;
 pub(super) fn assign<'a>(
     recombined: &'a Recombined,
     config: &Config,
-    parts: &'a Parts,
+    (parts, naming): (&'a Parts, &Naming),
 ) -> Result<Vec<Bundle<'a>>> {
     let mut faults = Faults::default();
-    let families = Families::new(config, parts);
+    let families = Families::new(config, parts, naming);
     families.check_selectors(recombined, &mut faults);
     let mut bundles = Bundles::new();
     for component in &recombined.components {
@@ -137,6 +145,7 @@ impl<'a> Assigner<'a, '_> {
         };
         let (place, part) = self.parts.of(self.component.kind)?;
         let bundle = bundles.entry((family.clone(), place)).or_insert_with(|| Bundle {
+            stem: part.stem(&family),
             family,
             part,
             files: BTreeMap::new(),

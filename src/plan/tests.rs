@@ -14,6 +14,8 @@ const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100',
 
 fn options() -> PlanOptions {
     PlanOptions {
+        scheme: None,
+        variant: None,
         version: Some("7.1.0".to_owned()),
         release: None,
         prefix: None,

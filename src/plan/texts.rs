@@ -19,7 +19,7 @@ const CHANGELOG: &str = include_str!("../../templates/changelog");
 const GUARD: &str = include_str!("../../templates/guard.sh");
 
 /// The descriptions by name.
-const DESCRIPTIONS: [(&str, &str); 11] = [
+const DESCRIPTIONS: [(&str, &str); 13] = [
     ("all", include_str!("../../templates/descriptions/all.txt")),
     ("common", include_str!("../../templates/descriptions/common.txt")),
     ("component", include_str!("../../templates/descriptions/component.txt")),
@@ -30,7 +30,9 @@ const DESCRIPTIONS: [(&str, &str); 11] = [
     ("host", include_str!("../../templates/descriptions/host.txt")),
     ("hosts", include_str!("../../templates/descriptions/hosts.txt")),
     ("kernels", include_str!("../../templates/descriptions/kernels.txt")),
+    ("part", include_str!("../../templates/descriptions/part.txt")),
     ("tests", include_str!("../../templates/descriptions/tests.txt")),
+    ("unversioned", include_str!("../../templates/descriptions/unversioned.txt")),
 ];
 
 /// A summary of one line, and paragraphs.
@@ -38,6 +40,11 @@ const DESCRIPTIONS: [(&str, &str); 11] = [
 pub(super) struct Description {
     pub summary: String,
     pub paragraphs: Vec<String>,
+}
+
+/// Whether there is a description called `name`.
+pub(super) fn has_description(name: &str) -> bool {
+    DESCRIPTIONS.iter().any(|(known, _)| *known == name)
 }
 
 /// Renders the templates.

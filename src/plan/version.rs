@@ -7,6 +7,9 @@
 //! | `7.1.0-20251104` | `7.1.0~20251104-1` | `7.1.0~20251104`, `1` |
 //! | `7.1.0.dev0` | `7.1.0~dev0-1` | `7.1.0~dev0`, `1` |
 //!
+//! An epoch, where one is set, stands in front: `1:7.1.0-1` in relations of both formats and in
+//! Debian's version, a tag of its own in rpm.
+//!
 //! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
 //! digits, `.`, `+` and `~` mean the same in both; everything else is refused.
 
@@ -22,6 +25,7 @@ const DATE_DIGITS: usize = 8;
 /// The version and release of all packages of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
+    epoch: Option<u32>,
     upstream: String,
     release: String,
 }
@@ -47,7 +51,17 @@ impl Version {
                 .hint("a release has letters, digits, `.`, `+` and `~`, as in 1 or 1.el9"));
         }
         let release = release.to_owned();
-        Ok(Self { upstream, release })
+        Ok(Self { epoch: None, upstream, release })
+    }
+
+    /// The same with an epoch; both formats take one without for 0.
+    pub fn with_epoch(self, epoch: Option<u32>) -> Self {
+        Self { epoch: epoch.filter(|epoch| *epoch > 0), ..self }
+    }
+
+    /// What outweighs the rest of the version.
+    pub fn epoch(&self) -> Option<u32> {
+        self.epoch
     }
 
     /// The version alone, which both formats write alike, e.g. `7.1.0~rc1`.
@@ -63,7 +77,10 @@ impl Version {
     /// Version and release as relations write them: `7.1.0-1` in both formats.
     pub fn full(&self, format: Format) -> String {
         match format {
-            Format::Deb | Format::Rpm => format!("{}-{}", self.upstream, self.release),
+            Format::Deb | Format::Rpm => {
+                let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+                format!("{epoch}{}-{}", self.upstream, self.release)
+            }
         }
     }
 
@@ -140,6 +157,13 @@ mod tests {
         for release in ["", "1-2", "1_2", "1:2"] {
             assert!(Version::new("7.1.0", release).is_err(), "{release}");
         }
+    }
+
+    #[test]
+    fn an_epoch_stands_in_front() {
+        let version = |epoch| Version::new("7.1.0", "1").unwrap().with_epoch(epoch);
+        assert_eq!(version(Some(2)).full(Format::Rpm), "2:7.1.0-1");
+        assert_eq!(version(Some(0)), version(None));
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Grouping {
     ) -> Result<()> {
         let wants = config.rules_of(&key.artifact, key.kind);
         let wants = wants.filter_map(|(name, rules)| {
-            rules.error_on_missing_architecture.map(|wanted| (name.to_owned(), wanted))
+            rules.validation.error_on_missing_architecture.map(|wanted| (name.to_owned(), wanted))
         });
         let Some((name, true)) = wants.last() else {
             return Ok(());

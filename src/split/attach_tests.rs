@@ -4,16 +4,7 @@
 use super::*;
 use crate::formats::kpack::{self, HSACO, Reader, Scheme, Toc, VERSION};
 use crate::split::KernelArchive;
-
-/// The header of a code object for gfx90a: flags with xnack and sramecc as given.
-fn code_object(flags: u32) -> Vec<u8> {
-    let mut file = vec![0_u8; 64];
-    file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 64, 2]);
-    file[16] = 3;
-    file[18] = 224;
-    file[48..52].copy_from_slice(&flags.to_le_bytes());
-    file
-}
+use crate::split::tests::code_object;
 
 /// gfx90a with xnack on and any sramecc, with xnack off and any sramecc.
 const XNACK_ON: u32 = 0x73f;

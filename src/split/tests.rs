@@ -6,8 +6,9 @@ use super::*;
 use crate::artifact::Prefix;
 use crate::error::Kind;
 
-/// The header of a code object of code object version 4.
-fn code_object(flags: u32) -> Vec<u8> {
+/// The header of a code object of code object version 4, with its processor and features as
+/// flags.
+pub(super) fn code_object(flags: u32) -> Vec<u8> {
     let mut file = vec![0_u8; 64];
     file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 64, 2]);
     file[16] = 3;

@@ -1,7 +1,7 @@
 //! `rockpack verify`, from outside.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
-#[path = "../support/tampered.rs"]
+#[path = "../support/tampered/mod.rs"]
 mod tampered;
 #[path = "../support/tools.rs"]
 mod tools;

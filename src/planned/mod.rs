@@ -89,14 +89,13 @@ pub fn planned(
     let prefix = plan.prefix.absolute();
     let packages = packages?.into_iter().flatten().collect();
     let listing = Listing { name: "plan".to_owned(), prefix: None, packages }.sorted();
-    let names = recombined.groups.iter().map(|group| group.name.as_str());
     Ok(Planned {
         kind: PLAN_KIND,
         schema: PLAN_SCHEMA,
         generator: env!("CARGO_PKG_VERSION"),
         version: plan.version.upstream().to_owned(),
         release: plan.version.release().to_owned(),
-        groups: groups::sums(names, &listing.packages),
+        groups: groups::sums(&recombined.groups, &listing.packages),
         packages: listing.packages,
         content_date: plan.content_date,
         left_out: plan.left_out.iter().map(|path| format!("{prefix}/{path}")).collect(),

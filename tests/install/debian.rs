@@ -118,6 +118,10 @@ impl System for Debian {
         self.apt(&["dist-upgrade"])
     }
 
+    fn remove(&self, packages: &[&str]) -> Command {
+        self.apt(&[&["remove"], packages].concat())
+    }
+
     fn purge(&self, packages: &[&str]) -> Command {
         self.apt(&[&["purge"], packages].concat())
     }

@@ -42,6 +42,15 @@ pub const USER_OF_LEGACY: Foreign = Foreign {
     folders: &["usr/share/solver"],
 };
 
+/// What packages of the scheme `amdrocm` need and no set has.
+pub const RUNTIME: Foreign = Foreign {
+    name: "amdrocm-runtime7.1",
+    version: "7.1.0",
+    needs: None,
+    files: &[("usr/share/amdrocm-runtime/readme", "stands for the runtime\n")],
+    folders: &["usr/share/amdrocm-runtime"],
+};
+
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -66,5 +75,18 @@ pub fn tree_of_alternatives(root: &Path) {
             .unwrap();
         let alternative = root.join("etc/alternatives").join(format!("rocm-{name}"));
         symlink(format!("/opt/rocm-6.4.0/{name}"), alternative).unwrap();
+    }
+}
+
+/// Takes away what the others planted.
+pub fn remove_trees(root: &Path) {
+    let paths =
+        ["opt/rocm", "opt/rocm-6.4.0", "etc/alternatives/rocm-lib", "etc/alternatives/rocm-bin"];
+    for place in paths.map(|path| root.join(path)) {
+        match fs::symlink_metadata(&place) {
+            Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(place).unwrap(),
+            Ok(_) => fs::remove_file(place).unwrap(),
+            Err(_) => {}
+        }
     }
 }

@@ -46,10 +46,13 @@ macro_rules! on_every_system {
 on_every_system! {
     a_group_brings_its_host_and_no_other_group
     all_groups_stand_side_by_side
+    a_removal_leaves_configuration_at_most
     an_update_leaves_nothing_of_the_earlier_set
     a_path_goes_to_another_package
     a_package_goes_into_another
     a_legacy_package_is_replaced
     trees_of_other_installers_stay_as_they_are
     a_prefix_behind_a_link_is_refused
+    minor_versions_stand_side_by_side
+    a_target_of_amds_names_brings_its_host_and_no_other_target
 }

@@ -121,8 +121,13 @@ impl System for Rpm {
         self.dnf(&["upgrade"])
     }
 
-    fn purge(&self, packages: &[&str]) -> Command {
+    fn remove(&self, packages: &[&str]) -> Command {
         self.dnf(&[&["remove"], packages].concat())
+    }
+
+    /// rpm keeps no configuration of removed packages but under another name.
+    fn purge(&self, packages: &[&str]) -> Command {
+        self.remove(packages)
     }
 
     fn installed(&self) -> BTreeMap<String, String> {

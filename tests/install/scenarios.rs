@@ -97,6 +97,25 @@ pub fn an_update_leaves_nothing_of_the_earlier_set(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
+/// What a removal leaves is configuration, and a purge takes that too.
+pub fn a_removal_leaves_configuration_at_most(system: &dyn System) {
+    let set = Recipe::new("7.1.0").build();
+    let before = system.snapshot();
+    system.offer(&[&set.out()]);
+    tools::run(&mut system.install(&["rocm"]));
+    let names = system.names();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    tools::run(&mut system.remove(&names));
+    let after = system.snapshot();
+    let left = after.keys().filter(|path| !before.contains_key(*path));
+    let left: Vec<&String> = left.filter(|path| !path.starts_with("etc/")).collect();
+    assert!(left.is_empty(), "{left:?}");
+    if !system.names().is_empty() {
+        system.purge_all();
+    }
+    assert_same(&before, &system.snapshot());
+}
+
 /// Paths of a package that stays go to a new one, which is installed first.
 pub fn a_path_goes_to_another_package(system: &dyn System) {
     let old = Recipe::new("7.1.0").keys(joined()).build();
@@ -163,10 +182,17 @@ pub fn a_legacy_package_is_replaced(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
+/// Beside links and beside a tree of alternatives; in the latter also below `/opt/rocm` itself.
 pub fn trees_of_other_installers_stay_as_they_are(system: &dyn System) {
-    let old = Recipe::new("7.1.0").build();
-    let new = Recipe::new("7.1.1").option("--since", &old.receipt()).build();
-    for plant in [foreign::versioned_tree as fn(&Path), foreign::tree_of_alternatives] {
+    let cases: [(fn(&Path), &str); 3] = [
+        (foreign::versioned_tree, "/opt/rocm-7.1"),
+        (foreign::tree_of_alternatives, "/opt/rocm-7.1"),
+        (foreign::tree_of_alternatives, "/opt/rocm/core-7.1"),
+    ];
+    for (plant, prefix) in cases {
+        let recipe = |version| Recipe::new(version).option("--prefix", Path::new(prefix));
+        let old = recipe("7.1.0").build();
+        let new = recipe("7.1.1").option("--since", &old.receipt()).build();
         plant(system.root());
         let before = system.snapshot();
         let trees = ["opt/rocm-6.4.0", "opt", "etc/alternatives"];
@@ -182,13 +208,7 @@ pub fn trees_of_other_installers_stay_as_they_are(system: &dyn System) {
         }
         system.purge_all();
         assert_same(&before, &system.snapshot());
-        for path in ["opt/rocm", "opt/rocm-6.4.0"] {
-            let place = system.root().join(path);
-            match fs::symlink_metadata(&place).unwrap().is_dir() {
-                true => fs::remove_dir_all(place).unwrap(),
-                false => fs::remove_file(place).unwrap(),
-            }
-        }
+        foreign::remove_trees(system.root());
     }
 }
 
@@ -203,4 +223,63 @@ pub fn a_prefix_behind_a_link_is_refused(system: &dyn System) {
     assert!(told.contains(guard), "{told}");
     assert_eq!(tree(&system.root().join("opt")), before);
     assert!(!has(system, ""));
+}
+
+/// Names with the minor version in them: two sets in two prefixes, each updated by itself.
+pub fn minor_versions_stand_side_by_side(system: &dyn System) {
+    let versioned = |version| Recipe::new(version).scheme("rocm-versioned");
+    let [first, next] = [versioned("7.1.0").build(), versioned("7.2.0").build()];
+    let update = versioned("7.1.1").option("--since", &first.receipt()).build();
+    let before = system.snapshot();
+    system.offer(&[&first.out(), &next.out()]);
+    tools::run(&mut system.install(&["rocm-blas7.1-gfx110x"]));
+    assert_eq!(system.names(), first.planned("gfx110X", system.format()));
+    let alone = system.snapshot();
+    tools::run(&mut system.install(&["rocm-blas7.2-gfx120x"]));
+    system.assert_whole();
+    for path in
+        ["rocm-7.1/lib/.kpack/blas_lib_gfx1100.kpack", "rocm-7.2/lib/.kpack/blas_lib_gfx1200.kpack"]
+    {
+        assert!(system.root().join("opt").join(path).exists(), "{path}");
+    }
+    system.offer(&[&first.out(), &next.out(), &update.out()]);
+    tools::run(&mut system.update());
+    let installed = system.installed();
+    assert_eq!(installed["rocm-blas7.1-gfx110x"], "7.1.1-1");
+    assert_eq!(installed["rocm-blas7.2-gfx120x"], "7.2.0-1");
+    let later: Vec<&String> = installed.keys().filter(|name| name.contains("7.2")).collect();
+    let later: Vec<&str> = later.into_iter().map(String::as_str).collect();
+    tools::run(&mut system.purge(&later));
+    let paths = |snapshot: &std::collections::BTreeMap<String, String>| -> Vec<String> {
+        snapshot.keys().cloned().collect()
+    };
+    assert_eq!(paths(&system.snapshot()), paths(&alone), "the other series is whole");
+    system.assert_whole();
+    system.purge_all();
+    assert_same(&before, &system.snapshot());
+}
+
+/// AMD's own names: one kernel package for each target, below `/opt/rocm`.
+pub fn a_target_of_amds_names_brings_its_host_and_no_other_target(system: &dyn System) {
+    let set = Recipe::new("7.1.0").scheme("amdrocm").build();
+    let others = tempfile::tempdir().unwrap();
+    system.make(&foreign::RUNTIME, others.path());
+    let before = system.snapshot();
+    system.offer(&[others.path(), &set.out()]);
+    for target in ["gfx1100", "gfx1201"] {
+        tools::run(&mut system.install(&[&format!("amdrocm-blas7.1-{target}")]));
+        let mut names = system.names();
+        assert!(names.remove(foreign::RUNTIME.name), "{names:?}");
+        assert_eq!(names, set.planned(target, system.format()));
+        system.assert_whole();
+        let archive = format!("opt/rocm/core-7.1/lib/.kpack/blas_lib_{target}.kpack");
+        assert!(system.root().join(archive).exists());
+        system.purge_all();
+        if system.format() == "rpm" {
+            // A folder above the prefix is not the package's, which can be installed elsewhere with
+            // `--prefix`: it stays, and is empty.
+            fs::remove_dir(system.root().join("opt/rocm")).unwrap();
+        }
+        assert_same(&before, &system.snapshot());
+    }
 }

@@ -42,6 +42,11 @@ impl Recipe {
         self
     }
 
+    pub fn scheme(mut self, name: &str) -> Self {
+        self.options.extend(["--scheme".to_owned(), name.to_owned()]);
+        self
+    }
+
     pub fn changes(self, changes: &'static [(&'static str, &'static str)]) -> Self {
         Self { changes, ..self }
     }

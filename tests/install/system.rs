@@ -19,6 +19,7 @@ pub trait System {
     fn install(&self, packages: &[&str]) -> Command;
     /// Everything to the newest version, whatever has to go for it.
     fn update(&self) -> Command;
+    fn remove(&self, packages: &[&str]) -> Command;
     /// With configuration files.
     fn purge(&self, packages: &[&str]) -> Command;
     /// Name → version of everything but the base.

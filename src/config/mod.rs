@@ -13,6 +13,7 @@
 //! | `validation.untransformable` | fat binaries that cannot be transformed: `error`, `keep-fat` | `error` |
 //! | `components` | artifact (`blas`) or component (`blas_lib`) → the keys of `validation`, `include_architectures`, `exclude_architectures` | as for all |
 //! | `packages` | package with host files → `include_architectures`, `exclude_architectures` of its kernel packages | all |
+//! | `packages` | any package → its `summary`, `description`, `section`, `license`, `homepage`, `copyright`; the last three hold for the other packages of its family, too | as for all |
 //! | `scheme` | what packages are called: `rocm`, `rocm-versioned`, `amdrocm` | `rocm` |
 //! | `variant` | a word for this kind of build in names and prefix, e.g. `asan` | none |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
@@ -21,6 +22,8 @@
 //! | `parts` | which components make up which package of a family | `config/components.toml` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
+//! | `copyright` | who has it, where no licence text of the artifacts says so | none |
+//! | `alternatives` | `programs`: what lies in `<prefix>/bin` becomes `/usr/bin/…` by update-alternatives; or `none` | `none` |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
 //! | `replaces` | package → names under which it was known, `name` or `name < version` | none |
@@ -40,6 +43,7 @@ mod origin;
 mod rules;
 mod schema;
 mod scheme;
+mod texts;
 
 use std::path::Path;
 
@@ -56,12 +60,13 @@ use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
 pub use rules::{
-    ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
+    Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
     ValidationOverrides,
 };
 pub use scheme::{
     DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Suffix, Template,
 };
+pub use texts::{PackageTexts, SUMMARY_LIMIT};
 
 /// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
 /// distribution's idea of an implausibly old file.
@@ -92,6 +97,8 @@ pub struct Config {
     pub components: Vec<(String, ComponentRules)>,
     /// Package → the archs that its kernel packages are made for, in file order.
     pub packages: Vec<(String, ArchFilter)>,
+    /// Package → what is said of it in words, in file order.
+    pub texts: Vec<(String, PackageTexts)>,
     /// Name of the naming scheme.
     pub scheme: Option<String>,
     /// The kind of build, e.g. `asan`.
@@ -116,6 +123,10 @@ pub struct Config {
     pub homepage: Option<String>,
     /// Licence expression.
     pub license: String,
+    /// Who has the copyright.
+    pub copyright: Option<String>,
+    /// What becomes of programs.
+    pub alternatives: Alternatives,
     /// The HIP runtime that transformed binaries need.
     pub runtime_relation: RuntimeRelation,
     /// Package → relations added to it, in file order.
@@ -150,6 +161,7 @@ impl Default for Config {
             validation: Validation::default(),
             components: Vec::new(),
             packages: Vec::new(),
+            texts: Vec::new(),
             scheme: None,
             variant: None,
             parts: Vec::new(),
@@ -163,6 +175,8 @@ impl Default for Config {
             vendor: None,
             homepage: None,
             license: LICENSE.to_owned(),
+            copyright: None,
+            alternatives: Alternatives::default(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
             replaces: Vec::new(),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use super::former::FormerSchema;
-use super::rules::{UnassignedArchitectures, Untransformable, ValidationOverrides};
+use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, ValidationOverrides};
 use super::scheme::Suffix;
 use crate::database::Rule;
 
@@ -32,6 +32,8 @@ pub(super) struct Schema {
     pub vendor: Option<String>,
     pub homepage: Option<String>,
     pub license: Option<String>,
+    pub copyright: Option<String>,
+    pub alternatives: Option<Alternatives>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
     pub replaces: Ordered<FormerSchema>,
@@ -66,6 +68,12 @@ pub(super) struct ComponentSchema {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PackageSchema {
+    pub summary: Option<String>,
+    pub description: Option<String>,
+    pub section: Option<String>,
+    pub license: Option<String>,
+    pub homepage: Option<String>,
+    pub copyright: Option<String>,
     pub include_architectures: Option<Vec<String>>,
     pub exclude_architectures: Option<Vec<String>>,
 }

@@ -8,9 +8,12 @@ use super::{
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::rpm::{
-    Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer, installed_size,
+    self, Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer,
+    installed_size,
 };
-use crate::plan::package::{Comparison, Format, Package, Relation, RelationKind, RpmControl};
+use crate::plan::package::{
+    Change, Comparison, Format, Package, Relation, RelationKind, RpmControl,
+};
 
 /// Opens the file and makes room for the header.
 pub(super) fn begin(
@@ -37,6 +40,7 @@ pub(super) fn begin(
         prefixes: control.prefixes.clone(),
         dependencies: dependencies(&control.relations)?,
         scriptlets: scriptlets(control)?,
+        changes: control.changes.iter().map(|change| stated(change, control)).collect(),
         entries,
         mtime: time("content date", options.content_date)?,
         build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
@@ -90,6 +94,16 @@ fn flags(comparison: Comparison) -> DependencyFlags {
         Comparison::Equal => DependencyFlags::EQUAL,
         Comparison::GreaterEqual => DependencyFlags::GE,
         Comparison::Greater => DependencyFlags::GREATER,
+    }
+}
+
+/// As in the changelog of a spec file, with the version behind the author.
+fn stated(change: &Change, control: &RpmControl) -> rpm::Change {
+    let RpmControl { version, release, .. } = control;
+    rpm::Change {
+        time: change.time,
+        author: format!("{} - {version}-{release}", change.author),
+        text: change.text.clone(),
     }
 }
 

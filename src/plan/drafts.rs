@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::device::{Contents, contents};
+use super::extras::Extras;
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
 use super::naming::Names;
@@ -45,6 +46,8 @@ pub(super) struct Draft {
     pub files: BTreeMap<TreePath, Node<Source>>,
     /// The package whose documents are its own.
     pub documents_of: Option<Names>,
+    /// What is treated or placed otherwise than `files`.
+    pub extras: Extras,
 }
 
 /// The drafts of a set without metapackages, and their archives.
@@ -122,6 +125,7 @@ impl Maker<'_> {
             relations: self.runtime(contents),
             files: self.host_files(index)?,
             documents_of: None,
+            extras: Extras::default(),
             names,
         })
     }

@@ -6,6 +6,7 @@ use minijinja::context;
 
 use super::device::{DeviceFiles, Served};
 use super::drafts::{Draft, Maker};
+use super::extras::Extras;
 use super::naming::Names;
 use super::package::{RelationKind, Role};
 use super::relations::Link;
@@ -86,6 +87,7 @@ impl Maker<'_> {
             relations: Vec::new(),
             files: files.unwrap_or_else(BTreeMap::new),
             documents_of: Some(self.names[index].clone()),
+            extras: Extras::default(),
             names,
         }
     }

@@ -34,6 +34,12 @@ pub(super) fn left_out(
     (kept, dropped): (&[Draft], &[Draft]),
     findings: &mut Findings,
 ) -> Result<Vec<TreePath>> {
+    let kept_outside = |path| kept.iter().any(|draft| draft.extras.outside.contains_key(path));
+    let outside = dropped.iter().flat_map(|draft| &draft.extras.outside);
+    let outside: Vec<&Source> = outside
+        .filter(|(path, _)| !kept_outside(path))
+        .filter_map(|(_, placed)| placed.node.data())
+        .collect();
     let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();
     let components = recombined.components.iter().map(|component| (component.id(), component));
     let lookup = Lookup { components: components.collect(), archives };
@@ -51,6 +57,13 @@ pub(super) fn left_out(
                 }
             }
             Node::Link { .. } | Node::Directory { .. } => drop(paths.insert(path.clone())),
+        }
+    }
+    // A file that is installed elsewhere is named by where the input has it.
+    for source in outside {
+        lookup.add(source, &mut missing);
+        if let Source::Host { path, .. } = source {
+            paths.insert(path.clone());
         }
     }
     for (component, missing) in missing {

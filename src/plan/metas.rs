@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::{Value, context};
 
 use super::drafts::Draft;
+use super::extras::Extras;
 use super::naming::Names;
 use super::package::{RelationKind, Role};
 use super::relations::Link;
@@ -195,5 +196,6 @@ pub(super) fn meta<'a>(
         relations: Vec::new(),
         files: BTreeMap::new(),
         documents_of: None,
+        extras: Extras::default(),
     })
 }

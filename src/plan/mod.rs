@@ -19,15 +19,18 @@
 //! Not discovered yet: libraries from outside of the set. The configuration's `relations` name
 //! them.
 
+mod common;
 mod device;
 mod drafts;
 mod exclude;
+mod extras;
 mod families;
 mod finish;
 mod kernels;
 mod layout;
 mod left_out;
 mod libraries;
+mod licences;
 mod linkage;
 mod metas;
 mod naming;
@@ -36,6 +39,7 @@ pub mod package;
 mod parts;
 mod prefix;
 mod relations;
+mod scripts;
 mod selectors;
 mod setting;
 mod texts;
@@ -46,6 +50,7 @@ mod version;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 pub use prefix::Prefix;
 pub use version::Version;
@@ -207,11 +212,16 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
+    extras::add(recombined, &mut drafts, &mut findings)?;
     let metas = metas::make(&setting, &groups, &drafts)?;
     drafts.extend(metas);
+    let common = common::make(&setting, &mut drafts)?;
+    drafts.extend(common);
     refuse_conflicts(&drafts)?;
     drafts::add_configured(&setting, &mut drafts)?;
     upgrades::add_configured(&setting, &mut drafts)?;
+    finish::check_words(&setting, &drafts)?;
+    scripts::note_odd_programs(&setting, &drafts, &mut findings);
     let only = Only::new(recombined, &drafts, &options.only)?;
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
@@ -262,7 +272,7 @@ fn note_hostless(
 fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
     let mut faults = Faults::default();
     let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
-    let mut paths: BTreeMap<&TreePath, (&Draft, bool)> = BTreeMap::new();
+    let mut paths: BTreeMap<Place<'_>, (&Draft, bool)> = BTreeMap::new();
     for draft in drafts {
         for format in [Format::Deb, Format::Rpm] {
             if names.insert((format, draft.names.of(format)), draft).is_some() {
@@ -271,7 +281,10 @@ fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }
         }
-        for (path, node) in &draft.files {
+        let inside = draft.files.iter().map(|(path, node)| (Place::Inside(path), node));
+        let outside = draft.extras.outside.iter();
+        let outside = outside.map(|(path, placed)| (Place::Outside(path), &placed.node));
+        for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });
             match paths.insert(path, (draft, is_folder)) {
                 Some((other, folder)) if !(folder && is_folder) => {
@@ -288,10 +301,29 @@ fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
     faults.finish()
 }
 
-fn refuse_below_files(paths: &BTreeMap<&TreePath, (&Draft, bool)>, faults: &mut Faults) {
+/// Where a path of a package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place<'a> {
+    /// Relative to the prefix.
+    Inside(&'a TreePath),
+    /// Relative to the root.
+    Outside(&'a TreePath),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inside(path) => write!(f, "{path}"),
+            Self::Outside(path) => write!(f, "/{path}"),
+        }
+    }
+}
+
+fn refuse_below_files(paths: &BTreeMap<Place<'_>, (&Draft, bool)>, faults: &mut Faults) {
     for (path, (draft, _)) in paths {
-        for above in std::iter::successors(path.parent(), TreePath::parent) {
-            if let Some((owner, false)) = paths.get(&above) {
+        let Place::Inside(relative) = path else { continue };
+        for above in std::iter::successors(relative.parent(), TreePath::parent) {
+            if let Some((owner, false)) = paths.get(&Place::Inside(&above)) {
                 let (one, another) = (&draft.names.deb, &owner.names.deb);
                 let message =
                     format!("{path} of {one} lies below {above}, which is no folder in {another}");

@@ -197,6 +197,11 @@ impl Naming {
         self.names(template, Of::default())
     }
 
+    /// The package of what a set needs outside of the prefix.
+    pub fn system(&self) -> Result<Names> {
+        self.names(&self.scheme.names.system, Of::default())
+    }
+
     /// The metapackage of a group.
     pub fn group_meta(&self, template: &Template, group: &str) -> Result<Names> {
         self.names(template, Of { stem: None, group: Some(group) })

@@ -96,6 +96,31 @@ pub enum Treatment {
     Doc,
     /// Licence text (rpm `%license`).
     License,
+    /// A shared library: 0644 in a `.deb` (Debian policy 8.1), 0755 in an `.rpm`, whose dependency
+    /// generator looks at executable files only. The node's own mode does not matter.
+    Library,
+}
+
+impl Treatment {
+    /// The mode in `format` of a file that the plan gives `mode`.
+    pub fn mode(self, mode: u32, format: Format) -> u32 {
+        match (self, format) {
+            (Self::Library, Format::Deb) => 0o644,
+            (Self::Library, Format::Rpm) => 0o755,
+            _ => mode,
+        }
+    }
+}
+
+/// An entry of a changelog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Seconds since 1970.
+    pub time: u32,
+    /// `Name <address>`.
+    pub author: String,
+    /// Lines.
+    pub text: String,
 }
 
 /// One path of a package.
@@ -292,6 +317,8 @@ pub struct RpmControl {
     pub prefixes: Vec<String>,
     /// Scriptlets: (`%pretrans`, `%pre`, `%post`, `%preun`, `%postun`) → (interpreter, text).
     pub scripts: Vec<(String, (String, String))>,
+    /// The changelog, the newest entry first.
+    pub changes: Vec<Change>,
 }
 
 impl RpmControl {
@@ -318,7 +345,8 @@ pub struct Package<F> {
     pub deb: Option<DebControl>,
     /// Present where an `.rpm` is wanted.
     pub rpm: Option<RpmControl>,
-    /// Paths in path order; every parent directory of a path comes before it.
+    /// Paths in path order. In a `.deb` every parent directory of a path comes before it; an
+    /// `.rpm` has those of them that it owns.
     pub entries: Vec<PackageEntry<F>>,
 }
 

@@ -32,8 +32,10 @@ pub(super) struct Setting<'a> {
     pub prefix: Prefix,
     pub formats: Vec<Format>,
     pub texts: Texts,
-    /// The time of changelog entries, as they write it.
+    /// The time of changelog entries, as Debian's write it.
     pub date: String,
+    /// The same in seconds since 1970.
+    pub time: u32,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
 }
@@ -58,13 +60,16 @@ impl<'a> Setting<'a> {
             };
             Ok((*format, relation))
         };
+        let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
         Ok(Self {
             config,
             names,
             prefix,
             version,
             texts: Texts::new()?,
-            date: date(config, options)?,
+            date: date(seconds)?,
+            // Emission refuses times that rpm cannot hold.
+            time: u32::try_from(seconds).unwrap_or_default(),
             runtime: formats.iter().map(runtime).collect::<Result<_>>()?,
             formats,
         })
@@ -163,8 +168,7 @@ fn prefix(config: &Config, options: &PlanOptions, names: &Naming) -> Result<Pref
     }
 }
 
-fn date(config: &Config, options: &PlanOptions) -> Result<String> {
-    let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
+fn date(seconds: i64) -> Result<String> {
     let time = Timestamp::from_second(seconds).map_err(|error| {
         let message = format!("{seconds} seconds since 1970 are no date");
         Error::new(Kind::Usage, message).cause(error)

@@ -19,6 +19,9 @@ use crate::error::{Error, Kind, Result};
 /// Words that mark a pre-release.
 const PRE_RELEASES: [&str; 7] = ["alpha", "beta", "pre", "rc", "dev", "a", "b"];
 
+/// Major versions above it have one priority: alternatives count in 31 bits.
+const PRIORITY_MAJOR_MAX: u32 = 100_000;
+
 /// Digits of a date, `YYYYMMDD`.
 const DATE_DIGITS: usize = 8;
 
@@ -84,6 +87,22 @@ impl Version {
         }
     }
 
+    /// A number that is higher for later versions, for alternatives: 70102 of 7.1.2. What is not
+    /// a number counts as 0, and what has more than two digits as 99, but for the first part.
+    pub fn priority(&self) -> u32 {
+        let mut parts = self.upstream.split(['.', '~', '+']);
+        let mut next = |most: u32| -> u32 {
+            let part = parts.next().unwrap_or_default();
+            let number: u32 = match part.parse() {
+                Ok(number) => number,
+                Err(_) if part.bytes().all(|c| c.is_ascii_digit()) && !part.is_empty() => most,
+                Err(_) => 0,
+            };
+            number.min(most)
+        };
+        next(PRIORITY_MAJOR_MAX) * 10_000 + next(99) * 100 + next(99)
+    }
+
     /// `<major>.<minor>`, if the version has both.
     pub fn series(&self) -> Option<String> {
         let mut parts = self.upstream.split(['.', '~', '+']);
@@ -127,6 +146,14 @@ fn is_date(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn priorities_rise_with_versions() {
+        let of = |text: &str| Version::new(text, "1").unwrap().priority();
+        assert_eq!([of("7.1.2"), of("7.1"), of("7.1.0~rc1")], [70_102, 70_100, 70_100]);
+        assert!(of("7.10.0") > of("7.9.5") && of("10.0") > of("7.99.99"));
+        assert_eq!(of("99999999999.300.1"), 1_000_009_901);
+    }
 
     #[test]
     fn pre_releases_sort_before_the_release() {

@@ -152,7 +152,7 @@ fn in_format(
     };
     let inside: Vec<&Looked<'_>> =
         looked.iter().filter(|looked| looked.entry.formats.has(format)).collect();
-    let entries: Vec<Entry> = inside.iter().map(|looked| looked.payload_entry()).collect();
+    let entries: Vec<Entry> = inside.iter().map(|looked| looked.payload_entry(format)).collect();
     let installed = match format {
         Format::Deb => deb::installed_kib(&entries).saturating_mul(deb::INSTALLED_UNIT),
         Format::Rpm => rpm::installed_size(&entries),
@@ -161,7 +161,7 @@ fn in_format(
     let members: Vec<ListedMember> =
         inside.iter().zip(&entries).map(|(looked, entry)| looked.member(entry)).collect();
     let compressed = inside.iter().filter_map(|l| l.measured.as_ref()).map(|m| m.compressed);
-    let download = sizes::overhead(format, &members) + compressed.sum::<u64>();
+    let download = sizes::overhead(package, format, &members) + compressed.sum::<u64>();
     Some(ListedPackage {
         format: format.as_str().to_owned(),
         name: name.clone(),
@@ -179,10 +179,10 @@ fn in_format(
 }
 
 impl Looked<'_> {
-    fn payload_entry(&self) -> Entry {
+    fn payload_entry(&self, format: Format) -> Entry {
         let (kind, mode) = match &self.entry.node {
             Node::Directory { mode } => (EntryKind::Directory, *mode),
-            Node::File { mode, .. } => (EntryKind::File, *mode),
+            Node::File { mode, .. } => (EntryKind::File, self.entry.treatment.mode(*mode, format)),
             Node::Link { target } => (EntryKind::Link { target: target.clone() }, 0o777),
         };
         let size = self.measured.as_ref().map_or(0, |measured| measured.size.bytes);

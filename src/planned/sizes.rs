@@ -5,7 +5,7 @@
 //! | a file that is packed as it is, a transformed binary, a text | its bytes are known: exact |
 //! | a kernel archive | its code objects' bytes × the share that zstd leaves of samples of them |
 //! | a kernel manifest | a constant, and one per arch |
-//! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives as they are, and constants for the package and for every path |
+//! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives as they are, its scripts, and constants for the package and for every path |
 //!
 //! Samples are compressed at the level of kernel archives, code objects each by itself as in
 //! an archive, files in one stream as in a payload. At most [`SAMPLES`]
@@ -19,7 +19,7 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::listing::{ListedMember, Size};
 use crate::pack::{DEFAULT_LEVEL, Sources};
-use crate::plan::package::Format;
+use crate::plan::package::{Format, Package};
 use crate::plan::{ArchiveSet, Source};
 
 /// Files of a package, or code objects of an archive, that are looked into.
@@ -40,6 +40,9 @@ const RPM_BYTES: u64 = 5800;
 /// an entry in the payload, compressed.
 const DEB_MEMBER_BYTES: u64 = 60;
 const RPM_MEMBER_BYTES: u64 = 120;
+
+/// Bytes of a header of tar, and what files are rounded up to.
+const TAR_BLOCK: u64 = 512;
 
 /// Bytes of an archive's row besides its key.
 const ROW_BYTES: u64 = 64;
@@ -184,8 +187,8 @@ fn sample(content: &Content) -> Result<Vec<u8>> {
 }
 
 /// Bytes of a package file that are not the content of its files.
-pub(super) fn overhead(format: Format, members: &[ListedMember]) -> u64 {
-    let (package, member) = match format {
+pub(super) fn overhead(package: &Package<Source>, format: Format, members: &[ListedMember]) -> u64 {
+    let (constant, member) = match format {
         Format::Deb => (DEB_BYTES, DEB_MEMBER_BYTES),
         Format::Rpm => (RPM_BYTES, RPM_MEMBER_BYTES),
     };
@@ -194,5 +197,29 @@ pub(super) fn overhead(format: Format, members: &[ListedMember]) -> u64 {
         // Folders are stored once.
         Format::Rpm => path.rsplit('/').next().unwrap_or_default().len(),
     };
-    package + members.iter().map(|m| member + name(&m.path) as u64).sum::<u64>()
+    constant
+        + scripts(package, format)
+        + members.iter().map(|m| member + name(&m.path) as u64).sum::<u64>()
+}
+
+/// What maintainer scripts take. Those of a `.deb` lie uncompressed in a tar archive.
+fn scripts(package: &Package<Source>, format: Format) -> u64 {
+    let in_tar = |len: usize| TAR_BLOCK + (len as u64).next_multiple_of(TAR_BLOCK);
+    match format {
+        Format::Deb => package
+            .deb
+            .iter()
+            .map(|control| {
+                let triggers = control.triggers.first().map_or(0, |line| in_tar(line.len()));
+                let scripts = control.scripts.iter().map(|(_, text)| in_tar(text.len()));
+                triggers + scripts.sum::<u64>()
+            })
+            .sum(),
+        Format::Rpm => package
+            .rpm
+            .iter()
+            .flat_map(|control| &control.scripts)
+            .map(|(_, (_, text))| text.len() as u64)
+            .sum(),
+    }
 }

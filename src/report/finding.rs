@@ -152,6 +152,12 @@ codes! {
     DatabaseBundle = "R060" "database-bundle-whole" Note;
     /// A directory of a kernel database is named like one of an arch that is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning;
+    /// A file of a `dbg` component that no debugger finds by a build-id.
+    DebugFileWithoutId = "R080" "debug-file-without-build-id" Warning;
+    /// A licence text that the `copyright` file of its packages does not quote.
+    LicenceNotQuoted = "R081" "licence-not-quoted" Note;
+    /// A program whose name cannot be one of an alternative.
+    ProgramWithoutAlternative = "R082" "program-without-alternative" Warning;
     /// A package is not newer than in the earlier set.
     VersionNotNewer = "R084" "version-not-newer" Warning;
     /// Paths were in another package of the earlier set.

@@ -22,7 +22,7 @@ mod signature;
 mod writer;
 
 pub use dependencies::{Dependency, DependencyKind};
-pub use header::{Scriptlet, ScriptletPhase, Specification};
+pub use header::{Change, Scriptlet, ScriptletPhase, Specification};
 pub use reader::Reader;
 pub use writer::Writer;
 

@@ -7,8 +7,8 @@
 //! | a kernel manifest | a constant, and one per arch |
 //! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives as they are, its scripts, and constants for the package and for every path |
 //!
-//! Samples are compressed at the level of kernel archives, code objects each by itself as in
-//! an archive, files in one stream as in a payload. At most [`SAMPLES`]
+//! Samples are compressed at the level of kernel archives: code objects each by itself, as in an
+//! archive; large files each by itself, and small ones in one stream, as in a payload. At most [`SAMPLES`]
 //! files of a package, evenly spaced, are looked into, and [`WINDOWS`] windows of [`WINDOW`] bytes
 //! of a file. What the estimate does not see: code objects that occur twice in an archive and are
 //! stored once, and repetitions over long distances; so it is rather too large than too small.
@@ -23,13 +23,17 @@ use crate::plan::package::{Format, Package};
 use crate::plan::{ArchiveSet, Source};
 
 /// Files of a package, or code objects of an archive, that are looked into.
-const SAMPLES: usize = 48;
+const SAMPLES: usize = 32;
 
 /// Windows of a file that are compressed.
-const WINDOWS: u64 = 4;
+const WINDOWS: u64 = 16;
 
-/// Bytes of a window. Most code objects are smaller.
-const WINDOW: u64 = 128 << 10;
+/// Bytes of a window. Of the databases of rocBLAS, which change their nature along the way, fewer
+/// and larger windows miss whole kinds of content.
+const WINDOW: u64 = 256 << 10;
+
+/// Files of more bytes are not looked into whole. Most code objects are smaller.
+const WHOLE: u64 = WINDOWS * WINDOW;
 
 /// Bytes of a package besides its payload and what its paths take: of a `.deb` the control
 /// archive, of an `.rpm` lead, header, and the signature with its reserved space.
@@ -99,14 +103,14 @@ impl<'a> Sizes<'a> {
 
     /// Estimates what each of a package's files takes of it.
     pub fn compress<'m>(&self, files: impl Iterator<Item = &'m mut Measured>) -> Result<()> {
-        let mut files: Vec<&mut Measured> = files.filter(|file| file.content.is_some()).collect();
-        let share = {
-            let contents = files.iter().filter_map(|file| file.content.as_ref());
-            Share::together(&contents.collect::<Vec<_>>())?
-        };
-        for file in &mut files {
-            file.compressed = share.apply(file.size.bytes);
-            file.content = None;
+        let files = files.filter(|file| file.content.is_some());
+        let (mut small, mut large): (Vec<_>, Vec<_>) =
+            files.partition(|file| file.size.bytes <= WHOLE);
+        assume(&mut small, Share::together)?;
+        // Of a great many, the first of a few neighbours stands for them.
+        let step = large.len().div_ceil(SAMPLES).max(1);
+        for neighbours in large.chunks_mut(step) {
+            assume(neighbours, |contents| Share::each(contents.get(..1).unwrap_or_default()))?;
         }
         Ok(())
     }
@@ -119,6 +123,17 @@ impl<'a> Sizes<'a> {
         let rows = kernels.iter().map(|kernel| ROW_BYTES + kernel.binary.as_str().len() as u64);
         Ok(Share::each(&contents)?.apply(bytes) + rows.sum::<u64>())
     }
+}
+
+/// Estimates files of a payload by the share of all of them.
+fn assume(files: &mut [&mut Measured], share: impl Fn(&[&Content]) -> Result<Share>) -> Result<()> {
+    let contents = files.iter().filter_map(|file| file.content.as_ref());
+    let share = share(&contents.collect::<Vec<_>>())?;
+    for file in files {
+        file.compressed = share.apply(file.size.bytes);
+        file.content = None;
+    }
+    Ok(())
 }
 
 /// What compression leaves of some bytes.

@@ -114,6 +114,17 @@ impl System for Debian {
         self.apt(&[&["install"], packages].concat())
     }
 
+    fn unpack(&self, file_name: &str) -> Option<Command> {
+        let mut command = self.inside("dpkg");
+        command.args(["--auto-deconfigure", "--unpack"]);
+        command.arg(format!("/{REPOSITORY}/{file_name}"));
+        Some(command)
+    }
+
+    fn repair(&self) -> Command {
+        self.apt(&["--fix-broken", "install"])
+    }
+
     fn update(&self) -> Command {
         self.apt(&["dist-upgrade"])
     }

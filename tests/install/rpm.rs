@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
 use crate::foreign::Foreign;
-use crate::system::{System, gather, is_root};
+use crate::system::{System, gather, is_root, kept};
 use crate::tools;
 
 /// What a system has before anything is installed. Maintainer scripts run with it.
@@ -24,7 +25,9 @@ Provides: rtld(GNU_HASH)
 %description
 A shell and the libraries of C and C++.
 %install
-mkdir -p %{buildroot}/opt %{buildroot}/var %{buildroot}/etc/ld.so.conf.d %{buildroot}/usr/share
+mkdir -p %{buildroot}
+cd %{buildroot}
+mkdir -p opt var etc/ld.so.conf.d usr/share/doc usr/share/licenses
 echo 'include /etc/ld.so.conf.d/*.conf' > %{buildroot}/etc/ld.so.conf
 libraries=$(ldd /bin/sh /bin/rm | grep -o '/[^ ]*\\.so[^ ]*')
 gcc=$(ldconfig -p | grep -o '/.*/lib\\(stdc++\\|gcc_s\\|m\\)\\.so\\.[0-9]*$' | grep -v 32)
@@ -52,11 +55,20 @@ pub fn with_root(scenario: fn(&dyn System)) {
     let folder = tempfile::tempdir().unwrap();
     let system = Rpm { root: folder.path().join("root"), _folder: folder };
     fs::create_dir_all(&system.root).unwrap();
-    let base = system._folder.path().join("base");
-    build(BASE, &base);
-    system.offer(&[&base]);
+    system.offer(&[&base()]);
     tools::run(&mut system.install(&["base-system"]));
     scenario(&system);
+}
+
+/// The folder of the base package, which is made once in a run.
+fn base() -> PathBuf {
+    static MADE: OnceLock<()> = OnceLock::new();
+    let folder = kept("rpm-base");
+    MADE.get_or_init(|| {
+        let _ = fs::remove_dir_all(&folder);
+        build(BASE, &folder);
+    });
+    folder
 }
 
 /// The binary packages of a spec.
@@ -115,6 +127,14 @@ impl System for Rpm {
 
     fn install(&self, packages: &[&str]) -> Command {
         self.dnf(&[&["install"], packages].concat())
+    }
+
+    fn unpack(&self, _: &str) -> Option<Command> {
+        None
+    }
+
+    fn repair(&self) -> Command {
+        self.dnf(&["check"])
     }
 
     fn update(&self) -> Command {

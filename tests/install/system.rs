@@ -17,6 +17,11 @@ pub trait System {
     /// Replaces the repository by one with the packages of these folders.
     fn offer(&self, folders: &[&Path]);
     fn install(&self, packages: &[&str]) -> Command;
+    /// Puts one package of the repository in place without asking for what it needs, if the package
+    /// manager can: what happens between the steps of an update.
+    fn unpack(&self, file_name: &str) -> Option<Command>;
+    /// Ends what [`System::unpack`] began.
+    fn repair(&self) -> Command;
     /// Everything to the newest version, whatever has to go for it.
     fn update(&self) -> Command;
     fn remove(&self, packages: &[&str]) -> Command;

@@ -54,5 +54,6 @@ on_every_system! {
     trees_of_other_installers_stay_as_they_are
     a_prefix_behind_a_link_is_refused
     minor_versions_stand_side_by_side
+    a_program_finds_the_libraries
     a_target_of_amds_names_brings_its_host_and_no_other_target
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::json;
 
-use crate::example::{GROUPS, Group, PREFIX, kernels, tree};
+use crate::example::{GROUPS, Group, PREFIX, kernels, shards, tree};
 use crate::foreign::{self, Foreign};
-use crate::sets::{Recipe, joined};
+use crate::sets::{Recipe, SPARSE_LIBRARY, joined};
 use crate::system::{System, assert_same};
 use crate::tools;
 
@@ -20,7 +21,7 @@ fn is_of(name: &str, group: &Group) -> bool {
 }
 
 /// Fails where the command succeeds, and returns what it says.
-fn fails(command: &mut std::process::Command) -> String {
+fn fails(command: &mut Command) -> String {
     let told = tools::told(command);
     assert!(!told.ends_with("exit status: 0\n"), "{told}");
     told
@@ -286,4 +287,37 @@ pub fn a_target_of_amds_names_brings_its_host_and_no_other_target(system: &dyn S
         }
         assert_same(&before, &system.snapshot());
     }
+}
+
+/// A program that was linked to a library of the set, and knows nothing of where it is.
+const PROGRAM: &str = "int exsuitesparse_nonzeros(int, const double *);\n\
+    int main(void) { const double x[] = {1, 0, 2}; return exsuitesparse_nonzeros(3, x); }\n";
+
+/// It runs without `LD_LIBRARY_PATH` as long as the package is installed.
+pub fn a_program_finds_the_libraries(system: &dyn System) {
+    if !tools::have(&["gcc"]) {
+        return;
+    }
+    let set = Recipe::new("7.1.0").build();
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("program.c");
+    fs::write(&source, PROGRAM).unwrap();
+    let library = GROUPS[0].folder(&shards()).join(SPARSE_LIBRARY);
+    let program = system.root().join("usr/bin/program");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    tools::run(Command::new("gcc").arg("-o").arg(&program).arg(&source).arg(&library));
+    let run = || {
+        let mut command = Command::new("chroot");
+        tools::told(
+            command.arg(system.root()).arg("/usr/bin/program").env_remove("LD_LIBRARY_PATH"),
+        )
+    };
+    system.offer(&[&set.out()]);
+    let told = run();
+    assert!(told.contains("cannot open shared object file"), "{told}");
+    tools::run(&mut system.install(&[SPARSE]));
+    assert_eq!(run(), "exit status: 2\n", "the number of elements that are not zero");
+    system.purge_all();
+    let told = run();
+    assert!(told.contains("cannot open shared object file"), "{told}");
 }

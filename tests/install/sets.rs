@@ -12,7 +12,7 @@ use crate::example::{GROUPS, Group, configuration, copy_shards, rockpack, shards
 use crate::tools;
 
 /// The library of the sparse suite in a shard.
-const SPARSE_LIBRARY: &str =
+pub const SPARSE_LIBRARY: &str =
     "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib/libexsuitesparse.so.7.8";
 
 /// How a set is made. Everything but the version may be left out.

@@ -67,7 +67,8 @@ pub struct Planned {
 pub enum Digests {
     /// No file is read whole.
     Without,
-    /// The SHA-256 of every file whose bytes do not depend on compression.
+    /// The SHA-256 of every file whose bytes do not depend on compression, and of the code objects
+    /// of every archive.
     OfFiles,
 }
 
@@ -193,6 +194,7 @@ impl Looked<'_> {
     fn member(&self, entry: &Entry) -> ListedMember {
         let digest = self.measured.as_ref().and_then(|measured| measured.sha256);
         let mut member = payload_member(entry, digest.map(|digest| hex(&digest)));
+        member.code_sha256 = self.measured.as_ref().and_then(|m| m.code_sha256.clone());
         member.size = self.measured.as_ref().map(|measured| measured.size);
         member
     }

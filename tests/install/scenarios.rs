@@ -189,8 +189,8 @@ pub fn a_legacy_package_is_replaced(system: &dyn System) {
 
 /// Beside links and beside a tree of alternatives; in the latter also below `/opt/rocm` itself.
 pub fn trees_of_other_installers_stay_as_they_are(system: &dyn System) {
-    let cases: [(fn(&Path), &str); 3] = [
-        (foreign::versioned_tree, "/opt/rocm-7.1"),
+    let cases = [
+        (foreign::versioned_tree as fn(&Path), "/opt/rocm-7.1"),
         (foreign::tree_of_alternatives, "/opt/rocm-7.1"),
         (foreign::tree_of_alternatives, "/opt/rocm/core-7.1"),
     ];

@@ -13,6 +13,7 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod database;
+pub mod dependencies;
 pub mod difference;
 pub mod directories;
 pub mod discover;
@@ -42,14 +43,14 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
-use config::{Config, Scheme};
+use config::{Config, PackageList, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
 use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
-use plan::{Plan, PlanOptions};
+use plan::{Import, Places, Plan, PlanOptions};
 use planned::{Digests, Planned};
 use receipt::Receipt;
 use recombine::Recombined;
@@ -66,6 +67,8 @@ pub struct SetOptions {
     pub artifacts: Vec<PathBuf>,
     /// The packaging configuration.
     pub config: Config,
+    /// A list of packages, in place of the configuration's selectors and parts.
+    pub packages: Option<PackageList>,
     /// Naming scheme, before the configuration's.
     pub scheme: Option<Scheme>,
     /// The kind of build in names and prefix, before the configuration's, e.g. `asan`.
@@ -76,6 +79,8 @@ pub struct SetOptions {
     pub release: Option<String>,
     /// Install prefix, before the configuration's.
     pub prefix: Option<String>,
+    /// Distribution whose libraries packages depend on, before the configuration's.
+    pub distro: Option<String>,
     /// Package formats to write.
     pub formats: Vec<Format>,
     /// Components to build; all if empty.
@@ -186,7 +191,7 @@ fn decide(
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
-    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
+    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options, &scan))?;
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     if options.strict {
         findings.refuse_warnings()?;
@@ -194,13 +199,16 @@ fn decide(
     Ok(Decided { scan, recombined, plan, findings })
 }
 
-fn plan_options(options: &SetOptions) -> PlanOptions {
+fn plan_options(options: &SetOptions, scan: &Scan) -> PlanOptions {
+    let import = |list: &PackageList| Import { list: list.clone(), places: Places::of(scan) };
     PlanOptions {
+        import: options.packages.as_ref().map(import),
         scheme: options.scheme.clone(),
         variant: options.variant.clone(),
         version: options.version.clone(),
         release: options.release.clone(),
         prefix: options.prefix.clone(),
+        distro: options.distro.clone(),
         formats: options.formats.clone(),
         only: options.only.clone(),
         changelog_date: options.source_date_epoch,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::config::{Config, Scheme};
+use crate::config::{Config, PackageList, Scheme};
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
 use crate::{SetOptions, listing};
@@ -19,6 +19,11 @@ pub(super) struct SetArguments {
     /// all or for single components, packages by module (README: table of keys)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// TheRock's package.json: which parts of which artifacts each package takes, what it depends
+    /// on and says of itself, in place of the configuration's selectors and parts; with --scheme
+    /// amdrocm the names are AMD's own
+    #[arg(long, value_name = "FILE")]
+    packages: Option<PathBuf>,
     /// What packages are called: rocm, rocm-versioned (minor versions side by side), amdrocm
     /// (AMD's own names, kernel packages per target), or a FILE.toml of your own (README: schemes)
     /// [default: rocm]
@@ -36,6 +41,10 @@ pub(super) struct SetArguments {
     /// Install prefix [default: the scheme's, /opt/rocm-<major>.<minor>]
     #[arg(long, value_name = "DIR")]
     prefix: Option<String>,
+    /// Distribution whose libraries the .deb packages depend on: debian-12, debian-13
+    /// [default: debian-12, whose dependencies debian-13 has too]
+    #[arg(long, value_name = "NAME")]
+    distro: Option<String>,
     /// Package formats
     #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
     format: Vec<FormatArgument>,
@@ -74,11 +83,13 @@ impl SetArguments {
         Ok(SetOptions {
             artifacts: self.artifacts,
             config,
+            packages: self.packages.as_deref().map(PackageList::open).transpose()?,
             scheme: self.scheme.as_deref().map(scheme).transpose()?,
             variant: self.variant,
             version: self.version,
             release: self.release,
             prefix: self.prefix,
+            distro: self.distro,
             formats,
             only: self.only,
             since: self.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?,

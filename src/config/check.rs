@@ -48,6 +48,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         license: schema.license.unwrap_or(default.license),
         copyright: schema.copyright,
         alternatives: schema.alternatives.unwrap_or_default(),
+        distro: schema.distro,
+        libraries: schema.libraries.0,
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
         replaces,
@@ -82,7 +84,7 @@ fn single_lines(schema: &Schema, origin: &Origin, faults: &mut Faults) {
     }
 }
 
-fn is_address(text: &str) -> bool {
+pub(super) fn is_address(text: &str) -> bool {
     let Some((name, address)) = text.split_once(" <") else {
         return false;
     };

@@ -24,6 +24,8 @@
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
 //! | `copyright` | who has it, where no licence text of the artifacts says so | none |
 //! | `alternatives` | `programs`: what lies in `<prefix>/bin` becomes `/usr/bin/…` by update-alternatives; or `none` | `none` |
+//! | `distro` | the distribution whose libraries packages depend on; the command line wins | `debian-12` |
+//! | `libraries` | soname → `deb`: the dependency for a library that neither the set nor the distribution has, or has otherwise | none |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
 //! | `replaces` | package → names under which it was known, `name` or `name < version` | none |
@@ -40,6 +42,7 @@ mod check;
 mod databases;
 mod former;
 mod origin;
+mod package_list;
 mod rules;
 mod schema;
 mod scheme;
@@ -49,8 +52,8 @@ use std::path::Path;
 
 pub use former::{FormerPackage, FormerPackages};
 pub use schema::{
-    AddedRelations, DebRelations, Ordered, PartRole, PartSchema, RpmRelations, RuntimeRelation,
-    Selector,
+    AddedRelations, DebRelations, Ordered, OutsideLibrary, PartRole, PartSchema, RpmRelations,
+    RuntimeRelation, Selector,
 };
 
 use crate::content::Content;
@@ -59,6 +62,7 @@ use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
+pub use package_list::{Claim, ListedPackage, PackageList, deb_name};
 pub use rules::{
     Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
     ValidationOverrides,
@@ -127,6 +131,10 @@ pub struct Config {
     pub copyright: Option<String>,
     /// What becomes of programs.
     pub alternatives: Alternatives,
+    /// The distribution whose libraries packages depend on.
+    pub distro: Option<String>,
+    /// Soname → where it comes from, in file order; goes before what the distribution has.
+    pub libraries: Vec<(String, OutsideLibrary)>,
     /// The HIP runtime that transformed binaries need.
     pub runtime_relation: RuntimeRelation,
     /// Package → relations added to it, in file order.
@@ -177,6 +185,8 @@ impl Default for Config {
             license: LICENSE.to_owned(),
             copyright: None,
             alternatives: Alternatives::default(),
+            distro: None,
+            libraries: Vec::new(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
             replaces: Vec::new(),
@@ -212,6 +222,16 @@ impl Config {
     fn read(origin: Origin) -> Result<Self> {
         let schema = origin.decode(SCHEMA_HINT)?;
         check::checked(schema, origin)
+    }
+
+    /// A list of packages decides alone what goes where.
+    pub fn refuse_selectors_beside_list(&self) -> Result<()> {
+        let keys = [("selectors", self.selectors.is_empty()), ("parts", self.parts.is_empty())];
+        let given = keys.iter().find(|(_, is_empty)| !is_empty);
+        given.map_or(Ok(()), |(key, _)| {
+            let message = "says what goes into packages, and so does the list of packages";
+            Err(self.fault(&[key], message).hint("take it out, or build without --packages"))
+        })
     }
 
     /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements

@@ -34,6 +34,8 @@ pub(super) struct Schema {
     pub license: Option<String>,
     pub copyright: Option<String>,
     pub alternatives: Option<Alternatives>,
+    pub distro: Option<String>,
+    pub libraries: Ordered<OutsideLibrary>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
     pub replaces: Ordered<FormerSchema>,
@@ -86,6 +88,15 @@ pub struct RuntimeRelation {
     pub deb: Option<String>,
     /// E.g. `hip-runtime-amd >= 7.1`.
     pub rpm: Option<String>,
+}
+
+/// Where a library comes from that neither the set nor the distribution has. An `.rpm` needs it by
+/// its name in any case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutsideLibrary {
+    /// The dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`; none if it needs none.
+    pub deb: Option<String>,
 }
 
 /// Relations that the configuration adds to a package.

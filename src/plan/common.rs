@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::Source;
-use super::drafts::Draft;
+use super::drafts::{Draft, Says};
 use super::extras::{Extras, Placed};
 use super::layout::file_mode;
 use super::package::{RelationKind, Role, Treatment};
@@ -59,6 +59,7 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
         files: BTreeMap::new(),
         documents_of: None,
         extras,
+        says: Says::default(),
     }))
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::device::{Contents, contents};
+use super::discovered::Discovered;
 use super::extras::Extras;
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
@@ -48,12 +49,27 @@ pub(super) struct Draft {
     pub documents_of: Option<Names>,
     /// What is treated or placed otherwise than `files`.
     pub extras: Extras,
+    /// What it says of itself in place of what all packages say.
+    pub says: Says,
+}
+
+/// What a package says of itself, if not what the configuration says for all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Says {
+    pub maintainer: Option<String>,
+    pub vendor: Option<String>,
+    pub homepage: Option<String>,
+    pub license: Option<String>,
+    /// Debian's priority.
+    pub priority: Option<String>,
 }
 
 /// The drafts of a set without metapackages, and their archives.
 pub(super) struct Made {
     pub drafts: Vec<Draft>,
     pub archives: Vec<ArchiveSet>,
+    /// Package of host files → what these files need from outside, and offer.
+    pub discovered: BTreeMap<String, Discovered>,
 }
 
 /// Makes the packages of all bundles.
@@ -67,8 +83,12 @@ pub(super) fn make(
     let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
+    let mut discovered = BTreeMap::new();
     for (index, contents) in contents.iter().enumerate() {
-        drafts.push(maker.host(index)?);
+        let host = maker.host(index)?;
+        let found = linkage.discovered.get(&index).cloned().unwrap_or_default();
+        discovered.insert(host.names.deb.clone(), found);
+        drafts.push(host);
         for group in contents.groups() {
             drafts.push(maker.kernels(index, group)?);
         }
@@ -77,7 +97,7 @@ pub(super) fn make(
         }
     }
     let archives = contents.into_iter().filter_map(|contents| contents.archives);
-    Ok(Made { drafts, archives: archives.collect() })
+    Ok(Made { drafts, archives: archives.collect(), discovered })
 }
 
 /// Makes the packages of a set of bundles, which it knows by index.
@@ -119,13 +139,14 @@ impl Maker<'_> {
             components: bundle.components.clone(),
             section: bundle.part.section.clone(),
             rpm_group: bundle.part.group.clone(),
-            native: self.linkage.native.contains(&index) || !contents.packages.is_empty(),
+            native: self.linkage.native.contains(&index) || bundle.has_device_code(),
             description,
             links: self.host_links(index)?,
             relations: self.runtime(contents),
             files: self.host_files(index)?,
             documents_of: None,
             extras: Extras::default(),
+            says: Says::default(),
             names,
         })
     }
@@ -166,6 +187,7 @@ impl Maker<'_> {
         for (path, owned) in &self.bundles[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
+        files.extend(self.contents[index].whole.clone());
         if let Some(archives) = archives {
             let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
             if files.contains_key(&path) {

@@ -7,8 +7,7 @@ use super::drafts::Draft;
 use super::extras::Placed;
 use super::layout::{Files, file_mode};
 use super::package::{
-    Change, Comparison, DebControl, Format, Formats, Package, Relation, RelationKind, Role,
-    RpmControl, Treatment,
+    Change, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
 };
 use super::scripts::Scripts;
 use super::setting::Setting;
@@ -76,8 +75,8 @@ impl Draft {
             version: setting.version.full(Format::Deb),
             architecture: if self.native { "amd64" } else { "all" }.to_owned(),
             section: words.section.to_owned(),
-            priority: "optional".to_owned(),
-            maintainer: setting.config.maintainer.clone(),
+            priority: self.says.priority.clone().unwrap_or_else(|| "optional".to_owned()),
+            maintainer: words.maintainer.to_owned(),
             relations: self.relations_in(Format::Deb, setting).into_iter().collect(),
             fields: self.fields(),
             triggers: scripts.triggers(),
@@ -107,7 +106,6 @@ impl Draft {
     ) -> Result<RpmControl> {
         let mut relations = self.relations_in(Format::Rpm, setting);
         relations.extend(scripts.rpm_needs());
-        relations.extend(self.extras.build_ids.iter().map(|id| debug_capability(id)));
         // One command moves a whole set, so packages without files are movable, too.
         let movable = setting.prefix.is_add_on();
         Ok(RpmControl {
@@ -118,14 +116,15 @@ impl Draft {
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
             group: self.rpm_group.clone(),
             license: words.license.to_owned(),
-            vendor: setting.config.vendor.clone(),
-            packager: Some(setting.config.maintainer.clone()),
+            vendor: words.vendor.map(str::to_owned),
+            packager: Some(words.maintainer.to_owned()),
             relations: relations.into_iter().collect(),
+            discovered: Vec::new(),
             prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
             scripts: scripts.rpm()?,
             changes: vec![Change {
                 time: setting.time,
-                author: setting.config.maintainer.clone(),
+                author: words.maintainer.to_owned(),
                 text: format!("- {}", setting.texts.change()),
             }],
         })
@@ -144,7 +143,6 @@ impl Draft {
             let wanted = setting.formats.contains(&Format::Deb);
             return Ok(wanted.then_some((folder, link)).into_iter().collect());
         }
-        let config = setting.config;
         let copyright = setting.texts.copyright(Rights {
             family: &self.family,
             license: words.license,
@@ -154,7 +152,7 @@ impl Draft {
         })?;
         let version = setting.version.full(Format::Deb);
         let package = (self.names.deb.as_str(), version.as_str());
-        let changelog = setting.texts.changelog(package, &config.maintainer, &setting.date)?;
+        let changelog = setting.texts.changelog(package, words.maintainer, &setting.date)?;
         let file = |data| Node::File { data, mode: file_mode(0) };
         let mut documents = BTreeMap::from([
             (folder.join("copyright")?, document(file(Source::Text(copyright.clone())))),
@@ -181,23 +179,16 @@ fn document(node: Node<Source>) -> Placed {
     Placed { node, treatment: Treatment::Doc, formats }
 }
 
-/// By what debuggers' helpers ask for the package of a build-id, as rpmbuild writes it.
-fn debug_capability(id: &str) -> Relation {
-    Relation {
-        kind: RelationKind::Provides,
-        name: "debuginfo(build-id)".to_owned(),
-        version: Some((Comparison::Equal, id.to_owned())),
-    }
-}
-
 /// What a package says of itself: its own words in the configuration, those of its family, those
-/// for all, or the program's.
+/// of a list of packages, those for all, or the program's.
 struct Words<'a> {
     description: Description,
     section: &'a str,
     license: &'a str,
     homepage: Option<&'a str>,
     copyright: Option<&'a str>,
+    maintainer: &'a str,
+    vendor: Option<&'a str>,
 }
 
 impl<'a> Words<'a> {
@@ -210,6 +201,7 @@ impl<'a> Words<'a> {
             own.and_then(|own| text(own).as_deref())
                 .or_else(|| family.and_then(|family| text(family).as_deref()))
         };
+        let says = &draft.says;
         let mut description = draft.description.clone();
         if let Some(summary) = own.and_then(|own| own.summary.clone()) {
             description.summary = summary;
@@ -220,9 +212,15 @@ impl<'a> Words<'a> {
         Self {
             description,
             section: own.and_then(|own| own.section.as_deref()).unwrap_or(&draft.section),
-            license: pick(|texts| &texts.license).unwrap_or(&config.license),
-            homepage: pick(|texts| &texts.homepage).or(config.homepage.as_deref()),
+            license: pick(|texts| &texts.license)
+                .or(says.license.as_deref())
+                .unwrap_or(&config.license),
+            homepage: pick(|texts| &texts.homepage)
+                .or(says.homepage.as_deref())
+                .or(config.homepage.as_deref()),
             copyright: pick(|texts| &texts.copyright).or(config.copyright.as_deref()),
+            maintainer: says.maintainer.as_deref().unwrap_or(&config.maintainer),
+            vendor: says.vendor.as_deref().or(config.vendor.as_deref()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::device::{DeviceFiles, Served};
-use super::drafts::{Draft, Maker};
+use super::drafts::{Draft, Maker, Says};
 use super::extras::Extras;
 use super::naming::Names;
 use super::package::{RelationKind, Role};
@@ -86,6 +86,7 @@ impl Maker<'_> {
             links: BTreeSet::new(),
             relations: Vec::new(),
             files: files.unwrap_or_else(BTreeMap::new),
+            says: Says::default(),
             documents_of: Some(self.names[index].clone()),
             extras: Extras::default(),
             names,

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::{Value, context};
 
-use super::drafts::Draft;
+use super::drafts::{Draft, Says};
 use super::extras::Extras;
 use super::naming::Names;
 use super::package::{RelationKind, Role};
@@ -71,7 +71,11 @@ fn groups(setting: &Setting<'_>, groups: &[Group], main: &[&Draft]) -> Result<Ve
 }
 
 /// One per family, or per host and support package, with device code.
-fn components(setting: &Setting<'_>, all_groups: &[Group], drafts: &[Draft]) -> Result<Vec<Draft>> {
+pub(super) fn components(
+    setting: &Setting<'_>,
+    all_groups: &[Group],
+    drafts: &[Draft],
+) -> Result<Vec<Draft>> {
     let MetaTemplates { component, every_component, .. } = setting.names.metas();
     let Some(template) = component else {
         return Ok(Vec::new());
@@ -128,7 +132,7 @@ fn whole_set(setting: &Setting<'_>, main: &[&Draft], components: &[Draft]) -> Re
 }
 
 /// A name without a version for each package that has one with it.
-fn unversioned(
+pub(super) fn unversioned(
     setting: &Setting<'_>,
     drafts: &[Draft],
     components: &[Draft],
@@ -197,5 +201,6 @@ pub(super) fn meta<'a>(
         files: BTreeMap::new(),
         documents_of: None,
         extras: Extras::default(),
+        says: Says::default(),
     })
 }

@@ -1,7 +1,7 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//! components ─ selectors: what goes into which family and part ─► bundles
+//! components ─ selectors: what goes into which family and part, or listed package ─► bundles
 //!    bundles ─ linkage: which need which others
 //!            ─ drafts: host, support and kernel packages ─ metas ─► packages
 //! ```
@@ -16,11 +16,12 @@
 //! `all` or `noarch` they would satisfy, and be pulled in by, hosts of other architectures, whose
 //! exact-version dependency no archive could then keep consistent.
 //!
-//! Not discovered yet: libraries from outside of the set. The configuration's `relations` name
-//! them.
+//! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
+//! as capabilities (rpm); the configuration's `relations` add what no file shows.
 
 mod common;
 mod device;
+mod discovered;
 mod drafts;
 mod exclude;
 mod extras;
@@ -32,11 +33,15 @@ mod left_out;
 mod libraries;
 mod licences;
 mod linkage;
+mod listed;
+mod listed_packages;
+mod listed_relations;
 mod metas;
 mod naming;
 mod only;
 pub mod package;
 mod parts;
+mod places;
 mod prefix;
 mod relations;
 mod scripts;
@@ -52,6 +57,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use listed::Import;
+pub use places::Places;
 pub use prefix::Prefix;
 pub use version::Version;
 
@@ -63,6 +70,7 @@ use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
+use listed::Listed;
 use only::Only;
 use package::{Format, Package};
 use parts::Parts;
@@ -76,6 +84,8 @@ pub struct PlanOptions {
     pub scheme: Option<Scheme>,
     /// The kind of build, e.g. `asan`.
     pub variant: Option<String>,
+    /// A list of packages that says what goes where, in place of selectors and parts.
+    pub import: Option<Import>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -88,6 +98,8 @@ pub struct PlanOptions {
     /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
     /// left out.
     pub only: Vec<String>,
+    /// The distribution whose libraries the packages depend on, e.g. `debian-12`.
+    pub distro: Option<String>,
     /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
     /// they carry the time of packed files.
     pub changelog_date: Option<i64>,
@@ -109,7 +121,7 @@ pub struct Plan {
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
     /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
-    /// leaves them out; in order.
+    /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
     /// What was noticed.
     pub findings: Findings,
@@ -203,18 +215,37 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let setting = Setting::new(config, options, &mut findings)?;
     let parts = Parts::new(config, &setting.names)?;
     let groups = setting.names.groups(&recombined.groups);
-    let mut bundles = selectors::assign(recombined, config, (&parts, &setting.names))?;
+    let listed = options.import.as_ref().map(Listed::new).transpose()?;
+    let mut unlisted = Vec::new();
+    let mut bundles = match &listed {
+        Some(listed) => {
+            config.refuse_selectors_beside_list()?;
+            listed.note_absent_modules(&mut findings);
+            let assigned = selectors::assign_listed(recombined, listed)?;
+            unlisted = left_out::not_listed(&assigned.left, &mut findings)?;
+            assigned.bundles
+        }
+        None => selectors::assign(recombined, config, (&parts, &setting.names))?,
+    };
     exclude::apply(&mut bundles, config, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover(&bundles, &mut findings)?;
+    let linkage = linkage::discover(&setting, &bundles, &mut findings)?;
     let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
     extras::add(recombined, &mut drafts, &mut findings)?;
-    let metas = metas::make(&setting, &groups, &drafts)?;
-    drafts.extend(metas);
+    match &listed {
+        Some(listed) => {
+            let has = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
+            listed.note_without_content(has, &mut findings);
+            let made = (groups.as_slice(), drafts);
+            drafts = listed_packages::complete(&setting, listed, made, &mut findings)?;
+            findings.extend(listed.list().findings.clone());
+        }
+        None => drafts.extend(metas::make(&setting, &groups, &drafts)?),
+    }
     let common = common::make(&setting, &mut drafts)?;
     drafts.extend(common);
     refuse_conflicts(&drafts)?;
@@ -226,9 +257,18 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     let input = (recombined, made.archives.as_slice());
-    let left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
-    let packages: Result<Vec<_>> = kept.into_iter().map(|d| d.finish(&setting)).collect();
-    let mut packages = packages?;
+    let mut left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
+    left_out.extend(unlisted);
+    left_out.sort();
+    let mut discovered = made.discovered;
+    let packages = kept.into_iter().map(|draft| {
+        let found = discovered.remove(&draft.names.deb).unwrap_or_default();
+        let mut package = draft.finish(&setting)?;
+        found.add_to(&mut package);
+        discovered::add_build_ids(&mut package);
+        Ok(package)
+    });
+    let mut packages = packages.collect::<Result<Vec<_>>>()?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
     let whole = options.only.is_empty();
     upgrades::since(&mut packages, &options.since, (whole, &mut findings));

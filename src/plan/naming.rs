@@ -152,6 +152,11 @@ impl Naming {
         }
     }
 
+    /// Whether packages with such names are the vendor's.
+    pub fn is_own(&self, name: &str) -> bool {
+        name.starts_with(&self.scheme.vendor) || name.starts_with(FOREIGN_VENDOR)
+    }
+
     /// A family's name without the vendor, as archives carry it: `blas` of `rocm-blas`.
     pub fn short<'b>(&self, family: &'b str) -> &'b str {
         let rest = family.strip_prefix(self.scheme.vendor.as_str());

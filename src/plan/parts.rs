@@ -40,10 +40,17 @@ struct Rules {
 
 impl Part {
     fn new(schema: PartSchema, naming: &Naming) -> Self {
+        let suffix = naming.suffix(&schema.name);
+        let part = Self::plain(schema);
+        Self { suffix: suffix.unwrap_or(part.suffix), ..part }
+    }
+
+    /// Without regard to the scheme.
+    pub fn plain(schema: PartSchema) -> Self {
         let Suffix { deb, rpm } = schema.suffix;
         Self {
             components: schema.components,
-            suffix: naming.suffix(&schema.name).unwrap_or(Names { deb, rpm }),
+            suffix: Names { deb, rpm },
             archives: schema.name,
             role: schema.role,
             section: schema.section,

@@ -11,7 +11,8 @@ use super::relations;
 use super::selectors::Bundle;
 use super::texts::Texts;
 use super::version::Version;
-use crate::config::{Config, DEFAULT_SCHEME, Scheme};
+use crate::config::{Config, DEFAULT_SCHEME, OutsideLibrary, Scheme};
+use crate::dependencies::{Distribution, distribution};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Code, Finding, Findings};
 
@@ -36,6 +37,8 @@ pub(super) struct Setting<'a> {
     pub date: String,
     /// The same in seconds since 1970.
     pub time: u32,
+    /// Whose libraries the packages depend on.
+    pub distribution: Distribution,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
 }
@@ -61,11 +64,13 @@ impl<'a> Setting<'a> {
             Ok((*format, relation))
         };
         let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
+        relations::check_libraries(config)?;
         Ok(Self {
             config,
             names,
             prefix,
             version,
+            distribution: self::distribution(config, options.distro.as_deref())?,
             texts: Texts::new()?,
             date: date(seconds)?,
             // Emission refuses times that rpm cannot hold.
@@ -77,7 +82,18 @@ impl<'a> Setting<'a> {
 
     /// The names of a bundle's host package.
     pub fn host_names(&self, bundle: &Bundle<'_>) -> Result<Names> {
-        self.names.host(&bundle.stem, bundle.has_kernels())
+        self.names.host(&bundle.stem, bundle.is_split())
+    }
+
+    /// Whether the distribution has the library `soname`, or the configuration says who has.
+    pub fn knows_library(&self, soname: &str) -> bool {
+        self.configured_library(soname).is_some() || self.distribution.library(soname).is_some()
+    }
+
+    /// What the configuration says of the library `soname`.
+    pub fn configured_library(&self, soname: &str) -> Option<&'a OutsideLibrary> {
+        let found = self.config.libraries.iter().find(|(known, _)| known == soname);
+        found.map(|(_, library)| library)
     }
 
     /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.
@@ -166,6 +182,14 @@ fn prefix(config: &Config, options: &PlanOptions, names: &Naming) -> Result<Pref
             })
         }
     }
+}
+
+/// The distribution that is `given` or, behind that, configured.
+pub(super) fn distribution(config: &Config, given: Option<&str>) -> Result<Distribution> {
+    let given = given.map(str::to_owned);
+    let chosen = Chosen::new("distro", &given, &config.distro);
+    let name = chosen.text().unwrap_or(distribution::DEFAULT);
+    Distribution::named(name).map_err(|error| chosen.blame(config, &error))
 }
 
 fn date(seconds: i64) -> Result<String> {

@@ -16,9 +16,11 @@ fn options() -> PlanOptions {
     PlanOptions {
         scheme: None,
         variant: None,
+        import: None,
         version: Some("7.1.0".to_owned()),
         release: None,
         prefix: None,
+        distro: None,
         formats: vec![Format::Deb, Format::Rpm],
         only: Vec::new(),
         changelog_date: None,

@@ -21,7 +21,7 @@ const GUARD: &str = include_str!("../../templates/guard.sh");
 const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
 /// The descriptions by name.
-const DESCRIPTIONS: [(&str, &str); 14] = [
+const DESCRIPTIONS: [(&str, &str); 15] = [
     ("all", include_str!("../../templates/descriptions/all.txt")),
     ("common", include_str!("../../templates/descriptions/common.txt")),
     ("component", include_str!("../../templates/descriptions/component.txt")),
@@ -32,6 +32,7 @@ const DESCRIPTIONS: [(&str, &str); 14] = [
     ("host", include_str!("../../templates/descriptions/host.txt")),
     ("hosts", include_str!("../../templates/descriptions/hosts.txt")),
     ("kernels", include_str!("../../templates/descriptions/kernels.txt")),
+    ("listed", include_str!("../../templates/descriptions/listed.txt")),
     ("part", include_str!("../../templates/descriptions/part.txt")),
     ("set", include_str!("../../templates/descriptions/set.txt")),
     ("tests", include_str!("../../templates/descriptions/tests.txt")),

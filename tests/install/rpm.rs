@@ -22,6 +22,8 @@ Summary: The base of a system
 License: MIT
 # The style of hash tables that rpmbuild's generator asks glibc for.
 Provides: rtld(GNU_HASH)
+# What the packages of a HIP runtime would provide.
+Provides: libamdhip64.so.7()(64bit) libamdhip64.so.7(hip_4.2)(64bit)
 %description
 A shell and the libraries of C and C++.
 %install

@@ -308,6 +308,35 @@ fn a_set_is_not_different_from_its_plan() {
         assert!(text.contains("no differences\n"), "{text}");
         assert!(text.contains("kernel archives and manifests were not compared"), "{text}");
     }
+    // Of a receipt the code objects are known, and only manifests are left.
+    let mut command = plan_of(&shards());
+    let difference = json(command.args(["--digests", "--diff"]).arg(&receipt));
+    assert_eq!(difference["uncompared"], 2);
+}
+
+/// Another build of the kernels of one group.
+#[test]
+fn other_code_objects_are_a_difference() {
+    let set = Set::build();
+    let artifacts = set.scratch("artifacts");
+    copy_shards(&artifacts);
+    let library = GROUPS[1].stage(&artifacts, "run").join("bin/exblas-bench");
+    let mut bytes = fs::read(&library).unwrap();
+    let tag = GROUPS[1].tag("bench", "gfx1151").into_bytes();
+    let at = bytes.windows(tag.len()).position(|window| window == tag).unwrap();
+    bytes[at] ^= 1;
+    fs::write(&library, bytes).unwrap();
+    let mut command = plan_of(&artifacts);
+    let difference = json(command.args(["--digests", "--diff"]).arg(set.file("packages.json")));
+    let changed = difference["changed"].as_array().unwrap();
+    assert_eq!(changed.len(), 2, "{difference}");
+    for package in changed {
+        assert_eq!(package["name"], kernels(&GROUPS[1]));
+        let files = serde_json::json!([
+            { "path": "/opt/rocm-7.1/lib/.kpack/blas_lib_gfx1151.kpack", "changes": ["code"] }
+        ]);
+        assert_eq!(package["files_changed"], files);
+    }
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub enum Change {
     Size,
     /// The bytes.
     Content,
+    /// The code objects of a kernel archive.
+    Code,
     /// Where a link leads.
     Target,
 }
@@ -58,6 +60,7 @@ impl Change {
             Self::Mode => "mode",
             Self::Size => "size",
             Self::Content => "content",
+            Self::Code => "code objects",
             Self::Target => "target",
         }
     }
@@ -104,11 +107,15 @@ fn changes(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> 
     changes
 }
 
-/// By digest, else by size; archives of a plan have neither.
+/// By digest, else by size. Archives of a plan have neither; their code objects are compared where
+/// both sides know them.
 fn content(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> Option<Change> {
     let (old, new) = (before.size?, after.size?);
     if let (Some(old), Some(new)) = (&before.sha256, &after.sha256) {
         return (old != new).then_some(Change::Content);
+    }
+    if let (Some(old), Some(new)) = (&before.code_sha256, &after.code_sha256) {
+        return (old != new).then_some(Change::Code);
     }
     if old.estimated || new.estimated {
         counts.uncompared += 1;

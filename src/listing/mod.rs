@@ -6,6 +6,7 @@
 //!
 //! Refused: files that are no receipt, no plan and no package, and folders without any of them.
 
+mod code;
 mod owners;
 mod package;
 mod read;
@@ -14,6 +15,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use code::{CodeRow, code_digest};
 pub use owners::{Owned, Owners};
 pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, read};
@@ -90,6 +92,9 @@ pub struct ListedMember {
     /// For files: SHA-256 in hex, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// For kernel archives: the digest of what they hold, see [`code_digest`], where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_sha256: Option<String>,
     /// For links: their text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,

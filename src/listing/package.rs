@@ -78,6 +78,7 @@ pub fn payload_member(entry: &Entry, sha256: Option<String>) -> ListedMember {
         mode: entry.mode,
         size: entry.is_file().then(|| Size::exact(entry.size)),
         sha256,
+        code_sha256: None,
         target: entry.target().map(str::to_owned),
     }
 }

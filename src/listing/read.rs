@@ -1,14 +1,15 @@
 //! A set from a receipt, a plan, or a folder of packages.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::{ListedMember, ListedPackage, Listing, Size, package};
+use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, package};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::receipt::{MemberRecord, PackageRecord, Receipt};
+use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Place, Receipt};
 
 /// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
 const DOCUMENT_LIMIT: u64 = 2 << 30;
@@ -65,7 +66,9 @@ fn of_document(name: String, bytes: &[u8]) -> Result<Listing> {
         None => {
             let receipt = Receipt::parse(bytes)?;
             let prefix = Some(receipt.prefix);
-            let packages: Result<Vec<_>> = receipt.packages.into_iter().map(of_record).collect();
+            let code = code_of(&receipt.code_objects);
+            let packages = receipt.packages.into_iter().map(|record| of_record(record, &code));
+            let packages: Result<Vec<_>> = packages.collect();
             Ok(Listing { name, prefix, packages: packages? }.sorted())
         }
         Some(PLAN_KIND) => of_plan(name, bytes),
@@ -87,8 +90,20 @@ fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
     Ok(Listing { name, prefix: Some(plan.prefix), packages: plan.packages }.sorted())
 }
 
+/// Archive → digest of its code objects.
+fn code_of(records: &[CodeObjectRecord]) -> BTreeMap<&str, String> {
+    let mut rows: BTreeMap<&str, BTreeSet<CodeRow>> = BTreeMap::new();
+    for record in records {
+        if let Place::Archive { archive, key, .. } = &record.place {
+            let row = (key.clone(), record.target.clone(), record.sha256.clone());
+            rows.entry(archive).or_default().insert(row);
+        }
+    }
+    rows.into_iter().map(|(archive, rows)| (archive, code_digest(&rows))).collect()
+}
+
 /// A package of a receipt. Receipts of earlier versions leave name and version to the file name.
-fn of_record(record: PackageRecord) -> Result<ListedPackage> {
+fn of_record(record: PackageRecord, code: &BTreeMap<&str, String>) -> Result<ListedPackage> {
     let parts = name_parts(&record.format, &record.file_name).ok_or_else(|| {
         let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
         Error::malformed(message).structure("packages")
@@ -105,12 +120,13 @@ fn of_record(record: PackageRecord) -> Result<ListedPackage> {
         download: Size::exact(record.size),
         installed: Size::exact(record.installed_size),
         relations: record.relations,
-        members: record.members.into_iter().map(of_member).collect(),
+        members: record.members.into_iter().map(|member| of_member(member, code)).collect(),
     })
 }
 
-fn of_member(record: MemberRecord) -> ListedMember {
+fn of_member(record: MemberRecord, code: &BTreeMap<&str, String>) -> ListedMember {
     ListedMember {
+        code_sha256: code.get(record.path.as_str()).cloned(),
         path: record.path,
         kind: record.kind,
         mode: record.mode,

@@ -269,8 +269,9 @@ impl Update<'_> {
         }
     }
 
-    /// Packages that are not newer than before.
+    /// Packages that are older than before, all in one finding: mostly it is the whole set.
     fn note_versions(&self, packages: &[Package<Source>], findings: &mut Findings) {
+        let mut older: Vec<(String, String, &str)> = Vec::new();
         for package in packages {
             let (Some(own), Some(version)) =
                 (name(package, self.format), package.full_version(self.format))
@@ -280,15 +281,16 @@ impl Update<'_> {
             let same = self.earlier.packages.iter();
             let mut same = same.filter(|p| p.key() == (self.format.as_str(), own.as_str()));
             let newer = same.find(|earlier| is_newer(self.format, &earlier.version, &version));
-            if let Some(newer) = newer {
-                let message = format!(
-                    "is {version} as .{}, and the earlier set has {}: package managers do not \
-                     update to it",
-                    self.format.as_str(),
-                    newer.version
-                );
-                findings.add(Finding::new(Code::VersionNotNewer, own, message));
-            }
+            older.extend(newer.map(|newer| (own, version, newer.version.as_str())));
+        }
+        if let Some((name, version, newer)) = older.first() {
+            let message = format!(
+                "{} packages are older as .{} than in the earlier set, where {name} is {newer}: \
+                 package managers do not update to them",
+                older.len(),
+                self.format.as_str()
+            );
+            findings.add(Finding::new(Code::VersionNotNewer, version.as_str(), message));
         }
     }
 

@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::listing::{ListedPackage, Size};
+use crate::recombine::Group;
 
 /// The packages that a group needs, in one format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GroupSum {
-    /// The group's name in the configuration, e.g. `gfx110X`.
+    /// The group's name in the configuration, e.g. `gfx110X`, or a target in schemes with a package
+    /// for each.
     pub group: String,
     /// `deb` or `rpm`.
     pub format: String,
@@ -24,11 +26,19 @@ pub struct GroupSum {
     pub installed: Size,
 }
 
-/// The sums of the groups called `names`, for every format that has packages of them.
-pub(super) fn sums<'a>(
-    names: impl Iterator<Item = &'a str>,
-    packages: &[ListedPackage],
-) -> Vec<GroupSum> {
+/// The sums of all groups that kernel packages are for, for every format. They stand in the order
+/// of `groups`; in schemes with a package for each target, targets stand where their group does.
+pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
+    let place = |name: &str| {
+        let has = |group: &Group| {
+            group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)
+        };
+        groups.iter().position(has).unwrap_or(groups.len())
+    };
+    let names: BTreeSet<&str> =
+        packages.iter().filter_map(|package| package.group.as_deref()).collect();
+    let mut names: Vec<&str> = names.into_iter().collect();
+    names.sort_by_key(|name| (place(name), name.len(), *name));
     let mut sums = Vec::new();
     for group in names {
         for format in ["deb", "rpm"] {

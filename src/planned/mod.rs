@@ -67,7 +67,8 @@ pub struct Planned {
 pub enum Digests {
     /// No file is read whole.
     Without,
-    /// The SHA-256 of every file whose bytes do not depend on compression.
+    /// The SHA-256 of every file whose bytes do not depend on compression, and of the code objects
+    /// of every archive.
     OfFiles,
 }
 
@@ -89,14 +90,13 @@ pub fn planned(
     let prefix = plan.prefix.absolute();
     let packages = packages?.into_iter().flatten().collect();
     let listing = Listing { name: "plan".to_owned(), prefix: None, packages }.sorted();
-    let names = recombined.groups.iter().map(|group| group.name.as_str());
     Ok(Planned {
         kind: PLAN_KIND,
         schema: PLAN_SCHEMA,
         generator: env!("CARGO_PKG_VERSION"),
         version: plan.version.upstream().to_owned(),
         release: plan.version.release().to_owned(),
-        groups: groups::sums(names, &listing.packages),
+        groups: groups::sums(&recombined.groups, &listing.packages),
         packages: listing.packages,
         content_date: plan.content_date,
         left_out: plan.left_out.iter().map(|path| format!("{prefix}/{path}")).collect(),
@@ -194,6 +194,7 @@ impl Looked<'_> {
     fn member(&self, entry: &Entry) -> ListedMember {
         let digest = self.measured.as_ref().and_then(|measured| measured.sha256);
         let mut member = payload_member(entry, digest.map(|digest| hex(&digest)));
+        member.code_sha256 = self.measured.as_ref().and_then(|m| m.code_sha256.clone());
         member.size = self.measured.as_ref().map(|measured| measured.size);
         member
     }

@@ -7,29 +7,37 @@
 //! | a kernel manifest | a constant, and one per arch |
 //! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives as they are, its scripts, and constants for the package and for every path |
 //!
-//! Samples are compressed at the level of kernel archives, code objects each by itself as in
-//! an archive, files in one stream as in a payload. At most [`SAMPLES`]
+//! Samples are compressed at the level of kernel archives: code objects each by itself, as in an
+//! archive; large files each by itself, and small ones in one stream, as in a payload. At most [`SAMPLES`]
 //! files of a package, evenly spaced, are looked into, and [`WINDOWS`] windows of [`WINDOW`] bytes
 //! of a file. What the estimate does not see: code objects that occur twice in an archive and are
 //! stored once, and repetitions over long distances; so it is rather too large than too small.
 //! Payloads that are compressed with xz are smaller than estimated.
 
+use rayon::prelude::*;
+
 use super::Digests;
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::listing::{ListedMember, Size};
+use crate::formats::kpack;
+use crate::listing::{CodeRow, ListedMember, Size, code_digest};
 use crate::pack::{DEFAULT_LEVEL, Sources};
+use crate::plan::Source;
 use crate::plan::package::{Format, Package};
-use crate::plan::{ArchiveSet, Source};
+use crate::recombine::Kernel;
 
 /// Files of a package, or code objects of an archive, that are looked into.
-const SAMPLES: usize = 48;
+const SAMPLES: usize = 32;
 
 /// Windows of a file that are compressed.
-const WINDOWS: u64 = 4;
+const WINDOWS: u64 = 16;
 
-/// Bytes of a window. Most code objects are smaller.
-const WINDOW: u64 = 128 << 10;
+/// Bytes of a window. Of the databases of rocBLAS, which change their nature along the way, fewer
+/// and larger windows miss whole kinds of content.
+const WINDOW: u64 = 256 << 10;
+
+/// Files of more bytes are not looked into whole. Most code objects are smaller.
+const WHOLE: u64 = WINDOWS * WINDOW;
 
 /// Bytes of a package besides its payload and what its paths take: of a `.deb` the control
 /// archive, of an `.rpm` lead, header, and the signature with its reserved space.
@@ -57,6 +65,8 @@ pub(super) struct Measured {
     pub size: Size,
     /// Their digest, if it was asked for and does not depend on compression.
     pub sha256: Option<[u8; 32]>,
+    /// Of an archive: the digest of its code objects in hex, if it was asked for.
+    pub code_sha256: Option<String>,
     /// What it takes of a package file, estimated.
     pub compressed: u64,
     /// What is compressed to estimate that; none for what is compressed already.
@@ -82,11 +92,22 @@ impl<'a> Sizes<'a> {
                 Digests::Without => None,
             };
             let size = Size::exact(content.len());
-            return Ok(Measured { size, sha256, compressed: 0, content: Some(content) });
+            return Ok(Measured {
+                size,
+                sha256,
+                code_sha256: None,
+                compressed: 0,
+                content: Some(content),
+            });
         }
+        let mut code_sha256 = None;
         let bytes = match source {
             Source::Archive { archives, arch } => {
-                self.archive(self.sources.archive_set(archives)?, arch.as_str())?
+                let kernels = self.kernels(archives, arch.as_str())?;
+                if self.digests == Digests::OfFiles {
+                    code_sha256 = Some(digest_of_code(&kernels)?);
+                }
+                archive_bytes(&kernels)?
             }
             Source::Manifest { archives } => {
                 let archs = self.sources.archive_set(archives)?.archs.len() as u64;
@@ -94,31 +115,63 @@ impl<'a> Sizes<'a> {
             }
             other => return Err(Error::bug(format!("{other:?} has no bytes"))),
         };
-        Ok(Measured { size: Size::estimate(bytes), sha256: None, compressed: bytes, content: None })
+        Ok(Measured {
+            size: Size::estimate(bytes),
+            sha256: None,
+            code_sha256,
+            compressed: bytes,
+            content: None,
+        })
     }
 
     /// Estimates what each of a package's files takes of it.
     pub fn compress<'m>(&self, files: impl Iterator<Item = &'m mut Measured>) -> Result<()> {
-        let mut files: Vec<&mut Measured> = files.filter(|file| file.content.is_some()).collect();
-        let share = {
-            let contents = files.iter().filter_map(|file| file.content.as_ref());
-            Share::together(&contents.collect::<Vec<_>>())?
-        };
-        for file in &mut files {
-            file.compressed = share.apply(file.size.bytes);
-            file.content = None;
+        let files = files.filter(|file| file.content.is_some());
+        let (mut small, mut large): (Vec<_>, Vec<_>) =
+            files.partition(|file| file.size.bytes <= WHOLE);
+        assume(&mut small, Share::together)?;
+        // Of a great many, the first of a few neighbours stands for them.
+        let step = large.len().div_ceil(SAMPLES).max(1);
+        for neighbours in large.chunks_mut(step) {
+            assume(neighbours, |contents| Share::each(contents.get(..1).unwrap_or_default()))?;
         }
         Ok(())
     }
 
-    fn archive(&self, set: &ArchiveSet, arch: &str) -> Result<u64> {
-        let kernels = self.sources.kernels(set);
-        let kernels: Vec<_> = kernels.filter(|k| k.target.base().as_str() == arch).collect();
-        let contents: Vec<&Content> = kernels.iter().map(|kernel| &kernel.content).collect();
-        let bytes = contents.iter().map(|content| content.len()).sum();
-        let rows = kernels.iter().map(|kernel| ROW_BYTES + kernel.binary.as_str().len() as u64);
-        Ok(Share::each(&contents)?.apply(bytes) + rows.sum::<u64>())
+    /// The code objects of an archive.
+    fn kernels(&self, archives: &str, arch: &str) -> Result<Vec<&'a Kernel>> {
+        let kernels = self.sources.kernels(self.sources.archive_set(archives)?);
+        Ok(kernels.filter(|kernel| kernel.target.base().as_str() == arch).collect())
     }
+}
+
+fn archive_bytes(kernels: &[&Kernel]) -> Result<u64> {
+    let contents: Vec<&Content> = kernels.iter().map(|kernel| &kernel.content).collect();
+    let bytes = contents.iter().map(|content| content.len()).sum();
+    let rows = kernels.iter().map(|kernel| ROW_BYTES + kernel.binary.as_str().len() as u64);
+    Ok(Share::each(&contents)?.apply(bytes) + rows.sum::<u64>())
+}
+
+fn digest_of_code(kernels: &[&Kernel]) -> Result<String> {
+    let rows: Vec<Result<CodeRow>> = kernels
+        .par_iter()
+        .map(|kernel| {
+            let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
+            Ok((key, kernel.target.to_string(), kernel.content.sha256_hex()?))
+        })
+        .collect();
+    Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))
+}
+
+/// Estimates files of a payload by the share of all of them.
+fn assume(files: &mut [&mut Measured], share: impl Fn(&[&Content]) -> Result<Share>) -> Result<()> {
+    let contents = files.iter().filter_map(|file| file.content.as_ref());
+    let share = share(&contents.collect::<Vec<_>>())?;
+    for file in files {
+        file.compressed = share.apply(file.size.bytes);
+        file.content = None;
+    }
+    Ok(())
 }
 
 /// What compression leaves of some bytes.

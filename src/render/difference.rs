@@ -78,7 +78,7 @@ fn limits(difference: &Difference) -> String {
     if difference.uncompared > 0 {
         text.push_str(&format!(
             "{} kernel archives and manifests were not compared: their bytes are known once they \
-             are built\n",
+             are built, the code objects of archives with --digests and from a packages.json\n",
             difference.uncompared
         ));
     }

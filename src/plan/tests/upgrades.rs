@@ -8,6 +8,7 @@ fn listed(format: &str, name: &str, version: &str, paths: &[(&str, &str)]) -> Li
         mode: 0o644,
         size: None,
         sha256: None,
+        code_sha256: None,
         target: None,
     };
     ListedPackage {

@@ -1,0 +1,21 @@
+//! What a kernel archive holds, apart from how it is compressed.
+
+use std::collections::BTreeSet;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::content::hex;
+
+/// A code object of an archive: its key, its target, and its SHA-256 in hex.
+pub type CodeRow = (String, String, String);
+
+/// SHA-256, in hex, of the lines `key target sha256` of an archive's code objects, sorted. Rows that
+/// repeat a code object for a more specific target are not among them. Receipts know it of packed
+/// archives and plans of those that will be.
+pub fn code_digest(rows: &BTreeSet<CodeRow>) -> String {
+    let mut hasher = Sha256::new();
+    for (key, target, sha256) in rows {
+        hasher.update(format!("{key} {target} {sha256}\n"));
+    }
+    hex(&hasher.finalize())
+}

@@ -5,6 +5,7 @@
 //!
 //! ```toml
 //! compression = "zstd"                    # of payloads: zstd or xz
+//! version_references = true               # whether needed versions count like symbols
 //! [libraries."libstdc++.so.6"]            # by DT_SONAME
 //! depends = ["libstdc++6 #MINVER#"]       # templates; symbols may name another than the first
 //! minimum = "4.1.1"                       # smallest version of all symbols; none: from shlibs
@@ -41,6 +42,9 @@ pub struct Distribution {
     pub name: String,
     /// Which payloads its package manager can read.
     pub compression: PayloadCompression,
+    /// Whether its dpkg-shlibdeps takes every version that a file refers to for a symbol of this
+    /// name, as dpkg 1.22.22 does.
+    pub version_references: bool,
     libraries: BTreeMap<String, Library>,
 }
 
@@ -83,6 +87,7 @@ pub struct Need<'a> {
 #[serde(deny_unknown_fields)]
 struct Table {
     compression: PayloadCompression,
+    version_references: bool,
     libraries: BTreeMap<String, LibraryTable>,
 }
 
@@ -119,6 +124,7 @@ impl Distribution {
         Ok(Self {
             name: name.to_owned(),
             compression: table.compression,
+            version_references: table.version_references,
             libraries: libraries.collect::<Result<_>>()?,
         })
     }

@@ -5,12 +5,18 @@
 //! The number of symbols stands in no entry of its own. It is, in this order, that of the
 //! `SHT_DYNSYM` section, the number of chains of `DT_HASH`, or the first symbol that
 //! `DT_GNU_HASH` covers: undefined symbols come before that one.
+//!
+//! A program that is not position independent has a copy of the variables that it uses of a
+//! library; these symbols count as undefined, though the copy has an address.
+
+use std::collections::BTreeSet;
 
 use object::elf;
 
 use super::dynamic::Dynamic;
 use super::file::{ElfFile, string_at};
 use super::record::{Record, Symbol};
+use super::relocation::for_each_relocation;
 use super::table::Table;
 use super::versions::Versions;
 use crate::error::Result;
@@ -56,6 +62,8 @@ pub struct UndefinedSymbol {
     pub name: String,
     /// The version it is bound to.
     pub version: Option<String>,
+    /// The library that is to have this version.
+    pub library: Option<String>,
 }
 
 impl Linking {
@@ -112,20 +120,37 @@ fn undefined(
         return Ok(Vec::new());
     };
     let indexes = version_indexes(file, dynamic, count)?;
+    let copied = copied(file, dynamic)?;
     let mut found = Vec::new();
     for (at, item) in Table::<Symbol>::new(file.content(), start, size)?.iter().enumerate() {
         let (_, symbol) = item?;
         let name = string_at(strings, symbol.st_name);
-        if symbol.st_shndx != elf::SHN_UNDEF.0 || name.is_empty() {
+        let is_copied = u32::try_from(at).is_ok_and(|at| copied.contains(&at));
+        if !(symbol.st_shndx == elf::SHN_UNDEF.0 || is_copied) || name.is_empty() {
             continue;
         }
         let index = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
         let index = index.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
-        let version = match index {
-            0 | 1 => None,
-            index => versions.name(index).map(str::to_owned),
-        };
-        found.push(UndefinedSymbol { name: String::from_utf8_lossy(name).into_owned(), version });
+        let bound = versions.needed(index).filter(|_| index > 1);
+        found.push(UndefinedSymbol {
+            name: String::from_utf8_lossy(name).into_owned(),
+            version: bound.map(|(version, _)| version.to_owned()),
+            library: bound.map(|(_, library)| library.to_owned()),
+        });
+    }
+    Ok(found)
+}
+
+/// The indexes of symbols that a program has a copy of.
+fn copied(file: &ElfFile, dynamic: &Dynamic) -> Result<BTreeSet<u32>> {
+    let mut found = BTreeSet::new();
+    if file.segment(elf::PT_INTERP).is_some() {
+        for_each_relocation(file, dynamic, &mut |relocation| {
+            if relocation.kind == elf::R_X86_64_COPY {
+                found.insert(relocation.symbol);
+            }
+            Ok(())
+        })?;
     }
     Ok(found)
 }

@@ -47,13 +47,12 @@ impl Versions {
         Ok(Self { defined: lists.defined()?, needed: lists.needed()? })
     }
 
-    /// The name of the version with `index`, needed or defined.
-    pub fn name(&self, index: u16) -> Option<&str> {
-        let needed = self.needed.iter().flat_map(|library| &library.versions);
-        let needed = needed.map(|(known, name)| (*known, name.as_str()));
-        let defined = self.defined.iter().filter(|version| !version.is_base);
-        let defined = defined.filter_map(|v| Some((v.index, v.names.first()?.as_str())));
-        needed.chain(defined).find(|(known, _)| *known == index).map(|(_, name)| name)
+    /// The name of the needed version with `index`, and the library that it is needed of.
+    pub fn needed(&self, index: u16) -> Option<(&str, &str)> {
+        let all = self.needed.iter().flat_map(|library| {
+            library.versions.iter().map(|(known, name)| (*known, (name.as_str(), &*library.file)))
+        });
+        all.filter(|(known, _)| *known == index).map(|(_, found)| found).next()
     }
 }
 

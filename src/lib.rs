@@ -42,6 +42,7 @@ use serde::Serialize;
 use artifact::{Scan, ScanOptions};
 use config::Config;
 use database::Rules;
+use dependencies::distribution::PayloadCompression;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
@@ -75,8 +76,8 @@ pub struct BuildOptions {
     pub formats: Vec<Format>,
     /// Components to build; all if empty.
     pub only: Vec<String>,
-    /// How payloads are compressed.
-    pub compression: emit::Compression,
+    /// How payloads are compressed; as the distribution's package manager can read it if unset.
+    pub compression: Option<emit::Compression>,
     /// Number of threads.
     pub jobs: usize,
     /// Whether warnings are errors.
@@ -176,7 +177,7 @@ fn write(
     let content_date = i64::from(plan.content_date);
     let emit_options = EmitOptions {
         jobs: options.jobs,
-        compression: options.compression,
+        compression: options.compression.unwrap_or_else(|| readable(plan.compression)),
         content_date,
         source_date_epoch: options.source_date_epoch.unwrap_or(content_date),
         progress,
@@ -191,6 +192,14 @@ fn write(
     progress.end(Stage::Pack);
     progress.end(Stage::Emit);
     Ok(written)
+}
+
+/// How payloads are compressed that a package manager has to read.
+fn readable(compression: PayloadCompression) -> emit::Compression {
+    match compression {
+        PayloadCompression::Zstd => emit::Compression::default(),
+        PayloadCompression::Xz => emit::Compression::XZ,
+    }
 }
 
 /// Its content and cores are let go before the disk is waited for.

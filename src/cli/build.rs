@@ -50,9 +50,9 @@ pub(super) struct Arguments {
     /// holds nothing but them
     #[arg(long, num_args = 1.., value_name = "COMPONENT")]
     only: Vec<String>,
-    /// Compressor of the package payloads
-    #[arg(long, default_value = "zstd")]
-    compression: CompressionArgument,
+    /// Compressor of the package payloads [default: the best that the distribution can read]
+    #[arg(long)]
+    compression: Option<CompressionArgument>,
     /// Number of threads; the packages do not depend on it [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -107,10 +107,10 @@ fn options(arguments: Arguments) -> Result<BuildOptions> {
         distro: arguments.distro,
         formats,
         only: arguments.only,
-        compression: match arguments.compression {
+        compression: arguments.compression.map(|compression| match compression {
             CompressionArgument::Zstd => Compression::default(),
-            CompressionArgument::Xz => Compression::Xz { preset: 6 },
-        },
+            CompressionArgument::Xz => Compression::XZ,
+        }),
         jobs: match arguments.jobs {
             Some(jobs) => usize::from(jobs),
             None => std::thread::available_parallelism().map_or(1, usize::from),

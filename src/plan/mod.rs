@@ -51,6 +51,7 @@ pub use prefix::Prefix;
 pub use version::Version;
 
 use crate::config::Config;
+use crate::dependencies::distribution::PayloadCompression;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::recombine::Recombined;
@@ -98,6 +99,8 @@ pub struct Plan {
     pub version: Version,
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
+    /// What the distribution's package manager can read, for where nothing else was asked for.
+    pub compression: PayloadCompression,
     /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
     /// leaves them out; in order.
     pub left_out: Vec<TreePath>,
@@ -218,6 +221,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         prefix: setting.prefix,
         version: setting.version,
         content_date: config.content_date,
+        compression: setting.distribution.compression,
         left_out,
         findings,
     })

@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
     // Files in, relations out: what libraries a file links to is read by the formats.
-    ("dependencies", &["formats", "tree"]),
+    ("dependencies", &["content", "formats", "tree"]),
     (
         "directories",
         &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
@@ -36,6 +36,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "pack",
         &[
             "content",
+            // Search paths are written anew in the final file.
+            "dependencies",
             "formats",
             "gfx",
             "host_binary",

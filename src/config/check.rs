@@ -36,6 +36,7 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         homepage: schema.homepage,
         license: schema.license.unwrap_or(default.license),
         distro: schema.distro,
+        runpath: schema.runpath,
         libraries: schema.libraries.0,
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,

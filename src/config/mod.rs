@@ -19,6 +19,7 @@
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
 //! | `distro` | the distribution whose libraries packages depend on; the command line wins | `debian-12` |
 //! | `libraries` | soname → `deb`: the dependency for a library that neither the set nor the distribution has, or has otherwise | none |
+//! | `runpath` | library search paths in files: `keep`, or `origin`: only folders relative to the file stay | `keep` |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
 //! | `databases` | kernel database rules, as in `config/databases.toml`, tried before its own | none |
@@ -38,7 +39,8 @@ mod schema;
 use std::path::Path;
 
 pub use schema::{
-    AddedRelations, DebRelations, Ordered, OutsideLibrary, RpmRelations, RuntimeRelation, Selector,
+    AddedRelations, DebRelations, Ordered, OutsideLibrary, RpmRelations, Runpath, RuntimeRelation,
+    Selector,
 };
 
 use crate::content::Content;
@@ -93,6 +95,8 @@ pub struct Config {
     pub license: String,
     /// The distribution whose libraries packages depend on.
     pub distro: Option<String>,
+    /// What becomes of the library search paths in files.
+    pub runpath: Runpath,
     /// Soname → where it comes from, in file order; goes before what the distribution has.
     pub libraries: Vec<(String, OutsideLibrary)>,
     /// The HIP runtime that transformed binaries need.
@@ -135,6 +139,7 @@ impl Default for Config {
             homepage: None,
             license: LICENSE.to_owned(),
             distro: None,
+            runpath: Runpath::default(),
             libraries: Vec::new(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),

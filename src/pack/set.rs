@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{PackedArchive, Packer, kpm, marker};
 use crate::content::{Content, hex};
+use crate::dependencies::runpath;
 use crate::error::{Error, Result, ResultExt};
 use crate::plan::package::{Package, PackageEntry, Role};
 use crate::plan::{ArchiveSet, Plan, Source};
@@ -120,6 +121,7 @@ impl<'a> SetPacker<'a> {
                 code_objects.extend(records(package, &entry.path, set, archive));
             }
             let node = entry.node.clone().try_map(|source| self.content(&source))?;
+            let node = node.try_map(|content| self.rewritten(&entry.path, content))?;
             if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
             {
                 code_objects.extend(self.loose(package, &entry.path, source, data)?);
@@ -129,6 +131,24 @@ impl<'a> SetPacker<'a> {
         }
         let package = package.with_entries(entries);
         Ok(PackedPackage { package, code_objects, distinct })
+    }
+
+    /// The file at the absolute path `path`, with other library search paths where the plan says so.
+    fn rewritten(&self, path: &TreePath, content: Content) -> Result<Content> {
+        let prefix = self.plan.prefix.path();
+        let below = path.as_str().strip_prefix(prefix.as_str());
+        let below = below.and_then(|rest| rest.strip_prefix('/'));
+        let Some(below) = below.and_then(|rest| TreePath::new(rest).ok()) else {
+            return Ok(content);
+        };
+        if !self.plan.rewritten.contains(&below) {
+            return Ok(content);
+        }
+        let rewriting = runpath::rewrite(&content, &below, prefix)?;
+        rewriting.content.ok_or_else(|| {
+            Error::bug("the search paths of a file cannot be changed after all")
+                .structure(path.as_str())
+        })
     }
 
     fn content(&self, source: &Source) -> Result<Content> {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::discovered::{Discovered, Gatherer};
 use super::libraries::{self, Needs};
+use super::runpath;
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use crate::content::Content;
@@ -30,6 +31,8 @@ pub(super) struct Linkage {
     pub needs: BTreeMap<usize, BTreeSet<usize>>,
     /// Bundles with files for one processor.
     pub native: BTreeSet<usize>,
+    /// Paths of files whose search paths are written anew.
+    pub rewritten: BTreeSet<TreePath>,
     /// Bundle → what it needs from outside, and offers.
     pub discovered: BTreeMap<usize, Discovered>,
 }
@@ -69,17 +72,22 @@ pub(super) fn discover(
                 linkage.native.insert(index);
             }
             if let Some(needs) = read((content, mode), (owned, path), bundle, findings) {
-                readers.push(Reader { bundle: index, path, needs });
+                let reader = Reader { bundle: index, path, needs };
+                let written = runpath::search_path(setting, &reader, (content, owned), findings);
+                if written.is_new {
+                    linkage.rewritten.insert((*path).clone());
+                }
+                readers.push((reader, written.text));
             }
         }
     }
     let library_set = LibrarySet::new(setting, bundles, &readers);
     let mut gatherer = Gatherer::new(setting);
-    for reader in &readers {
+    for (reader, search_path) in &readers {
         let needed = reader.needs.linking.iter().flat_map(|linking| &linking.needed);
         let mut found = BTreeMap::new();
         for name in needed {
-            let place = library_set.find(name, reader, findings);
+            let place = library_set.find(name, (reader, search_path), findings);
             if let Found::InSet { bundles, .. } = &place {
                 let others = bundles.iter().copied().filter(|other| *other != reader.bundle);
                 linkage.needs.entry(reader.bundle).or_default().extend(others);
@@ -146,9 +154,13 @@ struct LibrarySet<'a> {
 }
 
 impl<'a> LibrarySet<'a> {
-    fn new(setting: &'a Setting<'a>, bundles: &'a [Bundle<'a>], readers: &'a [Reader<'a>]) -> Self {
+    fn new(
+        setting: &'a Setting<'a>,
+        bundles: &'a [Bundle<'a>],
+        readers: &'a [(Reader<'a>, String)],
+    ) -> Self {
         let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
-        for Reader { bundle, path, needs } in readers {
+        for (Reader { bundle, path, needs }, _) in readers {
             let Some(linking) = &needs.linking else { continue };
             let own_name = Some(path.name()).filter(|name| name.contains(".so"));
             if let Some(name) = linking.soname.as_deref().or(own_name) {
@@ -161,14 +173,15 @@ impl<'a> LibrarySet<'a> {
         Self { setting, bundles, by_name, by_path: files.collect() }
     }
 
-    /// Where the file of `reader` finds the library `name`.
-    fn find(&self, name: &str, reader: &Reader<'_>, findings: &mut Findings) -> Found {
-        // A name with a slash is a path, which the linker does not search for.
-        let folders = reader.needs.linking.iter().flat_map(|linking| {
-            let prefix = self.setting.prefix.path();
-            search::folders(search::written(linking), reader.path, prefix)
-        });
-        for folder in folders {
+    /// Where the file of `reader`, which has `search_path`, finds the library `name`.
+    fn find(
+        &self,
+        name: &str,
+        (reader, search_path): (&Reader<'_>, &str),
+        findings: &mut Findings,
+    ) -> Found {
+        let prefix = self.setting.prefix.path();
+        for folder in search::folders(search_path, reader.path, prefix) {
             if let Some(found) = self.in_folder(&folder, name) {
                 return found;
             }

@@ -37,6 +37,7 @@ pub mod package;
 mod parts;
 mod prefix;
 mod relations;
+mod runpath;
 mod selectors;
 mod setting;
 mod texts;
@@ -99,6 +100,8 @@ pub struct Plan {
     pub version: Version,
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
+    /// Install-relative paths of files whose library search paths are written anew; in order.
+    pub rewritten: BTreeSet<TreePath>,
     /// What the distribution's package manager can read, for where nothing else was asked for.
     pub compression: PayloadCompression,
     /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
@@ -221,6 +224,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         prefix: setting.prefix,
         version: setting.version,
         content_date: config.content_date,
+        rewritten: linkage.rewritten,
         compression: setting.distribution.compression,
         left_out,
         findings,

@@ -113,16 +113,14 @@ fn undefined(
     dynamic: &Dynamic,
     (strings, versions): (&[u8], &Versions),
 ) -> Result<Vec<UndefinedSymbol>> {
-    let count = symbol_count(file, dynamic)?.min(MAX_SYMBOLS);
-    let start = dynamic.value(elf::DT_SYMTAB);
-    let size = count.saturating_mul(Symbol::SIZE);
-    let Some(start) = start.and_then(|address| file.offset_of(address, size)) else {
+    let count = symbol_count(file, dynamic)?;
+    let Some(symbols) = dynamic_symbols(file, dynamic, count)? else {
         return Ok(Vec::new());
     };
     let indexes = version_indexes(file, dynamic, count)?;
     let copied = copied(file, dynamic)?;
     let mut found = Vec::new();
-    for (at, item) in Table::<Symbol>::new(file.content(), start, size)?.iter().enumerate() {
+    for (at, item) in symbols.iter().enumerate() {
         let (_, symbol) = item?;
         let name = string_at(strings, symbol.st_name);
         let is_copied = u32::try_from(at).is_ok_and(|at| copied.contains(&at));
@@ -139,6 +137,18 @@ fn undefined(
         });
     }
     Ok(found)
+}
+
+/// The dynamic symbols of a file, of which there are `count`.
+pub(super) fn dynamic_symbols(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    count: u64,
+) -> Result<Option<Table<Symbol>>> {
+    let start = dynamic.value(elf::DT_SYMTAB);
+    let size = count.saturating_mul(Symbol::SIZE);
+    let start = start.and_then(|address| file.offset_of(address, size));
+    start.map(|start| Table::new(file.content(), start, size)).transpose()
 }
 
 /// The indexes of symbols that a program has a copy of.
@@ -165,10 +175,10 @@ fn version_indexes(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<Vec<
     }
 }
 
-fn symbol_count(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
+pub(super) fn symbol_count(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
     let section = file.sections.iter().find(|section| section.sh_type == elf::SHT_DYNSYM);
     if let Some(section) = section {
-        return Ok(section.sh_size / Symbol::SIZE);
+        return Ok((section.sh_size / Symbol::SIZE).min(MAX_SYMBOLS));
     }
     // Both tables begin with two words, and the second is the one.
     let table = dynamic.value(elf::DT_HASH).or_else(|| dynamic.value(elf::DT_GNU_HASH));

@@ -29,7 +29,8 @@ const SHIPPED: [(&str, &str); 2] = [
     ("debian-13", include_str!("../../config/distros/debian-13.toml")),
 ];
 
-/// The one that is taken where none is named: what it needs, its successor also provides.
+/// The one that is taken where none is named: its successor has the same libraries, by these names
+/// or by Provides, but for those whose sonames changed.
 pub const DEFAULT: &str = "debian-12";
 
 /// The symbol version of symbols that have none, in the tables.

@@ -5,7 +5,8 @@
 //! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
 //! these, but somewhere else in the set, that is taken: whatever loads the file may have loaded it.
 //! A library outside of the linker path is *private*: files that find it depend on its package,
-//! and no file elsewhere should find it by its name.
+//! and no file elsewhere should find it by its name. What libraries in kernel packages need is
+//! the host package's: kernel packages depend on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +43,8 @@ pub(super) struct Reader<'a> {
     pub bundle: usize,
     pub path: &'a TreePath,
     pub needs: Needs,
+    /// Whether it is in the host package, and not in a kernel package.
+    pub in_host: bool,
 }
 
 /// Where a needed library was found.
@@ -71,15 +74,18 @@ pub(super) fn discover(
             if libraries::is_native(content)? {
                 linkage.native.insert(index);
             }
-            if let Some(needs) = read((content, mode), (owned, path), bundle, findings) {
-                let reader = Reader { bundle: index, path, needs };
-                let written = runpath::search_path(setting, &reader, (content, owned), findings);
+            let component = owned.component.id();
+            if let Some(needs) = read((content, mode), (&component, path), bundle, findings) {
+                let reader = Reader { bundle: index, path, needs, in_host: true };
+                let file = (content, component.as_str());
+                let written = runpath::search_path(setting, &reader, file, findings);
                 if written.is_new {
                     linkage.rewritten.insert((*path).clone());
                 }
                 readers.push((reader, written.text));
             }
         }
+        readers.extend(of_databases(index, bundle, findings)?);
     }
     let library_set = LibrarySet::new(setting, bundles, &readers);
     let mut gatherer = Gatherer::new(setting);
@@ -101,6 +107,28 @@ pub(super) fn discover(
     Ok(linkage)
 }
 
+/// Libraries in kernel packages, which depend on their host: that one has what they need.
+fn of_databases<'a>(
+    index: usize,
+    bundle: &Bundle<'a>,
+    findings: &mut Findings,
+) -> Result<Vec<(Reader<'a>, String)>> {
+    let mut readers = Vec::new();
+    for database in &bundle.databases {
+        let (content, path) = (&database.file.content, &database.file.path);
+        if !libraries::is_native(content)? {
+            continue;
+        }
+        let component = database.component.id();
+        if let Some(needs) = read((content, 0), (&component, path), bundle, findings) {
+            let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
+            let search_path = search_path.to_owned();
+            readers.push((Reader { bundle: index, path, needs, in_host: false }, search_path));
+        }
+    }
+    Ok(readers)
+}
+
 fn deb_name(bundle: &Bundle<'_>) -> String {
     bundle.part.names(&bundle.family).deb
 }
@@ -119,7 +147,7 @@ fn host_content<'a>(owned: &Owned<'a>) -> Option<(&'a Content, u32)> {
 /// A damaged library is packed as it is; that nothing is known of its needs is a finding.
 fn read(
     (content, mode): (&Content, u32),
-    (owned, path): (&Owned<'_>, &TreePath),
+    (component, path): (&str, &TreePath),
     bundle: &Bundle<'_>,
     findings: &mut Findings,
 ) -> Option<Needs> {
@@ -129,7 +157,7 @@ fn read(
     match libraries::needs(content, mode) {
         Ok(needs) => Some(needs).filter(|n| n.linking.is_some() || !n.interpreters.is_empty()),
         Err(error) => {
-            let subject = format!("{}/{path}", owned.component.id());
+            let subject = format!("{component}/{path}");
             let message = format!("its needed libraries cannot be read: {}", error.message());
             findings.add(Finding::new(Code::LibrariesUnreadable, subject, message));
             None
@@ -160,7 +188,7 @@ impl<'a> LibrarySet<'a> {
         readers: &'a [(Reader<'a>, String)],
     ) -> Self {
         let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
-        for (Reader { bundle, path, needs }, _) in readers {
+        for (Reader { bundle, path, needs, .. }, _) in readers {
             let Some(linking) = &needs.linking else { continue };
             let own_name = Some(path.name()).filter(|name| name.contains(".so"));
             if let Some(name) = linking.soname.as_deref().or(own_name) {

@@ -1,7 +1,6 @@
 //! What becomes of the library search paths in files, by the configuration's `runpath`.
 
 use super::linkage::Reader;
-use super::selectors::Owned;
 use super::setting::Setting;
 use crate::config::Runpath;
 use crate::content::Content;
@@ -22,7 +21,7 @@ pub(super) struct Written {
 pub(super) fn search_path(
     setting: &Setting<'_>,
     reader: &Reader<'_>,
-    (content, owned): (&Content, &Owned<'_>),
+    (content, component): (&Content, &str),
     findings: &mut Findings,
 ) -> Written {
     let Some(linking) = &reader.needs.linking else {
@@ -30,7 +29,7 @@ pub(super) fn search_path(
     };
     let (path, prefix) = (reader.path, setting.prefix.path());
     let text = search::written(linking).to_owned();
-    let subject = format!("{}/{path}", owned.component.id());
+    let subject = format!("{component}/{path}");
     let mut note = |code, message: String| findings.add(Finding::new(code, &subject, message));
     if setting.config.runpath == Runpath::Keep {
         let outside = outside(&text, path, prefix);

@@ -3,11 +3,14 @@
 //! A search path is a string of `DT_STRTAB`, which other entries may share: linkers let a string be
 //! the end of another. Overwriting a shared string would rename a library or a symbol.
 
+use std::ops::Range;
+
 use object::elf;
 
 use super::dynamic::Dynamic;
-use super::file::ElfFile;
+use super::file::{ElfFile, FILE_HEADER_SIZE};
 use super::linking::{dynamic_symbols, symbol_count};
+use super::record::{Dyn, PROGRAM_HEADER_SIZE, Record};
 use super::versions::Versions;
 use crate::error::{Kind, Result};
 
@@ -62,13 +65,16 @@ impl SearchPath {
             // end of a longer string.
             let before = usize::try_from(at).ok().and_then(|at| strings.get(at.checked_sub(1)?));
             let end = at.saturating_add(len as u64);
+            let offset = start.saturating_add(at);
             let is_shared = before.is_some_and(|byte| *byte != 0)
                 || names.iter().any(|name| (at..end).contains(name));
             found.push(Self {
                 tag: item.entry.d_tag,
-                offset: start.saturating_add(at),
+                offset,
                 text: String::from_utf8_lossy(text).into_owned(),
-                is_shared: is_shared || std::str::from_utf8(text).is_err(),
+                is_shared: is_shared
+                    || std::str::from_utf8(text).is_err()
+                    || is_in_table(file, &dynamic, offset..offset.saturating_add(len as u64)),
             });
         }
         // Both tags may name one string; parts of one another are no more than shared ones.
@@ -81,6 +87,15 @@ impl SearchPath {
         }
         Ok(found)
     }
+}
+
+/// Whether bytes of the file are also those of its header tables: a damaged file may say so.
+fn is_in_table(file: &ElfFile, dynamic: &Dynamic, bytes: Range<u64>) -> bool {
+    let overlaps = |start: u64, size: u64| start < bytes.end && bytes.start < start + size;
+    let count = u64::from(file.header.e_phnum());
+    overlaps(0, FILE_HEADER_SIZE)
+        || overlaps(file.header.e_phoff().min(u64::MAX >> 1), count * PROGRAM_HEADER_SIZE)
+        || dynamic.entries.iter().any(|item| overlaps(item.offset, Dyn::SIZE))
 }
 
 /// The offsets in the string table of all names but search paths.

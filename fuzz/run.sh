@@ -12,6 +12,7 @@ for target in "${targets[@]}"; do
   folders=("fuzz/corpus/$target")
   [ -d "fuzz/seeds/$target" ] && folders+=("fuzz/seeds/$target")
   case $target in
+    linking) folders+=(tests/fixtures/binaries) ;;
     host_binary) folders+=(tests/fixtures/binaries) ;;
     verify_file) folders+=(tests/fixtures/binaries fuzz/seeds/{offload_bundle,ccob,kpack,kpm,kernel_index}) ;;
   esac

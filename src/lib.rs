@@ -47,6 +47,7 @@ use serde::Serialize;
 use artifact::{Scan, ScanOptions};
 use config::{Config, PackageList, Scheme};
 use database::Rules;
+use dependencies::distribution::PayloadCompression;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Kind, Result};
 use listing::Listing;
@@ -106,8 +107,8 @@ pub struct BuildOptions {
     pub set: SetOptions,
     /// Where the packages go; created if missing.
     pub out: PathBuf,
-    /// How payloads are compressed.
-    pub compression: emit::Compression,
+    /// How payloads are compressed; as the distribution's package manager can read it if unset.
+    pub compression: Option<emit::Compression>,
     /// What signs the headers of `.rpm`s, if they are to be signed.
     pub signer: Option<Arc<dyn Signer>>,
 }
@@ -260,7 +261,7 @@ fn write(
     let content_date = i64::from(plan.content_date);
     let emit_options = EmitOptions {
         jobs: options.set.jobs,
-        compression: options.compression,
+        compression: options.compression.unwrap_or_else(|| readable(plan.compression)),
         content_date,
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
         signer: options.signer.as_ref(),
@@ -276,6 +277,14 @@ fn write(
     progress.end(Stage::Pack);
     progress.end(Stage::Emit);
     Ok(written)
+}
+
+/// How payloads are compressed that a package manager has to read.
+fn readable(compression: PayloadCompression) -> emit::Compression {
+    match compression {
+        PayloadCompression::Zstd => emit::Compression::default(),
+        PayloadCompression::Xz => emit::Compression::XZ,
+    }
 }
 
 /// Its content and cores are let go before the disk is waited for.

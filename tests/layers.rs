@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
     // Files in, relations out: what libraries a file links to is read by the formats.
-    ("dependencies", &["formats", "tree"]),
+    ("dependencies", &["content", "formats", "tree"]),
     ("difference", &["listing", "receipt"]),
     (
         "directories",
@@ -39,6 +39,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "pack",
         &[
             "content",
+            // Search paths are written anew in the final file.
+            "dependencies",
             "formats",
             "gfx",
             "host_binary",

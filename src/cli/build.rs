@@ -25,9 +25,9 @@ pub(super) struct Arguments {
     /// Folder for the packages; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Compressor of the package payloads
-    #[arg(long, default_value = "zstd")]
-    compression: CompressionArgument,
+    /// Compressor of the package payloads [default: the best that the distribution can read]
+    #[arg(long)]
+    compression: Option<CompressionArgument>,
     /// OpenPGP secret key (armored or binary, RSA or Ed25519) that signs the headers of .rpm
     /// packages; its passphrase comes from --sign-passphrase-file or the environment variable
     /// ROCKPACK_SIGN_PASSPHRASE
@@ -56,10 +56,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         set: arguments.set.options()?,
         signer,
         out: arguments.out,
-        compression: match arguments.compression {
+        compression: arguments.compression.map(|compression| match compression {
             CompressionArgument::Zstd => Compression::default(),
-            CompressionArgument::Xz => Compression::Xz { preset: 6 },
-        },
+            CompressionArgument::Xz => Compression::XZ,
+        }),
     };
     let built = crate::build(&options, &Terminal::new())?;
     match json {

@@ -42,7 +42,7 @@ pub(super) struct SetArguments {
     #[arg(long, value_name = "DIR")]
     prefix: Option<String>,
     /// Distribution whose libraries the .deb packages depend on: debian-12, debian-13
-    /// [default: debian-12, whose dependencies debian-13 has too]
+    /// [default: debian-12, which debian-13 satisfies where it has the libraries at all]
     #[arg(long, value_name = "NAME")]
     distro: Option<String>,
     /// Package formats

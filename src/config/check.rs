@@ -54,6 +54,7 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         copyright: schema.copyright,
         alternatives: schema.alternatives.unwrap_or_default(),
         distro: schema.distro,
+        runpath: schema.runpath,
         libraries: schema.libraries.0,
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,

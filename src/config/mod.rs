@@ -27,6 +27,7 @@
 //! | `alternatives` | `programs`: what lies in `<prefix>/bin` becomes `/usr/bin/…` by update-alternatives; or `none` | `none` |
 //! | `distro` | the distribution whose libraries packages depend on; the command line wins | `debian-12` |
 //! | `libraries` | soname → `deb`: the dependency for a library that neither the set nor the distribution has, or has otherwise | none |
+//! | `runpath` | library search paths in files: `keep`, or `origin`: only folders relative to the file stay | `keep` |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
 //! | `replaces` | package → names under which it was known, `name` or `name < version` | none |
@@ -54,7 +55,7 @@ use std::path::Path;
 pub use former::{FormerPackage, FormerPackages};
 pub use schema::{
     AddedRelations, DebRelations, DistributionTag, Ordered, OutsideLibrary, PartRole, PartSchema,
-    RpmRelations, RuntimeRelation, Selector,
+    RpmRelations, Runpath, RuntimeRelation, Selector,
 };
 
 use crate::content::Content;
@@ -136,6 +137,8 @@ pub struct Config {
     pub alternatives: Alternatives,
     /// The distribution whose libraries packages depend on.
     pub distro: Option<String>,
+    /// What becomes of the library search paths in files.
+    pub runpath: Runpath,
     /// Soname → where it comes from, in file order; goes before what the distribution has.
     pub libraries: Vec<(String, OutsideLibrary)>,
     /// The HIP runtime that transformed binaries need.
@@ -190,6 +193,7 @@ impl Default for Config {
             copyright: None,
             alternatives: Alternatives::default(),
             distro: None,
+            runpath: Runpath::default(),
             libraries: Vec::new(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),

@@ -36,6 +36,7 @@ pub(super) struct Schema {
     pub copyright: Option<String>,
     pub alternatives: Option<Alternatives>,
     pub distro: Option<String>,
+    pub runpath: Runpath,
     pub libraries: Ordered<OutsideLibrary>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
@@ -89,6 +90,17 @@ pub struct RuntimeRelation {
     pub deb: Option<String>,
     /// E.g. `hip-runtime-amd >= 7.1`.
     pub rpm: Option<String>,
+}
+
+/// What becomes of the library search paths in files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Runpath {
+    /// They stay.
+    #[default]
+    Keep,
+    /// Only folders relative to the file stay.
+    Origin,
 }
 
 /// Where a library comes from that neither the set nor the distribution has. An `.rpm` needs it by

@@ -2,7 +2,8 @@
 //!
 //! For every needed library, the dependency of its table with the smallest version that has it at
 //! all; for every undefined symbol that one of these libraries has, the version that brought the
-//! symbol. Of each package the highest version counts. Source: dpkg-shlibdeps(1) and
+//! symbol. Where the distribution's tool does so, a version that the file refers to counts as well,
+//! though no symbol in use may have it. Of each package the highest version counts. Source: dpkg-shlibdeps(1) and
 //! deb-symbols(5).
 //!
 //! Different, and meant: versions of `Build-Depends-Package` are not taken into account, as in a
@@ -40,22 +41,22 @@ impl<'a> Gathered<'a> {
         for (_, library) in &known {
             self.raise(library.smallest());
         }
-        let files: BTreeMap<&str, &str> = linking
-            .versions
-            .needed
-            .iter()
-            .flat_map(|need| need.versions.iter().map(|(_, name)| (name.as_str(), &*need.file)))
-            .collect();
         for symbol in &linking.undefined {
             let version = symbol.version.as_deref();
             // A version that several libraries have is looked up in the one that it is bound to.
-            let bound_to = version.and_then(|version| files.get(version));
+            let bound_to = symbol.library.as_deref();
             let (first, others): (Vec<_>, Vec<_>) =
-                known.iter().partition(|(soname, _)| Some(soname) == bound_to);
+                known.iter().partition(|(soname, _)| Some(*soname) == bound_to);
             let mut libraries = first.into_iter().chain(others);
             let need = libraries.find_map(|(_, library)| library.symbol(&symbol.name, version));
-            if let Some(need) = need {
-                self.raise(need);
+            need.into_iter().for_each(|need| self.raise(need));
+        }
+        if distribution.version_references {
+            let versions = linking.versions.needed.iter().flat_map(|need| &need.versions);
+            for (_, version) in versions {
+                let find = |(_, library): &(_, &'a Library)| library.symbol(version, Some(version));
+                let need = known.iter().find_map(find);
+                need.into_iter().for_each(|need| self.raise(need));
             }
         }
     }

@@ -5,6 +5,7 @@
 //!
 //! ```toml
 //! compression = "zstd"                    # of payloads: zstd or xz
+//! version_references = true               # whether needed versions count like symbols
 //! [libraries."libstdc++.so.6"]            # by DT_SONAME
 //! depends = ["libstdc++6 #MINVER#"]       # templates; symbols may name another than the first
 //! minimum = "4.1.1"                       # smallest version of all symbols; none: from shlibs
@@ -28,7 +29,8 @@ const SHIPPED: [(&str, &str); 2] = [
     ("debian-13", include_str!("../../config/distros/debian-13.toml")),
 ];
 
-/// The one that is taken where none is named: what it needs, its successor also provides.
+/// The one that is taken where none is named: its successor has the same libraries, by these names
+/// or by Provides, but for those whose sonames changed.
 pub const DEFAULT: &str = "debian-12";
 
 /// The symbol version of symbols that have none, in the tables.
@@ -41,6 +43,9 @@ pub struct Distribution {
     pub name: String,
     /// Which payloads its package manager can read.
     pub compression: PayloadCompression,
+    /// Whether its dpkg-shlibdeps takes every version that a file refers to for a symbol of this
+    /// name, as dpkg 1.22.22 does.
+    pub version_references: bool,
     libraries: BTreeMap<String, Library>,
 }
 
@@ -83,6 +88,7 @@ pub struct Need<'a> {
 #[serde(deny_unknown_fields)]
 struct Table {
     compression: PayloadCompression,
+    version_references: bool,
     libraries: BTreeMap<String, LibraryTable>,
 }
 
@@ -119,6 +125,7 @@ impl Distribution {
         Ok(Self {
             name: name.to_owned(),
             compression: table.compression,
+            version_references: table.version_references,
             libraries: libraries.collect::<Result<_>>()?,
         })
     }

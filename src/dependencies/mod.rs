@@ -4,6 +4,7 @@
 //! file ─ formats::elf::Linking ─ search: where the loader looks
 //!                              ─ debian: packages, by the tables of a distribution
 //!                              ─ rpm: capabilities, as rpm's own generators name them
+//!                              ─ runpath: search paths in terms of the file itself
 //! ```
 //!
 //! Pure functions on what was read. Which library of the set a name leads to is for the plan to
@@ -12,6 +13,7 @@
 pub mod debian;
 pub mod distribution;
 pub mod rpm;
+pub mod runpath;
 pub mod search;
 pub mod version;
 

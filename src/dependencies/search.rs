@@ -64,7 +64,7 @@ fn folder(text: &str, path: &TreePath, prefix: &TreePath) -> Folder {
 }
 
 /// The components of an absolute path without `.` and `..`.
-fn normal(path: &str) -> Vec<&str> {
+pub(super) fn normal(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {

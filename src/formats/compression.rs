@@ -52,6 +52,9 @@ impl Default for Compression {
 }
 
 impl Compression {
+    /// For package managers that cannot read zstd.
+    pub const XZ: Self = Self::Xz { preset: 6 };
+
     /// The name in a deb's member (`data.tar.<name>`).
     pub fn extension(self) -> &'static str {
         match self {

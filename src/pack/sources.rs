@@ -3,6 +3,7 @@
 
 use super::marker;
 use crate::content::Content;
+use crate::dependencies::runpath;
 use crate::error::{Error, Result};
 use crate::plan::{ArchiveSet, Plan, Source};
 use crate::recombine::{Component, Kernel, Recombined};
@@ -22,9 +23,34 @@ impl<'a> Sources<'a> {
         Self { recombined, plan }
     }
 
-    /// The bytes of a file, transformed where it was fat; none for archives and manifests, which
-    /// are made by packing.
+    /// The bytes of a file, transformed where it was fat and with other library search paths where
+    /// the plan says so; none for archives and manifests, which are made by packing.
     pub fn known(&self, source: &Source) -> Result<Option<Content>> {
+        let content = self.as_built(source)?;
+        match source {
+            Source::Host { path, .. }
+            | Source::Fat { path, .. }
+            | Source::Database { path, .. } => {
+                content.map(|content| self.rewritten(path, content)).transpose()
+            }
+            _ => Ok(content),
+        }
+    }
+
+    /// The file at `path` below the prefix with the library search paths that it is to have.
+    fn rewritten(&self, path: &TreePath, content: Content) -> Result<Content> {
+        if !self.plan.rewritten.contains(path) {
+            return Ok(content);
+        }
+        let rewriting = runpath::rewrite(&content, path, self.plan.prefix.path())?;
+        rewriting.content.ok_or_else(|| {
+            Error::bug("the search paths of a file cannot be changed after all")
+                .structure(path.as_str())
+        })
+    }
+
+    /// The same with the search paths of the input.
+    fn as_built(&self, source: &Source) -> Result<Option<Content>> {
         Ok(match source {
             Source::Text(text) => Some(Content::of_bytes(text.as_bytes())),
             Source::Bytes(bytes) => Some(Content::of_bytes(bytes.as_slice())),

@@ -75,7 +75,7 @@ impl<'a> Gatherer<'a> {
         let counts = |name: &str| !is_private(name);
         let requires = rpm::requires(linking, reader.needs.is_executable, counts);
         gathering.requires.extend(requires);
-        if is_public(reader.path) {
+        if reader.in_host && is_public(reader.path) {
             gathering.provides.extend(rpm::provides(linking, reader.path.name()));
         }
         for name in found.iter().filter(|(_, place)| **place == Found::Nowhere).map(|(n, _)| n) {

@@ -107,6 +107,7 @@ mod tests {
         let puts = found.undefined.iter().find(|symbol| symbol.name == "puts").unwrap();
         let version = puts.version.as_deref().unwrap();
         let needed = &found.versions.needed;
+        assert_eq!(puts.library.as_deref(), Some("libc.so.6"));
         assert!(version.starts_with("GLIBC_") && needed.len() == 1, "{needed:?}");
         assert!(needed[0].versions.iter().any(|(_, name)| name == version), "{needed:?}");
         assert!(found.is_shared_object && found.interpreter.is_none());

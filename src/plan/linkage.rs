@@ -5,12 +5,14 @@
 //! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
 //! these, but somewhere else in the set, that is taken: whatever loads the file may have loaded it.
 //! A library outside of the linker path is *private*: files that find it depend on its package,
-//! and no file elsewhere should find it by its name.
+//! and no file elsewhere should find it by its name. What libraries in kernel packages need is
+//! the host package's: kernel packages depend on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::discovered::{Discovered, Gatherer};
 use super::libraries::{self, Needs};
+use super::runpath;
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use crate::content::Content;
@@ -30,6 +32,8 @@ pub(super) struct Linkage {
     pub needs: BTreeMap<usize, BTreeSet<usize>>,
     /// Bundles with files for one processor.
     pub native: BTreeSet<usize>,
+    /// Paths of files whose search paths are written anew.
+    pub rewritten: BTreeSet<TreePath>,
     /// Bundle → what it needs from outside, and offers.
     pub discovered: BTreeMap<usize, Discovered>,
 }
@@ -39,6 +43,8 @@ pub(super) struct Reader<'a> {
     pub bundle: usize,
     pub path: &'a TreePath,
     pub needs: Needs,
+    /// Whether it is in the host package, and not in a kernel package.
+    pub in_host: bool,
 }
 
 /// Where a needed library was found.
@@ -68,18 +74,26 @@ pub(super) fn discover(
             if libraries::is_native(content)? {
                 linkage.native.insert(index);
             }
-            if let Some(needs) = read((content, mode), (owned, path), bundle, findings) {
-                readers.push(Reader { bundle: index, path, needs });
+            let component = owned.component.id();
+            if let Some(needs) = read((content, mode), (&component, path), bundle, findings) {
+                let reader = Reader { bundle: index, path, needs, in_host: true };
+                let file = (content, component.as_str());
+                let written = runpath::search_path(setting, &reader, file, findings);
+                if written.is_new {
+                    linkage.rewritten.insert((*path).clone());
+                }
+                readers.push((reader, written.text));
             }
         }
+        readers.extend(of_databases(index, bundle, findings)?);
     }
     let library_set = LibrarySet::new(setting, bundles, &readers);
     let mut gatherer = Gatherer::new(setting);
-    for reader in &readers {
+    for (reader, search_path) in &readers {
         let needed = reader.needs.linking.iter().flat_map(|linking| &linking.needed);
         let mut found = BTreeMap::new();
         for name in needed {
-            let place = library_set.find(name, reader, findings);
+            let place = library_set.find(name, (reader, search_path), findings);
             if let Found::InSet { bundles, .. } = &place {
                 let others = bundles.iter().copied().filter(|other| *other != reader.bundle);
                 linkage.needs.entry(reader.bundle).or_default().extend(others);
@@ -93,6 +107,28 @@ pub(super) fn discover(
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     linkage.discovered = gatherer.finish(name, findings)?;
     Ok(linkage)
+}
+
+/// Libraries in kernel packages, which depend on their host: that one has what they need.
+fn of_databases<'a>(
+    index: usize,
+    bundle: &Bundle<'a>,
+    findings: &mut Findings,
+) -> Result<Vec<(Reader<'a>, String)>> {
+    let mut readers = Vec::new();
+    for database in &bundle.databases {
+        let (content, path) = (&database.file.content, &database.file.path);
+        if !libraries::is_native(content)? {
+            continue;
+        }
+        let component = database.component.id();
+        if let Some(needs) = read((content, 0), (&component, path), bundle, findings) {
+            let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
+            let search_path = search_path.to_owned();
+            readers.push((Reader { bundle: index, path, needs, in_host: false }, search_path));
+        }
+    }
+    Ok(readers)
 }
 
 /// The bytes of a host file as the input has them, with device code, and its mode.
@@ -109,7 +145,7 @@ fn host_content<'a>(owned: &Owned<'a>) -> Option<(&'a Content, u32)> {
 /// A damaged library is packed as it is; that nothing is known of its needs is a finding.
 fn read(
     (content, mode): (&Content, u32),
-    (owned, path): (&Owned<'_>, &TreePath),
+    (component, path): (&str, &TreePath),
     bundle: &Bundle<'_>,
     findings: &mut Findings,
 ) -> Option<Needs> {
@@ -119,7 +155,7 @@ fn read(
     match libraries::needs(content, mode) {
         Ok(needs) => Some(needs).filter(|n| n.linking.is_some() || !n.interpreters.is_empty()),
         Err(error) => {
-            let subject = format!("{}/{path}", owned.component.id());
+            let subject = format!("{component}/{path}");
             let message = format!("its needed libraries cannot be read: {}", error.message());
             findings.add(Finding::new(Code::LibrariesUnreadable, subject, message));
             None
@@ -144,9 +180,13 @@ struct LibrarySet<'a> {
 }
 
 impl<'a> LibrarySet<'a> {
-    fn new(setting: &'a Setting<'a>, bundles: &'a [Bundle<'a>], readers: &'a [Reader<'a>]) -> Self {
+    fn new(
+        setting: &'a Setting<'a>,
+        bundles: &'a [Bundle<'a>],
+        readers: &'a [(Reader<'a>, String)],
+    ) -> Self {
         let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
-        for Reader { bundle, path, needs } in readers {
+        for (Reader { bundle, path, needs, .. }, _) in readers {
             let Some(linking) = &needs.linking else { continue };
             let own_name = Some(path.name()).filter(|name| name.contains(".so"));
             if let Some(name) = linking.soname.as_deref().or(own_name) {
@@ -159,14 +199,15 @@ impl<'a> LibrarySet<'a> {
         Self { setting, bundles, by_name, by_path: files.collect() }
     }
 
-    /// Where the file of `reader` finds the library `name`.
-    fn find(&self, name: &str, reader: &Reader<'_>, findings: &mut Findings) -> Found {
-        // A name with a slash is a path, which the linker does not search for.
-        let folders = reader.needs.linking.iter().flat_map(|linking| {
-            let prefix = self.setting.prefix.path();
-            search::folders(search::written(linking), reader.path, prefix)
-        });
-        for folder in folders {
+    /// Where the file of `reader`, which has `search_path`, finds the library `name`.
+    fn find(
+        &self,
+        name: &str,
+        (reader, search_path): (&Reader<'_>, &str),
+        findings: &mut Findings,
+    ) -> Found {
+        let prefix = self.setting.prefix.path();
+        for folder in search::folders(search_path, reader.path, prefix) {
             if let Some(found) = self.in_folder(&folder, name) {
                 return found;
             }

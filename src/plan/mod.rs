@@ -45,6 +45,7 @@ mod parts;
 mod places;
 mod prefix;
 mod relations;
+mod runpath;
 mod scripts;
 mod selectors;
 mod setting;
@@ -64,6 +65,7 @@ pub use prefix::Prefix;
 pub use version::Version;
 
 use crate::config::{Config, Scheme};
+use crate::dependencies::distribution::PayloadCompression;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::listing::Listing;
@@ -121,6 +123,10 @@ pub struct Plan {
     pub version: Version,
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
+    /// Install-relative paths of files whose library search paths are written anew; in order.
+    pub rewritten: BTreeSet<TreePath>,
+    /// What the distribution's package manager can read, for where nothing else was asked for.
+    pub compression: PayloadCompression,
     /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
     /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
@@ -271,6 +277,8 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         prefix: setting.prefix,
         version: setting.version,
         content_date: config.content_date,
+        rewritten: linkage.rewritten,
+        compression: setting.distribution.compression,
         left_out,
         findings,
     })

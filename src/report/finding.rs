@@ -156,6 +156,10 @@ codes! {
     LibraryUnresolved = "R070" "library-unresolved" Warning;
     /// A program needs a newer version of a library than the distribution has.
     VersionUnresolved = "R071" "library-version-unresolved" Warning;
+    /// The library search path of a file was written anew.
+    RunpathRewritten = "R072" "runpath-rewritten" Note;
+    /// The library search path of a file leads out of the prefix.
+    RunpathOutside = "R073" "runpath-outside" Warning;
     /// A list of packages has a key that is not known.
     ListKeyUnknown = "R075" "list-key-unknown" Warning;
     /// None of the artifacts of a listed package is in the input.

@@ -69,6 +69,9 @@ impl<'a> Comparison<'a> {
         }
         let there = |plain: &Plain| nodes.iter().any(|node| same(plain, node));
         let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
+        if self.excuses.rewrites(path) && variants.iter().any(|v| self.has_code(path, v)) {
+            return;
+        }
         // Of files that differ, one shard's is installed; of files that were moved, all are.
         let found = variants.iter().any(|plain| there(plain) || implied(plain));
         let elsewhere = |plain| self.is_moved(path, plain) || self.is_debug_file(path, plain);
@@ -86,6 +89,12 @@ impl<'a> Comparison<'a> {
             };
             problems.add(Check::FileLost, format!("{}/{path}", self.prefix), message);
         }
+    }
+
+    /// Whether the machine code of `plain` is what is installed at `path`.
+    fn has_code(&self, path: &TreePath, plain: &Plain) -> bool {
+        let installed = self.installed_code(path).map(|(code, _)| code);
+        matches!(plain, Plain::File { code, .. } if code.is_some() && *code == installed)
     }
 
     /// Whether a file is in a folder below its own, as a finding says of its folder.

@@ -50,6 +50,8 @@ pub(super) struct Excuses {
     moved: BTreeSet<String>,
     /// Install-relative paths of host files that are for one arch as a whole.
     whole: BTreeSet<String>,
+    /// Install-relative paths of files whose library search paths were written anew.
+    rewritten: BTreeSet<String>,
     /// Absolute paths that are in no package.
     left_out: BTreeSet<String>,
 }
@@ -82,6 +84,8 @@ impl Excuses {
             self.unresolved.extend(below(2));
         } else if is_of(&[Code::DatabaseMoved]) {
             self.moved.extend(below(1));
+        } else if is_of(&[Code::RunpathRewritten]) {
+            self.rewritten.extend(below(1));
         } else if is_of(&[Code::DatabaseHostCode]) {
             self.whole.extend(below(2));
         }
@@ -98,6 +102,11 @@ impl Excuses {
     /// Whether the file at this install-relative path is the union of those of the shards.
     pub(super) fn merges(&self, path: &TreePath) -> bool {
         self.merged.contains(path.as_str())
+    }
+
+    /// Whether the library search path of the file at this install-relative path was written anew.
+    pub(super) fn rewrites(&self, path: &TreePath) -> bool {
+        self.rewritten.contains(path.as_str())
     }
 
     /// Whether the files of this install-relative folder are in folders of their archs below it.

@@ -32,6 +32,8 @@ pub(super) enum Plain {
     File {
         shard: String,
         sha256: Sha,
+        /// The digest of a program's or library's machine code.
+        code: Option<Sha>,
         device: Vec<DeviceEntry>,
     },
     Link {
@@ -134,6 +136,7 @@ impl Inputs {
 pub(super) fn examine(path: &TreePath, shard: &str, content: &Content) -> Result<Found> {
     let shard = shard.to_owned();
     let _open = content.pin()?;
+    let mut code = None;
     if let Some(elf) = host_elf::read(content)? {
         if let Some(device) = originals::read(content, &elf)? {
             let content = content.clone();
@@ -142,6 +145,7 @@ pub(super) fn examine(path: &TreePath, shard: &str, content: &Content) -> Result
         if let Some(binary) = split_inputs::transformed(&shard, content, &elf)? {
             return Ok(Found::Transformed(binary));
         }
+        code = Some(elf.code);
     }
     if let Some(rows) = split_inputs::rows(content)? {
         return Ok(Found::Archive(rows));
@@ -150,5 +154,5 @@ pub(super) fn examine(path: &TreePath, shard: &str, content: &Content) -> Result
         return Ok(Found::Manifest);
     }
     let (sha256, device) = (content.sha256()?, originals::loose(content)?);
-    Ok(Found::Plain(Plain::File { shard, sha256, device }))
+    Ok(Found::Plain(Plain::File { shard, sha256, code, device }))
 }

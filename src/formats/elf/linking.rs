@@ -5,12 +5,18 @@
 //! The number of symbols stands in no entry of its own. It is, in this order, that of the
 //! `SHT_DYNSYM` section, the number of chains of `DT_HASH`, or the first symbol that
 //! `DT_GNU_HASH` covers: undefined symbols come before that one.
+//!
+//! A program that is not position independent has a copy of the variables that it uses of a
+//! library; these symbols count as undefined, though the copy has an address.
+
+use std::collections::BTreeSet;
 
 use object::elf;
 
 use super::dynamic::Dynamic;
 use super::file::{ElfFile, string_at};
 use super::record::{Record, Symbol};
+use super::relocation::for_each_relocation;
 use super::table::Table;
 use super::versions::Versions;
 use crate::error::Result;
@@ -56,6 +62,8 @@ pub struct UndefinedSymbol {
     pub name: String,
     /// The version it is bound to.
     pub version: Option<String>,
+    /// The library that is to have this version.
+    pub library: Option<String>,
 }
 
 impl Linking {
@@ -105,27 +113,54 @@ fn undefined(
     dynamic: &Dynamic,
     (strings, versions): (&[u8], &Versions),
 ) -> Result<Vec<UndefinedSymbol>> {
-    let count = symbol_count(file, dynamic)?.min(MAX_SYMBOLS);
-    let start = dynamic.value(elf::DT_SYMTAB);
-    let size = count.saturating_mul(Symbol::SIZE);
-    let Some(start) = start.and_then(|address| file.offset_of(address, size)) else {
+    let count = symbol_count(file, dynamic)?;
+    let Some(symbols) = dynamic_symbols(file, dynamic, count)? else {
         return Ok(Vec::new());
     };
     let indexes = version_indexes(file, dynamic, count)?;
+    let copied = copied(file, dynamic)?;
     let mut found = Vec::new();
-    for (at, item) in Table::<Symbol>::new(file.content(), start, size)?.iter().enumerate() {
+    for (at, item) in symbols.iter().enumerate() {
         let (_, symbol) = item?;
         let name = string_at(strings, symbol.st_name);
-        if symbol.st_shndx != elf::SHN_UNDEF.0 || name.is_empty() {
+        let is_copied = u32::try_from(at).is_ok_and(|at| copied.contains(&at));
+        if !(symbol.st_shndx == elf::SHN_UNDEF.0 || is_copied) || name.is_empty() {
             continue;
         }
         let index = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
         let index = index.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
-        let version = match index {
-            0 | 1 => None,
-            index => versions.name(index).map(str::to_owned),
-        };
-        found.push(UndefinedSymbol { name: String::from_utf8_lossy(name).into_owned(), version });
+        let bound = versions.needed(index).filter(|_| index > 1);
+        found.push(UndefinedSymbol {
+            name: String::from_utf8_lossy(name).into_owned(),
+            version: bound.map(|(version, _)| version.to_owned()),
+            library: bound.map(|(_, library)| library.to_owned()),
+        });
+    }
+    Ok(found)
+}
+
+/// The dynamic symbols of a file, of which there are `count`.
+pub(super) fn dynamic_symbols(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    count: u64,
+) -> Result<Option<Table<Symbol>>> {
+    let start = dynamic.value(elf::DT_SYMTAB);
+    let size = count.saturating_mul(Symbol::SIZE);
+    let start = start.and_then(|address| file.offset_of(address, size));
+    start.map(|start| Table::new(file.content(), start, size)).transpose()
+}
+
+/// The indexes of symbols that a program has a copy of.
+fn copied(file: &ElfFile, dynamic: &Dynamic) -> Result<BTreeSet<u32>> {
+    let mut found = BTreeSet::new();
+    if file.segment(elf::PT_INTERP).is_some() {
+        for_each_relocation(file, dynamic, &mut |relocation| {
+            if relocation.kind == elf::R_X86_64_COPY {
+                found.insert(relocation.symbol);
+            }
+            Ok(())
+        })?;
     }
     Ok(found)
 }
@@ -140,10 +175,10 @@ fn version_indexes(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<Vec<
     }
 }
 
-fn symbol_count(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
+pub(super) fn symbol_count(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
     let section = file.sections.iter().find(|section| section.sh_type == elf::SHT_DYNSYM);
     if let Some(section) = section {
-        return Ok(section.sh_size / Symbol::SIZE);
+        return Ok((section.sh_size / Symbol::SIZE).min(MAX_SYMBOLS));
     }
     // Both tables begin with two words, and the second is the one.
     let table = dynamic.value(elf::DT_HASH).or_else(|| dynamic.value(elf::DT_GNU_HASH));

@@ -32,6 +32,7 @@ mod file;
 mod linking;
 mod record;
 mod relocation;
+mod search_path;
 mod table;
 mod versions;
 
@@ -44,5 +45,6 @@ pub use record::{
     SectionHeader, Symbol, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux,
 };
 pub use relocation::{Relocation, Site, for_each_relocation};
+pub use search_path::SearchPath;
 pub use table::{Table, WordReader};
 pub use versions::{DefinedVersion, NeededVersions, Versions};

@@ -47,13 +47,25 @@ impl Versions {
         Ok(Self { defined: lists.defined()?, needed: lists.needed()? })
     }
 
-    /// The name of the version with `index`, needed or defined.
-    pub fn name(&self, index: u16) -> Option<&str> {
-        let needed = self.needed.iter().flat_map(|library| &library.versions);
-        let needed = needed.map(|(known, name)| (*known, name.as_str()));
-        let defined = self.defined.iter().filter(|version| !version.is_base);
-        let defined = defined.filter_map(|v| Some((v.index, v.names.first()?.as_str())));
-        needed.chain(defined).find(|(known, _)| *known == index).map(|(_, name)| name)
+    /// The offsets of all names in the string table of `dynamic`.
+    pub(super) fn name_offsets(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<u32>> {
+        let lists = Lists { file, dynamic, strings: &[] };
+        let mut offsets = Vec::new();
+        for (need, all) in lists.needs()? {
+            offsets.push(need.vn_file);
+            offsets.extend(all.into_iter().map(|aux| aux.vna_name));
+        }
+        let names = lists.definitions()?.into_iter().flat_map(|(_, names)| names);
+        offsets.extend(names.map(|aux| aux.vda_name));
+        Ok(offsets)
+    }
+
+    /// The name of the needed version with `index`, and the library that it is needed of.
+    pub fn needed(&self, index: u16) -> Option<(&str, &str)> {
+        let all = self.needed.iter().flat_map(|library| {
+            library.versions.iter().map(|(known, name)| (*known, (name.as_str(), &*library.file)))
+        });
+        all.filter(|(known, _)| *known == index).map(|(_, found)| found).next()
     }
 }
 
@@ -64,35 +76,52 @@ struct Lists<'a> {
     strings: &'a [u8],
 }
 
+/// The records of a library whose versions are needed.
+type Need = (VersionNeed, Vec<VersionNeedAux>);
+
+/// The records of a defined version.
+type Definition = (VersionDefinition, Vec<VersionDefinitionAux>);
+
 impl Lists<'_> {
     fn needed(&self) -> Result<Vec<NeededVersions>> {
-        let heads =
-            self.list(elf::DT_VERNEED, elf::DT_VERNEEDNUM, |need: &VersionNeed| need.vn_next)?;
+        let version =
+            |aux: VersionNeedAux| (aux.vna_other.0 & elf::VERSYM_VERSION, self.text(aux.vna_name));
+        let library = |(need, all): Need| NeededVersions {
+            file: self.text(need.vn_file),
+            versions: all.into_iter().map(version).collect(),
+        };
+        Ok(self.needs()?.into_iter().map(library).collect())
+    }
+
+    fn defined(&self) -> Result<Vec<DefinedVersion>> {
+        let version = |(definition, names): Definition| DefinedVersion {
+            is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
+            index: definition.vd_ndx.0 & elf::VERSYM_VERSION,
+            names: names.into_iter().map(|aux| self.text(aux.vda_name)).collect(),
+        };
+        Ok(self.definitions()?.into_iter().map(version).collect())
+    }
+
+    fn needs(&self) -> Result<Vec<Need>> {
+        let next = |need: &VersionNeed| need.vn_next;
+        let heads = self.list(elf::DT_VERNEED, elf::DT_VERNEEDNUM, next)?;
         let library = |(at, need): (u64, VersionNeed)| {
             let start = at.saturating_add(u64::from(need.vn_aux));
             let next = |aux: &VersionNeedAux| aux.vna_next;
-            let versions = self.chain(start, u64::from(need.vn_cnt), next)?;
-            let version = |(_, aux): (u64, VersionNeedAux)| {
-                (aux.vna_other.0 & elf::VERSYM_VERSION, self.text(aux.vna_name))
-            };
-            let versions = versions.into_iter().map(version).collect();
-            Ok(NeededVersions { file: self.text(need.vn_file), versions })
+            let all = self.chain(start, u64::from(need.vn_cnt), next)?;
+            Ok((need, all.into_iter().map(|(_, aux)| aux).collect()))
         };
         heads.into_iter().map(library).collect()
     }
 
-    fn defined(&self) -> Result<Vec<DefinedVersion>> {
+    fn definitions(&self) -> Result<Vec<Definition>> {
         let next = |definition: &VersionDefinition| definition.vd_next;
         let heads = self.list(elf::DT_VERDEF, elf::DT_VERDEFNUM, next)?;
         let version = |(at, definition): (u64, VersionDefinition)| {
             let start = at.saturating_add(u64::from(definition.vd_aux));
             let next = |aux: &VersionDefinitionAux| aux.vda_next;
-            let names = self.chain(start, u64::from(definition.vd_cnt), next)?;
-            Ok(DefinedVersion {
-                is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
-                index: definition.vd_ndx.0 & elf::VERSYM_VERSION,
-                names: names.into_iter().map(|(_, aux)| self.text(aux.vda_name)).collect(),
-            })
+            let all = self.chain(start, u64::from(definition.vd_cnt), next)?;
+            Ok((definition, all.into_iter().map(|(_, aux)| aux).collect()))
         };
         heads.into_iter().map(version).collect()
     }

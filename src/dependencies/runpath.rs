@@ -1,0 +1,116 @@
+//! Search paths written anew: only folders relative to the file itself stay.
+//!
+//! | part of `DT_RUNPATH` or `DT_RPATH` | becomes |
+//! |---|---|
+//! | with `$ORIGIN` | itself |
+//! | absolute, below the prefix | relative to `$ORIGIN` |
+//! | absolute, with a component `stage`: a build tree | what lies behind it, relative to `$ORIGIN` |
+//! | absolute, anything else; relative to the working directory; empty | nothing |
+//!
+//! The new text is written over the old one, which it must fit into; nothing moves. What does not
+//! fit, and what shares its bytes with other names, stays as it is and is reported.
+
+use object::elf;
+
+use super::search::{Folder, folders, normal};
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::elf::{ElfFile, SearchPath};
+use crate::tree::TreePath;
+
+/// The folder of a build tree that stands for the prefix.
+const STAGE: &str = "stage";
+
+/// How the search paths of a file are changed.
+#[derive(Debug, Default)]
+pub struct Rewriting {
+    /// The file with other search paths; none if they stay.
+    pub content: Option<Content>,
+    /// Search paths that are changed: before and after.
+    pub changed: Vec<(String, String)>,
+    /// Search paths that should change and cannot, with the reason.
+    pub refused: Vec<(String, &'static str)>,
+}
+
+/// Rewrites the search paths of `content`, the file at `path` below `prefix`.
+pub fn rewrite(content: &Content, path: &TreePath, prefix: &TreePath) -> Result<Rewriting> {
+    let mut rewriting = Rewriting::default();
+    let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
+        return Ok(rewriting);
+    };
+    let mut patched = content.clone();
+    for found in SearchPath::read(&file)? {
+        let text = relative(&found.text, path, prefix);
+        if text == found.text {
+            continue;
+        }
+        if found.is_shared {
+            rewriting.refused.push((found.text, "its bytes are part of another name"));
+        } else if text.len() > found.text.len() {
+            rewriting.refused.push((found.text, "the new one is longer"));
+        } else {
+            let mut bytes = text.clone().into_bytes();
+            bytes.resize(found.text.len(), 0);
+            patched = patched.patched(found.offset, bytes)?;
+            rewriting.changed.push((found.text, text));
+        }
+    }
+    rewriting.content = Some(patched).filter(|_| !rewriting.changed.is_empty());
+    Ok(rewriting)
+}
+
+/// The search path `text` of the file at `path`, in terms of `$ORIGIN`.
+pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(':') {
+        let kept = match part.contains("$ORIGIN") || part.contains("${ORIGIN}") {
+            true => Some(part.to_owned()),
+            false => installed(part, path, prefix).map(|folder| from_origin(&folder, path)),
+        };
+        parts.extend(kept.filter(|part| !parts.contains(part)));
+    }
+    parts.join(":")
+}
+
+/// The components below the prefix of an absolute folder.
+fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<Vec<String>> {
+    match folders(part, path, prefix).into_iter().next()? {
+        Folder::Prefix => Some(Vec::new()),
+        Folder::Inside(folder) => Some(folder.components().map(str::to_owned).collect()),
+        Folder::Outside(folder) => {
+            let parts = normal(&folder);
+            let stage = parts.iter().rposition(|part| *part == STAGE)?;
+            let behind = parts.get(stage + 1..).unwrap_or_default();
+            Some(behind.iter().map(|part| (*part).to_owned()).collect())
+        }
+        Folder::Unknown(_) => None,
+    }
+}
+
+/// The way from the folder of the file at `path` to `folder`, both below the prefix.
+fn from_origin(folder: &[String], path: &TreePath) -> String {
+    let own = path.parent();
+    let own: Vec<&str> = own.iter().flat_map(TreePath::components).collect();
+    let common = own.iter().zip(folder).take_while(|(one, other)| *one == other).count();
+    let up = own.iter().skip(common).map(|_| "..");
+    let down = folder.iter().skip(common).map(String::as_str);
+    std::iter::once("$ORIGIN").chain(up).chain(down).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_relative_to_the_file_stay() {
+        let path = |text: &str| TreePath::new(text).unwrap();
+        let new = |text: &str, file: &str| relative(text, &path(file), &path("opt/rocm-7.1"));
+        let library = "lib/liba.so.1";
+        assert_eq!(new("$ORIGIN:${ORIGIN}/x", library), "$ORIGIN:${ORIGIN}/x");
+        assert_eq!(new("/opt/rocm-7.1/lib/sysdeps/lib:/usr/lib", library), "$ORIGIN/sysdeps/lib");
+        assert_eq!(new("/opt/rocm-7.1/lib", "bin/tool"), "$ORIGIN/../lib");
+        assert_eq!(new("/opt/rocm-7.1", "bin/tool"), "$ORIGIN/..");
+        assert_eq!(new("/build/math/BLAS/stage/lib:/opt/rocm-7.1/lib", library), "$ORIGIN");
+        assert_eq!(new("/build/x:lib::", library), "");
+    }
+}

@@ -1,0 +1,74 @@
+//! What becomes of the library search paths in files, by the configuration's `runpath`.
+
+use super::linkage::Reader;
+use super::setting::Setting;
+use crate::config::Runpath;
+use crate::content::Content;
+use crate::dependencies::runpath;
+use crate::dependencies::search::{self, Folder};
+use crate::report::{Code, Finding, Findings};
+use crate::tree::TreePath;
+
+/// The search path of a file as it is installed.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub text: String,
+    /// Whether it is another than the input's.
+    pub is_new: bool,
+}
+
+/// The search path of the file of `reader`. Notes what leads elsewhere.
+pub(super) fn search_path(
+    setting: &Setting<'_>,
+    reader: &Reader<'_>,
+    (content, component): (&Content, &str),
+    findings: &mut Findings,
+) -> Written {
+    let Some(linking) = &reader.needs.linking else {
+        return Written::default();
+    };
+    let (path, prefix) = (reader.path, setting.prefix.path());
+    let text = search::written(linking).to_owned();
+    let subject = format!("{component}/{path}");
+    let mut note = |code, message: String| findings.add(Finding::new(code, &subject, message));
+    if setting.config.runpath == Runpath::Keep {
+        let outside = outside(&text, path, prefix);
+        if !outside.is_empty() {
+            let message = format!(
+                "looks for libraries in {}, outside of the prefix; `runpath = \"origin\"` removes \
+                 that",
+                outside.join(", ")
+            );
+            note(Code::RunpathOutside, message);
+        }
+        return Written { text, is_new: false };
+    }
+    let rewriting = match runpath::rewrite(content, path, prefix) {
+        Ok(rewriting) => rewriting,
+        Err(error) => {
+            let message = format!("its search path cannot be read: {}", error.message());
+            note(Code::LibrariesUnreadable, message);
+            return Written { text, is_new: false };
+        }
+    };
+    for (before, after) in &rewriting.changed {
+        note(Code::RunpathRewritten, format!("its search path {before} becomes `{after}`"));
+    }
+    for (before, reason) in &rewriting.refused {
+        note(Code::RunpathOutside, format!("its search path {before} stays: {reason}"));
+    }
+    let new = rewriting.changed.iter().find(|(before, _)| *before == text);
+    let text = new.map_or(text, |(_, after)| after.clone());
+    Written { text, is_new: rewriting.content.is_some() }
+}
+
+/// The folders of a search path that lie outside of the prefix, or anywhere.
+fn outside(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<String> {
+    let folders = search::folders(text, path, prefix).into_iter();
+    let outside = folders.filter_map(|folder| match folder {
+        Folder::Outside(folder) => Some(folder),
+        Folder::Unknown(text) if !text.contains('$') => Some(text),
+        _ => None,
+    });
+    outside.collect()
+}

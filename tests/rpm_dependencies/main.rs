@@ -31,6 +31,7 @@ mkdir -p %{buildroot}
 cp -a %{tree}/. %{buildroot}
 %files
 /opt/rocm-7.1
+/usr/share/licenses
 ";
 
 /// The stage prefix of an artifact, to be filled.

@@ -28,6 +28,7 @@ pub mod plan;
 pub mod receipt;
 pub mod recombine;
 pub mod render;
+pub mod repo;
 pub mod report;
 pub mod split;
 pub mod tree;

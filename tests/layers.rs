@@ -61,9 +61,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "inspect",
             "new_file",
             "receipt",
+            "repo",
             "verify",
         ],
     ),
+    // Of the plan, the names of the formats.
+    ("repo", &["content", "formats", "plan"]),
     ("report", &[]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),

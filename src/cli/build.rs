@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::progress::Terminal;
-use super::{Outcome, terminal};
+use super::{Outcome, environment, terminal};
 use crate::config::Config;
 use crate::emit::Compression;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::plan::package::Format;
 use crate::{BuildOptions, render};
 
@@ -111,7 +111,7 @@ fn options(arguments: Arguments) -> Result<BuildOptions> {
             None => std::thread::available_parallelism().map_or(1, usize::from),
         },
         strict: arguments.strict,
-        source_date_epoch: source_date_epoch()?,
+        source_date_epoch: environment::source_date_epoch()?,
     })
 }
 
@@ -122,16 +122,4 @@ impl From<FormatArgument> for Format {
             FormatArgument::Rpm => Format::Rpm,
         }
     }
-}
-
-/// Seconds since the epoch from the environment, if set.
-fn source_date_epoch() -> Result<Option<i64>> {
-    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
-        return Ok(None);
-    };
-    let seconds = text.to_str().and_then(|text| text.parse().ok()).filter(|seconds| *seconds >= 0);
-    seconds.map(Some).ok_or_else(|| {
-        Error::new(Kind::Usage, format!("SOURCE_DATE_EPOCH is {}", text.display()))
-            .hint("set it to a number of seconds since 1970-01-01, or unset it")
-    })
 }

@@ -5,10 +5,12 @@
 
 mod build;
 mod discover;
+mod environment;
 mod extract;
 mod inspect;
 mod progress;
 mod recombine;
+mod repo;
 mod split;
 mod terminal;
 mod verify;
@@ -36,6 +38,7 @@ enum Command {
     Recombine(recombine::Arguments),
     Inspect(inspect::Arguments),
     Extract(extract::Arguments),
+    Repo(repo::Arguments),
     Verify(verify::Arguments),
 }
 
@@ -76,6 +79,7 @@ fn dispatch(command: Command) -> Result<Outcome> {
         Command::Recombine(arguments) => recombine::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
+        Command::Repo(arguments) => repo::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
     }
 }

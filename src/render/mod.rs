@@ -6,6 +6,7 @@ mod discover;
 mod extract;
 mod inspect;
 pub mod kpm;
+mod repo;
 mod table;
 pub mod units;
 mod verify;
@@ -15,6 +16,7 @@ pub use directories::{DirectoriesReport, directories_text};
 pub use discover::{discovery_text, proposal_reasons};
 pub use extract::extract_text;
 pub use inspect::inspect_text;
+pub use repo::published_text;
 pub use verify::verify_text;
 
 use crate::report::{Finding, Findings};

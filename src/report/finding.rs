@@ -152,6 +152,12 @@ codes! {
     DatabaseBundle = "R060" "database-bundle-whole" Note;
     /// A directory of a kernel database is named like one of an arch that is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning;
+    /// A repository is published without a signature.
+    RepositoryUnsigned = "R090" "repository-unsigned" Warning;
+    /// A version of a package is not among those that a repository keeps.
+    VersionNotKept = "R091" "version-not-kept" Note;
+    /// Where a repository is served is not known, so there are no files for its clients.
+    ClientFilesMissing = "R092" "client-files-missing" Note;
 }
 
 impl fmt::Display for Code {

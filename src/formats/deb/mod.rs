@@ -17,8 +17,8 @@ mod tar;
 mod tar_reader;
 mod writer;
 
-pub use control::{Control, Field, Fields};
-pub use reader::Reader;
+pub use control::{Control, Field, Fields, parse as parse_fields};
+pub use reader::{Reader, read_control};
 pub use writer::{Specification, Writer};
 
 /// Content of the member `debian-binary`.

@@ -23,7 +23,7 @@ mod writer;
 
 pub use dependencies::{Dependency, DependencyKind};
 pub use header::{Scriptlet, ScriptletPhase, Specification};
-pub use reader::Reader;
+pub use reader::{Front, Reader};
 pub use writer::Writer;
 
 /// The first bytes of a package.

@@ -1,0 +1,170 @@
+//! `rockpack repo`: packages in, a repository out.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+
+use super::progress::Terminal;
+use super::{Outcome, environment, terminal};
+use crate::error::{Error, Result};
+use crate::formats::compression::Method;
+use crate::plan::package::Format;
+use crate::render;
+use crate::repo::{Changes, RepoOptions, Settings, publish};
+
+/// Publish packages in a repository that apt, dnf and zypper use as it is.
+///
+/// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper. It can be served
+/// while it is written to: the file that makes a publication visible is put in place last, and
+/// what went out of use stays for a while. Packages are added to those that are there; files that
+/// were published before, by name, size and time, are not read again. SOURCE_DATE_EPOCH stands for
+/// the time of the publication.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Packages, and folders of packages; without any, REPO is published again, with a new date
+    #[arg(value_name = "DIR|PACKAGE")]
+    packages: Vec<PathBuf>,
+    /// Folder of the repository; created if missing
+    #[arg(long, value_name = "REPO")]
+    out: PathBuf,
+    #[command(flatten)]
+    publication: Publication,
+    /// Publish only .deb packages
+    #[arg(long)]
+    deb: bool,
+    /// Publish only .rpm packages (with --deb: both)
+    #[arg(long)]
+    rpm: bool,
+    /// Keep no more than the N highest versions of each package
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Take packages out: NAME or NAME=VERSION; may be given several times
+    #[arg(long, value_name = "NAME")]
+    remove: Vec<String>,
+    /// Read all packages again, those of REPO, too
+    #[arg(long)]
+    check: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How packages are published: the options that `build --repo` has, too.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Publication {
+    /// apt suite [default: stable]
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+    /// apt component that the packages go to [default: main]
+    #[arg(long, value_name = "NAME")]
+    component: Option<String>,
+    /// Codename of the suite [default: its name]
+    #[arg(long, value_name = "NAME")]
+    codename: Option<String>,
+    /// Who publishes the suite
+    #[arg(long, value_name = "TEXT")]
+    origin: Option<String>,
+    /// Label of the suite
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// What the repository is, in one line
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Clients refuse the suite that many days after its publication (Valid-Until); 0: never
+    #[arg(long, value_name = "N")]
+    valid_days: Option<u32>,
+    /// Where REPO is served (https://…): writes a .sources and a .repo file for clients
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// What the files for clients are called [default: rocm]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Compression of the lists for dnf and zypper
+    #[arg(long, default_value = "gzip", value_name = "METHOD")]
+    rpm_md_compression: ListCompression,
+    /// How many publications indexes and packages stay that are in use no longer; an hour at least
+    #[arg(long, default_value = "3", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    generations: u64,
+    /// Publish packages of a lower version than REPO has
+    #[arg(long)]
+    allow_downgrade: bool,
+    /// Wait for another run that writes to REPO, instead of failing
+    #[arg(long)]
+    wait: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ListCompression {
+    /// Read by every dnf, yum and zypper
+    Gzip,
+    /// Smaller; not for the yum of Enterprise Linux 7
+    Zstd,
+}
+
+impl Publication {
+    /// Options to publish `packages` in `out`.
+    pub(super) fn options(
+        self,
+        packages: Vec<PathBuf>,
+        out: PathBuf,
+        changes: Changes,
+    ) -> Result<RepoOptions<'static>> {
+        Ok(RepoOptions {
+            packages,
+            out,
+            formats: Vec::new(),
+            suite: self.suite.unwrap_or_else(|| "stable".to_owned()),
+            component: self.component.unwrap_or_else(|| "main".to_owned()),
+            settings: Settings {
+                origin: self.origin,
+                label: self.label,
+                codename: self.codename,
+                description: self.description,
+                valid_days: self.valid_days,
+                name: self.name,
+                url: self.url,
+            },
+            changes: Changes { allow_downgrade: self.allow_downgrade, ..changes },
+            check: false,
+            wait: self.wait,
+            generations: self.generations,
+            date: now()?,
+            list_method: match self.rpm_md_compression {
+                ListCompression::Gzip => Method::Gzip,
+                ListCompression::Zstd => Method::Zstd,
+            },
+            signer: None,
+            sign_packages: false,
+            link: false,
+        })
+    }
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+    let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
+    let changes = Changes { keep, remove: arguments.remove, ..Changes::default() };
+    let mut options = arguments.publication.options(arguments.packages, arguments.out, changes)?;
+    options.check = arguments.check;
+    let asked = [(arguments.deb, Format::Deb), (arguments.rpm, Format::Rpm)];
+    options.formats =
+        asked.into_iter().filter_map(|(asked, format)| asked.then_some(format)).collect();
+    let published = publish(&options, &Terminal::new())?;
+    match arguments.json {
+        true => terminal::print_json(&published)?,
+        false => terminal::print(&render::published_text(&published))?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// The time of a publication.
+fn now() -> Result<i64> {
+    if let Some(seconds) = environment::source_date_epoch()? {
+        return Ok(seconds);
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = since.ok().and_then(|since| i64::try_from(since.as_secs()).ok());
+    seconds.ok_or_else(|| {
+        Error::new(crate::error::Kind::Usage, "the clock stands before 1970").hint("set it")
+    })
+}

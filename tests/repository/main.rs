@@ -1,0 +1,15 @@
+//! Repositories from outside: `rockpack repo` on packages of several tools, judged by the tools
+//! that index packages and by the clients that install from repositories.
+#![allow(clippy::unwrap_used)] // a test that panics has failed
+
+#[path = "../support/example.rs"]
+mod example;
+#[path = "../support/tools.rs"]
+mod tools;
+
+mod again;
+mod fixture;
+mod interrupted;
+mod parity_apt;
+mod parity_rpm;
+mod refused;

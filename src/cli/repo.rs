@@ -1,13 +1,12 @@
 //! `rockpack repo`: packages in, a repository out.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 
 use super::progress::Terminal;
 use super::{Outcome, environment, terminal};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::formats::compression::Method;
 use crate::plan::package::Format;
 use crate::render;
@@ -129,7 +128,7 @@ impl Publication {
             check: false,
             wait: self.wait,
             generations: self.generations,
-            date: now()?,
+            date: environment::now()?,
             list_method: match self.rpm_md_compression {
                 ListCompression::Gzip => Method::Gzip,
                 ListCompression::Zstd => Method::Zstd,
@@ -155,16 +154,4 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         false => terminal::print(&render::published_text(&published))?,
     }
     Ok(Outcome::Done)
-}
-
-/// The time of a publication.
-fn now() -> Result<i64> {
-    if let Some(seconds) = environment::source_date_epoch()? {
-        return Ok(seconds);
-    }
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let seconds = since.ok().and_then(|since| i64::try_from(since.as_secs()).ok());
-    seconds.ok_or_else(|| {
-        Error::new(crate::error::Kind::Usage, "the clock stands before 1970").hint("set it")
-    })
 }

@@ -102,7 +102,8 @@ fn lines(xml: &[u8]) -> BTreeMap<String, Vec<String>> {
                 lines.last_mut().unwrap().push_str(character);
             }
             Event::End(_) => {
-                if path.pop().unwrap() == "package" {
+                let closed = path.pop().unwrap();
+                if closed == "package" {
                     let package = lines.drain(..).map(|line| line.trim_end().to_owned());
                     let package: Vec<String> = package.collect();
                     let named = |line: &String| line.starts_with("metadata/package/name:");

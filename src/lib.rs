@@ -13,6 +13,7 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod database;
+pub mod difference;
 pub mod directories;
 pub mod discover;
 pub mod emit;
@@ -22,9 +23,11 @@ pub mod formats;
 pub mod gfx;
 pub mod host_binary;
 pub mod inspect;
+pub mod listing;
 pub mod new_file;
 pub mod pack;
 pub mod plan;
+pub mod planned;
 pub mod receipt;
 pub mod recombine;
 pub mod render;
@@ -40,29 +43,36 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
-use config::Config;
+use config::{Config, PackageList, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Result};
+use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
-use plan::{Plan, PlanOptions};
+use plan::{Import, Places, Plan, PlanOptions};
+use planned::{Digests, Planned};
 use receipt::Receipt;
+use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 use split::SplitOptions;
 
 /// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
 const FRAME_MEMORY: u64 = 256 << 20;
 
-/// What to build.
+/// Which package set to build or to plan.
 #[derive(Debug, Clone)]
-pub struct BuildOptions {
+pub struct SetOptions {
     /// Shards, or folders of shards.
     pub artifacts: Vec<PathBuf>,
     /// The packaging configuration.
     pub config: Config,
-    /// Where the packages go; created if missing.
-    pub out: PathBuf,
+    /// A list of packages, in place of the configuration's selectors and parts.
+    pub packages: Option<PackageList>,
+    /// Naming scheme, before the configuration's.
+    pub scheme: Option<Scheme>,
+    /// The kind of build in names and prefix, before the configuration's, e.g. `asan`.
+    pub variant: Option<String>,
     /// Upstream version, before the configuration's.
     pub version: Option<String>,
     /// Package release, before the configuration's.
@@ -73,8 +83,8 @@ pub struct BuildOptions {
     pub formats: Vec<Format>,
     /// Components to build; all if empty.
     pub only: Vec<String>,
-    /// How payloads are compressed.
-    pub compression: emit::Compression,
+    /// Earlier sets that this one updates.
+    pub since: Vec<Listing>,
     /// Number of threads.
     pub jobs: usize,
     /// Whether warnings are errors.
@@ -82,6 +92,17 @@ pub struct BuildOptions {
     /// Stamp of headers and changelogs in seconds since the epoch; the date of the contents if
     /// unset.
     pub source_date_epoch: Option<i64>,
+}
+
+/// What to build.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// The set.
+    pub set: SetOptions,
+    /// Where the packages go; created if missing.
+    pub out: PathBuf,
+    /// How payloads are compressed.
+    pub compression: emit::Compression,
 }
 
 /// What a build wrote.
@@ -99,9 +120,28 @@ pub struct Built {
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
 pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs).build();
+    with_threads(options.set.jobs, || run(options, progress))
+}
+
+/// Decides the packages of the artifacts and says what they would be; writes nothing.
+pub fn plan_set(
+    options: &SetOptions,
+    digests: Digests,
+    progress: &dyn Progress,
+) -> Result<Planned> {
+    with_threads(options.jobs, || {
+        let decided = decide(options, &ScanOptions::default(), progress)?;
+        let Decided { scan, recombined, plan, findings } = &decided;
+        let planned = planned::planned(recombined, plan, (findings.clone(), digests))?;
+        scan.inputs.recheck()?;
+        Ok(planned)
+    })
+}
+
+fn with_threads<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
     let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
-    pool.install(|| run(options, progress))
+    pool.install(work)
 }
 
 /// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
@@ -117,34 +157,59 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
 }
 
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
-    artifact::refuse_output_inside(&options.artifacts, &options.out)?;
-    let scan = artifact::scan_with(&options.artifacts, &ScanOptions::beside(&options.out))?;
+    artifact::refuse_output_inside(&options.set.artifacts, &options.out)?;
+    let decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
+    let Decided { scan, recombined, plan, findings } = &decided;
+    let staging = Staging::begin(&options.out)?;
+    let written = write(options, (recombined, plan), &staging, progress)?;
+    scan.inputs.recheck()?;
+    let receipt = emit::receipt(plan, written, findings);
+    let removed = staging.commit(&receipt.to_bytes()?)?;
+    Ok(Built { receipt, removed })
+}
+
+/// A set before anything of it is written.
+struct Decided {
+    scan: Scan,
+    recombined: Recombined,
+    plan: Plan,
+    /// Those of all stages.
+    findings: Findings,
+}
+
+/// The pure part of a build: from artifacts to packages.
+fn decide(
+    options: &SetOptions,
+    scan_options: &ScanOptions,
+    progress: &dyn Progress,
+) -> Result<Decided> {
+    let scan = artifact::scan_with(&options.artifacts, scan_options)?;
     let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
     let mut recombined = recombine::recombine(split, &options.config)?;
-    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options))?;
+    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options, &scan))?;
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     if options.strict {
         findings.refuse_warnings()?;
     }
-    let staging = Staging::begin(&options.out)?;
-    let written = write(options, &recombined, &plan, &staging, progress)?;
-    scan.inputs.recheck()?;
-    let receipt = emit::receipt(&plan, written, &findings);
-    let removed = staging.commit(&receipt.to_bytes()?)?;
-    Ok(Built { receipt, removed })
+    Ok(Decided { scan, recombined, plan, findings })
 }
 
-fn plan_options(options: &BuildOptions) -> PlanOptions {
+fn plan_options(options: &SetOptions, scan: &Scan) -> PlanOptions {
+    let import = |list: &PackageList| Import { list: list.clone(), places: Places::of(scan) };
     PlanOptions {
+        import: options.packages.as_ref().map(import),
+        scheme: options.scheme.clone(),
+        variant: options.variant.clone(),
         version: options.version.clone(),
         release: options.release.clone(),
         prefix: options.prefix.clone(),
         formats: options.formats.clone(),
         only: options.only.clone(),
         changelog_date: options.source_date_epoch,
+        since: options.since.clone(),
     }
 }
 
@@ -159,8 +224,7 @@ fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Find
 /// Packs one package after the other on all cores and writes each in its turn.
 fn write(
     options: &BuildOptions,
-    recombined: &recombine::Recombined,
-    plan: &Plan,
+    (recombined, plan): (&Recombined, &Plan),
     staging: &Staging,
     progress: &dyn Progress,
 ) -> Result<Vec<Written>> {
@@ -172,10 +236,10 @@ fn write(
     };
     let content_date = i64::from(plan.content_date);
     let emit_options = EmitOptions {
-        jobs: options.jobs,
+        jobs: options.set.jobs,
         compression: options.compression,
         content_date,
-        source_date_epoch: options.source_date_epoch.unwrap_or(content_date),
+        source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
         progress,
     };
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);

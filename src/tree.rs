@@ -117,6 +117,14 @@ pub enum Node<F> {
 }
 
 impl<F> Node<F> {
+    /// What a regular file is.
+    pub fn data(&self) -> Option<&F> {
+        match self {
+            Self::File { data, .. } => Some(data),
+            Self::Directory { .. } | Self::Link { .. } => None,
+        }
+    }
+
     /// The same node with another kind of file.
     pub fn try_map<G>(self, map: impl FnOnce(F) -> Result<G>) -> Result<Node<G>> {
         Ok(match self {

@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["artifact", "content", "database", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
+    ("difference", &["listing", "receipt"]),
     (
         "directories",
         &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
@@ -29,6 +30,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "inspect",
         &["artifact", "content", "database", "formats", "gfx", "host_binary", "split", "tree"],
     ),
+    // Sets as they were written: receipts, plans, packages.
+    ("listing", &["content", "formats", "receipt"]),
     ("new_file", &["content"]),
     (
         "pack",
@@ -44,7 +47,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    ("plan", &["artifact", "config", "content", "formats", "gfx", "recombine", "split", "tree"]),
+    // Relations are listed in the receipt's words; an update knows the set before it.
+    (
+        "plan",
+        &[
+            "artifact",
+            "config",
+            "content",
+            "formats",
+            "gfx",
+            "listing",
+            "receipt",
+            "recombine",
+            "split",
+            "tree",
+        ],
+    ),
+    // A plan is shown without being packed: sizes are asked of the sources that packing reads.
+    ("planned", &["content", "formats", "listing", "pack", "plan", "recombine", "tree"]),
     ("receipt", &[]),
     // What several shards have of a kernel database is brought together by its formats.
     (
@@ -54,12 +74,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "render",
         &[
+            "difference",
             "directories",
             "discover",
             "extract",
             "formats",
             "inspect",
+            "listing",
             "new_file",
+            "planned",
             "receipt",
             "repo",
             "verify",

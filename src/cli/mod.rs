@@ -1,16 +1,18 @@
 //! The command line: arguments, wiring, progress bars, exit codes. One file per subcommand.
 //!
-//! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 done with failed checks,
-//! 2 failed, 64 wrong usage.
+//! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 done with failed checks or
+//! with differences that were asked for, 2 failed, 64 wrong usage.
 
 mod build;
 mod discover;
 mod environment;
 mod extract;
 mod inspect;
+mod plan;
 mod progress;
 mod recombine;
 mod repo;
+mod set;
 mod split;
 mod terminal;
 mod verify;
@@ -33,6 +35,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Build(build::Arguments),
+    Plan(plan::Arguments),
     Discover(discover::Arguments),
     Split(split::Arguments),
     Recombine(recombine::Arguments),
@@ -74,6 +77,7 @@ pub fn run() -> ExitCode {
 fn dispatch(command: Command) -> Result<Outcome> {
     match command {
         Command::Build(arguments) => build::run(arguments),
+        Command::Plan(arguments) => plan::run(arguments),
         Command::Discover(arguments) => discover::run(arguments),
         Command::Split(arguments) => split::run(arguments),
         Command::Recombine(arguments) => recombine::run(arguments),

@@ -124,6 +124,9 @@ pub(super) fn packages(
             include: package.include_architectures,
             exclude: package.exclude_architectures,
         };
+        if lists.include.is_none() && lists.exclude.is_none() {
+            continue;
+        }
         let filter = lists.check(["packages", &name], origin, faults);
         packages.push((name, filter));
     }

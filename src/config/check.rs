@@ -2,8 +2,10 @@
 
 use super::architectures::{components, groups, packages};
 use super::databases;
+use super::former::{Bound, former};
 use super::origin::Origin;
 use super::schema::{Ordered, Schema, Selector};
+use super::texts::{is_line, texts};
 use super::{Config, Validation};
 use crate::artifact::ComponentKind;
 use crate::error::{Faults, Result};
@@ -13,8 +15,12 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     single_lines(&schema, &origin, &mut faults);
     let groups = groups(schema.architecture_groups, &origin, &mut faults);
     let components = components(schema.components, &origin, &mut faults);
+    let texts = texts(&schema.packages, &origin, &mut faults);
     let packages = packages(schema.packages, &origin, &mut faults);
     selectors(&schema.selectors, &origin, &mut faults);
+    let replaces = ("replaces", schema.replaces);
+    let replaces = former(replaces, Bound::Optional, &origin, &mut faults);
+    let moved = former(("moved", schema.moved), Bound::Required, &origin, &mut faults);
     databases::check(&schema.databases, &origin, &mut faults);
     let default = Config::default();
     let date = schema.content_date.as_deref();
@@ -27,6 +33,11 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         validation: schema.validation.over(Validation::default()),
         components,
         packages,
+        texts,
+        scheme: schema.scheme,
+        variant: schema.variant,
+        parts: schema.parts,
+        epoch: schema.epoch,
         version: schema.version,
         release: schema.release,
         prefix: schema.prefix,
@@ -35,8 +46,12 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         vendor: schema.vendor,
         homepage: schema.homepage,
         license: schema.license.unwrap_or(default.license),
+        copyright: schema.copyright,
+        alternatives: schema.alternatives.unwrap_or_default(),
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
+        replaces,
+        moved,
         selectors: schema.selectors.0,
         databases: schema.databases,
         origin,
@@ -50,10 +65,11 @@ fn single_lines(schema: &Schema, origin: &Origin, faults: &mut Faults) {
         ("vendor", &schema.vendor),
         ("homepage", &schema.homepage),
         ("license", &schema.license),
+        ("copyright", &schema.copyright),
     ];
     for (key, value) in fields {
         let Some(value) = value else { continue };
-        if value.trim().is_empty() || value.contains(char::is_control) {
+        if !is_line(value) {
             let message = "has to be one line of text that is not empty";
             faults.add(origin.fault(&[key], message));
         }
@@ -66,7 +82,7 @@ fn single_lines(schema: &Schema, origin: &Origin, faults: &mut Faults) {
     }
 }
 
-fn is_address(text: &str) -> bool {
+pub(super) fn is_address(text: &str) -> bool {
     let Some((name, address)) = text.split_once(" <") else {
         return false;
     };

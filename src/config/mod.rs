@@ -13,12 +13,21 @@
 //! | `validation.untransformable` | fat binaries that cannot be transformed: `error`, `keep-fat` | `error` |
 //! | `components` | artifact (`blas`) or component (`blas_lib`) → the keys of `validation`, `include_architectures`, `exclude_architectures` | as for all |
 //! | `packages` | package with host files → `include_architectures`, `exclude_architectures` of its kernel packages | all |
+//! | `packages` | any package → its `summary`, `description`, `section`, `license`, `homepage`, `copyright`; the last three hold for the other packages of its family, too | as for all |
+//! | `scheme` | what packages are called: `rocm`, `rocm-versioned`, `amdrocm` | `rocm` |
+//! | `variant` | a word for this kind of build in names and prefix, e.g. `asan` | none |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
-//! | `prefix` | install prefix | `/opt/rocm-<major>.<minor>` |
+//! | `epoch` | of all packages | none |
+//! | `prefix` | install prefix | the scheme's: `/opt/rocm-<major>.<minor>` |
+//! | `parts` | which components make up which package of a family | `config/components.toml` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
+//! | `copyright` | who has it, where no licence text of the artifacts says so | none |
+//! | `alternatives` | `programs`: what lies in `<prefix>/bin` becomes `/usr/bin/…` by update-alternatives; or `none` | `none` |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
+//! | `replaces` | package → names under which it was known, `name` or `name < version` | none |
+//! | `moved` | package → packages that had paths of it, `name < version` | none |
 //! | `databases` | kernel database rules, as in `config/databases.toml`, tried before its own | none |
 //! | `selectors` | package → list of `artifact`, `modules`, `components` | `config/components.toml` |
 //!
@@ -29,13 +38,21 @@
 mod architectures;
 mod check;
 mod databases;
+mod former;
 mod origin;
+mod package_list;
 mod rules;
 mod schema;
+mod scheme;
+mod texts;
 
 use std::path::Path;
 
-pub use schema::{AddedRelations, DebRelations, Ordered, RpmRelations, RuntimeRelation, Selector};
+pub use former::{FormerPackage, FormerPackages};
+pub use schema::{
+    AddedRelations, DebRelations, Ordered, PartRole, PartSchema, RpmRelations, RuntimeRelation,
+    Selector,
+};
 
 use crate::content::Content;
 use crate::database::Rule;
@@ -43,10 +60,15 @@ use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use origin::Origin;
 pub use origin::Syntax;
+pub use package_list::{Claim, ListedPackage, PackageList, deb_name};
 pub use rules::{
-    ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
+    Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
     ValidationOverrides,
 };
+pub use scheme::{
+    DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Suffix, Template,
+};
+pub use texts::{PackageTexts, SUMMARY_LIMIT};
 
 /// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
 /// distribution's idea of an implausibly old file.
@@ -57,6 +79,9 @@ pub const MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
 
 /// The default licence expression: SPDX's way to say that none was stated.
 pub const LICENSE: &str = "LicenseRef-Unstated";
+
+/// What to do about a configuration that does not have the schema.
+const SCHEMA_HINT: &str = "the README shows a configuration; JSON and TOML have the same keys";
 
 /// Longest configuration that is read, in bytes: thousands of groups fit.
 const CONFIG_LIMIT: u64 = 4 << 20;
@@ -74,6 +99,16 @@ pub struct Config {
     pub components: Vec<(String, ComponentRules)>,
     /// Package → the archs that its kernel packages are made for, in file order.
     pub packages: Vec<(String, ArchFilter)>,
+    /// Package → what is said of it in words, in file order.
+    pub texts: Vec<(String, PackageTexts)>,
+    /// Name of the naming scheme.
+    pub scheme: Option<String>,
+    /// The kind of build, e.g. `asan`.
+    pub variant: Option<String>,
+    /// Parts that replace or join the shipped ones, in file order.
+    pub parts: Vec<PartSchema>,
+    /// Epoch of all versions.
+    pub epoch: Option<u32>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -90,10 +125,18 @@ pub struct Config {
     pub homepage: Option<String>,
     /// Licence expression.
     pub license: String,
+    /// Who has the copyright.
+    pub copyright: Option<String>,
+    /// What becomes of programs.
+    pub alternatives: Alternatives,
     /// The HIP runtime that transformed binaries need.
     pub runtime_relation: RuntimeRelation,
     /// Package → relations added to it, in file order.
     pub relations: Vec<(String, AddedRelations)>,
+    /// Package → packages whose place it takes, in file order.
+    pub replaces: Vec<(String, FormerPackages)>,
+    /// Package → packages that had paths of it, each with a bound, in file order.
+    pub moved: Vec<(String, FormerPackages)>,
     /// Package → what goes into it, in file order.
     pub selectors: Vec<(String, Vec<Selector>)>,
     /// Kernel database rules that are tried before the shipped ones.
@@ -120,6 +163,11 @@ impl Default for Config {
             validation: Validation::default(),
             components: Vec::new(),
             packages: Vec::new(),
+            texts: Vec::new(),
+            scheme: None,
+            variant: None,
+            parts: Vec::new(),
+            epoch: None,
             version: None,
             release: None,
             prefix: None,
@@ -129,8 +177,12 @@ impl Default for Config {
             vendor: None,
             homepage: None,
             license: LICENSE.to_owned(),
+            copyright: None,
+            alternatives: Alternatives::default(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
+            replaces: Vec::new(),
+            moved: Vec::new(),
             selectors: Vec::new(),
             databases: Vec::new(),
             origin: Origin::default(),
@@ -150,13 +202,7 @@ impl Config {
                 return Err(error.file(path).hint(hint));
             }
         };
-        let content = Content::open(path)?;
-        let bytes = content.read_vec(0..content.len(), CONFIG_LIMIT, "configuration")?;
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to() as u64;
-            let error = Error::new(Kind::Config, "the configuration is not UTF-8");
-            error.file(path).offset(at)
-        })?;
+        let text = read_text(path, "configuration")?;
         Self::read(Origin::new(Some(path.to_path_buf()), text, syntax))
     }
 
@@ -166,8 +212,18 @@ impl Config {
     }
 
     fn read(origin: Origin) -> Result<Self> {
-        let schema = origin.decode()?;
+        let schema = origin.decode(SCHEMA_HINT)?;
         check::checked(schema, origin)
+    }
+
+    /// A list of packages decides alone what goes where.
+    pub fn refuse_selectors_beside_list(&self) -> Result<()> {
+        let keys = [("selectors", self.selectors.is_empty()), ("parts", self.parts.is_empty())];
+        let given = keys.iter().find(|(_, is_empty)| !is_empty);
+        given.map_or(Ok(()), |(key, _)| {
+            let message = "says what goes into packages, and so does the list of packages";
+            Err(self.fault(&[key], message).hint("take it out, or build without --packages"))
+        })
     }
 
     /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements
@@ -175,6 +231,17 @@ impl Config {
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
         self.origin.fault(keys, message)
     }
+}
+
+/// The text of the file at `path`, which is a `what`.
+fn read_text(path: &Path, what: &str) -> Result<String> {
+    let content = Content::open(path)?;
+    let bytes = content.read_vec(0..content.len(), CONFIG_LIMIT, what)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to() as u64;
+        let error = Error::new(Kind::Config, format!("the {what} is not UTF-8"));
+        error.file(path).offset(at)
+    })
 }
 
 #[cfg(test)]

@@ -4,14 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use toml::de::{DeTable, DeValue};
 
-use super::schema::Schema;
 use crate::error::{Error, Kind, Result};
-
-/// What to do about a configuration that does not have the schema.
-const SCHEMA_HINT: &str = "the README shows a configuration; JSON and TOML have the same keys";
 
 /// The syntax of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,8 +33,9 @@ impl Origin {
         Self { file, text, syntax }
     }
 
-    /// The text as the schema; errors carry line, column and, for a mistyped key, the nearest.
-    pub fn decode(&self) -> Result<Schema> {
+    /// The text as its schema, of which `hint` tells more; errors carry line, column and, for a
+    /// mistyped key, the nearest.
+    pub fn decode<T: DeserializeOwned>(&self, hint: &str) -> Result<T> {
         let decoded = match self.syntax {
             Syntax::Json => serde_json::from_str(&self.text).map_err(|error| {
                 let text = error.to_string();
@@ -49,7 +47,7 @@ impl Origin {
                 self.at_line(at, error.message())
             }),
         };
-        decoded.map_err(|error| error.hint(SCHEMA_HINT))
+        decoded.map_err(|error| error.hint(hint))
     }
 
     /// An error about the value at `keys`.

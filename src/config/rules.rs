@@ -146,3 +146,14 @@ impl Config {
         validation.untransformable == Untransformable::KeepFat
     }
 }
+
+/// What becomes of the programs in `<prefix>/bin`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Alternatives {
+    /// They are found by their path only: what stands in `/usr/bin` is the system's to decide.
+    #[default]
+    None,
+    /// Each is `/usr/bin/<name>` by update-alternatives; the highest version wins.
+    Programs,
+}

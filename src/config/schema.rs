@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
-use super::rules::{UnassignedArchitectures, Untransformable, ValidationOverrides};
+use super::former::FormerSchema;
+use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, ValidationOverrides};
+use super::scheme::Suffix;
 use crate::database::Rule;
 
 /// The whole file.
@@ -18,6 +20,10 @@ pub(super) struct Schema {
     pub validation: ValidationOverrides,
     pub components: Ordered<ComponentSchema>,
     pub packages: Ordered<PackageSchema>,
+    pub scheme: Option<String>,
+    pub variant: Option<String>,
+    pub parts: Vec<PartSchema>,
+    pub epoch: Option<u32>,
     pub version: Option<String>,
     pub release: Option<String>,
     pub prefix: Option<String>,
@@ -26,8 +32,12 @@ pub(super) struct Schema {
     pub vendor: Option<String>,
     pub homepage: Option<String>,
     pub license: Option<String>,
+    pub copyright: Option<String>,
+    pub alternatives: Option<Alternatives>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
+    pub replaces: Ordered<FormerSchema>,
+    pub moved: Ordered<FormerSchema>,
     pub selectors: Ordered<Vec<Selector>>,
     pub databases: Vec<Rule>,
 }
@@ -58,6 +68,12 @@ pub(super) struct ComponentSchema {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PackageSchema {
+    pub summary: Option<String>,
+    pub description: Option<String>,
+    pub section: Option<String>,
+    pub license: Option<String>,
+    pub homepage: Option<String>,
+    pub copyright: Option<String>,
     pub include_architectures: Option<Vec<String>>,
     pub exclude_architectures: Option<Vec<String>>,
 }
@@ -124,6 +140,57 @@ pub struct Selector {
     /// Its components, e.g. `lib`; all of them if left out.
     #[serde(default)]
     pub components: Option<Vec<String>>,
+}
+
+/// A package of every family: which components go into it, and what it says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartSchema {
+    /// What other files call it, and what its kernel archives have in their names.
+    pub name: String,
+    /// The components of an artifact that go into it.
+    pub components: Vec<String>,
+    /// What each format appends to the family's name.
+    pub suffix: Suffix,
+    /// Who it is for.
+    pub role: PartRole,
+    /// Debian's section.
+    #[serde(default = "section")]
+    pub section: String,
+    /// RPM's group.
+    #[serde(default = "group")]
+    pub group: String,
+    /// The description, in `templates/descriptions`.
+    #[serde(default = "template")]
+    pub template: String,
+    /// Whether it depends on the family's host package.
+    #[serde(default)]
+    pub needs_host: bool,
+    /// Whether its programs and libraries are run, so that what they link to is needed.
+    #[serde(default)]
+    pub programs: bool,
+}
+
+/// Who a part is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartRole {
+    /// What users install.
+    Host,
+    /// What developers and testers install.
+    Support,
+}
+
+fn section() -> String {
+    "misc".to_owned()
+}
+
+fn group() -> String {
+    "Unspecified".to_owned()
+}
+
+fn template() -> String {
+    "part".to_owned()
 }
 
 /// A map in the order of the file, with every key once.

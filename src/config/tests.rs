@@ -227,3 +227,31 @@ fn database_rules_have_the_schema_of_the_shipped_ones() {
         assert!(expected.iter().all(|part| shown.contains(part)), "{expected:?}: {shown}");
     }
 }
+
+#[test]
+fn former_packages_are_checked_with_their_place() {
+    let toml = "[replaces]\nrocm-blas = ['rocblas', 'hipblas < 7.0']\n\
+                rocm-dev = { deb = ['x-dev'], rpm = ['x_devel < 2'] }\n";
+    let config = Config::parse(toml, Syntax::Toml).unwrap();
+    let (package, former) = &config.replaces[0];
+    assert_eq!((package.as_str(), former.deb.len()), ("rocm-blas", 2));
+    assert_eq!(former.deb, former.rpm);
+    assert_eq!(former.deb[1].before.as_deref(), Some("7.0"));
+    assert_eq!(config.replaces[1].1.rpm[0].name, "x_devel");
+
+    let json = r#"{"moved": {"rocm-blas": ["rocm-blas-dev"]}}"#;
+    let text = shown(json, Syntax::Json);
+    assert!(text.starts_with("line 1, column 26: moved.rocm-blas.0: "), "{text}");
+    for (value, expected) in [
+        ("['a b']", "`a b` is no package"),
+        ("['rocBLAS']", "`rocBLAS` is no package"),
+        ("['rocblas <']", "has no version behind `<`"),
+        ("['rocblas < new']", "has no version behind `<`"),
+        ("{ dbe = ['x'] }", "unknown field `dbe`"),
+        ("'rocblas'", "expected a list of names, or a map"),
+        ("[1]", "expected a string"),
+    ] {
+        let text = shown(&format!("[replaces]\nrocm-blas = {value}\n"), Syntax::Toml);
+        assert!(text.contains(expected) && text.contains("line 2, column "), "{text}");
+    }
+}

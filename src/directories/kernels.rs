@@ -66,7 +66,7 @@ impl Kernels<'_> {
             let manifest = pack::kpm(name, &archives, KERNEL_PREFIX)?;
             add_file(outputs, (&generic, prefix), &format!("{name}.kpm"), manifest)?;
             for binary in own {
-                let marker = pack::marker(&binary.path, &folder, name)?;
+                let marker = pack::marker(&binary.path, [&folder], name)?;
                 let data = binary.fat.binary.with_marker(&marker);
                 let data = data.context(|| format!("writing {}", binary.path))?;
                 let node = Node::File { data, mode: binary.mode };

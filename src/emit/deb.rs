@@ -5,8 +5,7 @@ use super::{
 };
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::deb::{Control, Field, Specification, Writer};
-use crate::formats::payload::{Entry, EntryKind};
+use crate::formats::deb::{Control, Field, INSTALLED_UNIT, Specification, Writer, installed_kib};
 use crate::plan::package::{Comparison, DebControl, Format, Package, Relation, RelationKind};
 
 /// Fields of relations in the order of Debian's own tools.
@@ -42,26 +41,10 @@ pub(super) fn begin(
         compression: options.compression,
         workers: compressor::workers(options.jobs, package.formats(), options.compression),
     };
-    let file_name = file_name(control)?;
+    let file_name = check_file_name(control.file_name())?;
     let file = staging.create(&file_name)?;
     let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
-    Ok(Begun { format: Format::Deb, file_name, installed_size: kib * 1024, writer })
-}
-
-/// dpkg-deb's convention: the epoch is left out.
-fn file_name(control: &DebControl) -> Result<String> {
-    let version = control.version.split_once(':').map_or(&*control.version, |(_, rest)| rest);
-    check_file_name(format!("{}_{version}_{}.deb", control.name, control.architecture))
-}
-
-/// dpkg-gencontrol's estimate: files and links rounded up to a KiB each, a KiB per directory, and
-/// one for the root directory.
-fn installed_kib(entries: &[Entry]) -> u64 {
-    let kib = |entry: &Entry| match entry.kind {
-        EntryKind::Directory => 1,
-        EntryKind::File | EntryKind::Link { .. } => entry.stored_size().div_ceil(1024),
-    };
-    entries.iter().map(kib).sum::<u64>() + 1
+    Ok(Begun { format: Format::Deb, file_name, installed_size: kib * INSTALLED_UNIT, writer })
 }
 
 fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<Vec<Field>> {

@@ -177,13 +177,15 @@ fn members(
 ) -> Vec<Member> {
     let entries = entries.iter().zip(digests);
     let inside = entries.filter(|(entry, _)| entry.formats.has(format));
-    inside.map(|(entry, digest)| member(entry, *digest)).collect()
+    inside.map(|(entry, digest)| member(entry, *digest, format)).collect()
 }
 
-fn member(entry: &PackageEntry<Content>, sha256: Option<[u8; 32]>) -> Member {
+fn member(entry: &PackageEntry<Content>, sha256: Option<[u8; 32]>, format: Format) -> Member {
     let (kind, mode, size, target) = match &entry.node {
         Node::Directory { mode } => (MemberKind::Directory, *mode, 0, None),
-        Node::File { data, mode } => (MemberKind::File, *mode, data.len(), None),
+        Node::File { data, mode } => {
+            (MemberKind::File, entry.treatment.mode(*mode, format), data.len(), None)
+        }
         Node::Link { target } => (MemberKind::Link, LINK_MODE, 0, Some(target.clone())),
     };
     let path = format!("/{}", entry.path);
@@ -199,7 +201,7 @@ fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<Ent
     let mut faults = Vec::new();
     let mut entries = Vec::new();
     for entry in inside {
-        match payload_entry(entry) {
+        match payload_entry(entry, format) {
             Ok(entry) => entries.push(entry),
             Err(fault) => faults.push(fault),
         }
@@ -207,10 +209,12 @@ fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<Ent
     Error::gather(faults).map_or(Ok(entries), Err)
 }
 
-fn payload_entry(entry: &PackageEntry<Content>) -> Result<Entry> {
+fn payload_entry(entry: &PackageEntry<Content>, format: Format) -> Result<Entry> {
     let (kind, mode, size) = match &entry.node {
         Node::Directory { mode } => (EntryKind::Directory, *mode, 0),
-        Node::File { data, mode } => (EntryKind::File, *mode, data.len()),
+        Node::File { data, mode } => {
+            (EntryKind::File, entry.treatment.mode(*mode, format), data.len())
+        }
         Node::Link { target } => (EntryKind::Link { target: target.clone() }, LINK_MODE, 0),
     };
     let path = entry.path.as_str().to_owned();
@@ -222,7 +226,7 @@ fn payload_entry(entry: &PackageEntry<Content>) -> Result<Entry> {
         return Err(Error::bug(format!("directory /{path} is treated as a file")));
     }
     let marking = match entry.treatment {
-        Treatment::Plain => Marking::Plain,
+        Treatment::Plain | Treatment::Library => Marking::Plain,
         Treatment::Config => Marking::Config,
         Treatment::Doc => Marking::Doc,
         Treatment::License => Marking::License,

@@ -3,7 +3,7 @@
 use super::{Emitted, Member, MemberKind};
 use crate::content::hex;
 use crate::plan::Plan;
-use crate::plan::package::{Format, Role};
+use crate::plan::package::Role;
 use crate::receipt::{
     CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, Receipt, SCHEMA,
 };
@@ -24,7 +24,8 @@ pub struct Written {
 
 /// The receipt of the packages `written` for `plan`.
 pub fn receipt(plan: &Plan, written: Vec<Written>, findings: &Findings) -> Receipt {
-    let mut packages: Vec<PackageRecord> = written.iter().flat_map(package_records).collect();
+    let mut packages: Vec<PackageRecord> =
+        written.iter().flat_map(|w| package_records(plan, w)).collect();
     packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     let mut code_objects: Vec<_> = written.into_iter().flat_map(|w| w.code_objects).collect();
     code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
@@ -43,29 +44,24 @@ pub fn receipt(plan: &Plan, written: Vec<Written>, findings: &Findings) -> Recei
     }
 }
 
-fn package_records(written: &Written) -> Vec<PackageRecord> {
-    let (role, group, archs) = match &written.role {
-        Role::Host => ("host", None, Vec::new()),
-        Role::Support => ("support", None, Vec::new()),
-        Role::Meta => ("meta", None, Vec::new()),
-        Role::Kernels { group, archs } => ("kernels", Some(group.clone()), archs.clone()),
-        Role::KernelsCommon { archs, .. } => ("kernels-common", None, archs.clone()),
-    };
-    let record = |emitted: &Emitted| PackageRecord {
-        id: emitted.package.clone(),
-        format: match emitted.format {
-            Format::Deb => "deb".to_owned(),
-            Format::Rpm => "rpm".to_owned(),
-        },
-        file_name: emitted.file_name.clone(),
-        size: emitted.size,
-        installed_size: emitted.installed_size,
-        sha256: hex(&emitted.sha256),
-        role: role.to_owned(),
-        group: group.clone(),
-        archs: archs.clone(),
-        code_objects: written.distinct,
-        members: emitted.members.iter().map(member_record).collect(),
+fn package_records(plan: &Plan, written: &Written) -> Vec<PackageRecord> {
+    let record = |emitted: &Emitted| {
+        let planned = plan.packages.iter().find(|package| package.id == emitted.package);
+        PackageRecord {
+            id: emitted.package.clone(),
+            format: emitted.format.as_str().to_owned(),
+            file_name: emitted.file_name.clone(),
+            size: emitted.size,
+            installed_size: emitted.installed_size,
+            sha256: hex(&emitted.sha256),
+            role: written.role.as_str().to_owned(),
+            group: written.role.group().map(str::to_owned),
+            archs: written.role.archs().to_vec(),
+            code_objects: written.distinct,
+            version: planned.and_then(|package| package.full_version(emitted.format)),
+            relations: planned.and_then(|package| package.relation_records(emitted.format)),
+            members: emitted.members.iter().map(member_record).collect(),
+        }
     };
     written.emitted.iter().map(record).collect()
 }

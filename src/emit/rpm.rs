@@ -7,11 +7,13 @@ use super::{
 };
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::Entry;
 use crate::formats::rpm::{
-    Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer,
+    self, Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer,
+    installed_size,
 };
-use crate::plan::package::{Comparison, Format, Package, Relation, RelationKind, RpmControl};
+use crate::plan::package::{
+    Change, Comparison, Format, Package, Relation, RelationKind, RpmControl,
+};
 
 /// Opens the file and makes room for the header.
 pub(super) fn begin(
@@ -21,7 +23,7 @@ pub(super) fn begin(
     options: &EmitOptions<'_>,
 ) -> Result<Begun> {
     let entries = payload_entries(package, Format::Rpm)?;
-    let installed_size = entries.iter().map(Entry::stored_size).sum();
+    let installed_size = installed_size(&entries);
     let specification = Specification {
         name: control.name.clone(),
         epoch: control.epoch,
@@ -38,14 +40,14 @@ pub(super) fn begin(
         prefixes: control.prefixes.clone(),
         dependencies: dependencies(&control.relations)?,
         scriptlets: scriptlets(control)?,
+        changes: control.changes.iter().map(|change| stated(change, control)).collect(),
         entries,
         mtime: time("content date", options.content_date)?,
         build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
         compression: options.compression,
         workers: compressor::workers(options.jobs, package.formats(), options.compression),
     };
-    let RpmControl { name, version, release, arch, .. } = control;
-    let file_name = check_file_name(format!("{name}-{version}-{release}.{arch}.rpm"))?;
+    let file_name = check_file_name(control.file_name())?;
     let file = staging.create(&file_name)?;
     let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
     Ok(Begun { format: Format::Rpm, file_name, installed_size, writer })
@@ -92,6 +94,16 @@ fn flags(comparison: Comparison) -> DependencyFlags {
         Comparison::Equal => DependencyFlags::EQUAL,
         Comparison::GreaterEqual => DependencyFlags::GE,
         Comparison::Greater => DependencyFlags::GREATER,
+    }
+}
+
+/// As in the changelog of a spec file, with the version behind the author.
+fn stated(change: &Change, control: &RpmControl) -> rpm::Change {
+    let RpmControl { version, release, .. } = control;
+    rpm::Change {
+        time: change.time,
+        author: format!("{} - {version}-{release}", change.author),
+        text: change.text.clone(),
     }
 }
 

@@ -14,6 +14,7 @@
 mod archive;
 mod frames;
 mod set;
+mod sources;
 mod targets;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use std::path::Path;
 
 pub use archive::{PackedArchive, PackedRow};
 pub use set::{PackedPackage, SetPacker};
+pub use sources::Sources;
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -97,13 +99,18 @@ pub fn pack_kernels(
     Packer::new(options)?.pack(component_name, kernels)
 }
 
-/// The marker of `binary`, whose archives are installed in `kpack_dir` (`lib/.kpack`); both are
-/// relative to the install prefix.
-pub fn marker(binary: &TreePath, kpack_dir: &TreePath, component: &str) -> Result<Vec<u8>> {
+/// The marker of `binary`, whose archives are looked for in `kpack_dirs` (`lib/.kpack`) in this
+/// order; all are relative to the install prefix.
+pub fn marker<'a>(
+    binary: &TreePath,
+    kpack_dirs: impl IntoIterator<Item = &'a TreePath>,
+    component: &str,
+) -> Result<Vec<u8>> {
     let archive = archive::file_name(component, "@GFXARCH@");
+    let path = |folder: &TreePath| Ok(relative(binary, &folder.join(&archive)?));
     let marker = Marker {
         kernel_name: binary.to_string(),
-        kpack_search_paths: vec![relative(binary, &kpack_dir.join(&archive)?)],
+        kpack_search_paths: kpack_dirs.into_iter().map(path).collect::<Result<_>>()?,
     };
     marker.to_bytes()
 }
@@ -147,7 +154,7 @@ mod tests {
     fn markers_lead_from_the_binary_to_the_archives() {
         let path = |text: &str| TreePath::new(text).unwrap();
         let leads = |binary: &str, kpack_dir: &str| {
-            let bytes = super::marker(&path(binary), &path(kpack_dir), "blas_lib").unwrap();
+            let bytes = super::marker(&path(binary), [&path(kpack_dir)], "blas_lib").unwrap();
             let AnyMarker::Map(marker) = marker::parse(&bytes).unwrap() else { panic!("no map") };
             assert_eq!(marker.kernel_name, binary);
             marker.kpack_search_paths

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{PackedArchive, Packer, kpm, marker};
+use super::{PackedArchive, Packer, Sources, kpm};
 use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
 use crate::plan::package::{Package, PackageEntry, Role};
-use crate::plan::{ArchiveSet, Plan, Source};
+use crate::plan::{Plan, Source};
 use crate::receipt::{CodeObjectRecord, Place};
-use crate::recombine::{Component, Kernel, Recombined};
-use crate::split::{DatabaseFile, HostKind, LooseCode, loose_code};
+use crate::recombine::{Kernel, Recombined};
+use crate::split::{LooseCode, loose_code};
 use crate::tree::{Node, TreePath};
 
 /// A package whose files are content, and the code objects that it holds.
@@ -26,8 +26,7 @@ pub struct PackedPackage {
 /// Makes the packages of a plan, one after the other. The archives of a set are packed when its
 /// first package is made and let go after its last.
 pub struct SetPacker<'a> {
-    recombined: &'a Recombined,
-    plan: &'a Plan,
+    sources: Sources<'a>,
     packer: Packer<'a>,
     packed: BTreeMap<&'a str, PackedSet>,
     /// How many packages still need each set.
@@ -49,13 +48,12 @@ impl<'a> SetPacker<'a> {
         for name in plan.packages.iter().flat_map(sets_of) {
             *waiting.entry(name).or_default() += 1;
         }
-        Self { recombined, plan, packer, packed: BTreeMap::new(), waiting }
+        Self { sources: Sources::new(recombined, plan), packer, packed: BTreeMap::new(), waiting }
     }
 
     /// Bytes of device code that making all packages goes through.
     pub fn device_bytes(&self) -> u64 {
-        let kernels = self.plan.archives.iter().flat_map(|set| self.kernels(set));
-        kernels.map(|kernel| kernel.content.len()).sum()
+        self.sources.device_bytes()
     }
 
     /// Makes `package`, one of the plan's.
@@ -80,9 +78,8 @@ impl<'a> SetPacker<'a> {
     }
 
     fn pack_set(&self, name: &str) -> Result<PackedSet> {
-        let set = self.plan.archives.iter().find(|set| set.name == name);
-        let set = set.ok_or_else(|| Error::bug(format!("no archive set is called {name}")))?;
-        let kernels: Vec<Kernel> = self.kernels(set).cloned().collect();
+        let set = self.sources.archive_set(name)?;
+        let kernels: Vec<Kernel> = self.sources.kernels(set).cloned().collect();
         let archives = self.packer.pack(&set.name, &kernels)?;
         let manifest = kpm(&set.name, &archives, &set.manifest_prefix)?;
         let shards = kernels.into_iter().map(|kernel| {
@@ -90,23 +87,6 @@ impl<'a> SetPacker<'a> {
             ((key, kernel.target.to_string()), kernel.shard)
         });
         Ok(PackedSet { archives, manifest, shards: shards.collect() })
-    }
-
-    /// The kernels of a set's binaries, sorted by binary, co_index and target.
-    fn kernels(&self, set: &ArchiveSet) -> impl Iterator<Item = &'a Kernel> {
-        let mut kernels = Vec::new();
-        for component in &self.recombined.components {
-            let id = component.id();
-            let own = |kernel: &&Kernel| {
-                set.archs.contains(kernel.target.base())
-                    && set.binaries.contains(&(id.clone(), kernel.binary.clone()))
-            };
-            kernels.extend(component.kernels.iter().filter(own));
-        }
-        kernels.sort_by(|a, b| {
-            (&a.binary, a.co_index, &a.target).cmp(&(&b.binary, b.co_index, &b.target))
-        });
-        kernels.into_iter()
     }
 
     fn make(&self, package: &Package<Source>) -> Result<PackedPackage> {
@@ -132,24 +112,16 @@ impl<'a> SetPacker<'a> {
     }
 
     fn content(&self, source: &Source) -> Result<Content> {
-        Ok(match source {
-            Source::Text(text) => Content::of_bytes(text.as_bytes()),
-            Source::Bytes(bytes) => Content::of_bytes(bytes.as_slice()),
+        if let Some(known) = self.sources.known(source)? {
+            return Ok(known);
+        }
+        match source {
             Source::Archive { archives, arch } => {
-                self.archive(archives, arch.as_str())?.1.content.clone()
+                Ok(self.archive(archives, arch.as_str())?.1.content.clone())
             }
-            Source::Manifest { archives } => self.set(archives)?.manifest.clone(),
-            Source::Database { component, path } => self.database(component, path)?.content.clone(),
-            Source::Host { component, path } => match self.host(component, path)? {
-                HostKind::Plain(content) => content.clone(),
-                HostKind::Fat(_) => {
-                    return Err(Error::bug(format!("{path} is fat but planned as it is")));
-                }
-            },
-            Source::Fat { component, path, archives } => {
-                self.transformed(self.host(component, path)?, path, archives)?
-            }
-        })
+            Source::Manifest { archives } => Ok(self.set(archives)?.manifest.clone()),
+            other => Err(Error::bug(format!("{other:?} has no bytes"))),
+        }
     }
 
     /// The receipt's lines about a file that is packed as it is.
@@ -162,7 +134,7 @@ impl<'a> SetPacker<'a> {
     ) -> Result<Vec<CodeObjectRecord>> {
         let (arch, shard) = match source {
             Source::Database { component, path } => {
-                let file = self.database(component, path)?;
+                let file = self.sources.database(component, path)?;
                 let arch = file.archs.first().filter(|_| file.archs.len() == 1);
                 (arch, Some(file.shard.clone()))
             }
@@ -179,35 +151,6 @@ impl<'a> SetPacker<'a> {
             place: Place::File { file: format!("/{path}"), entry: code.entry },
         };
         Ok(loose_code(content, arch)?.into_iter().map(record).collect())
-    }
-
-    fn transformed(&self, kind: &HostKind, path: &TreePath, archives: &str) -> Result<Content> {
-        let HostKind::Fat(fat) = kind else {
-            return Err(Error::bug(format!("{path} is planned as fat but is not")));
-        };
-        let set = self.plan.archives.iter().find(|set| set.name == archives);
-        let set = set.ok_or_else(|| Error::bug(format!("no archive set is called {archives}")))?;
-        fat.binary.with_marker(&marker(path, &set.folder, &set.name)?)
-    }
-
-    fn component(&self, id: &str) -> Result<&'a Component> {
-        let mut components = self.recombined.components.iter();
-        components
-            .find(|component| component.id() == id)
-            .ok_or_else(|| Error::bug(format!("no component is called {id}")))
-    }
-
-    fn host(&self, component: &str, path: &TreePath) -> Result<&'a HostKind> {
-        match self.component(component)?.host.get(path) {
-            Some(Node::File { data, .. }) => Ok(&data.kind),
-            _ => Err(Error::bug(format!("{component} has no file {path}"))),
-        }
-    }
-
-    fn database(&self, component: &str, path: &TreePath) -> Result<&'a DatabaseFile> {
-        let databases = &self.component(component)?.databases;
-        let file = databases.iter().find(|file| file.path == *path);
-        file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))
     }
 
     fn set(&self, name: &str) -> Result<&PackedSet> {

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{KERNEL_FOLDER, KERNEL_PREFIX, file_mode};
-use super::naming::short_name;
+use super::naming::Naming;
 use super::selectors::{Bundle, Owned, OwnedDatabase};
 use super::{ArchiveSet, Source};
 use crate::error::{Error, Kind, Result};
@@ -35,11 +35,13 @@ pub(super) struct Contents {
     /// By the groups served: one for a group's own package, several for what they share. A group
     /// that shares something has a package of its own, even if nothing else is in it.
     pub packages: BTreeMap<Served, DeviceFiles>,
+    /// Of a bundle that is not split: what goes into its host package.
+    pub whole: BTreeMap<TreePath, Node<Source>>,
 }
 
 /// What a bundle's code objects and databases become.
-pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents> {
-    let archives = archive_set(bundle)?;
+pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group], naming: &Naming) -> Result<Contents> {
+    let archives = archive_set(bundle, naming)?;
     let mut contents = Contents::default();
     for arch in archives.iter().flat_map(|set| &set.archs) {
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
@@ -54,6 +56,10 @@ pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group]) -> Result<Contents
         contents.add(groups, archs, (file.path.clone(), node))?;
     }
     contents.archives = archives;
+    if bundle.is_whole {
+        let packages = std::mem::take(&mut contents.packages);
+        contents.whole = packages.into_values().flat_map(|package| package.files).collect();
+    }
     Ok(contents)
 }
 
@@ -120,7 +126,7 @@ fn claimed_twice(path: &TreePath, one: &Node<Source>, other: &Node<Source>) -> E
 }
 
 /// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
-fn archive_set(bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
+fn archive_set(bundle: &Bundle<'_>, naming: &Naming) -> Result<Option<ArchiveSet>> {
     let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
     let binaries: BTreeSet<(String, TreePath)> =
         fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
@@ -130,8 +136,9 @@ fn archive_set(bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
     let archs: BTreeSet<&BaseArch> =
         bundle.kernels.iter().map(|kernel| kernel.target.base()).collect();
     Ok(Some(ArchiveSet {
-        name: format!("{}_{}", short_name(&bundle.family), bundle.part.archives),
+        name: format!("{}_{}", naming.short(&bundle.family), bundle.part.archives),
         folder: TreePath::new(KERNEL_FOLDER)?,
+        search: naming.archive_search().iter().map(TreePath::new).collect::<Result<_>>()?,
         manifest_prefix: KERNEL_PREFIX.to_owned(),
         binaries,
         archs: archs.into_iter().cloned().collect(),

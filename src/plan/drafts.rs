@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::device::{Contents, contents};
+use super::extras::Extras;
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
-use super::naming::{Names, short_name};
+use super::naming::Names;
 use super::package::{Format, Relation, RelationKind, Role};
-use super::parts::PartRole;
 use super::relations::{self, Link};
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use super::texts::Description;
 use super::{ArchiveSet, Source};
+use crate::config::PartRole;
 use crate::error::{Error, Faults, Kind, Result};
-use crate::recombine::{Group, Recombined};
+use crate::recombine::Group;
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
 
@@ -24,6 +25,8 @@ use crate::tree::{Node, TreePath};
 #[derive(Debug)]
 pub(super) struct Draft {
     pub names: Names,
+    /// What the scheme made the names of: the family with the suffix of the part.
+    pub stem: Names,
     pub role: Role,
     /// The family, e.g. `rocm-blas`.
     pub family: String,
@@ -43,6 +46,21 @@ pub(super) struct Draft {
     pub files: BTreeMap<TreePath, Node<Source>>,
     /// The package whose documents are its own.
     pub documents_of: Option<Names>,
+    /// What is treated or placed otherwise than `files`.
+    pub extras: Extras,
+    /// What it says of itself in place of what all packages say.
+    pub says: Says,
+}
+
+/// What a package says of itself, if not what the configuration says for all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Says {
+    pub maintainer: Option<String>,
+    pub vendor: Option<String>,
+    pub homepage: Option<String>,
+    pub license: Option<String>,
+    /// Debian's priority.
+    pub priority: Option<String>,
 }
 
 /// The drafts of a set without metapackages, and their archives.
@@ -54,12 +72,13 @@ pub(super) struct Made {
 /// Makes the packages of all bundles.
 pub(super) fn make(
     setting: &Setting<'_>,
-    recombined: &Recombined,
+    groups: &[Group],
     (bundles, linkage): (&[Bundle<'_>], &Linkage),
 ) -> Result<Made> {
-    let groups = &recombined.groups;
-    let contents: Vec<_> = bundles.iter().map(|b| contents(b, groups)).collect::<Result<_>>()?;
-    let maker = Maker { setting, groups, bundles, linkage, contents: &contents };
+    let contents = bundles.iter().map(|bundle| contents(bundle, groups, &setting.names));
+    let contents: Vec<_> = contents.collect::<Result<_>>()?;
+    let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
+    let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {
         drafts.push(maker.host(index)?);
@@ -81,38 +100,46 @@ pub(super) struct Maker<'a> {
     pub bundles: &'a [Bundle<'a>],
     pub linkage: &'a Linkage,
     pub contents: &'a [Contents],
+    /// Of the host packages.
+    pub names: &'a [Names],
 }
 
 impl Maker<'_> {
-    /// The names of a bundle's host package.
-    pub fn names(&self, index: usize) -> Names {
-        let bundle = &self.bundles[index];
-        bundle.part.names(&bundle.family)
+    /// The family of a bundle without the vendor.
+    pub fn short_name(&self, index: usize) -> &str {
+        self.setting.names.short(&self.bundles[index].family)
     }
 
     /// The host or support package of a bundle.
     fn host(&self, index: usize) -> Result<Draft> {
         let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
-        let names = self.names(index);
+        let names = self.names[index].clone();
         let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
         let groups = groups.collect::<Vec<_>>().join(", ");
-        let values = context! { name => short_name(&bundle.family), groups };
+        let values = context! {
+            name => self.short_name(index),
+            part => &bundle.part.archives,
+            groups,
+        };
         let texts = &self.setting.texts;
         let description = texts.description(&bundle.part.template, &names.deb, values)?;
         let is_host = bundle.part.role == PartRole::Host;
         Ok(Draft {
             role: if is_host { Role::Host } else { Role::Support },
+            stem: bundle.stem.clone(),
             family: bundle.family.clone(),
             is_main: is_host,
             components: bundle.components.clone(),
             section: bundle.part.section.clone(),
             rpm_group: bundle.part.group.clone(),
-            native: self.linkage.native.contains(&index) || !contents.packages.is_empty(),
+            native: self.linkage.native.contains(&index) || bundle.has_device_code(),
             description,
             links: self.host_links(index)?,
             relations: self.runtime(contents),
             files: self.host_files(index)?,
             documents_of: None,
+            extras: Extras::default(),
+            says: Says::default(),
             names,
         })
     }
@@ -121,16 +148,16 @@ impl Maker<'_> {
         let bundle = &self.bundles[index];
         let mut links = BTreeSet::new();
         for needed in self.linkage.needs.get(&index).into_iter().flatten() {
-            links.insert(Link::exact(RelationKind::Depends, &self.names(*needed)));
+            links.insert(Link::exact(RelationKind::Depends, &self.names[*needed]));
         }
-        let is_its_host = |other: &&Bundle<'_>| {
+        let is_its_host = |(other, _): &(&Bundle<'_>, &Names)| {
             other.family == bundle.family && other.part.role == PartRole::Host
         };
-        if let Some(host) = self.bundles.iter().find(is_its_host)
-            && bundle.part.needs_host
-        {
-            let names = host.part.names(&host.family);
-            links.insert(Link::exact(RelationKind::Depends, &names));
+        let hosts = self.bundles.iter().zip(self.names).filter(is_its_host);
+        for (_, names) in hosts.filter(|(_, names)| **names != self.names[index]) {
+            if bundle.part.needs_host {
+                links.insert(Link::exact(RelationKind::Depends, names));
+            }
         }
         for group in self.contents[index].groups() {
             let kernels = self.kernel_names(index, group)?;
@@ -148,11 +175,12 @@ impl Maker<'_> {
 
     fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<Source>>> {
         let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
-        let names = self.names(index).deb;
+        let names = self.names[index].deb.clone();
         let mut files = BTreeMap::new();
         for (path, owned) in &self.bundles[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
+        files.extend(self.contents[index].whole.clone());
         if let Some(archives) = archives {
             let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
             if files.contains_key(&path) {
@@ -191,7 +219,7 @@ fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<S
 pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     for (package, added) in &setting.config.relations {
-        let is_meant = |d: &&mut Draft| d.names.deb == *package || d.names.rpm == *package;
+        let is_meant = |draft: &&mut Draft| draft.names.has(package);
         let Some(draft) = drafts.iter_mut().find(is_meant) else {
             let message = "there is no such package in the set";
             faults.add(setting.config.fault(&["relations", package], message));

@@ -33,12 +33,11 @@ pub(super) fn apply(
 }
 
 fn is_named(bundle: &Bundle<'_>, package: &str) -> bool {
-    let names = bundle.part.names(&bundle.family);
-    names.deb == package || names.rpm == package
+    bundle.stem.has(package)
 }
 
 fn unknown(package: &str, bundles: &[Bundle<'_>], config: &Config) -> Error {
-    let known = bundles.iter().map(|bundle| bundle.part.names(&bundle.family).deb);
+    let known = bundles.iter().map(|bundle| bundle.stem.deb.clone());
     let known: Vec<String> = known.collect();
     let message = "there is no such package with host files";
     let error = config.fault(&["packages", package], message);

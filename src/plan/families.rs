@@ -4,14 +4,14 @@
 //!
 //! 1. the configuration's `selectors`, in file order;
 //! 2. the selectors of `config/components.toml`;
-//! 3. the artifact's own name: `blas` is `rocm-blas`.
+//! 3. the artifact's own name, behind the vendor: `blas` is `rocm-blas`.
 //!
 //! Refused: selectors of artifacts that do not exist, and families that two artifacts share
 //! although no single table says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::naming::{family_of, package_name};
+use super::naming::{Naming, package_name};
 use super::parts::Parts;
 use crate::config::{Config, Selector};
 use crate::error::{Error, Faults, Kind, Result};
@@ -32,11 +32,12 @@ enum Table {
 pub(super) struct Families<'a> {
     config: &'a Config,
     shipped: &'a Selectors,
+    naming: &'a Naming,
 }
 
 impl<'a> Families<'a> {
-    pub fn new(config: &'a Config, parts: &'a Parts) -> Self {
-        Self { config, shipped: &parts.selectors }
+    pub fn new(config: &'a Config, parts: &'a Parts, naming: &'a Naming) -> Self {
+        Self { config, shipped: &parts.selectors, naming }
     }
 
     /// The family that takes `module` of `component`; none if it is left over.
@@ -49,7 +50,7 @@ impl<'a> Families<'a> {
         match self.table(&component.artifact) {
             Table::Configured => first(&self.config.selectors),
             Table::Shipped => first(self.shipped),
-            Table::OwnName => family_of(&component.artifact).ok(),
+            Table::OwnName => self.naming.family(&component.artifact).ok(),
         }
     }
 
@@ -61,7 +62,7 @@ impl<'a> Families<'a> {
     /// Fails if `artifact` is a family of its own and its name cannot be a package's.
     pub fn check_name(&self, artifact: &str) -> Result<()> {
         match self.table(artifact) {
-            Table::OwnName => family_of(artifact).map(drop),
+            Table::OwnName => self.naming.family(artifact).map(drop),
             Table::Configured | Table::Shipped => Ok(()),
         }
     }

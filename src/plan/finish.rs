@@ -4,10 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Source;
 use super::drafts::Draft;
+use super::extras::Placed;
 use super::layout::{Files, file_mode};
-use super::package::{DebControl, Format, Package, Relation, Role, RpmControl};
+use super::package::{
+    Change, Comparison, DebControl, Format, Formats, Package, Relation, RelationKind, Role,
+    RpmControl, Treatment,
+};
+use super::scripts::Scripts;
 use super::setting::Setting;
-use crate::error::Result;
+use super::texts::{Description, Rights};
+use crate::config::{Config, PackageTexts};
+use crate::error::{Faults, Result};
 use crate::tree::{Node, TreePath};
 
 /// The field of kernel packages that names their archs.
@@ -15,6 +22,9 @@ const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
 
 /// Where Debian's documents of a package go.
 const DOCUMENTS: &str = "usr/share/doc";
+
+/// Where rpm's licence texts of a package go.
+const LICENCES: &str = "usr/share/licenses";
 
 impl Draft {
     /// The group whose device code it holds.
@@ -28,96 +38,213 @@ impl Draft {
     /// The package in the words of the wanted formats.
     pub fn finish(self, setting: &Setting<'_>) -> Result<Package<Source>> {
         let has = |format| setting.formats.contains(&format);
-        let deb = has(Format::Deb).then(|| self.deb(setting)).transpose()?;
-        let rpm = has(Format::Rpm).then(|| self.rpm(setting)).transpose()?;
-        let documents = if deb.is_some() { self.documents(setting)? } else { BTreeMap::new() };
-        let files = Files { installed: self.files, documents };
+        let words = Words::of(&self, setting.config);
+        let scripts = Scripts::new(setting, &self);
+        let deb = has(Format::Deb).then(|| self.deb(setting, (&words, &scripts))).transpose()?;
+        let rpm = has(Format::Rpm).then(|| self.rpm(setting, (&words, &scripts))).transpose()?;
+        let mut outside = self.documents(setting, &words)?;
+        let Words { description, homepage, .. } = words;
+        let homepage = homepage.map(str::to_owned);
+        outside.extend(self.extras.outside);
+        let treatments = self.extras.treatments;
+        let files = Files { installed: self.files, treatments, outside };
         Ok(Package {
             id: self.names.deb,
             role: self.role,
-            summary: self.description.summary,
-            description: self.description.paragraphs,
-            homepage: setting.config.homepage.clone(),
+            summary: description.summary,
+            description: description.paragraphs,
+            homepage,
             deb,
             rpm,
             entries: files.entries(&setting.prefix)?,
         })
     }
 
-    fn relations_in(&self, format: Format, setting: &Setting<'_>) -> Vec<Relation> {
+    fn relations_in(&self, format: Format, setting: &Setting<'_>) -> BTreeSet<Relation> {
         let own = self.links.iter().map(|link| link.relation(format, &setting.version));
         let added = self.relations.iter().filter(|(known, _)| *known == format);
-        let all: BTreeSet<Relation> = own.chain(added.map(|(_, r)| r.clone())).collect();
-        all.into_iter().collect()
+        own.chain(added.map(|(_, r)| r.clone())).collect()
     }
 
-    fn deb(&self, setting: &Setting<'_>) -> Result<DebControl> {
-        let guard = setting.texts.guard(&self.names.deb, &setting.prefix, Format::Deb)?;
-        let fields = match &self.role {
-            Role::Kernels { archs, .. } | Role::KernelsCommon { archs, .. } => {
-                vec![(ARCH_FIELD.to_owned(), archs.join(" "))]
-            }
-            _ => Vec::new(),
-        };
+    fn deb(
+        &self,
+        setting: &Setting<'_>,
+        (words, scripts): (&Words<'_>, &Scripts<'_>),
+    ) -> Result<DebControl> {
         Ok(DebControl {
             name: self.names.deb.clone(),
             version: setting.version.full(Format::Deb),
             architecture: if self.native { "amd64" } else { "all" }.to_owned(),
-            section: self.section.clone(),
-            priority: "optional".to_owned(),
-            maintainer: setting.config.maintainer.clone(),
-            relations: self.relations_in(Format::Deb, setting),
-            fields,
-            triggers: Vec::new(),
-            scripts: self.guarded(("preinst".to_owned(), guard)),
+            section: words.section.to_owned(),
+            priority: self.says.priority.clone().unwrap_or_else(|| "optional".to_owned()),
+            maintainer: words.maintainer.to_owned(),
+            relations: self.relations_in(Format::Deb, setting).into_iter().collect(),
+            fields: self.fields(),
+            triggers: scripts.triggers(),
+            scripts: scripts.deb()?,
         })
     }
 
-    fn rpm(&self, setting: &Setting<'_>) -> Result<RpmControl> {
-        let guard = setting.texts.guard(&self.names.rpm, &setting.prefix, Format::Rpm)?;
-        let movable = setting.prefix.is_add_on() && !self.files.is_empty();
+    /// Further fields of the control file.
+    fn fields(&self) -> Vec<(String, String)> {
+        let mut fields = Vec::new();
+        let mut add = |name: &str, value: String| fields.push((name.to_owned(), value));
+        if let Role::Kernels { archs, .. } | Role::KernelsCommon { archs, .. } = &self.role {
+            add(ARCH_FIELD, archs.join(" "));
+        }
+        if !self.extras.build_ids.is_empty() {
+            let ids: Vec<&str> = self.extras.build_ids.iter().map(String::as_str).collect();
+            add("Build-Ids", ids.join(" "));
+            add("Auto-Built-Package", "debug-symbols".to_owned());
+        }
+        fields
+    }
+
+    fn rpm(
+        &self,
+        setting: &Setting<'_>,
+        (words, scripts): (&Words<'_>, &Scripts<'_>),
+    ) -> Result<RpmControl> {
+        let mut relations = self.relations_in(Format::Rpm, setting);
+        relations.extend(scripts.rpm_needs());
+        relations.extend(self.extras.build_ids.iter().map(|id| debug_capability(id)));
+        // One command moves a whole set, so packages without files are movable, too.
+        let movable = setting.prefix.is_add_on();
         Ok(RpmControl {
             name: self.names.rpm.clone(),
-            epoch: None,
+            epoch: setting.version.epoch(),
             version: setting.version.upstream().to_owned(),
             release: setting.version.release().to_owned(),
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
             group: self.rpm_group.clone(),
-            license: setting.config.license.clone(),
-            vendor: setting.config.vendor.clone(),
-            packager: Some(setting.config.maintainer.clone()),
-            relations: self.relations_in(Format::Rpm, setting),
+            license: words.license.to_owned(),
+            vendor: words.vendor.map(str::to_owned),
+            packager: Some(words.maintainer.to_owned()),
+            relations: relations.into_iter().collect(),
             prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
-            // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
-            // yet, and the dependency on `<lua>` that it brings is one that nothing satisfies.
-            scripts: self.guarded(("%pre".to_owned(), ("/bin/sh".to_owned(), guard))),
+            scripts: scripts.rpm()?,
+            changes: vec![Change {
+                time: setting.time,
+                author: words.maintainer.to_owned(),
+                text: format!("- {}", setting.texts.change()),
+            }],
         })
     }
 
-    /// Only packages with files can write through a link.
-    fn guarded<T>(&self, script: T) -> Vec<T> {
-        match self.files.is_empty() {
-            true => Vec::new(),
-            false => vec![script],
-        }
-    }
-
-    fn documents(&self, setting: &Setting<'_>) -> Result<BTreeMap<TreePath, Node<Source>>> {
+    /// The documents of a package: Debian's in `/usr/share/doc`, the licence in rpm's place.
+    /// Those that depend on their host have its documents.
+    fn documents(
+        &self,
+        setting: &Setting<'_>,
+        words: &Words<'_>,
+    ) -> Result<BTreeMap<TreePath, Placed>> {
         let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;
         if let Some(host) = &self.documents_of {
-            let target = host.deb.clone();
-            return Ok(BTreeMap::from([(folder, Node::Link { target })]));
+            let link = document(Node::Link { target: host.deb.clone() });
+            let wanted = setting.formats.contains(&Format::Deb);
+            return Ok(wanted.then_some((folder, link)).into_iter().collect());
         }
-        let (config, mode) = (setting.config, file_mode(0));
-        let homepage = config.homepage.as_deref();
-        let copyright = setting.texts.copyright(&self.family, &config.license, homepage)?;
+        let copyright = setting.texts.copyright(Rights {
+            family: &self.family,
+            license: words.license,
+            homepage: words.homepage,
+            copyright: words.copyright,
+            texts: &self.extras.licences,
+        })?;
         let version = setting.version.full(Format::Deb);
         let package = (self.names.deb.as_str(), version.as_str());
-        let changelog = setting.texts.changelog(package, &config.maintainer, &setting.date)?;
-        let file = |data| Node::File { data, mode };
-        Ok(BTreeMap::from([
-            (folder.join("copyright")?, file(Source::Text(copyright))),
-            (folder.join("changelog.Debian.gz")?, file(Source::Bytes(changelog))),
-        ]))
+        let changelog = setting.texts.changelog(package, words.maintainer, &setting.date)?;
+        let file = |data| Node::File { data, mode: file_mode(0) };
+        let mut documents = BTreeMap::from([
+            (folder.join("copyright")?, document(file(Source::Text(copyright.clone())))),
+            (folder.join("changelog.Debian.gz")?, document(file(Source::Bytes(changelog)))),
+        ]);
+        if self.role != Role::Meta {
+            let place = TreePath::new(format!("{LICENCES}/{}/copyright", self.names.rpm))?;
+            let licence = Placed {
+                node: file(Source::Text(copyright)),
+                treatment: Treatment::License,
+                formats: Formats::Only(Format::Rpm),
+            };
+            documents.insert(place, licence);
+        }
+        let wanted = |placed: &Placed| setting.formats.iter().any(|f| placed.formats.has(*f));
+        documents.retain(|_, placed| wanted(placed));
+        Ok(documents)
     }
+}
+
+/// A document of a `.deb`.
+fn document(node: Node<Source>) -> Placed {
+    let formats = Formats::Only(Format::Deb);
+    Placed { node, treatment: Treatment::Doc, formats }
+}
+
+/// By what debuggers' helpers ask for the package of a build-id, as rpmbuild writes it.
+fn debug_capability(id: &str) -> Relation {
+    Relation {
+        kind: RelationKind::Provides,
+        name: "debuginfo(build-id)".to_owned(),
+        version: Some((Comparison::Equal, id.to_owned())),
+    }
+}
+
+/// What a package says of itself: its own words in the configuration, those of its family, those
+/// of a list of packages, those for all, or the program's.
+struct Words<'a> {
+    description: Description,
+    section: &'a str,
+    license: &'a str,
+    homepage: Option<&'a str>,
+    copyright: Option<&'a str>,
+    maintainer: &'a str,
+    vendor: Option<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn of(draft: &'a Draft, config: &'a Config) -> Self {
+        let named = |name: &str| config.texts.iter().find(|(known, _)| known == name);
+        let own = named(&draft.names.deb).or_else(|| named(&draft.names.rpm));
+        let own = own.map(|(_, texts)| texts);
+        let family = named(&draft.family).map(|(_, texts)| texts);
+        let pick = |text: fn(&PackageTexts) -> &Option<String>| {
+            own.and_then(|own| text(own).as_deref())
+                .or_else(|| family.and_then(|family| text(family).as_deref()))
+        };
+        let says = &draft.says;
+        let mut description = draft.description.clone();
+        if let Some(summary) = own.and_then(|own| own.summary.clone()) {
+            description.summary = summary;
+        }
+        if let Some(paragraphs) = own.and_then(|own| own.description.clone()) {
+            description.paragraphs = paragraphs;
+        }
+        Self {
+            description,
+            section: own.and_then(|own| own.section.as_deref()).unwrap_or(&draft.section),
+            license: pick(|texts| &texts.license)
+                .or(says.license.as_deref())
+                .unwrap_or(&config.license),
+            homepage: pick(|texts| &texts.homepage)
+                .or(says.homepage.as_deref())
+                .or(config.homepage.as_deref()),
+            copyright: pick(|texts| &texts.copyright).or(config.copyright.as_deref()),
+            maintainer: says.maintainer.as_deref().unwrap_or(&config.maintainer),
+            vendor: says.vendor.as_deref().or(config.vendor.as_deref()),
+        }
+    }
+}
+
+/// Words about a package that does not exist are a typo.
+pub(super) fn check_words(setting: &Setting<'_>, drafts: &[Draft]) -> Result<()> {
+    let mut faults = Faults::default();
+    for (package, _) in &setting.config.texts {
+        let is_meant =
+            |d: &Draft| d.names.deb == *package || d.names.rpm == *package || d.family == *package;
+        if !drafts.iter().any(is_meant) {
+            let message = "there is no such package in the set";
+            faults.add(setting.config.fault(&["packages", package], message));
+        }
+    }
+    faults.finish()
 }

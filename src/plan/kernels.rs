@@ -5,30 +5,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::device::{DeviceFiles, Served};
-use super::drafts::{Draft, Maker};
-use super::naming::{Names, package_name, short_name};
+use super::drafts::{Draft, Maker, Says};
+use super::extras::Extras;
+use super::naming::Names;
 use super::package::{RelationKind, Role};
-use super::parts::PartRole;
 use super::relations::Link;
 use super::texts::Description;
+use crate::config::PartRole;
 use crate::error::Result;
 
 impl Maker<'_> {
     pub fn kernel_names(&self, index: usize, group: usize) -> Result<Names> {
-        let group = package_name(&self.groups[group].name)?;
-        Ok(self.names(index).with(&format!("-{group}")))
+        self.setting.names.kernels(&self.bundles[index].stem, &self.groups[group].name)
     }
 
     /// Named after its groups only where there are several such packages: usually there is one.
     fn common_names(&self, index: usize, served: &Served) -> Result<Names> {
-        let mut name = "-kernels-common".to_owned();
-        if self.contents[index].shared().count() > 1 {
-            for group in served {
-                name.push('-');
-                name.push_str(&package_name(&self.groups[*group].name)?);
-            }
-        }
-        Ok(self.names(index).with(&name))
+        let several = self.contents[index].shared().count() > 1;
+        let groups = served.iter().filter(|_| several);
+        let groups: Vec<&str> = groups.map(|group| self.groups[*group].name.as_str()).collect();
+        self.setting.names.kernels_common(&self.bundles[index].stem, &groups)
     }
 
     /// The package of a bundle's device code for one group.
@@ -37,8 +33,8 @@ impl Maker<'_> {
         let archs = self.archs(index, &Served::from([group]));
         let of_group = &self.groups[group];
         let values = context! {
-            name => short_name(&self.bundles[index].family),
-            host => &self.names(index).deb,
+            name => self.short_name(index),
+            host => &self.names[index].deb,
             group => &of_group.name,
             display_name => &of_group.display_name,
             archs => archs.join(", "),
@@ -57,7 +53,7 @@ impl Maker<'_> {
         let groups = served.iter().map(|group| &self.groups[*group]);
         let shown: Vec<&str> = groups.clone().map(|group| group.display_name.as_str()).collect();
         let values = context! {
-            name => short_name(&self.bundles[index].family),
+            name => self.short_name(index),
             groups => shown.join(", "),
             archs => archs.join(", "),
         };
@@ -79,6 +75,7 @@ impl Maker<'_> {
         let files = contents.packages.get(served).map(|package| package.files.clone());
         Draft {
             role,
+            stem: bundle.stem.clone(),
             family: bundle.family.clone(),
             is_main: bundle.part.role == PartRole::Host,
             components: bundle.components.clone(),
@@ -89,7 +86,9 @@ impl Maker<'_> {
             links: BTreeSet::new(),
             relations: Vec::new(),
             files: files.unwrap_or_else(BTreeMap::new),
-            documents_of: Some(self.names(index)),
+            says: Says::default(),
+            documents_of: Some(self.names[index].clone()),
+            extras: Extras::default(),
             names,
         }
     }
@@ -103,13 +102,13 @@ impl Maker<'_> {
     }
 
     fn host_of_kernels(&self, index: usize) -> [Link; 2] {
-        let host = self.names(index);
-        [Link::exact(RelationKind::Depends, &host), Link::any(RelationKind::Enhances, &host)]
+        let host = &self.names[index];
+        [Link::exact(RelationKind::Depends, host), Link::any(RelationKind::Enhances, host)]
     }
 
     fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
         let mut links = BTreeSet::from(self.host_of_kernels(index));
-        let provided = self.names(index).with("-kernels");
+        let provided = self.setting.names.kernels_any(&self.bundles[index].stem)?;
         links.insert(Link::exact(RelationKind::Provides, &provided));
         for served in self.contents[index].shared().filter(|served| served.contains(&group)) {
             let common = self.common_names(index, served)?;

@@ -1,12 +1,13 @@
 //! Where files go: install-relative paths become absolute ones, with every folder above them.
 //!
 //! Folders from the prefix down belong to every package that has something in them; those above
-//! the prefix are listed in `.deb` only, where archives name every folder, and never owned in
-//! `.rpm`. Modes are normal: folders 0755, files 0755 if anyone may run them and 0644 otherwise.
+//! the prefix and elsewhere are listed in `.deb` only, where archives name every folder, and not
+//! owned in `.rpm`, unless nobody else would remove them. Modes are normal: folders 0755, files 0755 if anyone may run them and 0644 otherwise.
 
 use std::collections::BTreeMap;
 
 use super::Source;
+use super::extras::Placed;
 use super::package::{Format, Formats, PackageEntry, Treatment};
 use super::prefix::Prefix;
 use crate::error::Result;
@@ -33,11 +34,15 @@ pub(super) fn file_mode(mode: u32) -> u32 {
     }
 }
 
-/// The files below the prefix, and those in `/usr/share/doc` of a `.deb`.
+/// The files below the prefix, and those elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Files {
+    /// By install-relative path.
     pub installed: BTreeMap<TreePath, Node<Source>>,
-    pub documents: BTreeMap<TreePath, Node<Source>>,
+    /// The treatment of installed files that are not plain.
+    pub treatments: BTreeMap<TreePath, Treatment>,
+    /// By absolute path, without its leading slash.
+    pub outside: BTreeMap<TreePath, Placed>,
 }
 
 impl Files {
@@ -45,21 +50,36 @@ impl Files {
     pub fn entries(self, prefix: &Prefix) -> Result<Vec<PackageEntry<Source>>> {
         let mut entries = BTreeMap::new();
         for (path, node) in self.installed {
+            let treatment = self.treatments.get(&path).copied().unwrap_or(Treatment::Plain);
             let path = prefix.path().join(path.as_str())?;
             add_folders(&mut entries, &path, |folder| match is_within(folder, prefix.path()) {
-                true => Formats::All,
-                false => Formats::Only(Format::Deb),
+                true => Some(Formats::All),
+                false => Some(Formats::Only(Format::Deb)),
             });
-            add(&mut entries, path, (node, Treatment::Plain), Formats::All);
+            add(&mut entries, path, (node, treatment), Formats::All);
         }
-        for (path, node) in self.documents {
-            add_folders(&mut entries, &path, |_| Formats::Only(Format::Deb));
-            let document = (node, Treatment::Doc);
-            add(&mut entries, path, document, Formats::Only(Format::Deb));
+        for (path, Placed { node, treatment, formats }) in self.outside {
+            add_folders(&mut entries, &path, |folder| folder_formats(folder, formats));
+            add(&mut entries, path, (node, treatment), formats);
         }
         Ok(entries.into_values().collect())
     }
 }
+
+/// Which formats list a folder above a file outside of the prefix that is in `formats`. An `.rpm`
+/// leaves folders to the distribution, but for those that it would leave behind.
+fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
+    let owned = OWNED.iter().any(|own| folder.as_str().starts_with(own));
+    match formats {
+        formats if owned => Some(formats),
+        Formats::All | Formats::Only(Format::Deb) => Some(Formats::Only(Format::Deb)),
+        Formats::Only(Format::Rpm) => None,
+    }
+}
+
+/// Folders outside of the prefix that an `.rpm` owns, with what is below: those that debuginfo
+/// packages make, and the one of a package's licences.
+const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
 
 type Entries = BTreeMap<TreePath, PackageEntry<Source>>;
 
@@ -73,13 +93,20 @@ fn add(
     entries.insert(path, entry);
 }
 
-fn add_folders(entries: &mut Entries, path: &TreePath, formats: impl Fn(&TreePath) -> Formats) {
+fn add_folders(
+    entries: &mut Entries,
+    path: &TreePath,
+    formats: impl Fn(&TreePath) -> Option<Formats>,
+) {
     for folder in std::iter::successors(path.parent(), TreePath::parent) {
-        if !entries.contains_key(&folder) {
-            let formats = formats(&folder);
-            let node = Node::Directory { mode: EXECUTABLE };
-            add(entries, folder, (node, Treatment::Plain), formats);
-        }
+        let Some(formats) = formats(&folder) else { continue };
+        let formats = match entries.get(&folder).map(|known| known.formats) {
+            Some(known) if known != formats => Formats::All,
+            Some(_) => continue,
+            None => formats,
+        };
+        let node = Node::Directory { mode: EXECUTABLE };
+        add(entries, folder, (node, Treatment::Plain), formats);
     }
 }
 
@@ -100,7 +127,14 @@ mod tests {
         let path = |text: &str| TreePath::new(text).unwrap();
         files.installed.insert(path("lib/a-b/x"), text("1"));
         files.installed.insert(path("lib/a/x"), text("2"));
-        files.documents.insert(path("usr/share/doc/p/copyright"), text("3"));
+        let document = Placed {
+            node: text("3"),
+            treatment: Treatment::Doc,
+            formats: Formats::Only(Format::Deb),
+        };
+        files.outside.insert(path("usr/share/doc/p/copyright"), document);
+        let debug = Placed::in_all(text("4"), Treatment::Plain);
+        files.outside.insert(path("usr/lib/debug/.build-id/x"), debug);
         let entries = files.entries(&Prefix::new("/opt/rocm-7.1").unwrap()).unwrap();
         let shown: Vec<String> = entries
             .iter()
@@ -115,6 +149,10 @@ mod tests {
             "opt/rocm-7.1/lib/a-b/x",
             "opt/rocm-7.1/lib/a/x",
             "usr deb",
+            "usr/lib deb",
+            "usr/lib/debug",
+            "usr/lib/debug/.build-id",
+            "usr/lib/debug/.build-id/x",
             "usr/share deb",
             "usr/share/doc deb",
             "usr/share/doc/p deb",

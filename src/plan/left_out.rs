@@ -1,5 +1,5 @@
-//! What `--only` leaves out: the files and the device code of the input that are in none of the
-//! packages that are kept.
+//! What `--only` leaves out, or a list of packages does not take: the files and the device code of
+//! the input that are in none of the packages that are kept.
 //!
 //! Every path is named and every code object accounted for by a finding, so that whoever compares
 //! the set with its input knows what is not there on purpose.
@@ -12,9 +12,9 @@ use super::drafts::Draft;
 use super::{ArchiveSet, Source};
 use crate::content::Content;
 use crate::error::Result;
-use crate::recombine::{Component, Recombined};
+use crate::recombine::{Component, Kernel, Recombined};
 use crate::report::{Code, Finding, Findings};
-use crate::split::{HostKind, loose_code};
+use crate::split::{DatabaseFile, HostFile, HostKind, loose_code};
 use crate::tree::{Node, TreePath};
 
 /// The part of a component that is in no package.
@@ -27,6 +27,72 @@ struct Missing<'a> {
     plain: Vec<&'a Content>,
 }
 
+/// What no entry of a list of packages takes of a component.
+#[derive(Default)]
+pub(super) struct Left<'a> {
+    paths: BTreeSet<&'a TreePath>,
+    missing: Missing<'a>,
+}
+
+impl<'a> Left<'a> {
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    pub fn paths(&self) -> &BTreeSet<&'a TreePath> {
+        &self.paths
+    }
+
+    pub fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
+        self.paths.insert(path);
+        if let Node::File { data, .. } = node {
+            self.missing.files += 1;
+            if let HostKind::Plain(content) = &data.kind {
+                self.missing.plain.push(content);
+            }
+        }
+    }
+
+    pub fn add_kernel(&mut self, kernel: &'a Kernel) {
+        self.paths.insert(&kernel.binary);
+        self.missing.kernels.push(&kernel.content);
+    }
+
+    pub fn add_database(&mut self, file: &'a DatabaseFile) {
+        self.paths.insert(&file.path);
+        self.missing.files += 1;
+        self.missing.plain.push(&file.content);
+    }
+}
+
+/// How many paths a finding names.
+const NAMED_PATHS: usize = 5;
+
+/// The install-relative paths that no listed package takes, in order. Each component with such
+/// paths gets a finding with its code objects.
+pub(super) fn not_listed(
+    left: &[(&Component, Left<'_>)],
+    findings: &mut Findings,
+) -> Result<Vec<TreePath>> {
+    let mut paths = BTreeSet::new();
+    for (component, left) in left {
+        let digests = left.missing.digests()?;
+        let shown: Vec<&str> = left.paths.iter().take(NAMED_PATHS).map(|p| p.as_str()).collect();
+        let more = if left.paths.len() > NAMED_PATHS { ", …" } else { "" };
+        let message = format!(
+            "no listed package takes {} paths of it ({}{more}), with {} different code objects",
+            left.paths.len(),
+            shown.join(", "),
+            digests.len()
+        );
+        let mut finding = Finding::new(Code::NotListed, component.id(), message);
+        finding.code_objects = digests.into_iter().collect();
+        findings.add(finding);
+        paths.extend(left.paths.iter().map(|path| (*path).clone()));
+    }
+    Ok(paths.into_iter().collect())
+}
+
 /// The install-relative paths of `dropped` that none of `kept` has, in order. Each component
 /// that lost something gets a finding with its code objects.
 pub(super) fn left_out(
@@ -34,6 +100,12 @@ pub(super) fn left_out(
     (kept, dropped): (&[Draft], &[Draft]),
     findings: &mut Findings,
 ) -> Result<Vec<TreePath>> {
+    let kept_outside = |path| kept.iter().any(|draft| draft.extras.outside.contains_key(path));
+    let outside = dropped.iter().flat_map(|draft| &draft.extras.outside);
+    let outside: Vec<&Source> = outside
+        .filter(|(path, _)| !kept_outside(path))
+        .filter_map(|(_, placed)| placed.node.data())
+        .collect();
     let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();
     let components = recombined.components.iter().map(|component| (component.id(), component));
     let lookup = Lookup { components: components.collect(), archives };
@@ -51,6 +123,13 @@ pub(super) fn left_out(
                 }
             }
             Node::Link { .. } | Node::Directory { .. } => drop(paths.insert(path.clone())),
+        }
+    }
+    // A file that is installed elsewhere is named by where the input has it.
+    for source in outside {
+        lookup.add(source, &mut missing);
+        if let Source::Host { path, .. } = source {
+            paths.insert(path.clone());
         }
     }
     for (component, missing) in missing {

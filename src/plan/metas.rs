@@ -1,25 +1,29 @@
 //! Metapackages: names for sets of packages.
 //!
-//! | package | depends on | where |
-//! |---|---|---|
-//! | `rocm-<group>` | every kernel package of the group that users install | one per group |
-//! | `<family>-all` | the family's host and all its kernel packages | families with device code |
-//! | `rocm-hosts` | every host package | the set |
-//! | `rocm` | every `<family>-all`, and the hosts without one | the set |
+//! | scheme's template | in `rocm` | depends on | where |
+//! |---|---|---|---|
+//! | `group` | `rocm-<group>` | every kernel package of the group that users install | one per group |
+//! | `component` | `<family>-all` | a host package and all its kernel packages | families with device code |
+//! | `hosts` | `rocm-hosts` | every host package | the set |
+//! | `all` | `rocm` | every `component`, and the hosts without one | the set |
+//! | `unversioned` | – | the `component` or, without one, the host package | every host and support package |
 //!
-//! Kernels of tests are in none of them: who installs tests wants them by name.
+//! What a scheme has no template for is not made. Kernels of tests are in none of them but, where
+//! the scheme wants it, their own `component`: who installs tests wants them by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::{Value, context};
 
-use super::drafts::Draft;
-use super::naming::{Names, group_meta, package_name, short_name};
+use super::drafts::{Draft, Says};
+use super::extras::Extras;
+use super::naming::Names;
 use super::package::{RelationKind, Role};
 use super::relations::Link;
 use super::setting::Setting;
+use crate::config::MetaTemplates;
 use crate::error::Result;
-use crate::recombine::Recombined;
+use crate::recombine::Group;
 
 /// Debian's section of packages without files.
 const SECTION: &str = "metapackages";
@@ -27,40 +31,27 @@ const SECTION: &str = "metapackages";
 /// RPM's group of packages without files.
 const RPM_GROUP: &str = "Metapackages";
 
-/// The metapackage of everything.
-const ALL: &str = "rocm";
-
-/// The metapackage of all host packages.
-const HOSTS: &str = "rocm-hosts";
-
 /// Makes the metapackages of a set.
 pub(super) fn make(
     setting: &Setting<'_>,
-    recombined: &Recombined,
+    all_groups: &[Group],
     drafts: &[Draft],
 ) -> Result<Vec<Draft>> {
     let main: Vec<&Draft> = drafts.iter().filter(|draft| draft.is_main).collect();
-    let mut metas = groups(setting, recombined, &main)?;
-    let families = families(setting, recombined, &main)?;
-    let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
-    if !hosts.is_empty() {
-        let names = hosts.iter().map(|host| &host.names);
-        let about = About { name: HOSTS, template: "hosts", values: context! {} };
-        metas.push(meta(setting, about, names)?);
-        let names = hosts.iter().map(|host| {
-            let all = families.iter().find(|meta| meta.family == host.family);
-            all.map_or(&host.names, |meta| &meta.names)
-        });
-        let about = About { name: ALL, template: "all", values: context! {} };
-        metas.push(meta(setting, about, names)?);
-    }
-    metas.extend(families);
+    let mut metas = groups(setting, all_groups, &main)?;
+    let components = components(setting, all_groups, drafts)?;
+    metas.extend(whole_set(setting, &main, &components)?);
+    metas.extend(unversioned(setting, drafts, &components)?);
+    metas.extend(components);
     Ok(metas)
 }
 
-fn groups(setting: &Setting<'_>, recombined: &Recombined, main: &[&Draft]) -> Result<Vec<Draft>> {
+fn groups(setting: &Setting<'_>, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
     let mut metas = Vec::new();
-    for group in &recombined.groups {
+    let Some(template) = &setting.names.metas().group else {
+        return Ok(metas);
+    };
+    for group in groups {
         let of_group = |draft: &&&Draft| draft.group_name() == Some(group.name.as_str());
         let members: Vec<&Draft> = main.iter().filter(of_group).copied().collect();
         if members.is_empty() {
@@ -72,59 +63,132 @@ fn groups(setting: &Setting<'_>, recombined: &Recombined, main: &[&Draft]) -> Re
             display_name => &group.display_name,
             archs => archs.join(", "),
         };
-        let name = package_name(&group_meta(&group.name))?;
-        let about = About { name: &name, template: "group", values };
+        let names = setting.names.group_meta(template, &group.name)?;
+        let about = About { names, template: "group", values };
         metas.push(meta(setting, about, members.iter().map(|draft| &draft.names))?);
     }
     Ok(metas)
 }
 
-/// One per family with device code.
-fn families(setting: &Setting<'_>, recombined: &Recombined, main: &[&Draft]) -> Result<Vec<Draft>> {
-    let mut by_family: BTreeMap<&str, Vec<&Draft>> = BTreeMap::new();
-    for draft in main {
-        by_family.entry(&draft.family).or_default().push(draft);
+/// One per family, or per host and support package, with device code.
+pub(super) fn components(
+    setting: &Setting<'_>,
+    all_groups: &[Group],
+    drafts: &[Draft],
+) -> Result<Vec<Draft>> {
+    let MetaTemplates { component, every_component, .. } = setting.names.metas();
+    let Some(template) = component else {
+        return Ok(Vec::new());
+    };
+    let mut by_stem: BTreeMap<&Names, Vec<&Draft>> = BTreeMap::new();
+    for draft in drafts.iter().filter(|draft| draft.is_main || *every_component) {
+        by_stem.entry(&draft.stem).or_default().push(draft);
     }
     let mut metas = Vec::new();
-    for (family, members) in by_family {
+    for (stem, members) in by_stem {
         let has = |name: &str| members.iter().any(|draft| draft.group_name() == Some(name));
-        let groups = recombined.groups.iter().filter(|group| has(&group.name));
+        let groups = all_groups.iter().filter(|group| has(&group.name));
         let groups: Vec<&str> = groups.map(|group| group.display_name.as_str()).collect();
-        if groups.is_empty() {
+        let host = members.iter().find(|draft| is_base(draft));
+        let (Some(host), false) = (host, groups.is_empty()) else {
             continue;
-        }
+        };
         let values = context! {
-            name => short_name(family),
-            host => family,
+            name => setting.names.short(&host.family),
+            host => &host.names.deb,
             groups => groups.join(", "),
         };
-        let name = format!("{family}-all");
-        let about = About { name: &name, template: "component", values };
+        let names = setting.names.meta(template, stem)?;
+        let about = About { names, template: "component", values };
         let mut draft = meta(setting, about, members.iter().map(|draft| &draft.names))?;
-        draft.family = family.to_owned();
+        draft.stem = stem.clone();
+        draft.family = host.family.clone();
         draft.components = members.iter().flat_map(|d| d.components.iter().cloned()).collect();
         metas.push(draft);
     }
     Ok(metas)
 }
 
-struct About<'a> {
-    name: &'a str,
-    template: &'a str,
-    values: Value,
+/// All hosts, and everything.
+fn whole_set(setting: &Setting<'_>, main: &[&Draft], components: &[Draft]) -> Result<Vec<Draft>> {
+    let MetaTemplates { hosts: of_hosts, all, .. } = setting.names.metas();
+    let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
+    let mut metas = Vec::new();
+    if hosts.is_empty() {
+        return Ok(metas);
+    }
+    if let Some(template) = of_hosts {
+        let names = setting.names.set_meta(template)?;
+        let about = About { names, template: "hosts", values: context! {} };
+        metas.push(meta(setting, about, hosts.iter().map(|host| &host.names))?);
+    }
+    if let Some(template) = all {
+        let names = setting.names.set_meta(template)?;
+        let about = About { names, template: "all", values: context! {} };
+        let members = hosts.iter().map(|host| whole(host, components));
+        metas.push(meta(setting, about, members)?);
+    }
+    Ok(metas)
 }
 
-fn meta<'a>(
+/// A name without a version for each package that has one with it.
+pub(super) fn unversioned(
+    setting: &Setting<'_>,
+    drafts: &[Draft],
+    components: &[Draft],
+) -> Result<Vec<Draft>> {
+    let Some(template) = &setting.names.metas().unversioned else {
+        return Ok(Vec::new());
+    };
+    let mut metas = Vec::new();
+    for draft in drafts.iter().filter(|draft| is_base(draft)) {
+        let names = setting.names.meta(template, &draft.stem)?;
+        let versioned = whole(draft, components);
+        let values = context! {
+            name => setting.names.short(&draft.family),
+            versioned => &versioned.deb,
+        };
+        let about = About { names, template: "unversioned", values };
+        let mut made = meta(setting, about, std::iter::once(versioned))?;
+        made.stem = draft.stem.clone();
+        made.family = draft.family.clone();
+        made.components = draft.components.clone();
+        metas.push(made);
+    }
+    Ok(metas)
+}
+
+/// Whether it is the host or support package of a stem.
+fn is_base(draft: &Draft) -> bool {
+    matches!(draft.role, Role::Host | Role::Support)
+}
+
+/// What brings all of a host package's stem.
+fn whole<'a>(host: &'a Draft, components: &'a [Draft]) -> &'a Names {
+    let component = components.iter().find(|meta| meta.stem == host.stem);
+    component.map_or(&host.names, |meta| &meta.names)
+}
+
+pub(super) struct About<'a> {
+    pub names: Names,
+    pub template: &'a str,
+    pub values: Value,
+}
+
+/// A metapackage of exactly these versions of `members`.
+pub(super) fn meta<'a>(
     setting: &Setting<'_>,
     about: About<'_>,
     members: impl Iterator<Item = &'a Names>,
 ) -> Result<Draft> {
-    let description = setting.texts.description(about.template, about.name, about.values)?;
+    let About { names, template, values } = about;
+    let description = setting.texts.description(template, &names.deb, values)?;
     let links = members.map(|names| Link::exact(RelationKind::Depends, names));
     Ok(Draft {
-        names: Names::both(about.name),
+        stem: names.clone(),
+        family: names.rpm.clone(),
+        names,
         role: Role::Meta,
-        family: about.name.to_owned(),
         is_main: false,
         components: BTreeSet::new(),
         section: SECTION.to_owned(),
@@ -136,5 +200,7 @@ fn meta<'a>(
         relations: Vec::new(),
         files: BTreeMap::new(),
         documents_of: None,
+        extras: Extras::default(),
+        says: Says::default(),
     })
 }

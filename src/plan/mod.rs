@@ -1,7 +1,7 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//! components ─ selectors: what goes into which family and part ─► bundles
+//! components ─ selectors: what goes into which family and part, or listed package ─► bundles
 //!    bundles ─ linkage: which need which others
 //!            ─ drafts: host, support and kernel packages ─ metas ─► packages
 //! ```
@@ -19,43 +19,57 @@
 //! Not discovered yet: libraries from outside of the set. The configuration's `relations` name
 //! them.
 
+mod common;
 mod device;
 mod drafts;
 mod exclude;
+mod extras;
 mod families;
 mod finish;
 mod kernels;
 mod layout;
 mod left_out;
 mod libraries;
+mod licences;
 mod linkage;
+mod listed;
+mod listed_packages;
+mod listed_relations;
 mod metas;
 mod naming;
 mod only;
 pub mod package;
 mod parts;
+mod places;
 mod prefix;
 mod relations;
+mod scripts;
 mod selectors;
 mod setting;
 mod texts;
+mod upgrades;
 mod version;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
+pub use listed::Import;
+pub use places::Places;
 pub use prefix::Prefix;
 pub use version::Version;
 
-use crate::config::Config;
+use crate::config::{Config, Scheme};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::recombine::Recombined;
+use crate::listing::Listing;
+use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
+use listed::Listed;
 use only::Only;
 use package::{Format, Package};
 use parts::Parts;
@@ -65,6 +79,12 @@ use setting::Setting;
 /// What the command line says about the packages; it wins over the configuration.
 #[derive(Debug, Clone)]
 pub struct PlanOptions {
+    /// Naming scheme.
+    pub scheme: Option<Scheme>,
+    /// The kind of build, e.g. `asan`.
+    pub variant: Option<String>,
+    /// A list of packages that says what goes where, in place of selectors and parts.
+    pub import: Option<Import>,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -80,6 +100,8 @@ pub struct PlanOptions {
     /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
     /// they carry the time of packed files.
     pub changelog_date: Option<i64>,
+    /// Earlier sets that this one updates.
+    pub since: Vec<Listing>,
 }
 
 /// A package set, decided but for its bytes.
@@ -96,7 +118,7 @@ pub struct Plan {
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
     /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
-    /// leaves them out; in order.
+    /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
     /// What was noticed.
     pub findings: Findings,
@@ -165,6 +187,8 @@ pub struct ArchiveSet {
     pub name: String,
     /// Their folder relative to the prefix, e.g. `lib/.kpack`.
     pub folder: TreePath,
+    /// Further folders relative to the prefix where binaries look for them, in this order.
+    pub search: Vec<TreePath>,
     /// What the manifest calls the folder above it, e.g. `lib`.
     pub manifest_prefix: String,
     /// The binaries whose device code they hold, as (component id, path in its host tree). A
@@ -175,32 +199,69 @@ pub struct ArchiveSet {
     pub archs: Vec<BaseArch>,
 }
 
+impl ArchiveSet {
+    /// The folders where binaries look for the archives, that where they are installed first.
+    pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
+        std::iter::once(&self.folder).chain(&self.search)
+    }
+}
+
 /// Decides the packages of a set.
 pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> Result<Plan> {
     let mut findings = Findings::default();
     let setting = Setting::new(config, options, &mut findings)?;
-    let parts = Parts::shipped()?;
-    let mut bundles = selectors::assign(recombined, config, &parts)?;
+    let parts = Parts::new(config, &setting.names)?;
+    let groups = setting.names.groups(&recombined.groups);
+    let listed = options.import.as_ref().map(Listed::new).transpose()?;
+    let mut unlisted = Vec::new();
+    let mut bundles = match &listed {
+        Some(listed) => {
+            config.refuse_selectors_beside_list()?;
+            listed.note_absent_modules(&mut findings);
+            let assigned = selectors::assign_listed(recombined, listed)?;
+            unlisted = left_out::not_listed(&assigned.left, &mut findings)?;
+            assigned.bundles
+        }
+        None => selectors::assign(recombined, config, (&parts, &setting.names))?,
+    };
     exclude::apply(&mut bundles, config, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
-    note_hostless(&bundles, &mut findings);
+    note_hostless(&setting, &bundles, &mut findings)?;
     let linkage = linkage::discover(&bundles, &mut findings)?;
-    let made = drafts::make(&setting, recombined, (&bundles, &linkage))?;
-    note_empty_groups(recombined, &made.drafts, &mut findings);
+    let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
+    note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
-    let metas = metas::make(&setting, recombined, &drafts)?;
-    drafts.extend(metas);
+    extras::add(recombined, &mut drafts, &mut findings)?;
+    match &listed {
+        Some(listed) => {
+            let has = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
+            listed.note_without_content(has, &mut findings);
+            let made = (groups.as_slice(), drafts);
+            drafts = listed_packages::complete(&setting, listed, made, &mut findings)?;
+            findings.extend(listed.list().findings.clone());
+        }
+        None => drafts.extend(metas::make(&setting, &groups, &drafts)?),
+    }
+    let common = common::make(&setting, &mut drafts)?;
+    drafts.extend(common);
     refuse_conflicts(&drafts)?;
     drafts::add_configured(&setting, &mut drafts)?;
+    upgrades::add_configured(&setting, &mut drafts)?;
+    finish::check_words(&setting, &drafts)?;
+    scripts::note_odd_programs(&setting, &drafts, &mut findings);
     let only = Only::new(recombined, &drafts, &options.only)?;
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     let input = (recombined, made.archives.as_slice());
-    let left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
+    let mut left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
+    left_out.extend(unlisted);
+    left_out.sort();
     let packages: Result<Vec<_>> = kept.into_iter().map(|d| d.finish(&setting)).collect();
     let mut packages = packages?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
+    let whole = options.only.is_empty();
+    upgrades::since(&mut packages, &options.since, (whole, &mut findings));
     findings.sort();
     Ok(Plan {
         archives: used(made.archives, &packages),
@@ -213,8 +274,8 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     })
 }
 
-fn note_empty_groups(recombined: &Recombined, drafts: &[Draft], findings: &mut Findings) {
-    for group in &recombined.groups {
+fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
+    for group in groups {
         let has = |draft: &Draft| draft.group_name() == Some(group.name.as_str());
         if !drafts.iter().any(has) {
             let message = "has no device code, so there is no package for it";
@@ -224,19 +285,24 @@ fn note_empty_groups(recombined: &Recombined, drafts: &[Draft], findings: &mut F
 }
 
 /// Notes host packages without host files: kernel packages need one to depend on.
-fn note_hostless(bundles: &[Bundle<'_>], findings: &mut Findings) {
+fn note_hostless(
+    setting: &Setting<'_>,
+    bundles: &[Bundle<'_>],
+    findings: &mut Findings,
+) -> Result<()> {
     for bundle in bundles.iter().filter(|bundle| bundle.files.is_empty()) {
         let message = "has no host files; the package only ties its kernel packages to one version";
-        let names = bundle.part.names(&bundle.family);
+        let names = setting.host_names(bundle)?;
         findings.add(Finding::new(Code::HostPackageEmpty, names.deb, message));
     }
+    Ok(())
 }
 
 /// No name and no path may belong to two packages: all of a set can be installed together.
 fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
     let mut faults = Faults::default();
     let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
-    let mut paths: BTreeMap<&TreePath, (&Draft, bool)> = BTreeMap::new();
+    let mut paths: BTreeMap<Place<'_>, (&Draft, bool)> = BTreeMap::new();
     for draft in drafts {
         for format in [Format::Deb, Format::Rpm] {
             if names.insert((format, draft.names.of(format)), draft).is_some() {
@@ -245,7 +311,10 @@ fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }
         }
-        for (path, node) in &draft.files {
+        let inside = draft.files.iter().map(|(path, node)| (Place::Inside(path), node));
+        let outside = draft.extras.outside.iter();
+        let outside = outside.map(|(path, placed)| (Place::Outside(path), &placed.node));
+        for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });
             match paths.insert(path, (draft, is_folder)) {
                 Some((other, folder)) if !(folder && is_folder) => {
@@ -262,10 +331,29 @@ fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
     faults.finish()
 }
 
-fn refuse_below_files(paths: &BTreeMap<&TreePath, (&Draft, bool)>, faults: &mut Faults) {
+/// Where a path of a package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place<'a> {
+    /// Relative to the prefix.
+    Inside(&'a TreePath),
+    /// Relative to the root.
+    Outside(&'a TreePath),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inside(path) => write!(f, "{path}"),
+            Self::Outside(path) => write!(f, "/{path}"),
+        }
+    }
+}
+
+fn refuse_below_files(paths: &BTreeMap<Place<'_>, (&Draft, bool)>, faults: &mut Faults) {
     for (path, (draft, _)) in paths {
-        for above in std::iter::successors(path.parent(), TreePath::parent) {
-            if let Some((owner, false)) = paths.get(&above) {
+        let Place::Inside(relative) = path else { continue };
+        for above in std::iter::successors(relative.parent(), TreePath::parent) {
+            if let Some((owner, false)) = paths.get(&Place::Inside(&above)) {
                 let (one, another) = (&draft.names.deb, &owner.names.deb);
                 let message =
                     format!("{path} of {one} lies below {above}, which is no folder in {another}");

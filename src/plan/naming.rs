@@ -1,21 +1,21 @@
-//! Package names: the `rocm` scheme.
+//! Package names, as the naming scheme of the set makes them.
 //!
-//! | what | name |
-//! |---|---|
-//! | family of the artifact `blas` | `rocm-blas` |
-//! | family of `rocm-core`, `amdrocm-x` | the artifact's own name |
-//! | kernels of a package | `<package>-<group>` |
-//! | metapackages | `rocm-<group>`, `<family>-all`, `rocm`, `rocm-hosts` |
+//! A package's *stem* is its family with the suffix of its part, in each format: `rocm-blas`,
+//! `rocm-blas-dev`. Templates of the scheme make of it the names of its host package, its kernel
+//! packages and its metapackages.
 //!
 //! Names are lowered. Both formats allow letters, digits, `-` and `.`; Debian wants two characters
 //! and a letter or digit in front. `_`, `+` and `:` never appear: they mean something to tools
 //! that take file names or architectures apart.
 
 use super::package::Format;
+use super::version::Version;
+use crate::config::{KernelsPer, MetaTemplates, RuntimeRelation, Scheme, Template};
 use crate::error::{Error, Kind, Result};
+use crate::recombine::Group;
 
-/// What every family starts with.
-const VENDOR: &str = "rocm-";
+/// Artifacts with such names are families of their own.
+const FOREIGN_VENDOR: &str = "amdrocm";
 
 /// A name in each format.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,7 @@ pub(super) struct Names {
 
 impl Names {
     /// The same name in both formats.
+    #[cfg(test)]
     pub fn both(name: impl Into<String>) -> Self {
         let deb = name.into();
         let rpm = deb.clone();
@@ -43,6 +44,11 @@ impl Names {
             Format::Rpm => &self.rpm,
         }
     }
+
+    /// Whether it is the name of either format.
+    pub fn has(&self, name: &str) -> bool {
+        self.deb == name || self.rpm == name
+    }
 }
 
 /// Lowers `text` and refuses what cannot be a package name.
@@ -59,32 +65,205 @@ pub(super) fn package_name(text: &str) -> Result<String> {
         .hint("package names have letters, digits, `-` and `.`, and two characters at least"))
 }
 
-/// The family of an artifact that no selector names.
-pub(super) fn family_of(artifact: &str) -> Result<String> {
-    let name = artifact.to_lowercase();
-    let own = name == "rocm" || name.starts_with(VENDOR) || name.starts_with("amdrocm");
-    match own {
-        true => package_name(&name),
-        false => package_name(&format!("{VENDOR}{name}")),
+/// A scheme with everything that is the same for all names of a set.
+#[derive(Debug)]
+pub(super) struct Naming {
+    scheme: Scheme,
+    version: Version,
+    /// `-<variant>`, or nothing.
+    variant: String,
+}
+
+/// What is different from name to name.
+#[derive(Debug, Clone, Copy, Default)]
+struct Of<'a> {
+    stem: Option<&'a Names>,
+    group: Option<&'a str>,
+}
+
+impl Naming {
+    pub fn new(scheme: Scheme, version: &Version, variant: Option<&str>) -> Result<Self> {
+        let variant = match variant {
+            Some(word) => {
+                let word = scheme.variants.get(word).map_or(word, String::as_str);
+                format!("-{}", package_name(word)?)
+            }
+            None => String::new(),
+        };
+        package_name(&scheme.vendor)?;
+        Ok(Self { scheme, version: version.clone(), variant })
     }
-}
 
-/// A family's name without the vendor, as archives carry it: `blas` of `rocm-blas`.
-pub(super) fn short_name(family: &str) -> &str {
-    family.strip_prefix(VENDOR).unwrap_or(family)
-}
+    /// The scheme's install prefix.
+    pub fn prefix(&self) -> Result<String> {
+        self.render(&self.scheme.prefix, None, None)
+    }
 
-/// The metapackage of a group.
-pub(super) fn group_meta(group: &str) -> String {
-    format!("{VENDOR}{}", group.to_lowercase())
+    /// The HIP runtime that the scheme's hosts depend on.
+    pub fn runtime(&self) -> Result<RuntimeRelation> {
+        let render = |text: &Option<String>| {
+            text.as_ref().map(|text| self.render(text, None, None)).transpose()
+        };
+        let RuntimeRelation { deb, rpm } = &self.scheme.runtime_relation;
+        Ok(RuntimeRelation { deb: render(deb)?, rpm: render(rpm)? })
+    }
+
+    /// What is made of packages without files.
+    pub fn metas(&self) -> &MetaTemplates {
+        &self.scheme.metas
+    }
+
+    /// Folders below the prefix where kernel archives are looked for after their own one.
+    pub fn archive_search(&self) -> &[String] {
+        &self.scheme.archive_search
+    }
+
+    /// What each format appends to the names of a part, if the scheme has an opinion.
+    pub fn suffix(&self, part: &str) -> Option<Names> {
+        let suffix = self.scheme.suffixes.get(part)?;
+        Some(Names { deb: suffix.deb.clone(), rpm: suffix.rpm.clone() })
+    }
+
+    /// What kernel packages are for: the configuration's groups, or each of their archs.
+    pub fn groups(&self, groups: &[Group]) -> Vec<Group> {
+        let of_archs = |group: &Group| {
+            let one = |arch: &crate::gfx::BaseArch| Group {
+                name: arch.to_string(),
+                display_name: arch.to_string(),
+                archs: vec![arch.clone()],
+            };
+            group.archs.iter().map(one).collect::<Vec<_>>()
+        };
+        match self.scheme.kernels_per {
+            KernelsPer::Group => groups.to_vec(),
+            KernelsPer::Target => groups.iter().flat_map(of_archs).collect(),
+        }
+    }
+
+    /// The family of an artifact that no selector names: the vendor is not doubled.
+    pub fn family(&self, artifact: &str) -> Result<String> {
+        let (name, vendor) = (artifact.to_lowercase(), &self.scheme.vendor);
+        let own = name == *vendor
+            || name.starts_with(&format!("{vendor}-"))
+            || name.starts_with(FOREIGN_VENDOR);
+        match own {
+            true => package_name(&name),
+            false => package_name(&format!("{vendor}-{name}")),
+        }
+    }
+
+    /// Whether packages with such names are the vendor's.
+    pub fn is_own(&self, name: &str) -> bool {
+        name.starts_with(&self.scheme.vendor) || name.starts_with(FOREIGN_VENDOR)
+    }
+
+    /// A family's name without the vendor, as archives carry it: `blas` of `rocm-blas`.
+    pub fn short<'b>(&self, family: &'b str) -> &'b str {
+        let rest = family.strip_prefix(self.scheme.vendor.as_str());
+        rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(family)
+    }
+
+    /// The package with the host files of `stem`.
+    pub fn host(&self, stem: &Names, has_kernels: bool) -> Result<Names> {
+        let names = &self.scheme.names;
+        let template = if has_kernels { &names.host } else { &names.package };
+        self.names(template, Of { stem: Some(stem), group: None })
+    }
+
+    /// The package with the device code of `stem` for one group.
+    pub fn kernels(&self, stem: &Names, group: &str) -> Result<Names> {
+        let of = Of { stem: Some(stem), group: Some(group) };
+        self.names(&self.scheme.names.kernels, of)
+    }
+
+    /// The package with the device code of `stem` that several groups share. `groups` tells it
+    /// from others of the stem, where there are some.
+    pub fn kernels_common(&self, stem: &Names, groups: &[&str]) -> Result<Names> {
+        let of = Of { stem: Some(stem), group: None };
+        let mut names = self.names(&self.scheme.names.kernels_common, of)?;
+        for group in groups {
+            names = names.with(&format!("-{}", package_name(group)?));
+        }
+        Ok(names)
+    }
+
+    /// What each kernel package of `stem` provides.
+    pub fn kernels_any(&self, stem: &Names) -> Result<Names> {
+        self.names(&self.scheme.names.kernels_any, Of { stem: Some(stem), group: None })
+    }
+
+    /// A metapackage of `stem`.
+    pub fn meta(&self, template: &Template, stem: &Names) -> Result<Names> {
+        self.names(template, Of { stem: Some(stem), group: None })
+    }
+
+    /// A metapackage of the whole set.
+    pub fn set_meta(&self, template: &Template) -> Result<Names> {
+        self.names(template, Of::default())
+    }
+
+    /// The package of what a set needs outside of the prefix.
+    pub fn system(&self) -> Result<Names> {
+        self.names(&self.scheme.names.system, Of::default())
+    }
+
+    /// The metapackage of a group.
+    pub fn group_meta(&self, template: &Template, group: &str) -> Result<Names> {
+        self.names(template, Of { stem: None, group: Some(group) })
+    }
+
+    fn names(&self, template: &Template, of: Of<'_>) -> Result<Names> {
+        let [deb, rpm] = template.texts();
+        let name = |text: &str, format| {
+            let stem = of.stem.map(|stem| stem.of(format));
+            package_name(&self.render(text, stem, of.group)?)
+        };
+        Ok(Names { deb: name(deb, Format::Deb)?, rpm: name(rpm, Format::Rpm)? })
+    }
+
+    fn render(&self, template: &str, name: Option<&str>, group: Option<&str>) -> Result<String> {
+        let series = match template.contains("{series}") {
+            true => self.version.series().ok_or_else(|| self.no_series(template))?,
+            false => String::new(),
+        };
+        let missing = |what: &str| {
+            let message = format!("`{template}` names a {what}, and there is none");
+            Error::new(Kind::Config, message).hint("correct the naming scheme")
+        };
+        let mut text = template
+            .replace("{series}", &series)
+            .replace("{version}", self.version.upstream())
+            .replace("{variant}", &self.variant);
+        for (what, value) in [("name", name), ("group", group)] {
+            let placeholder = format!("{{{what}}}");
+            if text.contains(&placeholder) {
+                text = text.replace(&placeholder, value.ok_or_else(|| missing(what))?);
+            }
+        }
+        Ok(text)
+    }
+
+    fn no_series(&self, template: &str) -> Error {
+        let message = format!("the version {} has no minor number", self.version.upstream());
+        let hint = format!(
+            "`{template}` is made of the major and minor version: name both, or give a prefix"
+        );
+        Error::new(Kind::Config, message).hint(hint)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn naming(scheme: &str, variant: Option<&str>) -> Naming {
+        let version = Version::new("7.15.0", "1").unwrap();
+        Naming::new(Scheme::shipped(scheme).unwrap(), &version, variant).unwrap()
+    }
+
     #[test]
     fn the_vendor_is_not_doubled() {
+        let names = naming("rocm", None);
         for (artifact, family) in [
             ("blas", "rocm-blas"),
             ("host-suite-sparse", "rocm-host-suite-sparse"),
@@ -92,9 +271,11 @@ mod tests {
             ("rocm-core", "rocm-core"),
             ("amdrocm-llvm", "amdrocm-llvm"),
         ] {
-            assert_eq!(family_of(artifact).unwrap(), family);
+            assert_eq!(names.family(artifact).unwrap(), family);
         }
-        assert_eq!(short_name("rocm-blas"), "blas");
+        assert_eq!(names.short("rocm-blas"), "blas");
+        assert_eq!(naming("amdrocm", None).family("blas").unwrap(), "amdrocm-blas");
+        assert_eq!(naming("amdrocm", None).short("amdrocm-blas"), "blas");
     }
 
     #[test]
@@ -102,5 +283,40 @@ mod tests {
         for name in ["a_b", "c++", "a:b", "a/b", "", "x", "-a", "a-", "größe"] {
             assert!(package_name(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn each_scheme_names_and_places_packages() {
+        let stem = Names { deb: "v-x-dev".to_owned(), rpm: "v-x-devel".to_owned() };
+        let named = |scheme: &str, variant| {
+            let names = naming(scheme, variant);
+            let (host, bare) =
+                (names.host(&stem, true).unwrap(), names.host(&stem, false).unwrap());
+            let kernels = names.kernels(&stem, "gfx110X").unwrap();
+            [host.deb, bare.rpm, kernels.deb, names.prefix().unwrap()]
+        };
+        let rocm = ["v-x-dev", "v-x-devel", "v-x-dev-gfx110x", "/opt/rocm-7.15"];
+        assert_eq!(named("rocm", None), rocm);
+        let versioned = ["v-x-dev7.15", "v-x-devel7.15", "v-x-dev7.15-gfx110x", "/opt/rocm-7.15"];
+        assert_eq!(named("rocm-versioned", None), versioned);
+        let amd =
+            ["v-x-dev-host7.15", "v-x-devel7.15", "v-x-dev7.15-gfx110x", "/opt/rocm/core-7.15"];
+        assert_eq!(named("amdrocm", None), amd);
+        let asan = [
+            "v-x-dev-host-asan7.15",
+            "v-x-devel-asan7.15",
+            "v-x-dev-asan7.15-gfx110x",
+            "/opt/rocm/core-asan-7.15",
+        ];
+        assert_eq!(named("amdrocm", Some("asan")), asan);
+        assert_eq!(named("amdrocm", Some("host-asan")), asan);
+    }
+
+    #[test]
+    fn a_version_without_a_series_has_no_versioned_names() {
+        let version = Version::new("7", "1").unwrap();
+        let names = Naming::new(Scheme::shipped("rocm").unwrap(), &version, None).unwrap();
+        assert!(names.host(&Names::both("rocm-x"), true).is_ok());
+        assert!(names.prefix().unwrap_err().message().contains("no minor number"));
     }
 }

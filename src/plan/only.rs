@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::common;
 use super::drafts::Draft;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::recombine::Recombined;
@@ -42,8 +43,10 @@ impl Only {
         let Some(kept) = &self.0 else {
             return true;
         };
+        // The common package goes with whatever part of the set is kept.
+        let serves = |family: &String| draft.family == *family || common::is_common(draft);
         let of_package = |(family, components): &(String, BTreeSet<String>)| {
-            draft.family == *family && !draft.components.is_disjoint(components)
+            serves(family) && !draft.components.is_disjoint(components)
         };
         !draft.components.is_disjoint(&kept.components) || kept.packages.iter().any(of_package)
     }
@@ -57,7 +60,7 @@ impl Kept {
         let components: Vec<String> = components.map(|component| component.id()).collect();
         let made_of = |draft: &&Draft| !draft.components.is_empty();
         let packages = drafts.iter().filter(made_of);
-        let packages = packages.filter(|d| d.names.deb == wanted || d.names.rpm == wanted);
+        let packages = packages.filter(|d| d.names.has(wanted) || d.stem.has(wanted));
         let packages: Vec<_> =
             packages.map(|draft| (draft.family.clone(), draft.components.clone())).collect();
         let found = !components.is_empty() || !packages.is_empty();

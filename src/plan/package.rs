@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 
+use crate::receipt::RelationRecord;
 use crate::tree::{Node, TreePath};
 
 /// A package format.
@@ -44,6 +45,45 @@ pub enum Role {
     Meta,
 }
 
+impl Role {
+    /// As plans and receipts write it: `kernels-common`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Kernels { .. } => "kernels",
+            Self::KernelsCommon { .. } => "kernels-common",
+            Self::Support => "support",
+            Self::Meta => "meta",
+        }
+    }
+
+    /// The group of a kernel package that is for one.
+    pub fn group(&self) -> Option<&str> {
+        match self {
+            Self::Kernels { group, .. } => Some(group),
+            _ => None,
+        }
+    }
+
+    /// The base archs inside.
+    pub fn archs(&self) -> &[String] {
+        match self {
+            Self::Kernels { archs, .. } | Self::KernelsCommon { archs, .. } => archs,
+            _ => &[],
+        }
+    }
+}
+
+impl Format {
+    /// `deb` or `rpm`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deb => "deb",
+            Self::Rpm => "rpm",
+        }
+    }
+}
+
 /// How a file is treated by the package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,6 +96,31 @@ pub enum Treatment {
     Doc,
     /// Licence text (rpm `%license`).
     License,
+    /// A shared library: 0644 in a `.deb` (Debian policy 8.1), 0755 in an `.rpm`, whose dependency
+    /// generator looks at executable files only. The node's own mode does not matter.
+    Library,
+}
+
+impl Treatment {
+    /// The mode in `format` of a file that the plan gives `mode`.
+    pub fn mode(self, mode: u32, format: Format) -> u32 {
+        match (self, format) {
+            (Self::Library, Format::Deb) => 0o644,
+            (Self::Library, Format::Rpm) => 0o755,
+            _ => mode,
+        }
+    }
+}
+
+/// An entry of a changelog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Seconds since 1970.
+    pub time: u32,
+    /// `Name <address>`.
+    pub author: String,
+    /// Lines.
+    pub text: String,
 }
 
 /// One path of a package.
@@ -117,6 +182,24 @@ pub enum RelationKind {
     Obsoletes,
 }
 
+impl RelationKind {
+    /// As plans and receipts write it: `depends`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Depends => "depends",
+            Self::Recommends => "recommends",
+            Self::Suggests => "suggests",
+            Self::Enhances => "enhances",
+            Self::Supplements => "supplements",
+            Self::Provides => "provides",
+            Self::Conflicts => "conflicts",
+            Self::Breaks => "breaks",
+            Self::Replaces => "replaces",
+            Self::Obsoletes => "obsoletes",
+        }
+    }
+}
+
 /// How a relation compares versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Comparison {
@@ -137,6 +220,19 @@ pub enum Comparison {
     Greater,
 }
 
+impl Comparison {
+    /// As plans, receipts and rpm write it: `<=`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::Equal => "=",
+            Self::GreaterEqual => ">=",
+            Self::Greater => ">",
+        }
+    }
+}
+
 /// One relation, in the words of one format.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Relation {
@@ -146,6 +242,19 @@ pub struct Relation {
     pub name: String,
     /// Version bound, in the format's version syntax.
     pub version: Option<(Comparison, String)>,
+}
+
+impl Relation {
+    /// As plans and receipts list it.
+    pub fn record(&self) -> RelationRecord {
+        let version = self.version.as_ref();
+        RelationRecord {
+            kind: self.kind.as_str().to_owned(),
+            name: self.name.clone(),
+            comparison: version.map(|(comparison, _)| comparison.as_str().to_owned()),
+            version: version.map(|(_, version)| version.clone()),
+        }
+    }
 }
 
 /// Everything of a package that only `.deb` has.
@@ -171,6 +280,14 @@ pub struct DebControl {
     pub triggers: Vec<String>,
     /// Maintainer scripts: (`preinst`, `postinst`, `prerm`, `postrm`) → text.
     pub scripts: Vec<(String, String)>,
+}
+
+impl DebControl {
+    /// The name of the package file; dpkg-deb leaves the epoch out.
+    pub fn file_name(&self) -> String {
+        let version = self.version.split_once(':').map_or(&*self.version, |(_, rest)| rest);
+        format!("{}_{version}_{}.deb", self.name, self.architecture)
+    }
 }
 
 /// Everything of a package that only `.rpm` has.
@@ -200,6 +317,15 @@ pub struct RpmControl {
     pub prefixes: Vec<String>,
     /// Scriptlets: (`%pretrans`, `%pre`, `%post`, `%preun`, `%postun`) → (interpreter, text).
     pub scripts: Vec<(String, (String, String))>,
+    /// The changelog, the newest entry first.
+    pub changes: Vec<Change>,
+}
+
+impl RpmControl {
+    /// The name of the package file; rpmbuild leaves the epoch out.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
+    }
 }
 
 /// A package with everything decided but bytes.
@@ -219,7 +345,8 @@ pub struct Package<F> {
     pub deb: Option<DebControl>,
     /// Present where an `.rpm` is wanted.
     pub rpm: Option<RpmControl>,
-    /// Paths in path order; every parent directory of a path comes before it.
+    /// Paths in path order. In a `.deb` every parent directory of a path comes before it; an
+    /// `.rpm` has those of them that it owns.
     pub entries: Vec<PackageEntry<F>>,
 }
 
@@ -227,6 +354,30 @@ impl<F> Package<F> {
     /// The number of formats it is wanted in.
     pub fn formats(&self) -> usize {
         usize::from(self.deb.is_some()) + usize::from(self.rpm.is_some())
+    }
+
+    /// Its relations in `format`, as plans and receipts list them, sorted; none if it is not wanted
+    /// in that format.
+    pub fn relation_records(&self, format: Format) -> Option<Vec<RelationRecord>> {
+        let relations = match format {
+            Format::Deb => &self.deb.as_ref()?.relations,
+            Format::Rpm => &self.rpm.as_ref()?.relations,
+        };
+        let mut records: Vec<RelationRecord> = relations.iter().map(Relation::record).collect();
+        records.sort();
+        Some(records)
+    }
+
+    /// Its full version in `format`, with the epoch in front if it has one.
+    pub fn full_version(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Deb => Some(self.deb.as_ref()?.version.clone()),
+            Format::Rpm => {
+                let control = self.rpm.as_ref()?;
+                let epoch = control.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+                Some(format!("{epoch}{}-{}", control.version, control.release))
+            }
+        }
     }
 }
 

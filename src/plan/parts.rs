@@ -1,23 +1,27 @@
 //! `config/components.toml`: which components make up which package of a family, and which modules
 //! of known artifacts which family.
+//!
+//! Parts of the configuration come first: one with the name of a shipped part replaces it, and a
+//! component that it takes is taken from the others. Refused: components that are in no part or in
+//! two, and descriptions that do not exist.
 
 use serde::Deserialize;
 
-use super::naming::Names;
+use super::naming::{Names, Naming};
+use super::texts;
 use crate::artifact::ComponentKind;
-use crate::config::{Ordered, Selector};
-use crate::error::{Error, Result};
+use crate::config::{Config, Ordered, PartRole, PartSchema, Selector, Suffix};
+use crate::error::{Error, Faults, Result};
 
 /// The shipped rules.
 const SHIPPED: &str = include_str!("../../config/components.toml");
 
 /// One package of a family, before any group.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub(super) struct Part {
     components: Vec<String>,
-    suffix: Suffix,
-    /// The component in the names of its kernel archives.
+    suffix: Names,
+    /// What its kernel archives have in their names.
     pub archives: String,
     pub role: PartRole,
     pub section: String,
@@ -27,31 +31,38 @@ pub(super) struct Part {
     pub programs: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Suffix {
-    deb: String,
-    rpm: String,
-}
-
-/// What a part is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum PartRole {
-    Host,
-    Support,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rules {
-    parts: Vec<Part>,
+    parts: Vec<PartSchema>,
     selectors: Ordered<Vec<Selector>>,
 }
 
 impl Part {
-    /// The names of a family's package.
-    pub fn names(&self, family: &str) -> Names {
+    fn new(schema: PartSchema, naming: &Naming) -> Self {
+        let suffix = naming.suffix(&schema.name);
+        let part = Self::plain(schema);
+        Self { suffix: suffix.unwrap_or(part.suffix), ..part }
+    }
+
+    /// Without regard to the scheme.
+    pub fn plain(schema: PartSchema) -> Self {
+        let Suffix { deb, rpm } = schema.suffix;
+        Self {
+            components: schema.components,
+            suffix: Names { deb, rpm },
+            archives: schema.name,
+            role: schema.role,
+            section: schema.section,
+            group: schema.group,
+            template: schema.template,
+            needs_host: schema.needs_host,
+            programs: schema.programs,
+        }
+    }
+
+    /// The stem of a family's package.
+    pub fn stem(&self, family: &str) -> Names {
         Names {
             deb: format!("{family}{}", self.suffix.deb),
             rpm: format!("{family}{}", self.suffix.rpm),
@@ -59,7 +70,7 @@ impl Part {
     }
 }
 
-/// The shipped parts and selectors; every component is in exactly one part.
+/// The parts and shipped selectors of a set; every component is in exactly one part.
 #[derive(Debug)]
 pub(super) struct Parts {
     parts: Vec<Part>,
@@ -68,17 +79,35 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub fn shipped() -> Result<Self> {
+    /// The parts of `config` and, behind them, the shipped ones.
+    pub fn new(config: &Config, naming: &Naming) -> Result<Self> {
         let rules: Rules = toml::from_str(SHIPPED)
             .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
-        for kind in ComponentKind::ALL {
-            let with = |part: &&Part| part.components.iter().any(|name| name == kind.as_str());
-            if rules.parts.iter().filter(with).count() != 1 {
-                let message = format!("config/components.toml has {kind} not exactly once");
-                return Err(Error::bug(message));
+        check(config)?;
+        let mut parts = config.parts.clone();
+        let taken = |name: &String| config.parts.iter().any(|p| p.components.contains(name));
+        for mut shipped in rules.parts {
+            shipped.components.retain(|component| !taken(component));
+            let replaced = config.parts.iter().any(|part| part.name == shipped.name);
+            if replaced && !shipped.components.is_empty() {
+                return Err(left(config, &shipped));
+            }
+            if !shipped.components.is_empty() {
+                parts.push(shipped);
             }
         }
-        Ok(Self { parts: rules.parts, selectors: rules.selectors.0 })
+        for kind in ComponentKind::ALL {
+            let with = |part: &&PartSchema| part.components.iter().any(|c| c == kind.as_str());
+            if parts.iter().filter(with).count() != 1 {
+                return Err(Error::bug(format!("{kind} is not in exactly one part")));
+            }
+        }
+        let families = rules.selectors.0.into_iter();
+        let selectors = families.map(|(name, list)| Ok((naming.family(&name)?, list)));
+        Ok(Self {
+            parts: parts.into_iter().map(|part| Part::new(part, naming)).collect(),
+            selectors: selectors.collect::<Result<_>>()?,
+        })
     }
 
     /// The part that `kind` goes into, and its place in the order of packages.
@@ -90,16 +119,71 @@ impl Parts {
     }
 }
 
+/// A shipped part that is replaced by one that does not take all of its components.
+fn left(config: &Config, shipped: &PartSchema) -> Error {
+    let index = config.parts.iter().position(|part| part.name == shipped.name).unwrap_or_default();
+    let rest = shipped.components.join(", ");
+    let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.name);
+    let hint = "a component that no part takes would be in no package: add it to a part";
+    config.fault(&["parts", &index.to_string(), "components"], message).hint(hint)
+}
+
+/// Gathers what is wrong in the configuration's parts.
+fn check(config: &Config) -> Result<()> {
+    let mut faults = Faults::default();
+    for (index, part) in config.parts.iter().enumerate() {
+        let place = index.to_string();
+        let fault = |key: &str, why: String| config.fault(&["parts", &place, key], why);
+        let earlier = || config.parts.iter().take(index);
+        if earlier().any(|other| other.name == part.name) {
+            faults.add(fault("name", format!("there are two parts `{}`", part.name)));
+        }
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if part.name.is_empty() || !part.name.chars().all(plain) {
+            let why = format!("`{}` is no name of small letters, digits and `-`", part.name);
+            faults.add(fault("name", why));
+        }
+        for (at, component) in part.components.iter().enumerate() {
+            let keys = ["parts", &place, "components", &at.to_string()];
+            if let Err(error) = component.parse::<ComponentKind>() {
+                let hint = error.hint_text().unwrap_or_default();
+                faults.add(config.fault(&keys, error.message()).hint(hint));
+            }
+            let again = part.components.iter().take(at).any(|other| other == component);
+            if again || earlier().any(|other| other.components.contains(component)) {
+                faults.add(config.fault(&keys, format!("`{component}` is in a part already")));
+            }
+        }
+        if !texts::has_description(&part.template) {
+            let why = format!("there is no description `{}`", part.template);
+            faults.add(fault("template", why));
+        }
+    }
+    faults.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::config::{Scheme, Syntax};
+    use crate::plan::Version;
+
+    fn parts(toml: &str) -> Result<Parts> {
+        let version = Version::new("7.1.0", "1").unwrap();
+        let naming = Naming::new(Scheme::shipped("rocm").unwrap(), &version, None).unwrap();
+        Parts::new(&Config::parse(toml, Syntax::Toml)?, &naming)
+    }
+
+    fn stem(parts: &Parts, kind: ComponentKind) -> Names {
+        parts.of(kind).unwrap().1.stem("rocm-x")
+    }
 
     #[test]
     fn the_shipped_rules_are_whole() {
-        let parts = Parts::shipped().unwrap();
-        let names = |kind| parts.of(kind).unwrap().1.names("rocm-x");
+        let parts = parts("").unwrap();
+        let names = |kind| stem(&parts, kind);
         assert_eq!(names(ComponentKind::Run), Names::both("rocm-x"));
         let dev = names(ComponentKind::Dev);
         assert_eq!((dev.deb.as_str(), dev.rpm.as_str()), ("rocm-x-dev", "rocm-x-devel"));
@@ -110,12 +194,33 @@ mod tests {
     /// What no shipped selector takes would be an error of the program's own making.
     #[test]
     fn the_shipped_selectors_leave_nothing_of_an_artifact() {
-        let selectors = Parts::shipped().unwrap().selectors;
+        let selectors = parts("").unwrap().selectors;
         let all = selectors.iter().flat_map(|(_, selectors)| selectors);
         let artifacts: BTreeSet<&str> = all.clone().map(|s| s.artifact.as_str()).collect();
         for artifact in artifacts {
             let rest = |s: &&Selector| s.artifact == artifact && s.modules.is_none();
             assert_eq!(all.clone().filter(rest).count(), 1, "{artifact}");
+        }
+    }
+
+    #[test]
+    fn a_configured_part_takes_its_components_from_the_shipped_ones() {
+        let tools = "[[parts]]\nname = 'tools'\ncomponents = ['run']\nrole = 'host'\n\
+                     suffix = { deb = '-utils', rpm = '-tools' }\n";
+        let changed = parts(tools).unwrap();
+        let run = stem(&changed, ComponentKind::Run);
+        assert_eq!((run.deb.as_str(), run.rpm.as_str()), ("rocm-x-utils", "rocm-x-tools"));
+        assert_eq!(stem(&changed, ComponentKind::Lib), Names::both("rocm-x"));
+        for (what, with, why) in [
+            ("run", "bin", "bin"),
+            ("'tools'", "'lib'", "leaves out lib"),
+            ("name = 'tools'", "name = 'a b'", "no name"),
+            ("role = 'host'", "role = 'host'\ntemplate = 'x'", "no description"),
+            ("['run']", "['run', 'run']", "already"),
+        ] {
+            let error = parts(&tools.replace(what, with)).unwrap_err();
+            let shown = format!("{error} {:?}", error.others());
+            assert!(shown.contains(why), "{shown}");
         }
     }
 }

@@ -6,7 +6,6 @@
 //! than a path. That no component is a link can only be seen where packages are installed:
 //! their scripts check it.
 
-use super::version::Version;
 use crate::error::{Error, Kind, Result};
 use crate::tree::TreePath;
 
@@ -77,16 +76,6 @@ impl Prefix {
         Ok(Self(path))
     }
 
-    /// `/opt/rocm-<major>.<minor>`: patch releases update in place, minor ones stand side by side.
-    pub fn of_version(version: &Version) -> Result<Self> {
-        let Some(series) = version.series() else {
-            let message = format!("the version {} has no minor number", version.upstream());
-            let hint = "give a prefix: the default one is made of the major and minor version";
-            return Err(Error::new(Kind::Config, message).hint(hint));
-        };
-        Self::new(&format!("/opt/rocm-{series}"))
-    }
-
     /// Without the leading slash.
     pub fn path(&self) -> &TreePath {
         &self.0
@@ -112,10 +101,6 @@ mod tests {
         for text in ["/opt/rocm-7.1", "/opt/rocm/core-8.2", "/usr/lib/rocm-7", "/nfs/tools/rocm"] {
             assert_eq!(Prefix::new(text).unwrap().absolute(), text);
         }
-        let version = Version::new("7.1.3", "1").unwrap();
-        assert_eq!(Prefix::of_version(&version).unwrap().absolute(), "/opt/rocm-7.1");
-        let version = Version::new("7", "1").unwrap();
-        assert!(Prefix::of_version(&version).is_err());
     }
 
     #[test]

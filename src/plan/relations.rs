@@ -3,7 +3,7 @@
 use super::naming::Names;
 use super::package::{Comparison, Format, Relation, RelationKind};
 use super::version::Version;
-use crate::config::{AddedRelations, Config, DebRelations, RpmRelations};
+use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
 use crate::error::{Error, Kind, Result};
 
 /// A relation to a package or capability of the set.
@@ -138,6 +138,18 @@ pub(super) fn runtime(config: &Config, format: Format) -> Result<Option<Relation
     };
     let placed = |e: Error| located(config, &["runtime_relation", key], &e);
     relation.map(Some).map_err(placed)
+}
+
+/// The relation to the HIP runtime that a scheme has for `format`.
+pub(super) fn runtime_of_scheme(
+    runtime: &RuntimeRelation,
+    format: Format,
+) -> Result<Option<Relation>> {
+    let relation = match format {
+        Format::Deb => runtime.deb.as_ref().map(|text| parse_deb(RelationKind::Depends, text)),
+        Format::Rpm => runtime.rpm.as_ref().map(|text| parse_rpm(RelationKind::Depends, text)),
+    };
+    relation.transpose()
 }
 
 /// The relations that the configuration adds to `package`.

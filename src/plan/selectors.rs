@@ -1,11 +1,16 @@
 //! Which host file, code object and database goes into which family and part.
 //!
-//! [`Families`] says which family takes a module. Code objects follow their binaries, links what
-//! they lead to, folders what is in them. What no family takes is an error that lists it.
+//! [`Families`] says which family takes a module, or [`Listed`] which entry of a list a path. Code
+//! objects follow their binaries; for families, links follow what they lead to and folders what is
+//! in them. What no family takes is an error that lists it; a list may cover a part of a run only,
+//! so what none of its entries takes is handed on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::families::Families;
+use super::left_out::Left;
+use super::listed::Listed;
+use super::naming::{Names, Naming};
 use super::parts::{Part, Parts};
 use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
@@ -40,7 +45,13 @@ pub(super) struct OwnedDatabase<'a> {
 #[derive(Debug)]
 pub(super) struct Bundle<'a> {
     pub family: String,
+    /// What the names of its packages are made of.
+    pub stem: Names,
     pub part: &'a Part,
+    /// The place in the list of packages of the entry that it is made for.
+    pub entry: Option<usize>,
+    /// Whether its device code is in its host package.
+    pub is_whole: bool,
     /// Host files, links and empty folders by install-relative path.
     pub files: BTreeMap<&'a TreePath, Owned<'a>>,
     pub kernels: Vec<&'a Kernel>,
@@ -51,32 +62,95 @@ pub(super) struct Bundle<'a> {
     pub artifacts: BTreeSet<String>,
 }
 
-impl Bundle<'_> {
+impl<'a> Bundle<'a> {
+    fn new(family: String, stem: Names, part: &'a Part) -> Self {
+        Self {
+            family,
+            stem,
+            part,
+            entry: None,
+            is_whole: false,
+            files: BTreeMap::new(),
+            kernels: Vec::new(),
+            databases: Vec::new(),
+            components: BTreeSet::new(),
+            artifacts: BTreeSet::new(),
+        }
+    }
+
     /// Whether there is nothing to make a package of.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.kernels.is_empty() && self.databases.is_empty()
+        self.files.is_empty() && !self.has_device_code()
+    }
+
+    /// Whether it has device code, and kernel packages for it.
+    pub fn is_split(&self) -> bool {
+        self.has_device_code() && !self.is_whole
+    }
+
+    /// Whether it has device code.
+    pub fn has_device_code(&self) -> bool {
+        !self.kernels.is_empty() || !self.databases.is_empty()
     }
 }
 
-/// By family and place of the part.
+/// By family or listed name, and place of the part.
 type Bundles<'a> = BTreeMap<(String, usize), Bundle<'a>>;
+
+/// Who says what goes where.
+#[derive(Clone, Copy)]
+enum Cut<'a, 'c> {
+    Families(&'c Families<'c>, &'a Parts),
+    Listed(&'a Listed<'a>),
+}
+
+/// Whose something is.
+enum Owner {
+    Family(String),
+    Entry(usize),
+}
+
+/// All bundles, and what is in none.
+pub(super) struct Assigned<'a> {
+    pub bundles: Vec<Bundle<'a>>,
+    pub left: Vec<(&'a Component, Left<'a>)>,
+}
+
+/// Assigns what the entries of a list take, in the order of their names.
+pub(super) fn assign_listed<'a>(
+    recombined: &'a Recombined,
+    listed: &'a Listed<'a>,
+) -> Result<Assigned<'a>> {
+    let (mut faults, mut bundles) = (Faults::default(), Bundles::new());
+    let mut left = Vec::new();
+    for component in &recombined.components {
+        let mut assigner = Assigner::new(component, Cut::Listed(listed));
+        faults.keep(assigner.add(&mut bundles));
+        if !assigner.left.is_empty() {
+            left.push((component, assigner.left));
+        }
+    }
+    faults.finish()?;
+    Ok(Assigned { bundles: bundles.into_values().collect(), left })
+}
 
 /// Assigns everything, in the order of families and parts.
 pub(super) fn assign<'a>(
     recombined: &'a Recombined,
     config: &Config,
-    parts: &'a Parts,
+    (parts, naming): (&'a Parts, &Naming),
 ) -> Result<Vec<Bundle<'a>>> {
     let mut faults = Faults::default();
-    let families = Families::new(config, parts);
+    let families = Families::new(config, parts, naming);
     families.check_selectors(recombined, &mut faults);
     let mut bundles = Bundles::new();
     for component in &recombined.components {
         if faults.keep(families.check_name(&component.artifact)).is_none() {
             continue;
         }
-        let assigner = Assigner { component, families: &families, parts, left: Vec::new() };
-        faults.keep(assigner.add(&mut bundles));
+        let mut assigner = Assigner::new(component, Cut::Families(&families, parts));
+        let added = assigner.add(&mut bundles);
+        faults.keep(added.and_then(|()| assigner.refuse_left()));
     }
     let made = bundles.values().map(|bundle| (bundle.family.as_str(), &bundle.artifacts));
     families.refuse_merged(made, &mut faults);
@@ -86,22 +160,27 @@ pub(super) fn assign<'a>(
 
 struct Assigner<'a, 'c> {
     component: &'a Component,
-    families: &'c Families<'c>,
-    parts: &'a Parts,
-    left: Vec<String>,
+    cut: Cut<'a, 'c>,
+    left: Left<'a>,
 }
 
-impl<'a> Assigner<'a, '_> {
-    fn add(mut self, bundles: &mut Bundles<'a>) -> Result<()> {
+impl<'a, 'c> Assigner<'a, 'c> {
+    fn new(component: &'a Component, cut: Cut<'a, 'c>) -> Self {
+        Self { component, cut, left: Left::default() }
+    }
+
+    fn add(&mut self, bundles: &mut Bundles<'a>) -> Result<()> {
         let component = self.component;
         // A folder that something stands in is made for what stands there.
         let paths = component.host.iter().map(|(path, _)| path);
         let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
         for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(path)) {
-            let family = self.family_of_node(path, node, 0);
-            let owned = Owned { component, node };
-            if let Some(bundle) = self.bundle(path, family, bundles)?
-                && let Some(other) = bundle.files.insert(path, owned)
+            let Some(owner) = self.owner_of_node(path, node, 0) else {
+                self.left.add_node(path, node);
+                continue;
+            };
+            let bundle = self.bundle(owner, bundles)?;
+            if let Some(other) = bundle.files.insert(path, Owned { component, node })
                 && !(is_folder(node) && is_folder(other.node))
             {
                 return Err(twice(path, other.component, component));
@@ -109,88 +188,88 @@ impl<'a> Assigner<'a, '_> {
         }
         for kernel in &component.kernels {
             let node = component.host.get(&kernel.binary);
-            let family = node.and_then(|node| self.family_of_node(&kernel.binary, node, 0));
-            if let Some(bundle) = self.bundle(&kernel.binary, family, bundles)? {
-                bundle.kernels.push(kernel);
+            match node.and_then(|node| self.owner_of_node(&kernel.binary, node, 0)) {
+                Some(owner) => self.bundle(owner, bundles)?.kernels.push(kernel),
+                None => self.left.add_kernel(kernel),
             }
         }
         for file in &component.databases {
-            let family = self.family(file.module.as_deref());
-            if let Some(bundle) = self.bundle(&file.path, family, bundles)? {
-                let archs = file.archs.clone();
-                bundle.databases.push(OwnedDatabase { component, file, archs });
-            }
+            let Some(owner) = self.owner(&file.path, file.module.as_deref()) else {
+                self.left.add_database(file);
+                continue;
+            };
+            let archs = file.archs.clone();
+            let database = OwnedDatabase { component, file, archs };
+            self.bundle(owner, bundles)?.databases.push(database);
         }
-        self.finish()
+        Ok(())
     }
 
-    /// The bundle of `family`, or a note that `path` is left over.
-    fn bundle<'b>(
-        &mut self,
-        path: &TreePath,
-        family: Option<String>,
-        bundles: &'b mut Bundles<'a>,
-    ) -> Result<Option<&'b mut Bundle<'a>>> {
-        let Some(family) = family else {
-            self.left.push(path.to_string());
-            return Ok(None);
+    fn bundle<'b>(&self, owner: Owner, bundles: &'b mut Bundles<'a>) -> Result<&'b mut Bundle<'a>> {
+        let made = match (owner, self.cut) {
+            (Owner::Family(family), Cut::Families(_, parts)) => {
+                let (place, part) = parts.of(self.component.kind)?;
+                ((family.clone(), place), Bundle::new(family.clone(), part.stem(&family), part))
+            }
+            (Owner::Entry(index), Cut::Listed(listed)) => {
+                let found = listed.bundle(index);
+                let (family, stem, part) =
+                    found.ok_or_else(|| Error::bug(format!("no entry {index} is listed")))?;
+                let bundle = Bundle::new(family.to_owned(), stem.clone(), part);
+                let is_whole = listed.is_whole(index);
+                ((stem.rpm.clone(), index), Bundle { entry: Some(index), is_whole, ..bundle })
+            }
+            _ => return Err(Error::bug("an owner of another cut")),
         };
-        let (place, part) = self.parts.of(self.component.kind)?;
-        let bundle = bundles.entry((family.clone(), place)).or_insert_with(|| Bundle {
-            family,
-            part,
-            files: BTreeMap::new(),
-            kernels: Vec::new(),
-            databases: Vec::new(),
-            components: BTreeSet::new(),
-            artifacts: BTreeSet::new(),
-        });
+        let (key, new) = made;
+        let bundle = bundles.entry(key).or_insert(new);
         bundle.components.insert(self.component.id());
         bundle.artifacts.insert(self.component.artifact.clone());
-        Ok(Some(bundle))
+        Ok(bundle)
     }
 
-    fn family_of_node(
-        &self,
-        path: &TreePath,
-        node: &Node<HostFile>,
-        links: usize,
-    ) -> Option<String> {
-        if !self.families.are_cut(&self.component.artifact) {
-            return self.family(None);
+    fn owner_of_node(&self, path: &TreePath, node: &Node<HostFile>, links: usize) -> Option<Owner> {
+        let Cut::Families(families, _) = self.cut else {
+            return self.owner(path, module_of(node));
+        };
+        if !families.are_cut(&self.component.artifact) {
+            return self.owner(path, None);
         }
         let host = &self.component.host;
         match node {
-            Node::File { data, .. } => self.family(data.module.as_deref()),
+            Node::File { data, .. } => self.owner(path, data.module.as_deref()),
             Node::Link { target } if links < LINK_LIMIT => {
                 let target = path.resolve_link(target);
                 let found = target.and_then(|to| Some((host.get(&to)?, to)));
                 match found {
-                    Some((node, to)) => self.family_of_node(&to, node, links + 1),
-                    None => self.family(None),
+                    Some((node, to)) => self.owner_of_node(&to, node, links + 1),
+                    None => self.owner(path, None),
                 }
             }
-            Node::Link { .. } => self.family(None),
+            Node::Link { .. } => self.owner(path, None),
             Node::Directory { .. } => {
                 let inside = host.iter().find(|(other, node)| {
                     matches!(node, Node::File { .. }) && is_below(other, path)
                 });
-                let module = inside.and_then(|(_, node)| module_of(node));
-                self.family(module)
+                self.owner(path, inside.and_then(|(_, node)| module_of(node)))
             }
         }
     }
 
-    fn family(&self, module: Option<&str>) -> Option<String> {
-        self.families.of(self.component, module)
+    fn owner(&self, path: &TreePath, module: Option<&str>) -> Option<Owner> {
+        match self.cut {
+            Cut::Families(families, _) => families.of(self.component, module).map(Owner::Family),
+            Cut::Listed(listed) => listed.owner(self.component, path, module).map(Owner::Entry),
+        }
     }
 
-    fn finish(self) -> Result<()> {
+    fn refuse_left(&self) -> Result<()> {
         if self.left.is_empty() {
             return Ok(());
         }
-        let named: Vec<&str> = self.left.iter().take(NAMED_PATHS).map(String::as_str).collect();
-        let (id, count) = (self.component.id(), self.left.len());
+        let paths = self.left.paths();
+        let named: Vec<&str> = paths.iter().take(NAMED_PATHS).map(|path| path.as_str()).collect();
+        let (id, count) = (self.component.id(), paths.len());
         let message = format!("{count} paths of {id} are in no package: {}", named.join(", "));
         Err(Error::new(Kind::Config, message)
             .hint("add a selector for the artifact without `modules`; it takes what is left"))

@@ -4,12 +4,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::PlanOptions;
+use super::naming::{Names, Naming};
 use super::package::{Format, Relation};
 use super::prefix::Prefix;
 use super::relations;
+use super::selectors::Bundle;
 use super::texts::Texts;
 use super::version::Version;
-use crate::config::Config;
+use crate::config::{Config, DEFAULT_SCHEME, Scheme};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Code, Finding, Findings};
 
@@ -25,11 +27,15 @@ const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";
 pub(super) struct Setting<'a> {
     pub config: &'a Config,
     pub version: Version,
+    /// The naming scheme.
+    pub names: Naming,
     pub prefix: Prefix,
     pub formats: Vec<Format>,
     pub texts: Texts,
-    /// The time of changelog entries, as they write it.
+    /// The time of changelog entries, as Debian's write it.
     pub date: String,
+    /// The same in seconds since 1970.
+    pub time: u32,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
 }
@@ -43,20 +49,38 @@ impl<'a> Setting<'a> {
             return Err(Error::new(Kind::Usage, "no package format was asked for"));
         }
         let version = version(config, options, findings)?;
-        let prefix = prefix(config, options, &version)?;
-        let runtime = |format: &Format| Ok((*format, relations::runtime(config, *format)?));
+        let names = naming(config, options, &version)?;
+        let prefix = prefix(config, options, &names)?;
+        let scheme = names.runtime()?;
+        let runtime = |format: &Format| {
+            let configured = relations::runtime(config, *format)?;
+            let relation = match configured {
+                Some(_) => configured,
+                None => relations::runtime_of_scheme(&scheme, *format)?,
+            };
+            Ok((*format, relation))
+        };
+        let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
         Ok(Self {
             config,
+            names,
             prefix,
             version,
             texts: Texts::new()?,
-            date: date(config, options)?,
+            date: date(seconds)?,
+            // Emission refuses times that rpm cannot hold.
+            time: u32::try_from(seconds).unwrap_or_default(),
             runtime: formats.iter().map(runtime).collect::<Result<_>>()?,
             formats,
         })
     }
 
-    /// The configured relation to the HIP runtime in `format`.
+    /// The names of a bundle's host package.
+    pub fn host_names(&self, bundle: &Bundle<'_>) -> Result<Names> {
+        self.names.host(&bundle.stem, bundle.is_split())
+    }
+
+    /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.
     pub fn runtime(&self, format: Format) -> Option<&Relation> {
         let found = self.runtime.iter().find(|(known, _)| *known == format);
         found.and_then(|(_, relation)| relation.as_ref())
@@ -114,21 +138,37 @@ fn version(config: &Config, options: &PlanOptions, findings: &mut Findings) -> R
     let text = version.text().unwrap_or(NO_VERSION);
     Version::new(text, NO_RELEASE).map_err(|error| version.blame(config, &error))?;
     Version::new(text, release.text().unwrap_or(NO_RELEASE))
+        .map(|version| version.with_epoch(config.epoch))
         .map_err(|error| release.blame(config, &error))
 }
 
-fn prefix(config: &Config, options: &PlanOptions, version: &Version) -> Result<Prefix> {
+fn naming(config: &Config, options: &PlanOptions, version: &Version) -> Result<Naming> {
+    let scheme = match (&options.scheme, &config.scheme) {
+        (Some(given), _) => given.clone(),
+        (None, Some(name)) => Scheme::shipped(name).map_err(|error| {
+            let hint = error.hint_text().unwrap_or_default();
+            config.fault(&["scheme"], error.message()).hint(hint)
+        })?,
+        (None, None) => Scheme::shipped(DEFAULT_SCHEME)?,
+    };
+    let variant = Chosen::new("variant", &options.variant, &config.variant);
+    Naming::new(scheme, version, variant.text()).map_err(|error| variant.blame(config, &error))
+}
+
+fn prefix(config: &Config, options: &PlanOptions, names: &Naming) -> Result<Prefix> {
     let prefix = Chosen::new("prefix", &options.prefix, &config.prefix);
     match prefix.text() {
         Some(text) => Prefix::new(text).map_err(|error| prefix.blame(config, &error)),
-        None => Prefix::of_version(version).map_err(|error| {
-            Chosen::new("version", &options.version, &config.version).blame(config, &error)
-        }),
+        None => {
+            let prefix = names.prefix().and_then(|text| Prefix::new(&text));
+            prefix.map_err(|error| {
+                Chosen::new("version", &options.version, &config.version).blame(config, &error)
+            })
+        }
     }
 }
 
-fn date(config: &Config, options: &PlanOptions) -> Result<String> {
-    let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
+fn date(seconds: i64) -> Result<String> {
     let time = Timestamp::from_second(seconds).map_err(|error| {
         let message = format!("{seconds} seconds since 1970 are no date");
         Error::new(Kind::Usage, message).cause(error)

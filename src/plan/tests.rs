@@ -1,6 +1,7 @@
 mod packages;
 mod rules;
 mod shared;
+mod upgrades;
 
 use super::package::{Comparison, Formats, Relation, RelationKind, Role};
 use super::*;
@@ -13,12 +14,16 @@ const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100',
 
 fn options() -> PlanOptions {
     PlanOptions {
+        scheme: None,
+        variant: None,
+        import: None,
         version: Some("7.1.0".to_owned()),
         release: None,
         prefix: None,
         formats: vec![Format::Deb, Format::Rpm],
         only: Vec::new(),
         changelog_date: None,
+        since: Vec::new(),
     }
 }
 

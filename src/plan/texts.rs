@@ -7,19 +7,21 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use std::io::Write;
 
+use super::licences::{self, Licence};
 use super::package::Format;
 use super::prefix::Prefix;
+use crate::config::SUMMARY_LIMIT;
 use crate::error::{Error, Kind, Result};
-
-/// The longest summary that package managers show in one line, in characters.
-const SUMMARY_LIMIT: usize = 80;
 
 const COPYRIGHT: &str = include_str!("../../templates/copyright");
 const CHANGELOG: &str = include_str!("../../templates/changelog");
 const GUARD: &str = include_str!("../../templates/guard.sh");
 
+/// The entry of a changelog.
+const CHANGE: &str = "Packaged from the output of a ROCm build.";
+
 /// The descriptions by name.
-const DESCRIPTIONS: [(&str, &str); 11] = [
+const DESCRIPTIONS: [(&str, &str); 15] = [
     ("all", include_str!("../../templates/descriptions/all.txt")),
     ("common", include_str!("../../templates/descriptions/common.txt")),
     ("component", include_str!("../../templates/descriptions/component.txt")),
@@ -30,14 +32,44 @@ const DESCRIPTIONS: [(&str, &str); 11] = [
     ("host", include_str!("../../templates/descriptions/host.txt")),
     ("hosts", include_str!("../../templates/descriptions/hosts.txt")),
     ("kernels", include_str!("../../templates/descriptions/kernels.txt")),
+    ("listed", include_str!("../../templates/descriptions/listed.txt")),
+    ("part", include_str!("../../templates/descriptions/part.txt")),
+    ("set", include_str!("../../templates/descriptions/set.txt")),
     ("tests", include_str!("../../templates/descriptions/tests.txt")),
+    ("unversioned", include_str!("../../templates/descriptions/unversioned.txt")),
 ];
+
+/// The scripts by name.
+const SCRIPTS: [(&str, &str); 5] = [
+    ("alternatives-post", include_str!("../../templates/alternatives-post.sh")),
+    ("alternatives-postinst", include_str!("../../templates/alternatives-postinst.sh")),
+    ("alternatives-postun", include_str!("../../templates/alternatives-postun.sh")),
+    ("alternatives-prerm", include_str!("../../templates/alternatives-prerm.sh")),
+    ("loader-post", include_str!("../../templates/loader-post.sh")),
+];
+
+/// What a `copyright` file says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rights<'a> {
+    /// The family, e.g. `rocm-blas`.
+    pub family: &'a str,
+    pub license: &'a str,
+    pub homepage: Option<&'a str>,
+    /// Who has the copyright, where the configuration says it.
+    pub copyright: Option<&'a str>,
+    pub texts: &'a [Licence],
+}
 
 /// A summary of one line, and paragraphs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Description {
     pub summary: String,
     pub paragraphs: Vec<String>,
+}
+
+/// Whether there is a description called `name`.
+pub(super) fn has_description(name: &str) -> bool {
+    DESCRIPTIONS.iter().any(|(known, _)| *known == name)
 }
 
 /// Renders the templates.
@@ -80,10 +112,35 @@ impl Texts {
         Ok(description)
     }
 
-    /// Debian's `copyright` file.
-    pub fn copyright(&self, family: &str, license: &str, homepage: Option<&str>) -> Result<String> {
-        let values = context! { family, license, homepage };
+    /// Debian's `copyright` file in the machine-readable form (DEP-5): licence texts that the
+    /// artifact brings are quoted whole.
+    pub fn copyright(&self, rights: Rights<'_>) -> Result<String> {
+        let Rights { family, license, homepage, copyright, texts } = rights;
+        let mut holders: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
+        if holders.is_empty() {
+            holders = licences::holders(texts);
+        }
+        if holders.is_empty() {
+            holders.push(format!("the authors of {family}"));
+        }
+        let text = |text: &Licence| context! { path => text.path.as_str(), lines => &text.lines };
+        let texts: Vec<Value> = texts.iter().map(text).collect();
+        let holders = holders.join("\n ");
+        let values = context! { family, license, homepage, holders, texts };
         self.0.render_str(COPYRIGHT, values).map_err(fault)
+    }
+
+    /// The script `name` of [`SCRIPTS`].
+    pub fn script(&self, name: &str, values: Value) -> Result<String> {
+        let template = SCRIPTS.iter().find(|(known, _)| *known == name);
+        let (_, template) =
+            template.ok_or_else(|| Error::bug(format!("there is no script template `{name}`")))?;
+        self.0.render_str(template, values).map_err(fault)
+    }
+
+    /// What a changelog says of this version.
+    pub fn change(&self) -> &'static str {
+        CHANGE
     }
 
     /// Debian's `changelog.Debian.gz`: no name and no time in its header.
@@ -93,7 +150,7 @@ impl Texts {
         maintainer: &str,
         date: &str,
     ) -> Result<Vec<u8>> {
-        let values = context! { package, version, maintainer, date };
+        let values = context! { package, version, maintainer, date, change => CHANGE };
         let text = self.0.render_str(CHANGELOG, values).map_err(fault)?;
         let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
         let written = packed.write_all(text.as_bytes());

@@ -7,6 +7,9 @@
 //! | `7.1.0-20251104` | `7.1.0~20251104-1` | `7.1.0~20251104`, `1` |
 //! | `7.1.0.dev0` | `7.1.0~dev0-1` | `7.1.0~dev0`, `1` |
 //!
+//! An epoch, where one is set, stands in front: `1:7.1.0-1` in relations of both formats and in
+//! Debian's version, a tag of its own in rpm.
+//!
 //! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
 //! digits, `.`, `+` and `~` mean the same in both; everything else is refused.
 
@@ -16,12 +19,16 @@ use crate::error::{Error, Kind, Result};
 /// Words that mark a pre-release.
 const PRE_RELEASES: [&str; 7] = ["alpha", "beta", "pre", "rc", "dev", "a", "b"];
 
+/// Major versions above it have one priority: alternatives count in 31 bits.
+const PRIORITY_MAJOR_MAX: u32 = 100_000;
+
 /// Digits of a date, `YYYYMMDD`.
 const DATE_DIGITS: usize = 8;
 
 /// The version and release of all packages of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
+    epoch: Option<u32>,
     upstream: String,
     release: String,
 }
@@ -47,7 +54,17 @@ impl Version {
                 .hint("a release has letters, digits, `.`, `+` and `~`, as in 1 or 1.el9"));
         }
         let release = release.to_owned();
-        Ok(Self { upstream, release })
+        Ok(Self { epoch: None, upstream, release })
+    }
+
+    /// The same with an epoch; both formats take one without for 0.
+    pub fn with_epoch(self, epoch: Option<u32>) -> Self {
+        Self { epoch: epoch.filter(|epoch| *epoch > 0), ..self }
+    }
+
+    /// What outweighs the rest of the version.
+    pub fn epoch(&self) -> Option<u32> {
+        self.epoch
     }
 
     /// The version alone, which both formats write alike, e.g. `7.1.0~rc1`.
@@ -63,8 +80,27 @@ impl Version {
     /// Version and release as relations write them: `7.1.0-1` in both formats.
     pub fn full(&self, format: Format) -> String {
         match format {
-            Format::Deb | Format::Rpm => format!("{}-{}", self.upstream, self.release),
+            Format::Deb | Format::Rpm => {
+                let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+                format!("{epoch}{}-{}", self.upstream, self.release)
+            }
         }
+    }
+
+    /// A number that is higher for later versions, for alternatives: 70102 of 7.1.2. What is not
+    /// a number counts as 0, and what has more than two digits as 99, but for the first part.
+    pub fn priority(&self) -> u32 {
+        let mut parts = self.upstream.split(['.', '~', '+']);
+        let mut next = |most: u32| -> u32 {
+            let part = parts.next().unwrap_or_default();
+            let number: u32 = match part.parse() {
+                Ok(number) => number,
+                Err(_) if part.bytes().all(|c| c.is_ascii_digit()) && !part.is_empty() => most,
+                Err(_) => 0,
+            };
+            number.min(most)
+        };
+        next(PRIORITY_MAJOR_MAX) * 10_000 + next(99) * 100 + next(99)
     }
 
     /// `<major>.<minor>`, if the version has both.
@@ -112,6 +148,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn priorities_rise_with_versions() {
+        let of = |text: &str| Version::new(text, "1").unwrap().priority();
+        assert_eq!([of("7.1.2"), of("7.1"), of("7.1.0~rc1")], [70_102, 70_100, 70_100]);
+        assert!(of("7.10.0") > of("7.9.5") && of("10.0") > of("7.99.99"));
+        assert_eq!(of("99999999999.300.1"), 1_000_009_901);
+    }
+
+    #[test]
     fn pre_releases_sort_before_the_release() {
         for (text, expected) in [
             ("7.1.0", "7.1.0"),
@@ -140,6 +184,13 @@ mod tests {
         for release in ["", "1-2", "1_2", "1:2"] {
             assert!(Version::new("7.1.0", release).is_err(), "{release}");
         }
+    }
+
+    #[test]
+    fn an_epoch_stands_in_front() {
+        let version = |epoch| Version::new("7.1.0", "1").unwrap().with_epoch(epoch);
+        assert_eq!(version(Some(2)).full(Format::Rpm), "2:7.1.0-1");
+        assert_eq!(version(Some(0)), version(None));
     }
 
     #[test]

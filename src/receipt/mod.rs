@@ -67,8 +67,31 @@ pub struct PackageRecord {
     pub archs: Vec<String>,
     /// Number of distinct code objects in the archives inside.
     pub code_objects: u64,
+    /// Full version with the epoch, if any; receipts of earlier versions leave it to the file name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Relations that the package states beside those that follow from itself, sorted; earlier
+    /// versions did not write them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relations: Option<Vec<RelationRecord>>,
     /// What it installs, in path order.
     pub members: Vec<MemberRecord>,
+}
+
+/// One relation of a package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RelationRecord {
+    /// `depends`, `recommends`, `suggests`, `enhances`, `supplements`, `provides`, `conflicts`,
+    /// `breaks`, `replaces` or `obsoletes`; rpm's `Requires` are `depends`.
+    pub kind: String,
+    /// Package or capability; alternatives and boolean dependencies whole.
+    pub name: String,
+    /// `<`, `<=`, `=`, `>=` or `>` in both formats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<String>,
+    /// The version that it compares with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// One installed path.

@@ -1,21 +1,25 @@
 //! Results in words: what every subcommand prints, so that all of them speak with one voice.
 
 mod build;
+mod difference;
 mod directories;
 mod discover;
 mod extract;
 mod inspect;
 pub mod kpm;
+mod plan;
 mod repo;
 mod table;
 pub mod units;
 mod verify;
 
 pub use build::build_text;
+pub use difference::difference_text;
 pub use directories::{DirectoriesReport, directories_text};
 pub use discover::{discovery_text, proposal_reasons};
 pub use extract::extract_text;
 pub use inspect::inspect_text;
+pub use plan::{plan_dot, plan_text};
 pub use repo::published_text;
 pub use verify::verify_text;
 

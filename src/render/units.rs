@@ -1,5 +1,7 @@
 //! Numbers for people.
 
+use crate::listing::Size;
+
 /// A byte count with a decimal unit: `3.94 MB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
@@ -11,6 +13,14 @@ pub fn bytes(count: u64) -> String {
         }
     }
     format!("{count} B")
+}
+
+/// A byte count, with `~` before an estimate.
+pub fn size(size: Size) -> String {
+    match size.estimated {
+        true => format!("~{}", bytes(size.bytes)),
+        false => bytes(size.bytes),
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::content::hex;
 use crate::error::Result;
 use crate::formats::apt_index::{self, IndexFile, Release, Stanza, format_date};
 use crate::formats::compression::Method;
+use crate::formats::deb;
 
 const ALL: &str = "all";
 
@@ -100,7 +101,7 @@ fn listing(path: &str, bytes: &[u8]) -> IndexFile {
     }
 }
 
-fn deb(record: &Record) -> Option<&apt_index::Package> {
+fn control(record: &Record) -> Option<&apt_index::Package> {
     match &record.indexed.facts {
         Facts::Deb(package) => Some(package),
         Facts::Rpm(_) => None,
@@ -127,12 +128,12 @@ fn text(state: &State, (component, arch): (&str, &str)) -> String {
         .filter_map(|(path, record)| {
             let indexed = &record.indexed;
             let (sha256, sha512) = (&*indexed.sha256, &*indexed.sha512);
-            Some(Stanza { package: deb(record)?, path, size: indexed.size, sha256, sha512 })
+            Some(Stanza { package: control(record)?, path, size: indexed.size, sha256, sha512 })
         })
         .collect();
     stanzas.sort_by(|a, b| {
         let (a, b) = (a.package, b.package);
-        let versions = || apt_index::compare(&a.version, &b.version);
+        let versions = || deb::compare_versions(&a.version, &b.version);
         let archs = || a.architecture.cmp(&b.architecture);
         a.name.cmp(&b.name).then_with(versions).then_with(archs)
     });

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256, Sha512};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
 use crate::formats::rpm::{Front, LEAD_MAGIC};
-use crate::formats::{apt_index, deb, rpm_md};
+use crate::formats::{apt_index, deb, rpm, rpm_md};
 use crate::plan::package::Format;
 
 /// What the file of a package is.
@@ -117,8 +117,8 @@ impl Facts {
     /// Which version is newer, by the rules of the format.
     pub fn compare_versions(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Self::Deb(a), Self::Deb(b)) => apt_index::compare(&a.version, &b.version),
-            (Self::Rpm(a), Self::Rpm(b)) => rpm_version::rpm_evr_compare(&a.evr(), &b.evr()),
+            (Self::Deb(a), Self::Deb(b)) => deb::compare_versions(&a.version, &b.version),
+            (Self::Rpm(a), Self::Rpm(b)) => rpm::compare_versions(&a.evr(), &b.evr()),
             (Self::Deb(_), Self::Rpm(_)) => Ordering::Less,
             (Self::Rpm(_), Self::Deb(_)) => Ordering::Greater,
         }

@@ -152,6 +152,30 @@ codes! {
     DatabaseBundle = "R060" "database-bundle-whole" Note;
     /// A directory of a kernel database is named like one of an arch that is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning;
+    /// A list of packages has a key that is not known.
+    ListKeyUnknown = "R075" "list-key-unknown" Warning;
+    /// None of the artifacts of a listed package is in the input.
+    ListedWithoutContent = "R076" "listed-without-content" Note;
+    /// A listed package depends on one that the set does not have.
+    DependencyLeftOut = "R077" "dependency-left-out" Warning;
+    /// Files and code objects that no listed package takes.
+    NotListed = "R078" "not-listed" Warning;
+    /// A listed package asks for what it does not get.
+    ListClaimIgnored = "R079" "list-claim-ignored" Warning;
+    /// A file of a `dbg` component that no debugger finds by a build-id.
+    DebugFileWithoutId = "R080" "debug-file-without-build-id" Warning;
+    /// A licence text that the `copyright` file of its packages does not quote.
+    LicenceNotQuoted = "R081" "licence-not-quoted" Note;
+    /// A program whose name cannot be one of an alternative.
+    ProgramWithoutAlternative = "R082" "program-without-alternative" Warning;
+    /// A package is not newer than in the earlier set.
+    VersionNotNewer = "R084" "version-not-newer" Warning;
+    /// Paths were in another package of the earlier set.
+    PathMoved = "R085" "path-moved" Note;
+    /// A directory of the earlier set is something else, or the other way round.
+    PathKindChanged = "R086" "path-kind-changed" Warning;
+    /// A package of the earlier set is in this one no more, and nothing replaces it.
+    PackageDropped = "R087" "package-dropped" Warning;
     /// A repository is published without a signature.
     RepositoryUnsigned = "R090" "repository-unsigned" Warning;
     /// A version of a package is not among those that a repository keeps.

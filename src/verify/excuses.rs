@@ -17,7 +17,7 @@ const KEPT: [Code; 3] = [Code::DatabaseShared, Code::KeptFat, Code::DatabaseHost
 
 /// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
 /// one would think, and excuse no absence.
-const LEAVING_OUT: [Code; 10] = [
+const LEAVING_OUT: [Code; 11] = [
     Code::ArchNotGrouped,
     Code::BundleUnreferenced,
     Code::DuplicateDropped,
@@ -28,6 +28,7 @@ const LEAVING_OUT: [Code; 10] = [
     Code::ArchExcluded,
     Code::ArchDropped,
     Code::ComponentLeftOut,
+    Code::NotListed,
 ];
 
 /// What is where it is, or not, because of a finding.

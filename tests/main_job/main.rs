@@ -6,6 +6,8 @@
 mod archives;
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../support/roots.rs"]
+mod roots;
 #[path = "../support/runtime/mod.rs"]
 mod runtime;
 #[path = "../support/tools.rs"]

@@ -6,14 +6,14 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::example::{
-    Entry, GROUPS, Group, PREFIX, Set, deb_name, kernels, names, rpm_name, sha256, tree,
+    COMMON, Entry, GROUPS, Group, PREFIX, Set, deb_name, kernels, names, rpm_name, sha256, tree,
 };
 use crate::tools;
 
 /// Every package of the example set.
 fn expected_packages() -> Vec<String> {
     let mut packages: Vec<String> =
-        ["rocm", "rocm-hosts", "rocm-host-suite-sparse", "rocm-blas", "rocm-blas-all"]
+        ["rocm", "rocm-hosts", "rocm-host-suite-sparse", "rocm-blas", "rocm-blas-all", COMMON]
             .map(str::to_owned)
             .to_vec();
     for group in &GROUPS {
@@ -51,8 +51,9 @@ fn expected_relations(package: &str) -> Relations {
     let exact: Vec<&str> = exact.iter().map(String::as_str).collect();
     let plain: Vec<&str> = kernel_packages.iter().map(String::as_str).collect();
     match package {
-        "rocm-blas" => relations(&[("Suggests", &plain)]),
-        "rocm-host-suite-sparse" => relations(&[]),
+        "rocm-blas" => relations(&[("Depends", &["rocm-common =V"]), ("Suggests", &plain)]),
+        "rocm-host-suite-sparse" => relations(&[("Depends", &["rocm-common =V"])]),
+        COMMON => relations(&[]),
         "rocm-blas-all" => relations(&[("Depends", &[&["rocm-blas =V"], &exact[..]].concat())]),
         "rocm" => {
             let all = ["rocm-blas-all =V", "rocm-host-suite-sparse =V"];
@@ -100,7 +101,8 @@ fn debs_say_what_they_are_and_need() {
     for package in expected_packages() {
         assert_eq!(deb_field(&set, &package, "Package"), package);
         assert_eq!(deb_field(&set, &package, "Version"), "7.1.0-1");
-        assert_eq!(deb_field(&set, &package, "Architecture"), "amd64");
+        let arch = if package == COMMON { "all" } else { "amd64" };
+        assert_eq!(deb_field(&set, &package, "Architecture"), arch);
         let mut found = Relations::new();
         for kind in KINDS {
             let text = deb_field(&set, &package, kind);
@@ -119,7 +121,9 @@ fn debs_say_what_they_are_and_need() {
 
 fn rpm_relations(set: &Set, package: &str, kind: &str) -> BTreeSet<String> {
     let text = tools::succeed(Command::new("rpm").args(["-qp", kind]).arg(set.rpm(package)));
-    let lines = text.lines().filter(|line| !line.starts_with("rpmlib(") && *line != "/bin/sh");
+    // The programs of scriptlets, and what rpm adds for a configuration file.
+    let added = ["rpmlib(", "/bin/sh", "/sbin/ldconfig", "config("];
+    let lines = text.lines().filter(|line| !added.iter().any(|start| line.starts_with(start)));
     let own = |line: &&str| !line.starts_with(&format!("{package}(x86-64) = "));
     let own_name = format!("{package} = 7.1.0-1");
     lines
@@ -139,7 +143,8 @@ fn rpms_say_what_they_are_and_need() {
         let name = "%{NAME} %{EPOCH} %{VERSION} %{RELEASE} %{ARCH} %{PAYLOADCOMPRESSOR}";
         let name =
             tools::succeed(Command::new("rpm").args(["-qp", "--qf", name]).arg(set.rpm(&package)));
-        assert_eq!(name, format!("{package} (none) 7.1.0 1 x86_64 zstd"));
+        let arch = if package == COMMON { "noarch" } else { "x86_64" };
+        assert_eq!(name, format!("{package} (none) 7.1.0 1 {arch} zstd"));
         let mut found = Relations::new();
         for (kind, option) in [
             ("Depends", "--requires"),
@@ -176,8 +181,14 @@ fn expected_kernel_files(group: &Group) -> BTreeSet<String> {
     group.archs.iter().flat_map(of_arch).collect()
 }
 
-/// What `package` holds below the prefix, folders aside.
+/// By what the loader knows the libraries.
+const LOADER_FILE: &str = "etc/ld.so.conf.d/rocm.conf";
+
+/// What `package` holds beside its documents, folders aside.
 fn expected_files(package: &str) -> BTreeSet<String> {
+    if package == COMMON {
+        return BTreeSet::from([LOADER_FILE.to_owned()]);
+    }
     let files: &[&str] = match package {
         "rocm-blas" => &[
             "bin/exblas-bench",
@@ -236,13 +247,11 @@ fn each_file_is_in_the_one_deb_that_should_have_it() {
                 files.insert(path);
             }
         }
-        let below: BTreeSet<_> =
-            files.iter().filter(|path| path.starts_with(PREFIX)).cloned().collect();
-        assert_eq!(below, expected_files(&package), "{package}");
         let documents = format!("usr/share/doc/{package}");
-        let elsewhere = files.difference(&below).find(|path| !path.starts_with(&documents));
-        assert_eq!(elsewhere, None, "{package}");
-        assert!(files.len() > below.len(), "{package} has documents");
+        let others = files.iter().filter(|path| !path.starts_with(&documents));
+        let others: BTreeSet<_> = others.cloned().collect();
+        assert_eq!(others, expected_files(&package), "{package}");
+        assert!(files.len() > others.len(), "{package} has documents");
     }
 }
 
@@ -262,11 +271,17 @@ fn each_file_is_in_the_one_rpm_that_should_have_it() {
             let words: Vec<&str> = line.split(' ').collect();
             assert_eq!(words[1], "root/root", "{package}: {line}");
             let path = words[2].strip_prefix('/').unwrap();
-            assert!(path.starts_with(PREFIX), "{package} owns {path}");
+            let licences = format!("usr/share/licenses/{package}");
+            let owned = path.starts_with(PREFIX) || path.starts_with(&licences);
+            assert!(owned || path == LOADER_FILE, "{package} owns {path}");
             if !words[0].starts_with('d') {
                 files.insert(path.to_owned());
             }
         }
+        let licence = files.remove(&format!("usr/share/licenses/{package}/copyright"));
+        let needs_none = package == "rocm" || package == "rocm-hosts" || package == "rocm-blas-all";
+        let is_group = package.contains("-gfx");
+        assert_eq!(licence, !needs_none && !is_group, "{package}");
         assert_eq!(files, expected_files(&package), "{package}");
     }
 }
@@ -314,11 +329,19 @@ fn the_receipt_agrees_with_the_files() {
         let found = tree(&root).into_iter().map(|(path, entry)| (path, described(entry)));
         let mut found: BTreeMap<_, _> = found.collect();
         if name.ends_with(".rpm") {
-            // cpio makes the folders above the prefix, which no package owns.
-            found.remove("opt");
+            // cpio makes the folders that no package owns.
+            for folder in ["opt", "etc", "etc/ld.so.conf.d", "usr", "usr/share"] {
+                found.remove(folder);
+            }
+            found.remove("usr/share/licenses");
         }
         assert_eq!(members(record), found, "{name}");
-        for (path, entry) in found.into_iter().filter(|(path, _)| path.starts_with(PREFIX)) {
+        for (path, mut entry) in found.into_iter().filter(|(path, _)| path.starts_with(PREFIX)) {
+            // A library has the mode that its format's tools want.
+            if path.contains("/lib/lib") && entry.0 == "file" {
+                let mode = if name.ends_with(".rpm") { 0o755 } else { 0o644 };
+                assert_eq!(entry.1.replace(0), Some(mode), "{path} of {name}");
+            }
             let same = digests.entry(path.clone()).or_insert_with(|| entry.clone()) == &entry;
             assert!(same, "{path} is not the same in .deb and .rpm");
         }

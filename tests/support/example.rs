@@ -23,6 +23,9 @@ pub const PREFIX: &str = "opt/rocm-7.1";
 /// What every code object's tag begins with.
 pub const TAG: &str = "rockpack-example ";
 
+/// The package that tells the loader of the prefix: the only one for every processor.
+pub const COMMON: &str = "rocm-common";
+
 /// A group of the example configuration and the shard that serves it.
 pub struct Group {
     /// The end of its package names.
@@ -179,12 +182,14 @@ impl Set {
 
 /// The name of a package's `.deb`.
 pub fn deb_name(package: &str) -> String {
-    format!("{package}_{VERSION}-1_amd64.deb")
+    let arch = if package == COMMON { "all" } else { "amd64" };
+    format!("{package}_{VERSION}-1_{arch}.deb")
 }
 
 /// The name of a package's `.rpm`.
 pub fn rpm_name(package: &str) -> String {
-    format!("{package}-{VERSION}-1.x86_64.rpm")
+    let arch = if package == COMMON { "noarch" } else { "x86_64" };
+    format!("{package}-{VERSION}-1.{arch}.rpm")
 }
 
 /// The kernel package of a group.

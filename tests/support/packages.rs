@@ -112,6 +112,7 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
             relations: Vec::new(),
             prefixes: vec!["/opt/rocm-7.1".to_owned()],
             scripts: Vec::new(),
+            changes: Vec::new(),
         }),
         entries,
     }

@@ -14,8 +14,6 @@
 
 mod packages;
 mod release;
-mod version;
 
 pub use packages::{Package, Stanza, parse};
 pub use release::{IndexFile, Release, format_date, parse_date};
-pub use version::compare;

@@ -15,11 +15,28 @@ mod control;
 mod reader;
 mod tar;
 mod tar_reader;
+mod version;
 mod writer;
 
 pub use control::{Control, Field, Fields, parse as parse_fields};
 pub use reader::{Reader, read_control};
+pub use version::compare as compare_versions;
 pub use writer::{Specification, Writer};
+
+use super::payload::{Entry, EntryKind};
 
 /// Content of the member `debian-binary`.
 const FORMAT_VERSION: &[u8; 4] = b"2.0\n";
+
+/// Bytes per unit of `Installed-Size`.
+pub const INSTALLED_UNIT: u64 = 1024;
+
+/// `Installed-Size` by dpkg-gencontrol's estimate: files and links rounded up to a KiB each, a KiB
+/// per directory, and one for the root directory.
+pub fn installed_kib(entries: &[Entry]) -> u64 {
+    let kib = |entry: &Entry| match entry.kind {
+        EntryKind::Directory => 1,
+        EntryKind::File | EntryKind::Link { .. } => entry.stored_size().div_ceil(INSTALLED_UNIT),
+    };
+    entries.iter().map(kib).sum::<u64>() + 1
+}

@@ -20,12 +20,14 @@
 //! Reading checks that tables lie inside the file; [`ElfFile::validate`] checks what they say,
 //! because files without device code are passed on however odd they are.
 
+mod build_id;
 mod dynamic;
 mod file;
 mod record;
 mod relocation;
 mod table;
 
+pub use build_id::build_id;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use file::{ElfFile, FILE_HEADER_SIZE, string_at};
 pub use record::{

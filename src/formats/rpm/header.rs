@@ -75,6 +75,17 @@ pub struct Scriptlet {
     pub text: String,
 }
 
+/// An entry of the changelog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Seconds since 1970.
+    pub time: u32,
+    /// `Name <address> - version-release`.
+    pub author: String,
+    /// Lines.
+    pub text: String,
+}
+
 /// Everything about an `.rpm` but the content of its files.
 #[derive(Debug, Clone)]
 pub struct Specification {
@@ -108,6 +119,8 @@ pub struct Specification {
     pub dependencies: Vec<Dependency>,
     /// Scriptlets, one per phase at most.
     pub scriptlets: Vec<Scriptlet>,
+    /// The changelog, the newest entry first.
+    pub changes: Vec<Change>,
     /// The entries in path order.
     pub entries: Vec<Entry>,
     /// Modification time of every entry, seconds since 1970.
@@ -164,6 +177,7 @@ impl Specification {
             .chain(&self.prefixes)
             .chain(dependencies.map(|dependency| &dependency.name))
             .chain(scripts.flat_map(|script| [&script.interpreter, &script.text]))
+            .chain(self.changes.iter().flat_map(|change| [&change.author, &change.text]))
     }
 }
 
@@ -222,6 +236,7 @@ pub(super) fn entries(
     let mut tags = identity(specification);
     tags.extend(build(specification));
     tags.extend(scriptlets(specification));
+    tags.extend(changelog(specification));
     tags.extend(payload(specification, digests));
     let mut all: Vec<HeaderEntry> =
         tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect();
@@ -297,6 +312,22 @@ fn scriptlets(specification: &Specification) -> Vec<Tag> {
         tags.push((program, data));
     }
     tags
+}
+
+fn changelog(specification: &Specification) -> Vec<Tag> {
+    let changes = &specification.changes;
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let times = changes.iter().map(|change| change.time).collect();
+    let texts = |pick: fn(&Change) -> &String| {
+        IndexData::StringArray(changes.iter().map(|change| pick(change).clone()).collect())
+    };
+    vec![
+        (IndexTag::RPMTAG_CHANGELOGTIME, IndexData::Int32(times)),
+        (IndexTag::RPMTAG_CHANGELOGNAME, texts(|change| &change.author)),
+        (IndexTag::RPMTAG_CHANGELOGTEXT, texts(|change| &change.text)),
+    ]
 }
 
 fn payload(specification: &Specification, digests: &Digests) -> Vec<Tag> {

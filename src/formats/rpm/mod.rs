@@ -22,9 +22,13 @@ mod signature;
 mod writer;
 
 pub use dependencies::{Dependency, DependencyKind};
-pub use header::{Scriptlet, ScriptletPhase, Specification};
+pub use header::{Change, Scriptlet, ScriptletPhase, Specification};
 pub use reader::{Front, Reader};
 pub use writer::Writer;
+
+use std::cmp::Ordering;
+
+use super::payload::Entry;
 
 /// The first bytes of a package.
 pub const LEAD_MAGIC: [u8; 4] = [0xed, 0xab, 0xee, 0xdb];
@@ -44,3 +48,13 @@ const MODE_LINK: u32 = 0o120_000;
 
 /// SHA-256 in rpm's numbering of digests.
 const SHA256_ALGORITHM: u32 = 8;
+
+/// Bytes that the header says the files take: those of files and of the texts of links.
+pub fn installed_size(entries: &[Entry]) -> u64 {
+    entries.iter().map(Entry::stored_size).sum()
+}
+
+/// Which of two versions, each `[epoch:]version[-release]`, is newer, as rpm decides it.
+pub fn compare_versions(one: &str, other: &str) -> Ordering {
+    rpm_version::Evr::parse(one).cmp(&rpm_version::Evr::parse(other))
+}

@@ -15,6 +15,7 @@ fn a_component_becomes_its_packages() {
         "rocm-blas-gfx120x",
         "rocm-blas-tests",
         "rocm-blas-tests-gfx110x",
+        "rocm-common",
         "rocm-gfx110x",
         "rocm-gfx120x",
         "rocm-hosts",
@@ -40,6 +41,8 @@ fn a_host_package_has_host_files_and_the_manifest() {
         "opt/rocm-7.1/lib/.kpack/blas_lib.kpm",
         "opt/rocm-7.1/lib/librocblas.so -> librocblas.so.5",
         "opt/rocm-7.1/lib/librocblas.so.5",
+        "usr/share/licenses/rocm-blas/",
+        "usr/share/licenses/rocm-blas/copyright",
     ];
     assert_eq!(paths(host, Format::Rpm), expected);
     let deb = paths(host, Format::Deb);
@@ -168,7 +171,12 @@ fn libraries_of_the_set_become_dependencies_within_a_group() {
     ];
     let plan = planned(parts, GROUPS);
     for relations in [deb_relations, rpm_relations] {
-        let depends = |id| relations(&plan, id, RelationKind::Depends);
+        // All of them have libraries in the linker path, so all need the common package.
+        let depends = |id| {
+            let mut found = relations(&plan, id, RelationKind::Depends);
+            found.retain(|name| name != "rocm-common = 7.1.0-1");
+            found
+        };
         assert_eq!(depends("rocm-blas"), ["rocm-solver = 7.1.0-1"]);
         assert_eq!(depends("rocm-solver"), ["rocm-wrap = 7.1.0-1"]);
         let expected = ["rocm-blas = 7.1.0-1", "rocm-solver-gfx110x = 7.1.0-1"];
@@ -195,7 +203,8 @@ fn damaged_and_ambiguous_libraries_are_findings() {
     ];
     let plan = planned(parts, "");
     assert!(codes(&plan).contains(&Code::LibraryAmbiguous));
-    assert_eq!(deb_relations(&plan, "rocm-x", RelationKind::Depends), ["rocm-y = 7.1.0-1"]);
+    let depends = deb_relations(&plan, "rocm-x", RelationKind::Depends);
+    assert_eq!(depends, ["rocm-common = 7.1.0-1", "rocm-y = 7.1.0-1"]);
 }
 
 #[test]
@@ -204,8 +213,10 @@ fn the_runtime_is_needed_by_transformed_binaries_only() {
     let mut parts = blas();
     parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
     let plan = planned(parts, &format!("{toml}{GROUPS}"));
-    assert_eq!(deb_relations(&plan, "rocm-blas", RelationKind::Depends), ["libamdhip64-7 ? 7.1"]);
-    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends), ["hip ? 7.1"]);
+    let common = "rocm-common = 7.1.0-1";
+    let depends = deb_relations(&plan, "rocm-blas", RelationKind::Depends);
+    assert_eq!(depends, ["libamdhip64-7 ? 7.1", common]);
+    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends), ["hip ? 7.1", common]);
     assert!(deb_relations(&plan, "rocm-core", RelationKind::Depends).is_empty());
     assert!(!codes(&plan).contains(&Code::RuntimeUnset));
     assert!(codes(&planned(blas(), GROUPS)).contains(&Code::RuntimeUnset));

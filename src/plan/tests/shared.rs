@@ -73,7 +73,7 @@ fn an_excluded_arch_is_not_served() {
     let part = library().database("lib/images/a", "gfx1100,gfx1151", "1");
     let plan = planned(vec![part], &format!("{toml}{THREE}"));
     assert!(files(&plan, "rocm-aotriton-gfx110x").contains(&"lib/images/a".to_owned()));
-    assert!(!ids(&plan).iter().any(|id| id.contains("common") || id.contains("gfx115x")));
+    assert!(!ids(&plan).iter().any(|id| id.contains("kernels-common") || id.contains("gfx115x")));
     assert!(codes(&plan).contains(&Code::GroupEmpty));
 }
 

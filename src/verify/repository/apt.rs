@@ -9,7 +9,7 @@ use super::{Check, Context, open, place, sha256, sha512};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{self, IndexFile, Release, parse_date};
-use crate::formats::deb::{Fields, parse_fields, read_control};
+use crate::formats::deb::{Fields, compare_versions, parse_fields, read_control};
 
 /// Fields of an index that packages do not have.
 const OF_THE_INDEX: [&str; 4] = ["Filename", "Size", "SHA256", "SHA512"];
@@ -254,7 +254,7 @@ fn check_closure(context: &mut Context<'_>, packages: &[Listed]) {
         nodes.iter().flat_map(|(node, _)| &node.offers).map(|(name, _)| name.as_str()).collect();
     let archs: BTreeSet<&String> = nodes.iter().flat_map(|(_, archs)| archs.iter()).collect();
     let several = archs.len() > 1;
-    let rules = Rules { compare: apt_index::compare, bare_meets: false };
+    let rules = Rules { compare: compare_versions, bare_meets: false };
     for arch in archs.into_iter().filter(|arch| !several || *arch != "all") {
         let together = nodes.iter().filter(|(_, archs)| archs.contains(arch));
         let together: Vec<&Node> = together.map(|(node, _)| node).collect();

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use ::rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 use rayon::prelude::*;
-use rpm::{DependencyFlags as Flags, IndexTag};
 
 use super::closure::{self, Node, Rules, Sign, Wish};
 use super::keys::Keys;
@@ -13,7 +13,7 @@ use super::xml::{self, Element};
 use super::{Check, Context, open, place, sha256};
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::formats::rpm::Front;
+use crate::formats::rpm::{self, Front};
 
 const REPOMD: &str = "repodata/repomd.xml";
 
@@ -206,7 +206,7 @@ fn compare(
     compare("checksum", package.text_of("checksum"), &content.sha256_hex()?);
     let front = Front::read(&content)?;
     let metadata = &front.metadata;
-    let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
+    let fault = |e: ::rpm::Error| Error::malformed("has bad tags").cause(e);
     compare("name", package.text_of("name"), metadata.get_name().map_err(fault)?);
     if !metadata.is_source_package() {
         compare("arch", package.text_of("arch"), metadata.get_arch().map_err(fault)?);
@@ -245,10 +245,10 @@ fn compare(
 /// out what the package itself meets.
 fn compare_dependencies(
     package: &Element,
-    metadata: &rpm::PackageMetadata,
+    metadata: &PackageMetadata,
     compare: &mut dyn FnMut(&'static str, &str, &str),
 ) -> Result<()> {
-    let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
+    let fault = |e: ::rpm::Error| Error::malformed("has bad tags").cause(e);
     let all = [
         ("provides", "rpm:provides", metadata.get_provides()),
         ("requires", "rpm:requires", metadata.get_requires()),
@@ -276,7 +276,7 @@ fn compare_dependencies(
 }
 
 /// Whether the package provides a name, or has a file of it, itself.
-fn is_own(metadata: &rpm::PackageMetadata, name: &str) -> bool {
+fn is_own(metadata: &PackageMetadata, name: &str) -> bool {
     let provided = metadata.get_provides().unwrap_or_default();
     provided.iter().any(|dependency| dependency.name == name)
         || metadata
@@ -287,7 +287,7 @@ fn is_own(metadata: &rpm::PackageMetadata, name: &str) -> bool {
 }
 
 /// A dependency as name and bound.
-fn line(dependency: &rpm::Dependency) -> (String, String) {
+fn line(dependency: &::rpm::Dependency) -> (String, String) {
     let has = |flag| dependency.flags.contains(flag);
     let sign = match (has(Flags::LESS), has(Flags::GREATER), has(Flags::EQUAL)) {
         (false, false, true) => "EQ",
@@ -326,7 +326,7 @@ fn evr(element: &Element) -> String {
 
 /// The signature over the header.
 fn signature(content: &Content, front: &Front, keys: &Keys, insist: bool) -> Result<Option<Seen>> {
-    let fault = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);
+    let fault = |e: ::rpm::Error| Error::malformed("has a bad signature tag").cause(e);
     let signatures = front.metadata.raw_signatures().map_err(fault)?;
     if signatures.is_empty() {
         let message = "is not signed, and the .repo file says gpgcheck=1".to_owned();
@@ -372,8 +372,8 @@ fn check_closure(context: &mut Context<'_>, primary: &Element) {
 fn compare_versions(left: &str, right: &str) -> Ordering {
     let bare = |evr: &str| evr.split('-').next().unwrap_or_default().to_owned();
     match left.contains('-') && right.contains('-') {
-        true => rpm_version::rpm_evr_compare(left, right),
-        false => rpm_version::rpm_evr_compare(&bare(left), &bare(right)),
+        true => rpm::compare_versions(left, right),
+        false => rpm::compare_versions(&bare(left), &bare(right)),
     }
 }
 

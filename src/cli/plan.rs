@@ -1,0 +1,65 @@
+//! `rockpack plan`: what a build would write.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::progress::Terminal;
+use super::set::SetArguments;
+use super::{Outcome, terminal};
+use crate::error::Result;
+use crate::planned::Digests;
+use crate::{difference, listing, render};
+
+/// Show the package set that `build` would write, before anything is compressed.
+///
+/// Names, versions, relations, paths and the sizes of installed files are those of `build`, but for
+/// kernel archives. Their sizes and those of package files are estimated from samples, and marked
+/// with ~. Writes nothing.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    set: SetArguments,
+    /// Show also the relations and files of every package
+    #[arg(long, conflicts_with_all = ["json", "dot", "diff"])]
+    details: bool,
+    /// Print the plan, with --diff the differences, as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print the dependencies as a graph for Graphviz: one node for each package of the first
+    /// format, solid lines for what is needed, dashed ones for what is recommended
+    #[arg(long, conflicts_with_all = ["json", "diff"])]
+    dot: bool,
+    /// Compare with an earlier set: a plan (JSON), a packages.json, or a folder of packages
+    #[arg(long, value_name = "OTHER")]
+    diff: Option<PathBuf>,
+    /// With --diff, end with exit code 1 if there are differences
+    #[arg(long, requires = "diff")]
+    exit_code: bool,
+    /// Read every file for its digest, so that contents can be compared and not only sizes
+    #[arg(long)]
+    digests: bool,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+    let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
+    let earlier = arguments.diff.as_deref().map(listing::read).transpose()?;
+    let planned = crate::plan_set(&arguments.set.options()?, digests, &Terminal::new())?;
+    let Some(earlier) = earlier else {
+        match (arguments.json, arguments.dot) {
+            (true, _) => terminal::print_json(&planned)?,
+            (_, true) => terminal::print(&render::plan_dot(&planned))?,
+            _ => terminal::print(&render::plan_text(&planned, arguments.details))?,
+        }
+        return Ok(Outcome::Done);
+    };
+    let difference = difference::between(&earlier, &planned.listing());
+    match arguments.json {
+        true => terminal::print_json(&difference)?,
+        false => terminal::print(&render::difference_text(&difference))?,
+    }
+    Ok(match arguments.exit_code && !difference.is_empty() {
+        true => Outcome::ChecksFailed,
+        false => Outcome::Done,
+    })
+}

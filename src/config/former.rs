@@ -1,0 +1,171 @@
+//! Packages of earlier sets: those that a package takes the place of (`replaces`), and those that
+//! some of its paths were in (`moved`).
+//!
+//! A name may have a bound, `rocblas < 7.0`: only versions before it are meant. Names that both
+//! formats share stand in a list; otherwise `deb` and `rpm` have lists of their own.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::origin::Origin;
+use super::schema::Ordered;
+use crate::error::{Error, Faults, Result};
+
+/// The value of a package under `replaces` or `moved`.
+#[derive(Debug, Clone)]
+pub(super) enum FormerSchema {
+    /// For both formats.
+    Both(Vec<String>),
+    /// For each its own.
+    Each(EachSchema),
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct EachSchema {
+    deb: Vec<String>,
+    rpm: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for FormerSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FormerVisitor)
+    }
+}
+
+/// Written by hand because serde's untagged enums lose what was wrong, and where.
+struct FormerVisitor;
+
+impl<'de> Visitor<'de> for FormerVisitor {
+    type Value = FormerSchema;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of names, or a map with the lists `deb` and `rpm`")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<FormerSchema, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(FormerSchema::Both)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FormerSchema, A::Error> {
+        EachSchema::deserialize(MapAccessDeserializer::new(map)).map(FormerSchema::Each)
+    }
+}
+
+/// Packages of earlier sets, per format.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FormerPackages {
+    /// Their names as `.deb`.
+    pub deb: Vec<FormerPackage>,
+    /// Their names as `.rpm`.
+    pub rpm: Vec<FormerPackage>,
+}
+
+/// A package of an earlier set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormerPackage {
+    /// Its name.
+    pub name: String,
+    /// The version before which it is meant; any if there is none.
+    pub before: Option<String>,
+    /// Where the configuration has it, for [`super::Config::fault`].
+    pub keys: Vec<String>,
+}
+
+/// Whether a name needs a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// The name alone means every version.
+    Optional,
+    /// A path was in the other package up to some version only.
+    Required,
+}
+
+/// Checks the packages under `key`.
+pub(super) fn former(
+    (key, packages): (&str, Ordered<FormerSchema>),
+    bound: Bound,
+    origin: &Origin,
+    faults: &mut Faults,
+) -> Vec<(String, FormerPackages)> {
+    let mut checked = Vec::new();
+    for (package, schema) in packages.0 {
+        let mut read = |keys: &[&str], texts: &[String], rules: Rules| {
+            let mut found = Vec::new();
+            for (index, text) in texts.iter().enumerate() {
+                let index = index.to_string();
+                let keys: Vec<&str> = keys.iter().copied().chain([index.as_str()]).collect();
+                found.extend(faults.keep(name(text, rules, (&keys, origin))));
+            }
+            found
+        };
+        let (deb, rpm) = (Rules { bound, is_name: is_deb_name }, Rules { bound, is_name });
+        let former = match &schema {
+            FormerSchema::Both(texts) => {
+                let both = read(&[key, &package], texts, deb);
+                FormerPackages { deb: both.clone(), rpm: both }
+            }
+            FormerSchema::Each(each) => FormerPackages {
+                deb: read(&[key, &package, "deb"], &each.deb, deb),
+                rpm: read(&[key, &package, "rpm"], &each.rpm, rpm),
+            },
+        };
+        checked.push((package, former));
+    }
+    checked
+}
+
+/// What a name may be.
+#[derive(Clone, Copy)]
+struct Rules {
+    bound: Bound,
+    is_name: fn(&str) -> bool,
+}
+
+/// `name` or `name < version`.
+fn name(text: &str, rules: Rules, (keys, origin): (&[&str], &Origin)) -> Result<FormerPackage> {
+    let refuse = |message: String| -> Error {
+        let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
+        origin.fault(keys, message).hint(hint)
+    };
+    let (name, before) = match text.split_once('<') {
+        Some((name, version)) => (name.trim(), Some(version.trim())),
+        None => (text.trim(), None),
+    };
+    if !(rules.is_name)(name) {
+        return Err(refuse(format!("`{}` is no package", text.escape_debug())));
+    }
+    if before.is_some_and(|version| !is_version(version)) {
+        return Err(refuse(format!("`{}` has no version behind `<`", text.escape_debug())));
+    }
+    if before.is_none() && rules.bound == Bound::Required {
+        return Err(refuse(format!(
+            "`{name}` has no bound: say before which version it had the paths"
+        )));
+    }
+    Ok(FormerPackage {
+        name: name.to_owned(),
+        before: before.map(str::to_owned),
+        keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+    })
+}
+
+/// Debian's package names.
+fn is_deb_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
+    name.len() >= 2 && is_name(name) && name.chars().all(good)
+}
+
+/// RPM's names, which others also write with `_` and capitals.
+fn is_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || "+-._".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(good)
+}
+
+fn is_version(version: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || ".+~:-^".contains(c);
+    version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(good)
+}

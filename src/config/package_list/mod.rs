@@ -1,0 +1,370 @@
+//! TheRock's list of packages, `package.json`: which parts of which artifacts each package takes,
+//! what it says of itself, and what it depends on.
+//!
+//! Keys that are not known are findings: the file is another project's, which may add to it. Wrong
+//! types, words, names and components, and two entries with one name, are errors with their line
+//! and column. `Disable_DWZ`, `Disable_RPM_STRIP`, `Disable_DEB_STRIP` and `Disable_Debug_Package`
+//! turn off what is never done here, and say nothing.
+
+mod schema;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::check::is_address;
+use super::origin::{Origin, Syntax};
+use super::read_text;
+use crate::artifact::ComponentKind;
+use crate::error::{Error, Faults, Result};
+use crate::report::{Code, Finding, Findings};
+use schema::{ArtifactSchema, EntrySchema};
+
+/// What to do about a list that does not have the schema.
+const SCHEMA_HINT: &str = "the list has the schema of TheRock's packaging/linux/package.json";
+
+/// How names of development packages end in the list.
+const DEVEL: &str = "-devel";
+
+/// How Debian's do.
+const DEV: &str = "-dev";
+
+/// A checked list.
+#[derive(Debug, Clone)]
+pub struct PackageList {
+    /// In file order, without those that are disabled.
+    pub entries: Vec<ListedPackage>,
+    /// What was noticed.
+    pub findings: Findings,
+    origin: Origin,
+}
+
+/// An entry of the list.
+#[derive(Debug, Clone)]
+pub struct ListedPackage {
+    /// Its place in the file.
+    pub index: usize,
+    /// E.g. `amdrocm-blas`.
+    pub name: String,
+    /// Whether it has no files.
+    pub is_meta: bool,
+    /// Whether a metapackage has one for each target.
+    pub per_target: bool,
+    /// Whether it is for one processor; as its content is, if the entry does not say.
+    pub native: Option<bool>,
+    /// What it takes.
+    pub claims: Vec<Claim>,
+    /// By key, e.g. `DEBDepends`.
+    pub relations: BTreeMap<&'static str, Vec<String>>,
+    /// `Name <address>`.
+    pub maintainer: Option<String>,
+    /// One line.
+    pub summary: Option<String>,
+    /// More lines.
+    pub description: Option<String>,
+    /// Debian's section.
+    pub section: Option<String>,
+    /// Debian's priority.
+    pub priority: Option<String>,
+    /// RPM's group.
+    pub group: Option<String>,
+    /// Licence expression.
+    pub license: Option<String>,
+    /// Who builds the package.
+    pub vendor: Option<String>,
+    /// Home page.
+    pub homepage: Option<String>,
+}
+
+/// A part of an artifact that an entry takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// E.g. `blas`.
+    pub artifact: String,
+    /// One or several parts of a stage prefix, e.g. `rocBLAS`, in any case.
+    pub subdir: String,
+    /// Of which components.
+    pub components: Vec<ComponentKind>,
+    /// Where it stands in the file: the indexes of artifact and subdirectory.
+    place: [usize; 2],
+}
+
+impl Claim {
+    /// Whether it is on this component of this artifact.
+    pub fn takes(&self, artifact: &str, kind: ComponentKind) -> bool {
+        self.artifact == artifact && self.components.contains(&kind)
+    }
+
+    /// Whether the parts of `subdir` follow each other in the path of a stage prefix.
+    pub fn fits(&self, prefix: &str) -> bool {
+        let prefix = prefix.to_lowercase();
+        let subdir = self.subdir.to_lowercase();
+        let wanted: Vec<&str> = subdir.split('/').filter(|part| !part.is_empty()).collect();
+        let parts: Vec<&str> = prefix.split('/').collect();
+        parts.windows(wanted.len()).any(|window| window == wanted)
+    }
+}
+
+impl ListedPackage {
+    /// Whether it is for developers, and not cut into host and kernels.
+    pub fn is_devel(&self) -> bool {
+        self.name.ends_with(DEVEL)
+    }
+
+    /// What Debian calls it.
+    pub fn deb_name(&self) -> String {
+        deb_name(&self.name)
+    }
+
+    /// Relations of `key`, e.g. `DEBDepends`.
+    pub fn relations(&self, key: &str) -> &[String] {
+        self.relations.get(key).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What Debian calls a package: `-dev` for `-devel`.
+pub fn deb_name(name: &str) -> String {
+    match name.strip_suffix(DEVEL) {
+        Some(rest) => format!("{rest}{DEV}"),
+        None => name.to_owned(),
+    }
+}
+
+impl PackageList {
+    /// Reads the list at `path`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let text = read_text(path, "package list")?;
+        Self::read(Origin::new(Some(path.to_path_buf()), text, Syntax::Json))
+    }
+
+    /// Reads a list from text.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::read(Origin::new(None, text.to_owned(), Syntax::Json))
+    }
+
+    fn read(origin: Origin) -> Result<Self> {
+        let schema: Vec<EntrySchema> = origin.decode(SCHEMA_HINT)?;
+        let mut checker = Checker::new(&origin);
+        let mut entries: Vec<ListedPackage> = Vec::new();
+        let mut names = BTreeMap::new();
+        for (index, entry) in schema.into_iter().enumerate() {
+            if let Some(first) = names.insert(entry.package.clone(), index) {
+                let message = format!("{} is the name of entry {first}, too", entry.package);
+                checker.fault(index, &["Package"], message);
+            }
+            let enabled = !entry.disable_packaging.0;
+            let entry = checker.entry(index, entry);
+            entries.extend(enabled.then_some(entry));
+        }
+        let Checker { faults, findings, .. } = checker;
+        faults.finish()?;
+        Ok(Self { entries, findings, origin })
+    }
+
+    /// The entry called `name`, by the name of either format.
+    pub fn find(&self, name: &str) -> Option<(usize, &ListedPackage)> {
+        let mut entries = self.entries.iter().enumerate();
+        entries.find(|(_, entry)| entry.name == name || entry.deb_name() == name)
+    }
+
+    /// An error about what stands at `keys` of an entry.
+    pub fn fault(&self, entry: &ListedPackage, keys: &[&str], message: impl Into<String>) -> Error {
+        fault(&self.origin, entry.index, keys, message)
+    }
+
+    /// An error about a claim of an entry.
+    pub fn claim_fault(
+        &self,
+        entry: &ListedPackage,
+        claim: &Claim,
+        message: impl Into<String>,
+    ) -> Error {
+        let [artifact, subdir] = claim.place.map(|index| index.to_string());
+        let keys = ["Artifactory", &artifact, "Artifact_Subdir", &subdir, "Name"];
+        self.fault(entry, &keys, message)
+    }
+}
+
+fn fault(origin: &Origin, index: usize, keys: &[&str], message: impl Into<String>) -> Error {
+    let index = index.to_string();
+    let keys: Vec<&str> = std::iter::once(index.as_str()).chain(keys.iter().copied()).collect();
+    origin.fault(&keys, message)
+}
+
+/// Keys that turn off what is never done.
+const NEVER_DONE: [&str; 4] =
+    ["Disable_DWZ", "Disable_RPM_STRIP", "Disable_DEB_STRIP", "Disable_Debug_Package"];
+
+struct Checker<'a> {
+    origin: &'a Origin,
+    faults: Faults,
+    findings: Findings,
+}
+
+impl<'a> Checker<'a> {
+    fn new(origin: &'a Origin) -> Self {
+        Self { origin, faults: Faults::default(), findings: Findings::default() }
+    }
+
+    fn fault(&mut self, index: usize, keys: &[&str], message: String) {
+        self.faults.add(fault(self.origin, index, keys, message));
+    }
+
+    fn entry(&mut self, index: usize, entry: EntrySchema) -> ListedPackage {
+        let name = entry.package.clone();
+        self.unknown(&name, "", &entry.others);
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+        if name.len() < 2 || !name.chars().all(good) || name.starts_with(['-', '.']) {
+            let message = format!("`{name}` is no package name of small letters, digits and `-`");
+            self.fault(index, &["Package"], message);
+        }
+        self.single_lines(index, &entry);
+        self.ignored(&name, &entry);
+        let native = self.native(index, &entry);
+        let claims = self.claims(index, (&name, entry.artifactory.unwrap_or_default()));
+        if entry.metapackage.0 && !claims.is_empty() {
+            self.fault(index, &["Artifactory"], "a metapackage takes no artifacts".to_owned());
+        }
+        let relations = [
+            ("DEBDepends", entry.deb_depends),
+            ("RPMRequires", entry.rpm_requires),
+            ("DEBRecommends", entry.deb_recommends),
+            ("RPMRecommends", entry.rpm_recommends),
+            ("DEBSuggests", entry.deb_suggests),
+            ("RPMSuggests", entry.rpm_suggests),
+            ("Provides", entry.provides),
+            ("Replaces", entry.replaces),
+            ("Conflicts", entry.conflicts),
+            ("Obsoletes", entry.obsoletes),
+        ];
+        ListedPackage {
+            index,
+            name,
+            is_meta: entry.metapackage.0,
+            per_target: entry.gfxarch.0,
+            native,
+            claims,
+            relations: relations.into_iter().filter_map(|(key, l)| Some((key, l?))).collect(),
+            maintainer: said(entry.maintainer),
+            summary: said(entry.description_short),
+            description: said(entry.description_long),
+            section: said(entry.section),
+            priority: said(entry.priority),
+            group: said(entry.group),
+            license: said(entry.license),
+            vendor: said(entry.vendor),
+            homepage: said(entry.homepage),
+        }
+    }
+
+    fn unknown(&mut self, name: &str, place: &str, others: &BTreeMap<String, Value>) {
+        let never_done = |key: &str| NEVER_DONE.iter().any(|known| known.eq_ignore_ascii_case(key));
+        for key in others.keys().filter(|key| !place.is_empty() || !never_done(key)) {
+            let message = format!("the key `{place}{key}` is not known and is left out");
+            self.findings.add(Finding::new(Code::ListKeyUnknown, name, message));
+        }
+    }
+
+    /// What an entry says and no package follows.
+    fn ignored(&mut self, name: &str, entry: &EntrySchema) {
+        let mut add = |message: &str| {
+            self.findings.add(Finding::new(Code::ListClaimIgnored, name, message));
+        };
+        if entry.disable_packaging.0 {
+            return;
+        }
+        if entry.version.as_ref().is_some_and(|version| !version.trim().is_empty()) {
+            add("its `Version` is not used: all packages of a set have one version");
+        }
+        if entry.postinstall.0 {
+            add("`Postinstall` asks for scripts that the list does not have; it gets none of them");
+        }
+        if entry.artifact.is_some() || entry.components.is_some() {
+            add("`Artifact` and `Components` outside of `Artifactory` are not used");
+        }
+    }
+
+    fn native(&mut self, index: usize, entry: &EntrySchema) -> Option<bool> {
+        let mut of =
+            |key: &str, text: &Option<String>, [native, all]: [&str; 2]| match text.as_deref()? {
+                text if text == native => Some(true),
+                text if text == all => Some(false),
+                other => {
+                    let message = format!("`{other}` is neither {native} nor {all}");
+                    self.fault(index, &[key], message);
+                    None
+                }
+            };
+        let deb = of("Architecture", &entry.architecture, ["amd64", "all"]);
+        let rpm = of("BuildArch", &entry.build_arch, ["x86_64", "noarch"]);
+        if let (Some(deb), Some(rpm)) = (deb, rpm)
+            && deb != rpm
+        {
+            let message = "means another processor than `Architecture` does".to_owned();
+            self.fault(index, &["BuildArch"], message);
+        }
+        deb.or(rpm)
+    }
+
+    fn single_lines(&mut self, index: usize, entry: &EntrySchema) {
+        let fields = [
+            ("Maintainer", &entry.maintainer),
+            ("Description_Short", &entry.description_short),
+            ("Section", &entry.section),
+            ("Priority", &entry.priority),
+            ("Group", &entry.group),
+            ("License", &entry.license),
+            ("Vendor", &entry.vendor),
+            ("Homepage", &entry.homepage),
+        ];
+        for (key, value) in fields {
+            if value.as_ref().is_some_and(|text| text.trim().contains(char::is_control)) {
+                self.fault(index, &[key], "has to be one line of text".to_owned());
+            }
+        }
+        if let Some(maintainer) = said(entry.maintainer.clone())
+            && !is_address(&maintainer)
+        {
+            self.fault(index, &["Maintainer"], "is no name with an address".to_owned());
+        }
+    }
+
+    fn claims(&mut self, index: usize, (name, schema): (&str, Vec<ArtifactSchema>)) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for (at, artifact) in schema.into_iter().enumerate() {
+            self.unknown(name, "Artifactory.", &artifact.others);
+            for (sub, subdir) in artifact.subdirs.into_iter().enumerate() {
+                self.unknown(name, "Artifact_Subdir.", &subdir.others);
+                let (at, sub) = (at.to_string(), sub.to_string());
+                let keys = ["Artifactory", &at, "Artifact_Subdir", &sub];
+                if subdir.name.trim_matches('/').is_empty() {
+                    let message = "names no part of a stage prefix".to_owned();
+                    self.fault(index, &[keys[0], keys[1], keys[2], keys[3], "Name"], message);
+                }
+                let mut components = Vec::new();
+                for (place, text) in subdir.components.iter().enumerate() {
+                    let place = place.to_string();
+                    let keys = [keys[0], keys[1], keys[2], keys[3], "Components", &place];
+                    match text.parse::<ComponentKind>() {
+                        Ok(kind) => components.push(kind),
+                        Err(error) => self.fault(index, &keys, error.message().to_owned()),
+                    }
+                }
+                let place = [&at, &sub].map(|text| text.parse().unwrap_or_default());
+                let artifact = artifact.artifact.clone();
+                claims.push(Claim { artifact, subdir: subdir.name, components, place });
+            }
+        }
+        claims
+    }
+}
+
+/// A text that is not empty.
+fn said(text: Option<String>) -> Option<String> {
+    let text = text?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! `package.json` as serde reads it: key names and shapes, no meaning.
+//!
+//! Source: TheRock's build_tools/packaging/linux/package.json and the scripts beside it, which read
+//! it. They take the words of [`TRUE`] in any case for true and everything else for false.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserializer, Visitor};
+use serde::{Deserialize, de};
+use serde_json::Value;
+
+/// Words for true.
+const TRUE: [&str; 9] = ["1", "true", "t", "yes", "y", "on", "enable", "enabled", "found"];
+
+/// Words for false; TheRock's scripts take all others for it, too.
+const FALSE: [&str; 15] = [
+    "",
+    "0",
+    "false",
+    "f",
+    "no",
+    "n",
+    "off",
+    "disable",
+    "disabled",
+    "notfound",
+    "none",
+    "null",
+    "nil",
+    "undefined",
+    "n/a",
+];
+
+/// One entry.
+#[derive(Debug, Deserialize)]
+pub(super) struct EntrySchema {
+    #[serde(rename = "Package")]
+    pub package: String,
+    #[serde(rename = "Version", default)]
+    pub version: Option<String>,
+    #[serde(rename = "Comments", default)]
+    pub _comments: Option<Value>,
+    #[serde(rename = "Architecture", default)]
+    pub architecture: Option<String>,
+    #[serde(rename = "BuildArch", default)]
+    pub build_arch: Option<String>,
+    #[serde(rename = "DEBDepends", default)]
+    pub deb_depends: Option<Vec<String>>,
+    #[serde(rename = "RPMRequires", default)]
+    pub rpm_requires: Option<Vec<String>>,
+    #[serde(rename = "DEBRecommends", default)]
+    pub deb_recommends: Option<Vec<String>>,
+    #[serde(rename = "RPMRecommends", default)]
+    pub rpm_recommends: Option<Vec<String>>,
+    #[serde(rename = "DEBSuggests", default)]
+    pub deb_suggests: Option<Vec<String>>,
+    #[serde(rename = "RPMSuggests", default)]
+    pub rpm_suggests: Option<Vec<String>>,
+    #[serde(rename = "Provides", default)]
+    pub provides: Option<Vec<String>>,
+    #[serde(rename = "Replaces", default)]
+    pub replaces: Option<Vec<String>>,
+    #[serde(rename = "Conflicts", default)]
+    pub conflicts: Option<Vec<String>>,
+    #[serde(rename = "Obsoletes", default)]
+    pub obsoletes: Option<Vec<String>>,
+    #[serde(rename = "Maintainer", default)]
+    pub maintainer: Option<String>,
+    #[serde(rename = "Description_Short", default)]
+    pub description_short: Option<String>,
+    #[serde(rename = "Description_Long", default)]
+    pub description_long: Option<String>,
+    #[serde(rename = "Section", default)]
+    pub section: Option<String>,
+    #[serde(rename = "Priority", default)]
+    pub priority: Option<String>,
+    #[serde(rename = "Group", default)]
+    pub group: Option<String>,
+    #[serde(rename = "License", default)]
+    pub license: Option<String>,
+    #[serde(rename = "Vendor", default)]
+    pub vendor: Option<String>,
+    #[serde(rename = "Homepage", default)]
+    pub homepage: Option<String>,
+    #[serde(rename = "Artifactory", default)]
+    pub artifactory: Option<Vec<ArtifactSchema>>,
+    #[serde(rename = "Gfxarch", default)]
+    pub gfxarch: Flag,
+    #[serde(rename = "Metapackage", default)]
+    pub metapackage: Flag,
+    #[serde(rename = "DisablePackaging", alias = "Disablepackaging", default)]
+    pub disable_packaging: Flag,
+    #[serde(rename = "Postinstall", default)]
+    pub postinstall: Flag,
+    /// An older schema's artifact and components, which entries that are disabled still have.
+    #[serde(rename = "Artifact", default)]
+    pub artifact: Option<String>,
+    #[serde(rename = "Components", default)]
+    pub components: Option<Vec<String>>,
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
+}
+
+/// An artifact that an entry takes something of.
+#[derive(Debug, Deserialize)]
+pub(super) struct ArtifactSchema {
+    #[serde(rename = "Artifact")]
+    pub artifact: String,
+    /// Whether the scripts look into artifacts of targets; here, content says that.
+    #[serde(rename = "Artifact_Gfxarch", default)]
+    pub _gfxarch: Flag,
+    #[serde(rename = "Artifact_Subdir", default)]
+    pub subdirs: Vec<SubdirSchema>,
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
+}
+
+/// What of it.
+#[derive(Debug, Deserialize)]
+pub(super) struct SubdirSchema {
+    #[serde(rename = "Name")]
+    pub name: String,
+    #[serde(rename = "Components")]
+    pub components: Vec<String>,
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
+}
+
+/// `true`, or one of the words for it; false if it is not there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Flag(pub bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FlagVisitor)
+    }
+}
+
+struct FlagVisitor;
+
+impl Visitor<'_> for FlagVisitor {
+    type Value = Flag;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`True` or `False`")
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Flag, E> {
+        Ok(Flag(value))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Flag, E> {
+        let word = text.trim().to_lowercase();
+        match (TRUE.contains(&word.as_str()), FALSE.contains(&word.as_str())) {
+            (true, _) => Ok(Flag(true)),
+            (_, true) => Ok(Flag(false)),
+            _ => Err(E::custom(format!("`{text}` is neither `True` nor `False`"))),
+        }
+    }
+}

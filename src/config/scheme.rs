@@ -1,0 +1,230 @@
+//! Naming schemes: what packages are called and where they are installed, as data.
+//!
+//! Shipped ones are the files of `config/schemes`, whose README explains the keys. Refused:
+//! unknown keys, and placeholders that nothing replaces.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::origin::{Origin, Syntax};
+use super::{RuntimeRelation, read_text};
+use crate::error::{Error, Kind, Result};
+
+/// The scheme of packages for which none was chosen.
+pub const DEFAULT_SCHEME: &str = "rocm";
+
+/// The shipped schemes by name.
+const SHIPPED: [(&str, &str); 3] = [
+    ("amdrocm", include_str!("../../config/schemes/amdrocm.toml")),
+    ("rocm", include_str!("../../config/schemes/rocm.toml")),
+    ("rocm-versioned", include_str!("../../config/schemes/rocm-versioned.toml")),
+];
+
+/// What templates may name.
+const PLACEHOLDERS: [&str; 5] = ["name", "group", "series", "version", "variant"];
+
+/// What to do about a scheme that does not have the schema.
+const SCHEMA_HINT: &str = "config/schemes/README.md explains the keys of a scheme";
+
+/// A naming scheme.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheme {
+    /// What package names begin with, e.g. `rocm`.
+    pub vendor: String,
+    /// Template of the install prefix.
+    pub prefix: String,
+    /// What a kernel package is for.
+    pub kernels_per: KernelsPer,
+    /// Folders below the prefix where binaries look for kernel archives after their own one.
+    #[serde(default)]
+    pub archive_search: Vec<String>,
+    /// Templates of packages with files.
+    pub names: NameTemplates,
+    /// Templates of packages without.
+    pub metas: MetaTemplates,
+    /// Part → what each format appends to its names, in place of what the part says.
+    #[serde(default)]
+    pub suffixes: BTreeMap<String, Suffix>,
+    /// Templates of the HIP runtime that transformed binaries need.
+    #[serde(default)]
+    pub runtime_relation: RuntimeRelation,
+    /// Variant of the build → the word for it in names.
+    #[serde(default)]
+    pub variants: BTreeMap<String, String>,
+}
+
+/// What a kernel package is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelsPer {
+    /// A group of the configuration.
+    Group,
+    /// One target.
+    Target,
+}
+
+/// Templates of packages with files.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NameTemplates {
+    /// A package without device code.
+    pub package: Template,
+    /// The host package of one with device code.
+    pub host: Template,
+    /// Its kernel package for one group.
+    pub kernels: Template,
+    /// Its kernels that several groups share.
+    pub kernels_common: Template,
+    /// What each of its kernel packages provides.
+    pub kernels_any: Template,
+    /// The package of system-wide files.
+    pub system: Template,
+}
+
+/// Templates of packages without files; what is left out is not made.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetaTemplates {
+    /// Every kernel package of a group.
+    pub group: Option<Template>,
+    /// A host package and all its kernel packages.
+    pub component: Option<Template>,
+    /// Whether `component` is made for what only developers and testers install, too.
+    #[serde(default)]
+    pub every_component: bool,
+    /// All host packages.
+    pub hosts: Option<Template>,
+    /// Everything.
+    pub all: Option<Template>,
+    /// A name that leads to the versioned package.
+    pub unversioned: Option<Template>,
+}
+
+/// A template for both formats, or one for each.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Template {
+    /// For both.
+    Both(String),
+    /// For each.
+    Each(Suffix),
+}
+
+/// A text for each format.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suffix {
+    /// In `.deb`.
+    pub deb: String,
+    /// In `.rpm`.
+    pub rpm: String,
+}
+
+impl Template {
+    /// The template of `.deb` and that of `.rpm`.
+    pub fn texts(&self) -> [&str; 2] {
+        match self {
+            Self::Both(text) => [text, text],
+            Self::Each(each) => [&each.deb, &each.rpm],
+        }
+    }
+}
+
+impl Scheme {
+    /// The shipped scheme `name`.
+    pub fn shipped(name: &str) -> Result<Self> {
+        let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+            let message = format!("there is no naming scheme `{name}`");
+            let hint = format!("the schemes are {}; a file's name ends in .toml", known.join(", "));
+            return Err(Error::new(Kind::Config, message).hint(hint));
+        };
+        let origin = Origin::new(None, (*text).to_owned(), Syntax::Toml);
+        Self::read(&origin)
+            .map_err(|e| Error::bug(format!("the scheme {name} cannot be read")).cause(e))
+    }
+
+    /// The scheme in the file `path`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let text = read_text(path, "naming scheme")?;
+        Self::read(&Origin::new(Some(path.to_path_buf()), text, Syntax::Toml))
+    }
+
+    fn read(origin: &Origin) -> Result<Self> {
+        let scheme: Self = origin.decode(SCHEMA_HINT)?;
+        for (keys, template) in scheme.templates() {
+            for text in template.texts() {
+                check(text).map_err(|why| origin.fault(&keys, why).hint(SCHEMA_HINT))?;
+            }
+        }
+        check(&scheme.prefix).map_err(|why| origin.fault(&["prefix"], why).hint(SCHEMA_HINT))?;
+        Ok(scheme)
+    }
+
+    fn templates(&self) -> Vec<([&'static str; 2], &Template)> {
+        let (names, metas) = (&self.names, &self.metas);
+        let mut templates = vec![
+            (["names", "package"], &names.package),
+            (["names", "host"], &names.host),
+            (["names", "kernels"], &names.kernels),
+            (["names", "kernels_common"], &names.kernels_common),
+            (["names", "kernels_any"], &names.kernels_any),
+            (["names", "system"], &names.system),
+        ];
+        let optional = [
+            (["metas", "group"], &metas.group),
+            (["metas", "component"], &metas.component),
+            (["metas", "hosts"], &metas.hosts),
+            (["metas", "all"], &metas.all),
+            (["metas", "unversioned"], &metas.unversioned),
+        ];
+        templates.extend(optional.into_iter().filter_map(|(at, t)| Some((at, t.as_ref()?))));
+        templates
+    }
+}
+
+/// Fails, with the reason, if something in braces is no placeholder.
+fn check(template: &str) -> std::result::Result<(), String> {
+    let mut parts = template.split('{');
+    let first = parts.next().unwrap_or_default();
+    let mut closed = !first.contains('}');
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or((part, "}"));
+        if !PLACEHOLDERS.contains(&name) {
+            let known = PLACEHOLDERS.join("}, {");
+            return Err(format!("`{{{name}}}` is none of {{{known}}}"));
+        }
+        closed &= !rest.contains('}');
+    }
+    match closed {
+        true => Ok(()),
+        false => Err(format!("`{template}` has a brace too many")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_schemes_are_whole() {
+        for (name, _) in SHIPPED {
+            assert_eq!(Scheme::shipped(name).unwrap().vendor, name.trim_end_matches("-versioned"));
+        }
+        let error = Scheme::shipped("rcom").unwrap_err();
+        assert!(error.hint_text().unwrap().contains("rocm-versioned"));
+    }
+
+    #[test]
+    fn placeholders_that_nothing_replaces_are_refused() {
+        for good in ["", "x", "{name}", "{name}{series}-{group}"] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in ["{", "}", "{}", "{nam}", "{name", "{name}}", "x}{name}", "{name}{"] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+}

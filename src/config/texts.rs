@@ -1,0 +1,98 @@
+//! What the configuration says of single packages in words: `packages.<name>`.
+
+use super::origin::Origin;
+use super::schema::{Ordered, PackageSchema};
+use crate::error::Faults;
+
+/// Texts of a package or, where they hold for all packages of a family, of the family; `None`
+/// where the configuration says nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackageTexts {
+    /// One line.
+    pub summary: Option<String>,
+    /// Paragraphs.
+    pub description: Option<Vec<String>>,
+    /// Debian's section, e.g. `libs`.
+    pub section: Option<String>,
+    /// Licence expression; of a family, too.
+    pub license: Option<String>,
+    /// Home page; of a family, too.
+    pub homepage: Option<String>,
+    /// Who has the copyright, e.g. `2015-2026 A Company`; of a family, too.
+    pub copyright: Option<String>,
+}
+
+impl PackageTexts {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Longest summary that package managers show in one line, in characters.
+pub const SUMMARY_LIMIT: usize = 80;
+
+/// The texts of all packages of which something is said.
+pub(super) fn texts(
+    schema: &Ordered<PackageSchema>,
+    origin: &Origin,
+    faults: &mut Faults,
+) -> Vec<(String, PackageTexts)> {
+    let mut all = Vec::new();
+    for (name, package) in &schema.0 {
+        check(name, package, origin, faults);
+        let paragraphs = |text: &String| {
+            let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
+            paragraphs.map(str::to_owned).collect()
+        };
+        let texts = PackageTexts {
+            summary: package.summary.clone(),
+            description: package.description.as_ref().map(paragraphs),
+            section: package.section.clone(),
+            license: package.license.clone(),
+            homepage: package.homepage.clone(),
+            copyright: package.copyright.clone(),
+        };
+        if !texts.is_empty() {
+            all.push((name.clone(), texts));
+        }
+    }
+    all
+}
+
+fn check(name: &str, package: &PackageSchema, origin: &Origin, faults: &mut Faults) {
+    let lines = [
+        ("summary", &package.summary),
+        ("section", &package.section),
+        ("license", &package.license),
+        ("homepage", &package.homepage),
+        ("copyright", &package.copyright),
+    ];
+    for (key, value) in lines {
+        if value.as_ref().is_some_and(|text| !is_line(text)) {
+            let message = "has to be one line of text that is not empty";
+            faults.add(origin.fault(&["packages", name, key], message));
+        }
+    }
+    let long = |text: &String| text.chars().count() > SUMMARY_LIMIT;
+    if package.summary.as_ref().is_some_and(long) {
+        let message = format!("has more than {SUMMARY_LIMIT} characters");
+        let error = origin.fault(&["packages", name, "summary"], message);
+        faults.add(error.hint("package managers show it in one line; say more in `description`"));
+    }
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '/';
+    if package.section.as_ref().is_some_and(|section| !section.chars().all(plain)) {
+        let error = origin.fault(&["packages", name, "section"], "is no section");
+        faults.add(error.hint("sections are written as in `libs` or `contrib/libs`"));
+    }
+    let control = |c: char| c.is_control() && c != '\n';
+    let bad = |text: &String| text.trim().is_empty() || text.contains(control);
+    if package.description.as_ref().is_some_and(bad) {
+        let message = "has to be text that is not empty, with line breaks only";
+        faults.add(origin.fault(&["packages", name, "description"], message));
+    }
+}
+
+/// A line break would start another field.
+pub(super) fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(char::is_control)
+}

@@ -1,0 +1,254 @@
+//! What is different between two package sets.
+//!
+//! Packages are known by format and name, files by path. Where the two sets have different
+//! prefixes, paths of the earlier one are taken as if they were below the later one's; relations
+//! to a set's own version are the same whatever that version is. Contents are compared by digest
+//! where both sides know it, else by size where both know that; what cannot be compared is counted
+//! and never taken for equal or changed. Sizes that are estimates are shown and not compared.
+
+mod members;
+mod relations;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+pub use members::{Change, FileChange};
+
+use crate::listing::{ListedPackage, Listing, Owners, Size};
+use crate::receipt::RelationRecord;
+
+/// The difference between an earlier and a later set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What the earlier set was read from.
+    pub earlier: String,
+    /// What the later set was read from.
+    pub later: String,
+    /// The prefixes, if they are different.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Changed<String>>,
+    /// Packages that the earlier set does not have.
+    pub added: Vec<Named>,
+    /// Packages that the later set does not have.
+    pub removed: Vec<Named>,
+    /// Paths that are in another package than before.
+    pub moved: Vec<Moved>,
+    /// Packages that are in both and not the same.
+    pub changed: Vec<ChangedPackage>,
+    /// Files whose contents could not be compared, because one side knows neither digest nor size.
+    pub uncompared: u64,
+    /// Files that have the same size, and whose digests are not known on one side.
+    pub by_size: u64,
+}
+
+/// A value before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Changed<T> {
+    /// Of the earlier set.
+    pub from: T,
+    /// Of the later set.
+    pub to: T,
+}
+
+/// A package of one set only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// `deb` or `rpm`.
+    pub format: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Bytes of the package file.
+    pub download: Size,
+    /// Bytes it takes installed.
+    pub installed: Size,
+}
+
+/// A path that went from one package to another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Moved {
+    /// `deb` or `rpm`.
+    pub format: String,
+    /// The absolute path, as the later set has it.
+    pub path: String,
+    /// The package that had it.
+    pub from: String,
+    /// The package that has it.
+    pub to: String,
+}
+
+/// A package of both sets. Lists are of what differs only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangedPackage {
+    /// `deb` or `rpm`.
+    pub format: String,
+    /// Its name.
+    pub name: String,
+    /// Its versions, if they are different.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<Changed<String>>,
+    /// Its architectures, if they are different.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<Changed<String>>,
+    /// Bytes of the package file.
+    pub download: Changed<Size>,
+    /// Bytes it takes installed.
+    pub installed: Changed<Size>,
+    /// Relations that only the later one has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relations_added: Vec<RelationRecord>,
+    /// Relations that only the earlier one has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relations_removed: Vec<RelationRecord>,
+    /// Whether the relations of one side are not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub relations_unknown: bool,
+    /// Paths that are new, and come from no other package.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files_added: Vec<String>,
+    /// Paths that are gone, and are in no other package.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files_removed: Vec<String>,
+    /// Paths that are not what they were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files_changed: Vec<FileChange>,
+}
+
+/// Compares `earlier` with `later`.
+pub fn between(earlier: &Listing, later: &Listing) -> Difference {
+    let earlier_packages = moved_to(earlier, later);
+    let (old, new) = (by_key(&earlier_packages), by_key(&later.packages));
+    let owners = (Owners::of(&earlier_packages), Owners::of(&later.packages));
+    let only = |these: &Packages<'_>, others: &Packages<'_>| {
+        let lone = these.iter().filter(|(key, _)| !others.contains_key(*key));
+        lone.map(|(_, package)| named(package)).collect()
+    };
+    let mut counts = members::Counts::default();
+    let mut changed = Vec::new();
+    for (key, package) in &new {
+        let Some(before) = old.get(key) else { continue };
+        let change = compare((before, package), &owners, &mut counts);
+        changed.extend(change);
+    }
+    Difference {
+        earlier: earlier.name.clone(),
+        later: later.name.clone(),
+        prefix: different(&earlier.prefix, &later.prefix),
+        added: only(&new, &old),
+        removed: only(&old, &new),
+        moved: members::moved(&owners.0, &owners.1),
+        changed,
+        uncompared: counts.uncompared,
+        by_size: counts.by_size,
+    }
+}
+
+impl Difference {
+    /// Whether nothing is known to be different. What could not be compared may be.
+    pub fn is_empty(&self) -> bool {
+        self.prefix.is_none()
+            && self.added.is_empty()
+            && self.removed.is_empty()
+            && self.moved.is_empty()
+            && self.changed.is_empty()
+    }
+}
+
+type Packages<'a> = BTreeMap<(&'a str, &'a str), &'a ListedPackage>;
+
+/// The packages by format and name; of several versions the last.
+fn by_key(packages: &[ListedPackage]) -> Packages<'_> {
+    packages.iter().map(|package| (package.key(), package)).collect()
+}
+
+/// The packages of `earlier` with their paths below the prefix of `later`.
+fn moved_to(earlier: &Listing, later: &Listing) -> Vec<ListedPackage> {
+    let mut packages = earlier.packages.clone();
+    if let (Some(from), Some(to)) = (&earlier.prefix, &later.prefix)
+        && from != to
+    {
+        for member in packages.iter_mut().flat_map(|package| &mut package.members) {
+            if let Some(rest) = member.path.strip_prefix(from.as_str())
+                && (rest.is_empty() || rest.starts_with('/'))
+            {
+                member.path = format!("{to}{rest}");
+            }
+        }
+    }
+    packages
+}
+
+fn different(from: &Option<String>, to: &Option<String>) -> Option<Changed<String>> {
+    match (from, to) {
+        (Some(from), Some(to)) if from != to => {
+            Some(Changed { from: from.clone(), to: to.clone() })
+        }
+        _ => None,
+    }
+}
+
+fn named(package: &ListedPackage) -> Named {
+    Named {
+        format: package.format.clone(),
+        name: package.name.clone(),
+        version: package.version.clone(),
+        download: package.download,
+        installed: package.installed,
+    }
+}
+
+fn changed_text(from: &str, to: &str) -> Option<Changed<String>> {
+    (from != to).then(|| Changed { from: from.to_owned(), to: to.to_owned() })
+}
+
+/// What is different between two versions of a package, if anything is.
+fn compare(
+    (before, after): (&ListedPackage, &ListedPackage),
+    (old, new): &(Owners<'_>, Owners<'_>),
+    counts: &mut members::Counts,
+) -> Option<ChangedPackage> {
+    let paths = |package: &ListedPackage| -> BTreeSet<String> {
+        package.members.iter().map(|member| member.path.clone()).collect()
+    };
+    let (paths_before, paths_after) = (paths(before), paths(after));
+    let format = after.format.as_str();
+    let gone = paths_before.difference(&paths_after);
+    let gone = gone.filter(|path| new.owner(format, path).is_none());
+    let come = paths_after.difference(&paths_before);
+    let come = come.filter(|path| old.owner(format, path).is_none());
+    let relations = relations::compare(before, after);
+    let changed = ChangedPackage {
+        format: after.format.clone(),
+        name: after.name.clone(),
+        version: changed_text(&before.version, &after.version),
+        architecture: changed_text(&before.architecture, &after.architecture),
+        download: Changed { from: before.download, to: after.download },
+        installed: Changed { from: before.installed, to: after.installed },
+        relations_added: relations.added,
+        relations_removed: relations.removed,
+        relations_unknown: relations.unknown,
+        files_added: come.cloned().collect(),
+        files_removed: gone.cloned().collect(),
+        files_changed: members::compare(before, after, counts),
+    };
+    let moves =
+        |from: &BTreeSet<String>, to: &BTreeSet<String>| from.difference(to).next().is_some();
+    let same = changed.version.is_none()
+        && changed.architecture.is_none()
+        && changed.relations_added.is_empty()
+        && changed.relations_removed.is_empty()
+        && changed.files_changed.is_empty()
+        && !moves(&paths_before, &paths_after)
+        && !moves(&paths_after, &paths_before)
+        && !sizes_differ(&changed);
+    (!same).then_some(changed)
+}
+
+/// Whether sizes that both sides know exactly are different. A package file's size also depends on
+/// how it is compressed, so it alone makes no difference.
+fn sizes_differ(changed: &ChangedPackage) -> bool {
+    let Changed { from, to } = &changed.installed;
+    !from.estimated && !to.estimated && from.bytes != to.bytes
+}

@@ -1,0 +1,121 @@
+//! Which of two versions is newer, as dpkg decides it.
+//!
+//! `[epoch:]upstream[-revision]`. Upstream and revision are cut into parts without and with digits,
+//! compared in turn: the ones as numbers, the others by letters, where `~` sorts before the end,
+//! the end before letters, and letters before everything else. Source: deb-version(7).
+
+use std::cmp::Ordering;
+
+/// Compares two full versions.
+pub fn compare(one: &str, other: &str) -> Ordering {
+    let (a, b) = (Parts::of(one), Parts::of(other));
+    number(a.epoch)
+        .cmp(&number(b.epoch))
+        .then_with(|| compare_part(a.upstream, b.upstream))
+        .then_with(|| compare_part(a.revision, b.revision))
+}
+
+struct Parts<'a> {
+    epoch: &'a str,
+    upstream: &'a str,
+    revision: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(version: &'a str) -> Self {
+        let (epoch, rest) = version.split_once(':').unwrap_or(("0", version));
+        let (upstream, revision) = rest.rsplit_once('-').unwrap_or((rest, "0"));
+        Self { epoch, upstream, revision }
+    }
+}
+
+/// Digits without what does not count; compared by length first, for numbers of any size.
+fn number(digits: &str) -> (usize, &str) {
+    let digits = digits.trim_start_matches('0');
+    (digits.len(), digits)
+}
+
+fn compare_part(mut one: &str, mut other: &str) -> Ordering {
+    while !one.is_empty() || !other.is_empty() {
+        let (a, b) =
+            (take(&mut one, |c| !c.is_ascii_digit()), take(&mut other, |c| !c.is_ascii_digit()));
+        let letters = compare_letters(a, b);
+        if letters != Ordering::Equal {
+            return letters;
+        }
+        let (a, b) =
+            (take(&mut one, |c| c.is_ascii_digit()), take(&mut other, |c| c.is_ascii_digit()));
+        let numbers = number(a).cmp(&number(b));
+        if numbers != Ordering::Equal {
+            return numbers;
+        }
+    }
+    Ordering::Equal
+}
+
+/// Cuts off what `belongs` to the part at the front.
+fn take<'a>(text: &mut &'a str, belongs: impl Fn(char) -> bool) -> &'a str {
+    let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
+    let (part, rest) = text.split_at(end);
+    *text = rest;
+    part
+}
+
+fn compare_letters(one: &str, other: &str) -> Ordering {
+    let (mut a, mut b) = (one.chars(), other.chars());
+    loop {
+        let (x, y) = (a.next(), b.next());
+        match order(x).cmp(&order(y)) {
+            Ordering::Equal if x.is_none() && y.is_none() => return Ordering::Equal,
+            Ordering::Equal => {}
+            different => return different,
+        }
+    }
+}
+
+fn order(letter: Option<char>) -> (u8, u32) {
+    match letter {
+        Some('~') => (0, 0),
+        None => (1, 0),
+        Some(c) if c.is_ascii_alphabetic() => (2, u32::from(c)),
+        Some(c) => (3, u32::from(c)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_in_the_order_of_deb_version() {
+        let sorted = [
+            "0~~",
+            "0~~a",
+            "0~",
+            "0",
+            "0a",
+            "0+",
+            "1.0~rc1-1",
+            "1.0-1",
+            "1.0-1.1",
+            "1.0-2",
+            "1.0a-1",
+            "1.0+b-1",
+            "1.0.1-1",
+            "1.9-1",
+            "1.10-1",
+            "7.1.0~20251104-1",
+            "7.1.0-1",
+            "7.1.0-10",
+            "7.1.1-1",
+            "1:0.1",
+        ];
+        for (index, one) in sorted.iter().enumerate() {
+            for (at, other) in sorted.iter().enumerate() {
+                assert_eq!(compare(one, other), index.cmp(&at), "{one} {other}");
+            }
+        }
+        assert_eq!(compare("1.0", "1.0-0"), Ordering::Equal);
+        assert_eq!(compare("0:01.00-1", "1.0-1"), Ordering::Equal);
+    }
+}

@@ -1,0 +1,168 @@
+//! Package sets as lists: which packages, with which names, relations, sizes and paths.
+//!
+//! One shape for what is planned, what was built and what lies in a folder of packages, so that
+//! any two of them can be compared, and so that a plan can know the set that it updates. Each says
+//! less than a package: what is not known is absent or marked as an estimate, never guessed.
+//!
+//! Refused: files that are no receipt, no plan and no package, and folders without any of them.
+
+mod owners;
+mod package;
+mod read;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use owners::{Owned, Owners};
+pub use package::{listed, payload_member};
+pub use read::{PLAN_KIND, PLAN_SCHEMA, read};
+
+use crate::receipt::RelationRecord;
+
+/// A set of packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// What it was read from, for people.
+    pub name: String,
+    /// The install prefix, absolute, where it is known.
+    pub prefix: Option<String>,
+    /// The packages by format and name.
+    pub packages: Vec<ListedPackage>,
+}
+
+/// One package in one format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedPackage {
+    /// `deb` or `rpm`.
+    pub format: String,
+    /// The name in that format.
+    pub name: String,
+    /// Version and release with the epoch, if any, in front: `7.1.0-1`, `1:7.1.0-1`.
+    pub version: String,
+    /// E.g. `amd64`, `x86_64`, `noarch`.
+    pub architecture: String,
+    /// The name of the package file.
+    pub file_name: String,
+    /// `host`, `kernels`, `kernels-common`, `support` or `meta`, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// For kernel packages: the name of the group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// For kernel packages: the base archs inside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub archs: Vec<String>,
+    /// Bytes of the package file.
+    pub download: Size,
+    /// Bytes that the package says it takes once it is installed.
+    pub installed: Size,
+    /// Relations but those that follow from the package itself (its own name, scriptlets, features
+    /// of the package manager), sorted; none where they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relations: Option<Vec<RelationRecord>>,
+    /// What it installs, in path order.
+    pub members: Vec<ListedMember>,
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    /// The bytes.
+    pub bytes: u64,
+    /// Whether they are an estimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+}
+
+/// One installed path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedMember {
+    /// Absolute path.
+    pub path: String,
+    /// `file`, `link` or `directory`.
+    pub kind: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// For files: bytes of content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// For files: SHA-256 in hex, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// For links: their text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+impl Size {
+    /// Bytes that were counted.
+    pub fn exact(bytes: u64) -> Self {
+        Self { bytes, estimated: false }
+    }
+
+    /// Bytes that nobody counted.
+    pub fn estimate(bytes: u64) -> Self {
+        Self { bytes, estimated: true }
+    }
+}
+
+impl std::ops::Add for Size {
+    type Output = Self;
+
+    /// A sum with an estimate is one.
+    fn add(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_add(other.bytes),
+            estimated: self.estimated || other.estimated,
+        }
+    }
+}
+
+impl std::iter::Sum for Size {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self::default(), std::ops::Add::add)
+    }
+}
+
+impl ListedMember {
+    /// Whether it is a directory, which packages share.
+    pub fn is_directory(&self) -> bool {
+        self.kind == "directory"
+    }
+}
+
+impl ListedPackage {
+    /// Format and name: what a package is known by in a set.
+    pub fn key(&self) -> (&str, &str) {
+        (&self.format, &self.name)
+    }
+
+    /// The relations of a kind (`depends`), if they are known.
+    pub fn relations_of(&self, kind: &str) -> impl Iterator<Item = &RelationRecord> {
+        let all = self.relations.iter().flatten();
+        all.filter(move |relation| relation.kind == kind)
+    }
+}
+
+impl Listing {
+    /// Brings the packages into their order.
+    pub(crate) fn sorted(mut self) -> Self {
+        self.packages.sort_by(|a, b| {
+            (&a.format, &a.name, &a.version).cmp(&(&b.format, &b.name, &b.version))
+        });
+        self
+    }
+}
+
+impl fmt::Display for RelationRecord {
+    /// As a `.deb` writes it without the parentheses: `rocm-blas = 7.1.0-1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.comparison, &self.version) {
+            (Some(comparison), Some(version)) => {
+                write!(f, "{} {comparison} {version}", self.name)
+            }
+            _ => f.write_str(&self.name),
+        }
+    }
+}

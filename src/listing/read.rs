@@ -1,0 +1,200 @@
+//! A set from a receipt, a plan, or a folder of packages.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use super::{ListedMember, ListedPackage, Listing, Size, package};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::receipt::{MemberRecord, PackageRecord, Receipt};
+
+/// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
+const DOCUMENT_LIMIT: u64 = 2 << 30;
+
+/// The `kind` of a plan's JSON; receipts have none.
+pub const PLAN_KIND: &str = "plan";
+
+/// Version of the shape of a plan's JSON; raised when a field changes its meaning.
+pub const PLAN_SCHEMA: u32 = 1;
+
+/// What `rockpack plan --json` writes, as far as a listing needs it.
+#[derive(Deserialize)]
+struct PlanDocument {
+    schema: u32,
+    prefix: String,
+    packages: Vec<ListedPackage>,
+}
+
+/// What tells a plan from a receipt.
+#[derive(Deserialize)]
+struct Head {
+    kind: Option<String>,
+}
+
+/// Reads the set at `path`: a receipt (`packages.json`), a plan (JSON), a folder of packages, or a
+/// single package. Of a folder the packages are read and not the receipt, which is what somebody
+/// said of them.
+pub fn read(path: &Path) -> Result<Listing> {
+    let listing = match path.is_dir() {
+        true => of_packages(path),
+        false => of_file(path),
+    };
+    listing.context(|| "reading a package set".to_owned())
+}
+
+fn of_file(path: &Path) -> Result<Listing> {
+    let content = Content::open(path)?;
+    let name = path.display().to_string();
+    if is_package(path) {
+        let packages = vec![listed(path)?];
+        return Ok(Listing { name, prefix: None, packages });
+    }
+    let bytes = content.read_vec(0..content.len(), DOCUMENT_LIMIT, "package set").file(path)?;
+    of_document(name, &bytes).file(path)
+}
+
+fn of_document(name: String, bytes: &[u8]) -> Result<Listing> {
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| {
+        Error::malformed("is neither a receipt nor a plan").cause(error).hint(
+            "name a packages.json, what `rockpack plan --json` wrote, or a folder of packages",
+        )
+    })?;
+    match head.kind.as_deref() {
+        None => {
+            let receipt = Receipt::parse(bytes)?;
+            let prefix = Some(receipt.prefix);
+            let packages: Result<Vec<_>> = receipt.packages.into_iter().map(of_record).collect();
+            Ok(Listing { name, prefix, packages: packages? }.sorted())
+        }
+        Some(PLAN_KIND) => of_plan(name, bytes),
+        Some(other) => {
+            let message = format!("is a `{}`, not a plan", other.escape_debug());
+            Err(Error::new(Kind::Unsupported, message))
+        }
+    }
+}
+
+fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
+    let plan: PlanDocument = serde_json::from_slice(bytes)
+        .map_err(|error| Error::malformed("is no plan of rockpack").cause(error))?;
+    if plan.schema != PLAN_SCHEMA {
+        let message = format!("plan schema {} is unknown, expected {PLAN_SCHEMA}", plan.schema);
+        let hint = "make the plan anew with this version of rockpack";
+        return Err(Error::new(Kind::Unsupported, message).hint(hint));
+    }
+    Ok(Listing { name, prefix: Some(plan.prefix), packages: plan.packages }.sorted())
+}
+
+/// A package of a receipt. Receipts of earlier versions leave name and version to the file name.
+fn of_record(record: PackageRecord) -> Result<ListedPackage> {
+    let parts = name_parts(&record.format, &record.file_name).ok_or_else(|| {
+        let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
+        Error::malformed(message).structure("packages")
+    })?;
+    Ok(ListedPackage {
+        name: parts.name,
+        version: record.version.unwrap_or(parts.version),
+        architecture: parts.architecture,
+        format: record.format,
+        file_name: record.file_name,
+        role: Some(record.role),
+        group: record.group,
+        archs: record.archs,
+        download: Size::exact(record.size),
+        installed: Size::exact(record.installed_size),
+        relations: record.relations,
+        members: record.members.into_iter().map(of_member).collect(),
+    })
+}
+
+fn of_member(record: MemberRecord) -> ListedMember {
+    ListedMember {
+        path: record.path,
+        kind: record.kind,
+        mode: record.mode,
+        size: record.size.map(Size::exact),
+        sha256: record.sha256,
+        target: record.target,
+    }
+}
+
+struct NameParts {
+    name: String,
+    version: String,
+    architecture: String,
+}
+
+/// `name_version_arch.deb` or `name-version-release.arch.rpm`.
+fn name_parts(format: &str, file_name: &str) -> Option<NameParts> {
+    let stem = file_name.strip_suffix(format)?.strip_suffix('.')?;
+    let (name, version, architecture) = match format {
+        "deb" => {
+            let (rest, architecture) = stem.rsplit_once('_')?;
+            let (name, version) = rest.split_once('_')?;
+            (name, version, architecture)
+        }
+        "rpm" => {
+            let (rest, architecture) = stem.rsplit_once('.')?;
+            let (with_version, _) = rest.rsplit_once('-')?;
+            let (name, _) = with_version.rsplit_once('-')?;
+            (name, rest.strip_prefix(name)?.strip_prefix('-')?, architecture)
+        }
+        _ => return None,
+    };
+    let [name, version, architecture] = [name, version, architecture].map(str::to_owned);
+    Some(NameParts { name, version, architecture })
+}
+
+fn is_package(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "deb" || ending == "rpm")
+}
+
+/// The packages that lie in `folder`; what else is there is left alone.
+fn of_packages(folder: &Path) -> Result<Listing> {
+    let entries = std::fs::read_dir(folder).map_err(|error| Error::io(folder, "list", error))?;
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| Error::io(folder, "list", error))?.path();
+        if is_package(&path) && path.is_file() {
+            paths.push(path);
+        }
+    }
+    if paths.is_empty() {
+        let hint = "name a folder of packages, a packages.json, or what `rockpack plan --json` \
+                    wrote";
+        return Err(Error::new(Kind::Usage, "has no packages").file(folder).hint(hint));
+    }
+    paths.sort();
+    let packages: Vec<Result<ListedPackage>> = paths.par_iter().map(|path| listed(path)).collect();
+    let packages: Result<Vec<ListedPackage>> = packages.into_iter().collect();
+    let name = folder.display().to_string();
+    Ok(Listing { name, prefix: None, packages: packages? }.sorted())
+}
+
+fn listed(path: &Path) -> Result<ListedPackage> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let content = Content::open(path)?;
+    package::listed(&content, &name).file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_taken_apart() {
+        let parts = |format, name| {
+            let parts = name_parts(format, name)?;
+            Some([parts.name, parts.version, parts.architecture])
+        };
+        let expected = Some(["rocm-blas", "7.1.0-1", "amd64"].map(str::to_owned));
+        assert_eq!(parts("deb", "rocm-blas_7.1.0-1_amd64.deb"), expected);
+        let expected = Some(["rocm-blas-devel", "7.1.0~rc1-1.el9", "noarch"].map(str::to_owned));
+        assert_eq!(parts("rpm", "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm"), expected);
+        for (format, name) in [("deb", "x.deb"), ("rpm", "a-1.rpm"), ("deb", "a_1_b.rpm")] {
+            assert_eq!(parts(format, name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Where the bytes of a plan's files are found: those of every file but archives and their
+//! manifests are known before anything is compressed.
+
+use super::marker;
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::plan::{ArchiveSet, Plan, Source};
+use crate::recombine::{Component, Kernel, Recombined};
+use crate::split::{DatabaseFile, HostKind};
+use crate::tree::{Node, TreePath};
+
+/// The input of a plan, by what the plan calls it.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    recombined: &'a Recombined,
+    plan: &'a Plan,
+}
+
+impl<'a> Sources<'a> {
+    /// The sources of `plan`, which was made of `recombined`.
+    pub fn new(recombined: &'a Recombined, plan: &'a Plan) -> Self {
+        Self { recombined, plan }
+    }
+
+    /// The bytes of a file, transformed where it was fat; none for archives and manifests, which
+    /// are made by packing.
+    pub fn known(&self, source: &Source) -> Result<Option<Content>> {
+        Ok(match source {
+            Source::Text(text) => Some(Content::of_bytes(text.as_bytes())),
+            Source::Bytes(bytes) => Some(Content::of_bytes(bytes.as_slice())),
+            Source::Archive { .. } | Source::Manifest { .. } => None,
+            Source::Database { component, path } => {
+                Some(self.database(component, path)?.content.clone())
+            }
+            Source::Host { component, path } => match self.host(component, path)? {
+                HostKind::Plain(content) => Some(content.clone()),
+                HostKind::Fat(_) => {
+                    return Err(Error::bug(format!("{path} is fat but planned as it is")));
+                }
+            },
+            Source::Fat { component, path, archives } => {
+                Some(self.transformed(self.host(component, path)?, path, archives)?)
+            }
+        })
+    }
+
+    /// The archive set that is called `name`.
+    pub fn archive_set(&self, name: &str) -> Result<&'a ArchiveSet> {
+        let set = self.plan.archives.iter().find(|set| set.name == name);
+        set.ok_or_else(|| Error::bug(format!("no archive set is called {name}")))
+    }
+
+    /// The kernels of a set's binaries, sorted by binary, co_index and target.
+    pub fn kernels(&self, set: &ArchiveSet) -> impl Iterator<Item = &'a Kernel> + use<'a> {
+        let mut kernels = Vec::new();
+        for component in &self.recombined.components {
+            let id = component.id();
+            let own = |kernel: &&Kernel| {
+                set.archs.contains(kernel.target.base())
+                    && set.binaries.contains(&(id.clone(), kernel.binary.clone()))
+            };
+            kernels.extend(component.kernels.iter().filter(own));
+        }
+        kernels.sort_by(|a, b| {
+            (&a.binary, a.co_index, &a.target).cmp(&(&b.binary, b.co_index, &b.target))
+        });
+        kernels.into_iter()
+    }
+
+    /// Bytes of device code of all archives.
+    pub fn device_bytes(&self) -> u64 {
+        let kernels = self.plan.archives.iter().flat_map(|set| self.kernels(set));
+        kernels.map(|kernel| kernel.content.len()).sum()
+    }
+
+    /// A database file of a component.
+    pub fn database(&self, component: &str, path: &TreePath) -> Result<&'a DatabaseFile> {
+        let databases = &self.component(component)?.databases;
+        let file = databases.iter().find(|file| file.path == *path);
+        file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))
+    }
+
+    fn transformed(&self, kind: &HostKind, path: &TreePath, archives: &str) -> Result<Content> {
+        let HostKind::Fat(fat) = kind else {
+            return Err(Error::bug(format!("{path} is planned as fat but is not")));
+        };
+        let set = self.archive_set(archives)?;
+        fat.binary.with_marker(&marker(path, set.folders(), &set.name)?)
+    }
+
+    fn component(&self, id: &str) -> Result<&'a Component> {
+        let mut components = self.recombined.components.iter();
+        components
+            .find(|component| component.id() == id)
+            .ok_or_else(|| Error::bug(format!("no component is called {id}")))
+    }
+
+    fn host(&self, component: &str, path: &TreePath) -> Result<&'a HostKind> {
+        match self.component(component)?.host.get(path) {
+            Some(Node::File { data, .. }) => Ok(&data.kind),
+            _ => Err(Error::bug(format!("{component} has no file {path}"))),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `rocm-common`: what a set needs outside of the prefix, once.
+//!
+//! It holds the file by which the dynamic loader knows `<prefix>/lib`, so that a program from
+//! anywhere finds the libraries of the set. Every package with libraries there depends on it. The
+//! file is a configuration file: an administrator who wants another order of libraries keeps it.
+//!
+//! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for which names it looks at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minijinja::context;
+
+use super::Source;
+use super::drafts::{Draft, Says};
+use super::extras::{Extras, Placed};
+use super::layout::file_mode;
+use super::package::{RelationKind, Role, Treatment};
+use super::relations::Link;
+use super::setting::Setting;
+use crate::error::Result;
+use crate::tree::{Node, TreePath};
+
+/// Where the loader's configuration is read from.
+const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
+
+/// The folder of the linker path, relative to the prefix.
+const LIBRARY_FOLDER: &str = "lib";
+
+/// The package, if the set has libraries in the linker path; their packages then depend on it.
+pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option<Draft>> {
+    let names = setting.names.system()?;
+    let mut components = BTreeSet::new();
+    for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(draft)) {
+        draft.links.insert(Link::exact(RelationKind::Depends, &names));
+        components.extend(draft.components.iter().cloned());
+    }
+    if components.is_empty() {
+        return Ok(None);
+    }
+    let values = context! { prefix => setting.prefix.absolute() };
+    let description = setting.texts.description("set", &names.deb, values)?;
+    let line = format!("{}/{LIBRARY_FOLDER}\n", setting.prefix.absolute());
+    let node = Node::File { data: Source::Text(line), mode: file_mode(0) };
+    let mut extras = Extras::default();
+    extras.outside.insert(loader_file(&names.deb)?, Placed::in_all(node, Treatment::Config));
+    Ok(Some(Draft {
+        stem: names.clone(),
+        family: names.rpm.clone(),
+        names,
+        role: Role::Support,
+        is_main: false,
+        components,
+        section: "libs".to_owned(),
+        rpm_group: "System Environment/Libraries".to_owned(),
+        native: false,
+        description,
+        links: BTreeSet::new(),
+        relations: Vec::new(),
+        files: BTreeMap::new(),
+        documents_of: None,
+        extras,
+        says: Says::default(),
+    }))
+}
+
+/// `etc/ld.so.conf.d/rocm.conf` of `rocm-common`: versions side by side, whose packages have
+/// different names, have different files.
+pub(super) fn loader_file(package: &str) -> Result<TreePath> {
+    let name = package.replacen("-common", "", 1);
+    TreePath::new(format!("{LOADER_FOLDER}/{name}.conf"))
+}
+
+/// Whether ldconfig finds something of the package in the linker path.
+pub(super) fn has_linker_libraries(draft: &Draft) -> bool {
+    let inside = draft.files.iter().filter(|(path, node)| {
+        let folder = path.parent();
+        let is_folder = matches!(node, Node::Directory { .. });
+        !is_folder && folder.is_some_and(|folder| folder.as_str() == LIBRARY_FOLDER)
+    });
+    let mut names = inside.map(|(path, _)| path.name());
+    // What ldconfig looks at, but for the development links `libx.so`, which it does not need.
+    names.any(|name| name.starts_with("lib") && name.contains(".so."))
+}
+
+/// Whether it is the package of [`make`].
+pub(super) fn is_common(draft: &Draft) -> bool {
+    draft.extras.outside.keys().any(|path| path.as_str().starts_with(LOADER_FOLDER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_a_file_of_its_own() {
+        for (package, file) in [
+            ("rocm-common", "rocm.conf"),
+            ("rocm-common7.1", "rocm7.1.conf"),
+            ("amdrocm-common-asan7.15", "amdrocm-asan7.15.conf"),
+        ] {
+            assert_eq!(loader_file(package).unwrap().name(), file);
+        }
+    }
+}

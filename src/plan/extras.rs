@@ -1,0 +1,239 @@
+//! What a host file is to a package manager, by its content and place: shared libraries, licence
+//! texts, debug files.
+//!
+//! - A shared library has another mode in each format.
+//! - A licence text below `share/doc` or `share/licenses` is one to rpm, and goes into the
+//!   `copyright` of its family's packages.
+//! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id that its
+//!   library has: below the prefix no debugger finds it. One without a build-id stays where the
+//!   artifact has it, with a finding. Two with one build-id are refused unless they are the same.
+//!
+//! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object::elf;
+
+use super::Source;
+use super::drafts::Draft;
+use super::licences::{self, Licence};
+use super::package::{Formats, Treatment};
+use crate::artifact::ComponentKind;
+use crate::content::Content;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::elf::{ElfFile, build_id};
+use crate::recombine::{Component, Recombined};
+use crate::report::{Code, Finding, Findings};
+use crate::split::HostKind;
+use crate::tree::{Node, TreePath};
+
+/// Where debuggers look for debug files.
+const DEBUG_FOLDER: &str = "usr/lib/debug/.build-id";
+
+/// Where builds with split debug files put them, relative to the prefix.
+const BUILD_ID_FOLDER: &str = ".build-id";
+
+/// A node at an absolute install path.
+#[derive(Debug, Clone)]
+pub(super) struct Placed {
+    pub node: Node<Source>,
+    pub treatment: Treatment,
+    pub formats: Formats,
+}
+
+impl Placed {
+    /// A node that both formats have.
+    pub fn in_all(node: Node<Source>, treatment: Treatment) -> Self {
+        Self { node, treatment, formats: Formats::All }
+    }
+}
+
+/// What a package has besides plain files below the prefix.
+#[derive(Debug, Default)]
+pub(super) struct Extras {
+    /// By absolute install path, without its leading slash.
+    pub outside: BTreeMap<TreePath, Placed>,
+    /// The treatment of files below the prefix that are not plain.
+    pub treatments: BTreeMap<TreePath, Treatment>,
+    /// The build-ids of its debug files, in hex.
+    pub build_ids: BTreeSet<String>,
+    /// The licence texts of its family.
+    pub licences: Vec<Licence>,
+}
+
+/// Looks at the host files of all drafts.
+pub(super) fn add(
+    recombined: &Recombined,
+    drafts: &mut [Draft],
+    findings: &mut Findings,
+) -> Result<()> {
+    let components = recombined.components.iter().map(|component| (component.id(), component));
+    let host = HostFiles(components.collect());
+    let mut faults = Faults::default();
+    let mut licences: BTreeMap<String, Vec<Licence>> = BTreeMap::new();
+    for draft in drafts.iter_mut() {
+        faults.keep(host.treat(draft));
+        faults.keep(host.move_debug_files(draft, findings));
+        let texts = host.licences(draft, findings)?;
+        licences.entry(draft.family.clone()).or_default().extend(texts);
+    }
+    for texts in licences.values_mut() {
+        licences::once(texts);
+    }
+    for draft in drafts {
+        draft.extras.licences = licences.get(&draft.family).cloned().unwrap_or_default();
+    }
+    faults.finish()
+}
+
+/// The host files that the sources of a plan refer to.
+struct HostFiles<'a>(BTreeMap<String, &'a Component>);
+
+impl<'a> HostFiles<'a> {
+    /// The bytes of a host file as the input has them, with their component.
+    fn content(&self, source: &Source) -> Option<(&'a Component, &'a Content)> {
+        let (Source::Host { component, path } | Source::Fat { component, path, .. }) = source
+        else {
+            return None;
+        };
+        let component = self.0.get(component)?;
+        match component.host.get(path)? {
+            Node::File { data, .. } => Some(match &data.kind {
+                HostKind::Plain(content) => (component, content),
+                HostKind::Fat(fat) => (component, fat.binary.original()),
+            }),
+            _ => None,
+        }
+    }
+
+    fn treat(&self, draft: &mut Draft) -> Result<()> {
+        for (path, node) in &draft.files {
+            let Node::File { data, .. } = node else { continue };
+            let Some((_, content)) = self.content(data) else { continue };
+            if licences::is_licence(path) {
+                draft.extras.treatments.insert(path.clone(), Treatment::License);
+            } else if is_library(path, content)? {
+                draft.extras.treatments.insert(path.clone(), Treatment::Library);
+            }
+        }
+        Ok(())
+    }
+
+    fn licences(&self, draft: &Draft, findings: &mut Findings) -> Result<Vec<Licence>> {
+        let mut found = Vec::new();
+        for (path, node) in draft.files.iter().filter(|(path, _)| licences::is_licence(path)) {
+            let Node::File { data, .. } = node else { continue };
+            if let Some((component, content)) = self.content(data) {
+                found.extend(licences::read(component, (path, content), findings)?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn move_debug_files(&self, draft: &mut Draft, findings: &mut Findings) -> Result<()> {
+        let mut moved: BTreeMap<TreePath, TreePath> = BTreeMap::new();
+        for (path, node) in &draft.files {
+            let Node::File { data, .. } = node else { continue };
+            let Some((component, content)) = self.content(data) else { continue };
+            if component.kind != ComponentKind::Dbg {
+                continue;
+            }
+            let Some(id) = id_of(content)? else {
+                let subject = format!("{}/{path}", component.id());
+                let message = "has no build-id by which a debugger would find it, and stays there";
+                findings.add(Finding::new(Code::DebugFileWithoutId, subject, message));
+                continue;
+            };
+            let place = place_of(&id)?;
+            let placed = Placed::in_all(node.clone(), Treatment::Plain);
+            if let Some(other) = draft.extras.outside.get(&place)
+                && !self.same(&other.node, content)?
+            {
+                let message = format!("{path} has the build-id {id} of another debug file");
+                let hint = "a build-id belongs to one file: build both again";
+                let error = Error::new(Kind::Conflict, message).structure(component.id());
+                return Err(error.hint(hint));
+            }
+            draft.extras.outside.insert(place.clone(), placed);
+            draft.extras.build_ids.insert(id);
+            moved.insert(path.clone(), place);
+        }
+        draft.files.retain(|path, node| !moved.contains_key(path) && !stood_in(path, node, &moved));
+        Ok(())
+    }
+
+    fn same(&self, node: &Node<Source>, content: &Content) -> Result<bool> {
+        let Node::File { data, .. } = node else { return Ok(false) };
+        self.content(data).map_or(Ok(false), |(_, other)| other.same_bytes(content))
+    }
+}
+
+/// Whether `node` is a link by build-id to a file that is where the link would lead a debugger.
+fn stood_in(path: &TreePath, node: &Node<Source>, moved: &BTreeMap<TreePath, TreePath>) -> bool {
+    let Node::Link { target } = node else { return false };
+    let below = path.as_str().strip_prefix(BUILD_ID_FOLDER);
+    let place = path.resolve_link(target).and_then(|target| moved.get(&target));
+    below.zip(place).is_some_and(|(below, place)| {
+        place.as_str().strip_prefix(DEBUG_FOLDER).is_some_and(|own| own == below)
+    })
+}
+
+fn id_of(content: &Content) -> Result<Option<String>> {
+    match ElfFile::read(content, elf::EM_X86_64)? {
+        Some(file) => build_id(&file),
+        None => Ok(None),
+    }
+}
+
+/// `xx/yyyy….debug`, as every debugger writes it.
+fn place_of(id: &str) -> Result<TreePath> {
+    let (folder, rest) = id.split_at_checked(2).unwrap_or((id, ""));
+    TreePath::new(format!("{DEBUG_FOLDER}/{folder}/{rest}.debug"))
+}
+
+/// Whether a loader maps `content` at run time: an x86-64 shared object that is no program, under
+/// a library's name. A file that cannot be read as such is none.
+fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
+    if !is_library_name(path.name()) || content.len() < MAGIC.len() as u64 {
+        return Ok(false);
+    }
+    if content.read_array::<4>(0)? != *MAGIC {
+        return Ok(false);
+    }
+    let Ok(Some(file)) = ElfFile::read(content, elf::EM_X86_64) else {
+        return Ok(false);
+    };
+    let is_program = file.segment(elf::PT_INTERP).is_some();
+    Ok(file.header.e_type() == elf::ET_DYN && !is_program)
+}
+
+/// The first bytes of an ELF file.
+const MAGIC: &[u8; 4] = b"\x7fELF";
+
+/// `libx.so`, `libx.so.5.2`.
+pub(super) fn is_library_name(name: &str) -> bool {
+    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let versioned = name.rsplit_once(".so.").is_some_and(|(_, rest)| is_version(rest));
+    versioned || name.ends_with(".so")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_libraries_are_told_from_names_that_look_like_them() {
+        for name in ["libx.so", "libx.so.5", "libx.so.5.2", "module.so"] {
+            assert!(is_library_name(name), "{name}");
+        }
+        for name in ["Kernels.so-000-gfx1100.hsaco", "libx.so.txt", "x.sol", "libx.a"] {
+            assert!(!is_library_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn debug_files_lie_where_gdb_looks() {
+        let place = place_of("abcdef").unwrap();
+        assert_eq!(place.as_str(), "usr/lib/debug/.build-id/ab/cdef.debug");
+    }
+}

@@ -1,0 +1,120 @@
+use super::*;
+use crate::listing::{ListedMember, ListedPackage, Listing, Size};
+
+fn listed(format: &str, name: &str, version: &str, paths: &[(&str, &str)]) -> ListedPackage {
+    let member = |(path, kind): &(&str, &str)| ListedMember {
+        path: (*path).to_owned(),
+        kind: (*kind).to_owned(),
+        mode: 0o644,
+        size: None,
+        sha256: None,
+        target: None,
+    };
+    ListedPackage {
+        format: format.to_owned(),
+        name: name.to_owned(),
+        version: version.to_owned(),
+        architecture: "amd64".to_owned(),
+        file_name: String::new(),
+        role: None,
+        group: None,
+        archs: Vec::new(),
+        download: Size::default(),
+        installed: Size::default(),
+        relations: None,
+        members: paths.iter().map(member).collect(),
+    }
+}
+
+fn since(packages: Vec<ListedPackage>) -> PlanOptions {
+    let earlier = Listing { name: "earlier".to_owned(), prefix: None, packages };
+    PlanOptions { since: vec![earlier], ..options() }
+}
+
+/// Both formats of a package that had `path`.
+fn both(name: &str, version: &str, path: &str) -> Vec<ListedPackage> {
+    ["deb", "rpm"].map(|format| listed(format, name, version, &[(path, "file")])).into()
+}
+
+#[test]
+fn a_path_of_another_package_is_taken_over() {
+    let earlier = both("rocm-blas-dev", "7.0.2-1", "/opt/rocm-7.1/bin/bench");
+    let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
+    for kind in [RelationKind::Breaks, RelationKind::Replaces] {
+        assert_eq!(deb_relations(&plan, "rocm-blas", kind), ["rocm-blas-dev ? 7.1.0-1"]);
+    }
+    // The set calls that package `rocm-blas-devel` as an rpm, so the other one is gone there.
+    let obsoletes = rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes);
+    assert_eq!(obsoletes, ["rocm-blas-dev ? 7.1.0-1"]);
+    assert!(codes(&plan).contains(&Code::PathMoved));
+    assert!(!codes(&plan).contains(&Code::VersionNotNewer));
+}
+
+#[test]
+fn rpm_needs_a_conflict_only_where_nothing_ties_the_versions() {
+    let kernels = both("rocm-blas", "7.0.2-1", "/opt/rocm-7.1/lib/rocblas/library/T_gfx1100.dat");
+    let bench = both("rocm-blas-gfx110x", "7.0.2-1", "/opt/rocm-7.1/bin/bench");
+    let plan = planned_with(blas(), GROUPS, &since([kernels, bench].concat())).unwrap();
+    // The kernel package needs its host in its own version.
+    assert!(rpm_relations(&plan, "rocm-blas-gfx110x", RelationKind::Conflicts).is_empty());
+    let conflicts = rpm_relations(&plan, "rocm-blas", RelationKind::Conflicts);
+    assert_eq!(conflicts, ["rocm-blas-gfx110x ? 7.1.0-1"]);
+}
+
+#[test]
+fn what_package_managers_cannot_update_is_noted() {
+    let newer = both("rocm-blas", "7.1.0-2", "/opt/rocm-7.1/bin/bench");
+    let plan = planned_with(blas(), GROUPS, &since(newer)).unwrap();
+    let found = codes(&plan).into_iter().filter(|code| *code == Code::VersionNotNewer);
+    assert_eq!(found.count(), 2, "one for each format");
+
+    let same = both("rocm-x", "7.1.0-1", "/opt/rocm-7.1/bin/bench");
+    let plan = planned_with(blas(), GROUPS, &since(same)).unwrap();
+    assert!(codes(&plan).contains(&Code::VersionNotNewer), "a bound that does not apply");
+
+    let folder = listed("deb", "rocm-blas", "7.0-1", &[("/opt/rocm-7.1/bin/bench", "directory")]);
+    let plan = planned_with(blas(), GROUPS, &since(vec![folder])).unwrap();
+    assert!(codes(&plan).contains(&Code::PathKindChanged));
+
+    let gone = both("rocm-blas-gfx90a", "7.0-1", "/opt/rocm-7.1/lib/.kpack/blas_lib_gfx90a.kpack");
+    let plan = planned_with(blas(), GROUPS, &since(gone.clone())).unwrap();
+    assert!(codes(&plan).contains(&Code::PackageDropped));
+    let toml = format!("{GROUPS}[replaces]\nrocm-blas = ['rocm-blas-gfx90a']\n");
+    let plan = planned_with(blas(), &toml, &since(gone)).unwrap();
+    assert!(!codes(&plan).contains(&Code::PackageDropped));
+}
+
+#[test]
+fn former_names_are_replaced_in_each_formats_words() {
+    let toml = format!(
+        "{GROUPS}[replaces]\nrocm-blas = ['rocblas < 7.0']\n\
+         [replaces.rocm-blas-dev]\ndeb = ['rocblas-dev']\nrpm = ['rocblas-devel']\n\
+         [moved]\nrocm-blas-dev = ['rocm-blas < 7.0.1-1']\n"
+    );
+    let plan = planned(blas(), &toml);
+    let deb = |id, kind| deb_relations(&plan, id, kind);
+    let rpm = |id, kind| rpm_relations(&plan, id, kind);
+    assert_eq!(deb("rocm-blas", RelationKind::Conflicts), ["rocblas ? 7.0"]);
+    assert_eq!(deb("rocm-blas", RelationKind::Replaces), ["rocblas ? 7.0"]);
+    assert_eq!(deb("rocm-blas", RelationKind::Provides), ["rocblas = 7.1.0-1"]);
+    assert_eq!(rpm("rocm-blas", RelationKind::Obsoletes), ["rocblas ? 7.0"]);
+    assert_eq!(rpm("rocm-blas", RelationKind::Provides), ["rocblas = 7.1.0-1"]);
+    assert_eq!(deb("rocm-blas-dev", RelationKind::Conflicts), ["rocblas-dev"]);
+    assert_eq!(rpm("rocm-blas-dev", RelationKind::Obsoletes), ["rocblas-devel"]);
+    assert_eq!(deb("rocm-blas-dev", RelationKind::Breaks), ["rocm-blas ? 7.0.1-1"]);
+    assert!(rpm("rocm-blas-dev", RelationKind::Conflicts).is_empty(), "it needs rocm-blas");
+}
+
+#[test]
+fn names_that_would_set_the_set_against_itself_are_refused() {
+    let refused = |toml: &str, expected: &str| {
+        assert_refused(planned_with(blas(), &format!("{GROUPS}{toml}"), &options()), &[expected]);
+    };
+    refused("[replaces]\nrocm-blas = ['rocm-blas-dev']\n", "the set has a package rocm-blas-dev");
+    let twice = "[replaces]\nrocm-blas = ['rocblas']\nrocm-blas-dev = ['rocblas']\n";
+    refused(twice, "rocm-blas replaces rocblas already");
+    let provided = "[replaces]\nrocm-blas-dev = ['rocm-blas-kernels']\n";
+    refused(provided, "provides rocm-blas-kernels");
+    refused("[replaces]\nrocm-bals = ['rocblas']\n", "there is no such package in the set");
+    refused("[moved]\nrocm-bals = ['rocblas < 7']\n", "there is no such package in the set");
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+set -e
+# Not on upgrade: the alternative that somebody chose stays chosen.
+case "$1" in
+  remove | deconfigure)
+    for program in {{ programs }}; do
+      update-alternatives --remove "$program" "{{ prefix }}/bin/$program"
+    done
+    ;;
+esac

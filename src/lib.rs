@@ -33,12 +33,14 @@ pub mod recombine;
 pub mod render;
 pub mod repo;
 pub mod report;
+pub mod signing;
 pub mod split;
 pub mod tree;
 pub mod verify;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -46,7 +48,7 @@ use artifact::{Scan, ScanOptions};
 use config::{Config, PackageList, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
-use error::{Error, Result};
+use error::{Error, Kind, Result};
 use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
@@ -55,6 +57,7 @@ use planned::{Digests, Planned};
 use receipt::Receipt;
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
+use signing::Signer;
 use split::SplitOptions;
 
 /// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
@@ -103,6 +106,8 @@ pub struct BuildOptions {
     pub out: PathBuf,
     /// How payloads are compressed.
     pub compression: emit::Compression,
+    /// What signs the headers of `.rpm`s, if they are to be signed.
+    pub signer: Option<Arc<dyn Signer>>,
 }
 
 /// What a build wrote.
@@ -157,6 +162,7 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
 }
 
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
+    check_signer(options)?;
     artifact::refuse_output_inside(&options.set.artifacts, &options.out)?;
     let decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
     let Decided { scan, recombined, plan, findings } = &decided;
@@ -195,6 +201,20 @@ fn decide(
         findings.refuse_warnings()?;
     }
     Ok(Decided { scan, recombined, plan, findings })
+}
+
+/// A key that cannot sign is refused before anything is read.
+fn check_signer(options: &BuildOptions) -> Result<()> {
+    let Some(signer) = &options.signer else {
+        return Ok(());
+    };
+    if !options.set.formats.contains(&Format::Rpm) {
+        let message = "a signing key was given, but only .rpm packages are signed";
+        let hint = "leave --sign-key out, or make .rpm packages, too";
+        return Err(Error::new(Kind::Usage, message).hint(hint));
+    }
+    let date = options.set.source_date_epoch.unwrap_or(i64::from(options.set.config.content_date));
+    signer.sign(&[], u32::try_from(date).unwrap_or(u32::MAX)).map(drop)
 }
 
 fn plan_options(options: &SetOptions, scan: &Scan) -> PlanOptions {
@@ -240,6 +260,7 @@ fn write(
         compression: options.compression,
         content_date,
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
+        signer: options.signer.as_ref(),
         progress,
     };
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);

@@ -13,8 +13,8 @@ case "$1" in
           ;;
       esac
     done
-    for program in {{ programs }}; do
-      update-alternatives --install "/usr/bin/$program" "$program" "{{ prefix }}/bin/$program" {{ priority }}
-    done
+{% for program in programs %}
+    update-alternatives --install /usr/bin/{{ program }} {{ program }} {{ prefix }}/bin/{{ program }} {{ priority }}
+{% endfor %}
     ;;
 esac

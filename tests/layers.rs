@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
     ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
-    ("emit", &["content", "formats", "plan", "receipt", "tree"]),
+    ("emit", &["content", "formats", "plan", "receipt", "signing", "tree"]),
     ("error", &[]),
     ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
     ("formats", &["content", "gfx"]),
@@ -89,8 +89,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Of the plan, the names of the formats.
-    ("repo", &["content", "formats", "plan"]),
+    ("repo", &["content", "formats", "plan", "signing"]),
     ("report", &[]),
+    // Fingerprints are shown in hex.
+    ("signing", &["content"]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
     // Of the databases, the rules: which files they have, not what became of them.

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::progress::Terminal;
 use super::set::SetArguments;
+use super::signing::SigningArguments;
 use super::{Outcome, terminal};
 use crate::emit::Compression;
 use crate::error::Result;
@@ -26,6 +27,8 @@ pub(super) struct Arguments {
     /// Compressor of the package payloads
     #[arg(long, default_value = "zstd")]
     compression: CompressionArgument,
+    #[command(flatten)]
+    signing: SigningArguments,
     /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
     #[arg(long)]
     json: bool,
@@ -48,6 +51,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
             CompressionArgument::Zstd => Compression::default(),
             CompressionArgument::Xz => Compression::Xz { preset: 6 },
         },
+        signer: arguments.signing.signer()?,
     };
     let built = crate::build(&options, &Terminal::new())?;
     match json {

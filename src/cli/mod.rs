@@ -13,6 +13,7 @@ mod progress;
 mod recombine;
 mod repo;
 mod set;
+mod signing;
 mod split;
 mod terminal;
 mod verify;

@@ -1,16 +1,19 @@
 //! `rockpack repo`: packages in, a repository out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
 use super::progress::Terminal;
+use super::signing::{SigningArguments, TrustArguments};
 use super::{Outcome, environment, terminal};
 use crate::error::Result;
 use crate::formats::compression::Method;
 use crate::plan::package::Format;
 use crate::render;
 use crate::repo::{Changes, RepoOptions, Settings, publish};
+use crate::signing::{IndexSigner, KeySigner, Signer};
 
 /// Publish packages in a repository that apt, dnf and zypper use as it is.
 ///
@@ -29,6 +32,8 @@ pub(super) struct Arguments {
     out: PathBuf,
     #[command(flatten)]
     publication: Publication,
+    #[command(flatten)]
+    signing: SigningArguments,
     /// Publish only .deb packages
     #[arg(long)]
     deb: bool,
@@ -88,6 +93,8 @@ pub(super) struct Publication {
     /// Publish packages of a lower version than REPO has
     #[arg(long)]
     allow_downgrade: bool,
+    #[command(flatten)]
+    trust: TrustArguments,
     /// Wait for another run that writes to REPO, instead of failing
     #[arg(long)]
     wait: bool,
@@ -102,13 +109,21 @@ enum ListCompression {
 }
 
 impl Publication {
+    /// What signs the indexes.
+    pub(super) fn index_signer(
+        &self,
+        signer: Option<&Arc<dyn Signer>>,
+    ) -> Result<Option<KeySigner>> {
+        self.trust.index_signer(signer, environment::now()?)
+    }
+
     /// Options to publish `packages` in `out`.
-    pub(super) fn options(
+    pub(super) fn options<'a>(
         self,
         packages: Vec<PathBuf>,
         out: PathBuf,
         changes: Changes,
-    ) -> Result<RepoOptions<'static>> {
+    ) -> Result<RepoOptions<'a>> {
         Ok(RepoOptions {
             packages,
             out,
@@ -143,8 +158,11 @@ impl Publication {
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
     let changes = Changes { keep, remove: arguments.remove, ..Changes::default() };
+    let signer = arguments.signing.signer()?;
+    let index_signer = arguments.publication.index_signer(signer.as_ref())?;
     let mut options = arguments.publication.options(arguments.packages, arguments.out, changes)?;
     options.check = arguments.check;
+    options.signer = index_signer.as_ref().map(|signer| signer as &dyn IndexSigner);
     let asked = [(arguments.deb, Format::Deb), (arguments.rpm, Format::Rpm)];
     options.formats =
         asked.into_iter().filter_map(|(asked, format)| asked.then_some(format)).collect();

@@ -19,6 +19,8 @@ mod text;
 mod turns;
 mod unsealed;
 
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 
 pub use compressor::Compression;
@@ -32,6 +34,7 @@ use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter};
 use crate::plan::package::{Format, Package, PackageEntry, Treatment};
 use crate::report::Progress;
+use crate::signing::Signer;
 use crate::tree::Node;
 use fan_out::Sink;
 use unsealed::UnsealedFile;
@@ -48,6 +51,8 @@ pub struct EmitOptions<'a> {
     /// BUILDTIME in rpm headers and the time in a deb's ar and control members, seconds since
     /// 1970.
     pub source_date_epoch: i64,
+    /// What signs the headers of `.rpm`s; a `.deb` has no signature that apt asks for.
+    pub signer: Option<&'a Arc<dyn Signer>>,
     /// Told of every window read (`advance`) and every whole package; the caller begins and ends
     /// the stage.
     pub progress: &'a dyn Progress,

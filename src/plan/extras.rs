@@ -7,6 +7,7 @@
 //! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id that its
 //!   library has: below the prefix no debugger finds it. One without a build-id stays where the
 //!   artifact has it, with a finding. Two with one build-id are refused unless they are the same.
+//!   Their package has no documents of its own (lintian: non-debug-file-in-debug-package).
 //!
 //! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
 
@@ -17,7 +18,9 @@ use object::elf;
 use super::Source;
 use super::drafts::Draft;
 use super::licences::{self, Licence};
-use super::package::{Formats, Treatment};
+use super::naming::Names;
+use super::package::{Formats, RelationKind, Role, Treatment};
+use super::relations::Link;
 use crate::artifact::ComponentKind;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
@@ -55,6 +58,8 @@ pub(super) struct Extras {
     pub outside: BTreeMap<TreePath, Placed>,
     /// The treatment of files below the prefix that are not plain.
     pub treatments: BTreeMap<TreePath, Treatment>,
+    /// Install-relative links that a debug file stands in for.
+    pub replaced: Vec<TreePath>,
     /// The build-ids of its debug files, in hex.
     pub build_ids: BTreeSet<String>,
     /// The licence texts of its family.
@@ -80,10 +85,25 @@ pub(super) fn add(
     for texts in licences.values_mut() {
         licences::once(texts);
     }
+    share_documents(drafts);
     for draft in drafts {
         draft.extras.licences = licences.get(&draft.family).cloned().unwrap_or_default();
     }
     faults.finish()
+}
+
+/// Packages of debug files hold nothing else: they have the documents of the host package that
+/// they depend on.
+fn share_documents(drafts: &mut [Draft]) {
+    let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
+    let hosts: Vec<Names> = hosts.map(|draft| draft.names.clone()).collect();
+    for draft in drafts.iter_mut().filter(|draft| !draft.extras.build_ids.is_empty()) {
+        let needs = |host: &&Names| {
+            let link = Link::exact(RelationKind::Depends, host);
+            draft.links.contains(&link)
+        };
+        draft.documents_of = hosts.iter().find(needs).cloned();
+    }
 }
 
 /// The host files that the sources of a plan refer to.
@@ -158,7 +178,11 @@ impl<'a> HostFiles<'a> {
             draft.extras.build_ids.insert(id);
             moved.insert(path.clone(), place);
         }
-        draft.files.retain(|path, node| !moved.contains_key(path) && !stood_in(path, node, &moved));
+        let stands_in =
+            |(path, node): (&TreePath, _)| stood_in(path, node, &moved).then(|| path.clone());
+        draft.extras.replaced = draft.files.iter().filter_map(stands_in).collect();
+        let replaced = &draft.extras.replaced;
+        draft.files.retain(|path, _| !moved.contains_key(path) && !replaced.contains(path));
         Ok(())
     }
 

@@ -125,6 +125,7 @@ pub(super) fn left_out(
             Node::Link { .. } | Node::Directory { .. } => drop(paths.insert(path.clone())),
         }
     }
+    paths.extend(dropped.iter().flat_map(|draft| draft.extras.replaced.iter().cloned()));
     // A file that is installed elsewhere is named by where the input has it.
     for source in outside {
         lookup.add(source, &mut missing);

@@ -137,9 +137,10 @@ impl<'a> Scripts<'a> {
 
     fn render(&self, script: &str) -> Result<String> {
         let file = common::loader_file(&self.draft.names.rpm)?;
+        let programs: Vec<String> = self.programs.iter().map(|name| (*name).to_owned()).collect();
         let values = context! {
             prefix => self.setting.prefix.absolute(),
-            programs => self.programs.join(" "),
+            programs,
             priority => self.setting.version.priority(),
             file => format!("/{file}"),
         };

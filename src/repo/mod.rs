@@ -48,18 +48,9 @@ use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::compression::Method;
 use crate::plan::package::Format;
 use crate::report::{Findings, Progress};
+use crate::signing::IndexSigner;
 use draft::{Channel, Draft};
 use state::{Channels, State};
-
-/// What signs indexes.
-pub trait IndexSigner: Sync {
-    /// An armoured signature of its own.
-    fn sign_detached(&self, data: &[u8]) -> Result<String>;
-    /// The text with a signature around it.
-    fn sign_clear(&self, text: &str) -> Result<String>;
-    /// The armoured keys that signatures are checked with.
-    fn public_keys(&self) -> Result<String>;
-}
 
 /// What to publish, and how.
 pub struct RepoOptions<'a> {

@@ -71,7 +71,8 @@ impl<'a> Comparison<'a> {
         let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
         // Of files that differ, one shard's is installed; of files that were moved, all are.
         let found = variants.iter().any(|plain| there(plain) || implied(plain));
-        if found || variants.iter().all(|plain| self.is_moved(path, plain)) {
+        let elsewhere = |plain| self.is_moved(path, plain) || self.is_debug_file(path, plain);
+        if found || variants.iter().all(elsewhere) {
             return;
         }
         let excused = |plain: &Plain| match plain {
@@ -270,7 +271,7 @@ pub(super) fn keys_of(path: &TreePath, entry: &DeviceEntry, rows: &Rows<'_>) -> 
     found.filter_map(|(key, _)| key[prefix.len()..].parse().ok()).collect()
 }
 
-fn same(plain: &Plain, node: &InstalledNode) -> bool {
+pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {
     match (plain, node) {
         (Plain::File { sha256, .. }, InstalledNode::File { facts, .. }) => facts.sha256 == *sha256,
         (Plain::Link { target }, InstalledNode::Link { target: installed }) => target == installed,

@@ -15,6 +15,7 @@ mod artifacts;
 mod builds;
 mod claims;
 mod contents;
+mod debug_files;
 mod dependencies;
 mod digest;
 mod embedded;

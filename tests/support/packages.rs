@@ -125,6 +125,7 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
         compression,
         content_date: CONTENT_DATE,
         source_date_epoch: EPOCH,
+        signer: None,
         progress: &Silent,
     }
 }

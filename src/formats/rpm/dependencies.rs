@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use rpm::{DependencyFlags as Flags, HeaderEntry, IndexData, IndexTag};
 
-use super::header::{ScriptletPhase, Specification};
+use super::header::Specification;
+use super::scripts::ScriptletPhase;
 use crate::formats::compression::Method;
 use crate::formats::payload::{Entry, Marking};
 

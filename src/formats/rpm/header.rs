@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use rpm::{FileFlags, HeaderEntry, IndexData, IndexTag};
 
 use super::dependencies::{self, Dependency};
+use super::scripts::{self, Change, Scriptlet};
+use super::signature::HeaderSigner;
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use crate::content::hex;
 use crate::error::{Error, Kind, Result};
@@ -19,72 +21,6 @@ use crate::formats::payload::{Entry, EntryKind, Marking};
 
 /// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
 const BUILD_HOST: &str = "rockpack";
-
-/// When a scriptlet runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScriptletPhase {
-    /// `%pretrans`.
-    PreTransaction,
-    /// `%pre`.
-    Pre,
-    /// `%post`.
-    Post,
-    /// `%preun`.
-    PreUninstall,
-    /// `%postun`.
-    PostUninstall,
-    /// `%posttrans`.
-    PostTransaction,
-}
-
-impl ScriptletPhase {
-    /// By its name in a specification file.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "%pretrans" => Self::PreTransaction,
-            "%pre" => Self::Pre,
-            "%post" => Self::Post,
-            "%preun" => Self::PreUninstall,
-            "%postun" => Self::PostUninstall,
-            "%posttrans" => Self::PostTransaction,
-            _ => return None,
-        })
-    }
-
-    /// The tags of text and interpreter.
-    fn tags(self) -> (IndexTag, IndexTag) {
-        match self {
-            Self::PreTransaction => (IndexTag::RPMTAG_PRETRANS, IndexTag::RPMTAG_PRETRANSPROG),
-            Self::Pre => (IndexTag::RPMTAG_PREIN, IndexTag::RPMTAG_PREINPROG),
-            Self::Post => (IndexTag::RPMTAG_POSTIN, IndexTag::RPMTAG_POSTINPROG),
-            Self::PreUninstall => (IndexTag::RPMTAG_PREUN, IndexTag::RPMTAG_PREUNPROG),
-            Self::PostUninstall => (IndexTag::RPMTAG_POSTUN, IndexTag::RPMTAG_POSTUNPROG),
-            Self::PostTransaction => (IndexTag::RPMTAG_POSTTRANS, IndexTag::RPMTAG_POSTTRANSPROG),
-        }
-    }
-}
-
-/// A script that rpm runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scriptlet {
-    /// When it runs.
-    pub phase: ScriptletPhase,
-    /// `/bin/sh`, `<lua>`, or a program with arguments, separated by blanks.
-    pub interpreter: String,
-    /// Its text; empty where the interpreter alone is to run (`/sbin/ldconfig`).
-    pub text: String,
-}
-
-/// An entry of the changelog.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// Seconds since 1970.
-    pub time: u32,
-    /// `Name <address> - version-release`.
-    pub author: String,
-    /// Lines.
-    pub text: String,
-}
 
 /// Everything about an `.rpm` but the content of its files.
 #[derive(Debug, Clone)]
@@ -127,6 +63,8 @@ pub struct Specification {
     pub mtime: u32,
     /// BUILDTIME, seconds since 1970.
     pub build_time: u32,
+    /// What signs the header, if it is to be signed.
+    pub signer: Option<HeaderSigner>,
     /// How the payload is compressed.
     pub compression: Compression,
     /// Compressor threads, at least one; the bytes do not depend on their number.
@@ -235,8 +173,8 @@ pub(super) fn entries(
 ) -> Result<Vec<HeaderEntry>> {
     let mut tags = identity(specification);
     tags.extend(build(specification));
-    tags.extend(scriptlets(specification));
-    tags.extend(changelog(specification));
+    tags.extend(scripts::scriptlets(&specification.scriptlets));
+    tags.extend(scripts::changelog(&specification.changes));
     tags.extend(payload(specification, digests));
     let mut all: Vec<HeaderEntry> =
         tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect();
@@ -247,9 +185,9 @@ pub(super) fn entries(
     Ok(all)
 }
 
-type Tag = (IndexTag, IndexData);
+pub(super) type Tag = (IndexTag, IndexData);
 
-fn text(text: impl Into<String>) -> IndexData {
+pub(super) fn text(text: impl Into<String>) -> IndexData {
     IndexData::StringTag(text.into())
 }
 
@@ -294,39 +232,6 @@ fn build(specification: &Specification) -> Vec<Tag> {
         (IndexTag::RPMTAG_RPMVERSION, text(concat!("rockpack ", env!("CARGO_PKG_VERSION")))),
         (IndexTag::RPMTAG_PLATFORM, text(format!("{arch}-unknown-linux"))),
         (IndexTag::RPMTAG_ENCODING, text("utf-8")),
-    ]
-}
-
-fn scriptlets(specification: &Specification) -> Vec<Tag> {
-    let mut tags = Vec::new();
-    for scriptlet in &specification.scriptlets {
-        let (body, program) = scriptlet.phase.tags();
-        if !scriptlet.text.is_empty() {
-            tags.push((body, text(scriptlet.text.trim_end_matches('\n'))));
-        }
-        let words: Vec<String> = scriptlet.interpreter.split(' ').map(str::to_owned).collect();
-        let data = match words.len() {
-            1 => text(&scriptlet.interpreter),
-            _ => IndexData::StringArray(words),
-        };
-        tags.push((program, data));
-    }
-    tags
-}
-
-fn changelog(specification: &Specification) -> Vec<Tag> {
-    let changes = &specification.changes;
-    if changes.is_empty() {
-        return Vec::new();
-    }
-    let times = changes.iter().map(|change| change.time).collect();
-    let texts = |pick: fn(&Change) -> &String| {
-        IndexData::StringArray(changes.iter().map(|change| pick(change).clone()).collect())
-    };
-    vec![
-        (IndexTag::RPMTAG_CHANGELOGTIME, IndexData::Int32(times)),
-        (IndexTag::RPMTAG_CHANGELOGNAME, texts(|change| &change.author)),
-        (IndexTag::RPMTAG_CHANGELOGTEXT, texts(|change| &change.text)),
     ]
 }
 

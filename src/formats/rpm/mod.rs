@@ -18,12 +18,15 @@ mod cpio;
 mod dependencies;
 mod header;
 mod reader;
+mod scripts;
 mod signature;
 mod writer;
 
 pub use dependencies::{Dependency, DependencyKind};
-pub use header::{Change, Scriptlet, ScriptletPhase, Specification};
+pub use header::Specification;
 pub use reader::{Front, Reader};
+pub use scripts::{Change, Scriptlet, ScriptletPhase};
+pub use signature::{HeaderSigner, SignatureTag};
 pub use writer::Writer;
 
 use std::cmp::Ordering;

@@ -1,14 +1,22 @@
 //! Lead, signature and header as one block of bytes in front of the payload.
 //!
 //! ```text
-//! signature  269 SHA1, 273 SHA256 of the header   1000 SIZE (header and payload)
+//! signature  267 or 268: OpenPGP signature of the header, by Ed25519 or RSA
+//!            269 SHA1, 273 SHA256 of the header   1000 SIZE (header and payload)
 //!            270 LONGSIZE, 271 LONGARCHIVESIZE    1007 PAYLOADSIZE (archive before compression)
 //!            from 4 GiB on                        1008 RESERVEDSPACE, zeros for a later signature
 //! ```
 //!
 //! rpmbuild also writes 1004 MD5 over header and payload, which one pass cannot know; rpm has
-//! verified packages by the other digests since 4.14. The reserved space shrinks by what the long
-//! sizes take, so that the block has one size for both.
+//! verified packages by the other digests since 4.14. The reserved space shrinks by what a
+//! signature and the long sizes take, so that the block has one size for all.
+//!
+//! A signature covers the header, and with it the digests of payload and files. It is what
+//! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are
+//! obsolete.
+
+use std::fmt;
+use std::sync::Arc;
 
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, PackageMetadata};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
@@ -28,6 +36,35 @@ const SHORT_SIZES: usize = 116;
 /// rpm refuses headers with more data than this (HEADER_DATA_MAX).
 const HEADER_DATA_MAX: usize = 256 << 20;
 
+/// By which algorithm a header is signed: rpm keeps both under different tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignatureTag {
+    /// RSAHEADER.
+    Rsa,
+    /// DSAHEADER, for DSA and Ed25519.
+    Dsa,
+}
+
+/// What signs a header.
+#[derive(Clone)]
+pub struct HeaderSigner {
+    /// Where the signature goes.
+    pub tag: SignatureTag,
+    /// Makes an OpenPGP signature packet over the header's bytes, magic included.
+    pub sign: Arc<SignFunction>,
+}
+
+type SignFunction = dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync;
+
+impl fmt::Debug for HeaderSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HeaderSigner({:?})", self.tag)
+    }
+}
+
+/// Bytes of an index entry of a header.
+const INDEX_ENTRY: usize = 16;
+
 /// Sizes that only the finished payload tells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
@@ -37,11 +74,12 @@ pub(super) struct Sizes {
     pub archive: u64,
 }
 
-/// The bytes in front of the payload.
+/// The bytes in front of the payload. Those without a signature are as many.
 pub(super) fn front(
     specification: &Specification,
     digests: &Digests,
     sizes: Sizes,
+    signer: Option<&HeaderSigner>,
 ) -> Result<Vec<u8>> {
     let tags = header::entries(specification, digests)?;
     let header = Header::from_entries(tags, IndexTag::RPMTAG_HEADERIMMUTABLE);
@@ -55,14 +93,19 @@ pub(super) fn front(
         let message = format!("header of {} bytes exceeds rpm's limit", bytes.len());
         return Err(Error::new(Kind::Limit, message).structure("rpm header"));
     }
-    metadata.signature = signature(&bytes, sizes)?;
+    let signed = signer.map(|signer| Ok((signer.tag, (signer.sign)(&bytes)?))).transpose()?;
+    metadata.signature = signature(&bytes, sizes, signed)?;
     let mut front = Vec::new();
     metadata.write(&mut front).map_err(fault)?;
     Ok(front)
 }
 
 /// The crate's own builder makes the digests; it knows no PAYLOADSIZE and no LONGARCHIVESIZE.
-fn signature(header: &[u8], sizes: Sizes) -> Result<Header<IndexSignatureTag>> {
+fn signature(
+    header: &[u8],
+    sizes: Sizes,
+    signed: Option<(SignatureTag, Vec<u8>)>,
+) -> Result<Header<IndexSignatureTag>> {
     let digests = SignatureHeaderBuilder::new()
         .format(RpmFormat::V4)
         .reserved_space(None)
@@ -84,18 +127,32 @@ fn signature(header: &[u8], sizes: Sizes) -> Result<Header<IndexSignatureTag>> {
             LONG_ARCHIVE_SIZE,
         ),
     ];
-    let reserved = IndexData::Bin(vec![0; RESERVED + SHORT_SIZES - before_reserved(&sizes)]);
+    let signature_len = signed.as_ref().map_or(0, |(_, bytes)| bytes.len());
+    let index = if signed.is_some() { INDEX_ENTRY } else { 0 };
+    let taken = before_reserved(signature_len, &sizes) + index;
+    let reserved = (RESERVED + SHORT_SIZES).checked_sub(taken).ok_or_else(|| {
+        let message = format!("a signature of {signature_len} bytes is too long for an rpm");
+        Error::new(Kind::Limit, message).hint("sign with RSA of 4096 bits or less, or Ed25519")
+    })?;
+    let reserved = IndexData::Bin(vec![0; reserved]);
+    if let Some((tag, bytes)) = signed {
+        let tag = match tag {
+            SignatureTag::Rsa => IndexSignatureTag::RPMSIGTAG_RSA,
+            SignatureTag::Dsa => IndexSignatureTag::RPMSIGTAG_DSA,
+        };
+        entries.push(HeaderEntry::new(tag.into(), IndexData::Bin(bytes)));
+    }
     entries.extend(sizes);
     let tag = IndexSignatureTag::RPMSIGTAG_RESERVEDSPACE.into();
     entries.push(HeaderEntry::new(tag, reserved));
     Ok(Header::from_entries(entries, IndexSignatureTag::HEADER_SIGNATURES))
 }
 
-/// Bytes of data in front of RESERVEDSPACE. Data follows the order of the tags: SHA1 (41 bytes),
-/// long sizes (aligned to 8), SHA256 (65 bytes), short sizes (aligned to 4).
-fn before_reserved(sizes: &[HeaderEntry]) -> usize {
+/// Bytes of data in front of RESERVEDSPACE. Data follows the order of the tags: the signature,
+/// SHA1 (41 bytes), long sizes (aligned to 8), SHA256 (65 bytes), short sizes (aligned to 4).
+fn before_reserved(signature: usize, sizes: &[HeaderEntry]) -> usize {
     let long = sizes.iter().filter(|entry| matches!(entry.data, IndexData::Int64(_))).count();
-    let mut at: usize = 41;
+    let mut at: usize = signature + 41;
     for _ in 0..long {
         at = at.next_multiple_of(8) + 8;
     }
@@ -122,10 +179,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_sizes_do_not_move_what_follows() {
-        let len = |total: u64, archive: u64| {
+    fn neither_long_sizes_nor_signatures_move_what_follows() {
+        let len = |total: u64, archive: u64, signed: usize| {
             let sizes = Sizes { payload: total, archive };
-            let signature = signature(b"header", sizes).unwrap();
+            let signed = (signed > 0).then(|| (SignatureTag::Dsa, vec![1; signed]));
+            let signature = signature(b"header", sizes, signed).unwrap();
             let metadata = PackageMetadata {
                 lead: Lead::new("x"),
                 signature,
@@ -134,7 +192,12 @@ mod tests {
             metadata.get_package_segment_offsets().header
         };
         let long = 1 << 33;
-        let short = len(1, 1);
-        assert_eq!([len(long, 1), len(1, long), len(long, long)], [short; 3]);
+        let short = len(1, 1, 0);
+        for signed in [0, 119, 120, 121, 122, 563, 1000] {
+            let all = [len(1, 1, signed), len(long, 1, signed), len(long, long, signed)];
+            assert_eq!(all, [short; 3], "{signed}");
+        }
+        let sizes = Sizes { payload: 1, archive: 1 };
+        assert!(signature(b"header", sizes, Some((SignatureTag::Rsa, vec![1; 5000]))).is_err());
     }
 }

@@ -71,7 +71,8 @@ impl Writer {
         let lengths = entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
         let archive_size = archive_size(form, lengths);
         let digests = Digests::blank(entries);
-        let room = front(&specification, &digests, Sizes { payload: 0, archive: archive_size })?;
+        let sizes = Sizes { payload: 0, archive: archive_size };
+        let room = front(&specification, &digests, sizes, None)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&room).map_err(fault)?;
         let Specification { compression, workers, .. } = specification;
@@ -137,7 +138,7 @@ impl PayloadWriter for Writer {
         let (mut sink, payload_digest, payload) = encoder.finish().map_err(fault)?.finish();
         (digests.archive, digests.payload) = (archive_digest, payload_digest);
         let sizes = Sizes { payload, archive: archive_size };
-        let bytes = front(&specification, &digests, sizes)?;
+        let bytes = front(&specification, &digests, sizes, specification.signer.as_ref())?;
         if bytes.len() != room {
             let message = format!("header of {} bytes, {room} reserved", bytes.len());
             return Err(Error::bug(message));

@@ -1,0 +1,110 @@
+//! Scriptlets and the changelog: texts of the header that rpm runs or shows.
+//!
+//! ```text
+//! 1023 PREIN …    the text of a scriptlet; 1085 PREINPROG …, its interpreter, with arguments
+//! 1080 CHANGELOGTIME, 1081 CHANGELOGNAME, 1082 CHANGELOGTEXT   one element per entry, newest first
+//! ```
+
+use rpm::{IndexData, IndexTag};
+
+use super::header::{Tag, text};
+
+/// When a scriptlet runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptletPhase {
+    /// `%pretrans`.
+    PreTransaction,
+    /// `%pre`.
+    Pre,
+    /// `%post`.
+    Post,
+    /// `%preun`.
+    PreUninstall,
+    /// `%postun`.
+    PostUninstall,
+    /// `%posttrans`.
+    PostTransaction,
+}
+
+impl ScriptletPhase {
+    /// By its name in a specification file.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "%pretrans" => Self::PreTransaction,
+            "%pre" => Self::Pre,
+            "%post" => Self::Post,
+            "%preun" => Self::PreUninstall,
+            "%postun" => Self::PostUninstall,
+            "%posttrans" => Self::PostTransaction,
+            _ => return None,
+        })
+    }
+
+    /// The tags of text and interpreter.
+    fn tags(self) -> (IndexTag, IndexTag) {
+        match self {
+            Self::PreTransaction => (IndexTag::RPMTAG_PRETRANS, IndexTag::RPMTAG_PRETRANSPROG),
+            Self::Pre => (IndexTag::RPMTAG_PREIN, IndexTag::RPMTAG_PREINPROG),
+            Self::Post => (IndexTag::RPMTAG_POSTIN, IndexTag::RPMTAG_POSTINPROG),
+            Self::PreUninstall => (IndexTag::RPMTAG_PREUN, IndexTag::RPMTAG_PREUNPROG),
+            Self::PostUninstall => (IndexTag::RPMTAG_POSTUN, IndexTag::RPMTAG_POSTUNPROG),
+            Self::PostTransaction => (IndexTag::RPMTAG_POSTTRANS, IndexTag::RPMTAG_POSTTRANSPROG),
+        }
+    }
+}
+
+/// A script that rpm runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scriptlet {
+    /// When it runs.
+    pub phase: ScriptletPhase,
+    /// `/bin/sh`, `<lua>`, or a program with arguments, separated by blanks.
+    pub interpreter: String,
+    /// Its text; empty where the interpreter alone is to run (`/sbin/ldconfig`).
+    pub text: String,
+}
+
+/// An entry of the changelog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Seconds since 1970.
+    pub time: u32,
+    /// `Name <address> - version-release`.
+    pub author: String,
+    /// Lines.
+    pub text: String,
+}
+
+/// The tags of scriptlets.
+pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
+    let mut tags = Vec::new();
+    for scriptlet in scriptlets {
+        let (body, program) = scriptlet.phase.tags();
+        if !scriptlet.text.is_empty() {
+            tags.push((body, text(scriptlet.text.trim_end_matches('\n'))));
+        }
+        let words: Vec<String> = scriptlet.interpreter.split(' ').map(str::to_owned).collect();
+        let data = match words.len() {
+            1 => text(&scriptlet.interpreter),
+            _ => IndexData::StringArray(words),
+        };
+        tags.push((program, data));
+    }
+    tags
+}
+
+/// The tags of the changelog; none without an entry.
+pub(super) fn changelog(changes: &[Change]) -> Vec<Tag> {
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let times = changes.iter().map(|change| change.time).collect();
+    let texts = |pick: fn(&Change) -> &String| {
+        IndexData::StringArray(changes.iter().map(|change| pick(change).clone()).collect())
+    };
+    vec![
+        (IndexTag::RPMTAG_CHANGELOGTIME, IndexData::Int32(times)),
+        (IndexTag::RPMTAG_CHANGELOGNAME, texts(|change| &change.author)),
+        (IndexTag::RPMTAG_CHANGELOGTEXT, texts(|change| &change.text)),
+    ]
+}

@@ -1,0 +1,261 @@
+//! A secret key in a file, armored or binary, as `gpg --export-secret-keys` writes it.
+//!
+//! It signs by the newest subkey that may sign and whose secret part is there, or by the primary
+//! key. Refused: files without a secret part or with several keys, keys of versions that rpm 4
+//! and gpg 2.2 cannot read (all but 4), other algorithms than RSA and Ed25519, RSA of less than
+//! 2048 bits, revoked and expired keys, a wrong passphrase.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use pgp::composed::{PublicOrSecret, SignedSecretKey};
+use pgp::crypto::hash::HashAlgorithm;
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::packet::{
+    PacketTrait, SecretKey, SecretSubkey, Signature, SignatureConfig, SignatureType, Subpacket,
+    SubpacketData,
+};
+use pgp::ser::Serialize;
+use pgp::types::{
+    KeyDetails, KeyVersion, Password, S2kParams, SecretParams, StringToKey, Timestamp,
+};
+
+use super::{Algorithm, Passphrase, Signer};
+use crate::error::{Error, Kind, Result};
+
+/// Longest key file that is read, in bytes: keys with thousands of certifications fit.
+const FILE_LIMIT: u64 = 16 << 20;
+
+/// Fewest bytes of the public numbers of an RSA key, modulus and exponent with their lengths: 2048
+/// bits. Keys of less are refused by rpm and apt.
+const RSA_BYTES_MIN: usize = 2 + 2048 / 8;
+
+const STRUCTURE: &str = "OpenPGP key";
+
+/// The part of a key that signs.
+enum Part {
+    Primary(SecretKey),
+    Sub(SecretSubkey),
+}
+
+/// A key that signs.
+pub struct OpenPgpKey {
+    part: Part,
+    algorithm: Algorithm,
+    /// The last second in which it may sign, since 1970.
+    expires: Option<u64>,
+    /// The whole public key.
+    public: Vec<u8>,
+}
+
+impl OpenPgpKey {
+    /// Reads the key in the file at `path` and unlocks it.
+    pub fn open(path: &Path, passphrase: &Passphrase) -> Result<Self> {
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
+        let mut file = file.take(FILE_LIMIT + 1);
+        file.read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", e))?;
+        if bytes.len() as u64 > FILE_LIMIT {
+            let message = format!("has more than {FILE_LIMIT} bytes");
+            return Err(Error::new(Kind::Limit, message).structure(STRUCTURE).file(path));
+        }
+        Self::read(&bytes, passphrase).map_err(|error| error.structure(STRUCTURE).file(path))
+    }
+
+    fn read(bytes: &[u8], passphrase: &Passphrase) -> Result<Self> {
+        let key = secret_key(bytes)?;
+        if !key.details.revocation_signatures.is_empty() {
+            return Err(unusable("the key is revoked"));
+        }
+        let mut public = Vec::new();
+        key.to_public_key().to_writer(&mut public).map_err(failed)?;
+        let (mut part, said) = signing_part(key)?;
+        let algorithm = part.algorithm()?;
+        part.unlock(passphrase)?;
+        let made = u64::from(part.details().created_at().as_secs());
+        let lives = said.as_ref().and_then(Signature::key_expiration_time);
+        // No time means forever.
+        let lives = lives.map(|lives| u64::from(lives.as_secs())).filter(|lives| *lives > 0);
+        let expires = lives.map(|lives| made.saturating_add(lives));
+        Ok(Self { part, algorithm, expires, public })
+    }
+}
+
+/// Says nothing of what is secret.
+impl fmt::Debug for OpenPgpKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenPgpKey({:?}, {})", self.algorithm, self.fingerprint())
+    }
+}
+
+impl Signer for OpenPgpKey {
+    fn sign(&self, data: &[u8], time: u32) -> Result<Vec<u8>> {
+        self.sign_as(SignatureType::Binary, data, time)
+    }
+
+    fn sign_text(&self, text: &[u8], time: u32) -> Result<Vec<u8>> {
+        self.sign_as(SignatureType::Text, text, time)
+    }
+
+    fn public_key(&self) -> Result<Vec<u8>> {
+        Ok(self.public.clone())
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    fn fingerprint(&self) -> String {
+        crate::content::hex(self.part.details().fingerprint().as_bytes())
+    }
+}
+
+impl OpenPgpKey {
+    fn sign_as(&self, kind: SignatureType, data: &[u8], time: u32) -> Result<Vec<u8>> {
+        let details = self.part.details();
+        let time = time.max(details.created_at().as_secs());
+        if self.expires.is_some_and(|expires| u64::from(time) >= expires) {
+            let message = "the key has expired at the time that the signature would state";
+            let hint = "packages are signed at SOURCE_DATE_EPOCH: extend the key's life";
+            return Err(Error::new(Kind::Usage, message).structure(STRUCTURE).hint(hint));
+        }
+        let mut config = SignatureConfig::v4(kind, details.algorithm(), HashAlgorithm::Sha256);
+        let said = [
+            SubpacketData::SignatureCreationTime(Timestamp::from_secs(time)),
+            SubpacketData::IssuerFingerprint(details.fingerprint()),
+            SubpacketData::IssuerKeyId(details.legacy_key_id()),
+        ];
+        for data in said {
+            config.hashed_subpackets.push(Subpacket::regular(data).map_err(failed)?);
+        }
+        let open = Password::empty();
+        let signature = match &self.part {
+            Part::Primary(key) => config.sign(key, &open, data),
+            Part::Sub(key) => config.sign(key, &open, data),
+        };
+        let mut bytes = Vec::new();
+        signature.and_then(|made| made.to_writer_with_header(&mut bytes)).map_err(failed)?;
+        Ok(bytes)
+    }
+}
+
+fn failed(error: pgp::errors::Error) -> Error {
+    Error::new(Kind::Unsupported, "the key cannot sign").structure(STRUCTURE).cause(error)
+}
+
+fn unusable(message: impl Into<String>) -> Error {
+    Error::new(Kind::Usage, message)
+        .hint("give a key that `gpg --export-secret-keys` wrote, of RSA or Ed25519")
+}
+
+/// The one secret key in `bytes`.
+fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
+    let unreadable = |error: pgp::errors::Error| unusable("is no OpenPGP key").cause(error);
+    let (keys, _) = PublicOrSecret::from_reader_many(bytes).map_err(unreadable)?;
+    let mut found = None;
+    for key in keys {
+        match key.map_err(unreadable)? {
+            PublicOrSecret::Public(_) => {
+                return Err(unusable("has no secret part: it is a public key"));
+            }
+            PublicOrSecret::Secret(_) if found.is_some() => {
+                return Err(unusable("has several keys, and one is to sign"));
+            }
+            PublicOrSecret::Secret(key) => found = Some(key),
+        }
+    }
+    let key = found.ok_or_else(|| unusable("has no key"))?;
+    key.verify_bindings()
+        .map_err(|error| unusable("the key's own signatures are not valid").cause(error))?;
+    Ok(key)
+}
+
+/// The newest subkey that may sign, or the primary key, and what the key says of it.
+fn signing_part(key: SignedSecretKey) -> Result<(Part, Option<Signature>)> {
+    let usable = key.secret_subkeys.into_iter().filter_map(|sub| {
+        let binding = newest(&sub.signatures)?;
+        let revoked = sub.signatures.iter().any(revokes);
+        let signs = binding.key_flags().sign() && is_there(sub.key.secret_params());
+        (signs && !revoked).then_some((sub.key, binding))
+    });
+    if let Some((sub, binding)) = usable.max_by_key(|(sub, _)| sub.created_at().as_secs()) {
+        return Ok((Part::Sub(sub), Some(binding)));
+    }
+    let certified = key.details.users.iter().flat_map(|user| &user.signatures);
+    let own: Vec<Signature> = certified.chain(&key.details.direct_signatures).cloned().collect();
+    let said = newest(&own);
+    if said.as_ref().is_some_and(|said| !said.key_flags().sign()) {
+        return Err(unusable("no part of the key that is in the file may sign"));
+    }
+    if !is_there(key.primary_key.secret_params()) {
+        return Err(unusable("has no secret part that signs: it was left out of the file"));
+    }
+    Ok((Part::Primary(key.primary_key), said))
+}
+
+fn newest(signatures: &[Signature]) -> Option<Signature> {
+    let made = |signature: &&Signature| signature.created().map(Timestamp::as_secs);
+    signatures.iter().max_by_key(made).cloned()
+}
+
+fn revokes(signature: &Signature) -> bool {
+    signature.typ() == Some(SignatureType::SubkeyRevocation)
+}
+
+/// gpg leaves secret parts out (`--export-secret-subkeys`) and says so by a way of its own to
+/// derive a key from a passphrase, in the range for private use.
+fn is_there(params: &SecretParams) -> bool {
+    let SecretParams::Encrypted(encrypted) = params else {
+        return true;
+    };
+    !matches!(
+        encrypted.string_to_key_params(),
+        S2kParams::Cfb { s2k: StringToKey::Private { .. }, .. }
+            | S2kParams::MalleableCfb { s2k: StringToKey::Private { .. }, .. }
+    )
+}
+
+impl Part {
+    fn details(&self) -> &dyn KeyDetails {
+        match self {
+            Self::Primary(key) => key,
+            Self::Sub(key) => key,
+        }
+    }
+
+    fn algorithm(&self) -> Result<Algorithm> {
+        let details = self.details();
+        if details.version() != KeyVersion::V4 {
+            return Err(unusable(format!("is a key of {:?}", details.version())));
+        }
+        match details.algorithm() {
+            PublicKeyAlgorithm::RSA => match details.public_params().write_len() {
+                len if len < RSA_BYTES_MIN => Err(unusable("is an RSA key of less than 2048 bits")),
+                _ => Ok(Algorithm::Rsa),
+            },
+            PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 => Ok(Algorithm::EdDsa),
+            other => Err(unusable(format!("is a key of {other:?}"))),
+        }
+    }
+
+    /// Takes the passphrase off, in memory.
+    fn unlock(&mut self, passphrase: &Passphrase) -> Result<()> {
+        let password = Password::from(passphrase.bytes());
+        let opened = match self {
+            Self::Primary(key) => key.remove_password(&password),
+            Self::Sub(key) => key.remove_password(&password),
+        };
+        opened.map_err(|_| {
+            let message = match passphrase.is_empty() {
+                true => "needs a passphrase",
+                false => "does not open with the passphrase",
+            };
+            Error::new(Kind::Usage, message).hint(
+                "give it by --sign-passphrase-file, or in the environment variable \
+                 ROCKPACK_SIGN_PASSPHRASE",
+            )
+        })
+    }
+}

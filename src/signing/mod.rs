@@ -1,0 +1,49 @@
+//! OpenPGP signatures, made in this process.
+//!
+//! [`Signer`] is what writers of packages and repositories ask; [`OpenPgpKey`] is a secret key in
+//! a file. Neither key nor passphrase is ever part of a message, an option or an output.
+//!
+//! Source: RFC 9580 and, for version 4 keys and signatures, RFC 4880, through the `pgp` crate.
+
+mod index;
+mod key;
+mod passphrase;
+
+use std::fmt;
+
+pub use index::{IndexSigner, KeySigner};
+pub use key::OpenPgpKey;
+pub use passphrase::Passphrase;
+
+use crate::error::Result;
+
+/// What makes signatures.
+pub trait Signer: fmt::Debug + Send + Sync {
+    /// A detached binary signature of `data`: one OpenPGP packet.
+    ///
+    /// It says that it was made at `time`, seconds since 1970, or when the key was made if that
+    /// is later: a signature older than its key is not valid. The same key, data and time give
+    /// the same bytes.
+    fn sign(&self, data: &[u8], time: u32) -> Result<Vec<u8>>;
+
+    /// As [`Signer::sign`], of a text whose lines end in CR and LF: for clear-signed messages.
+    fn sign_text(&self, text: &[u8], time: u32) -> Result<Vec<u8>>;
+
+    /// The public key that signatures are checked with, binary.
+    fn public_key(&self) -> Result<Vec<u8>>;
+
+    /// Which algorithm it signs by.
+    fn algorithm(&self) -> Algorithm;
+
+    /// The fingerprint of the key that signs, in hex.
+    fn fingerprint(&self) -> String;
+}
+
+/// A signature algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// RSA, PKCS #1 version 1.5.
+    Rsa,
+    /// Ed25519.
+    EdDsa,
+}

@@ -1,0 +1,68 @@
+//! Where the passphrase of a key comes from: a file or an environment variable, never an option,
+//! which every user of a machine can read in its list of processes.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::{Error, Kind, Result};
+
+/// Longer files are no passphrases.
+const LIMIT: u64 = 4096;
+
+/// A passphrase, which is never shown.
+#[derive(Clone, Default)]
+pub struct Passphrase(Vec<u8>);
+
+impl Passphrase {
+    /// A passphrase as it is, without a line break.
+    pub fn new(text: impl Into<Vec<u8>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The first line of a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
+        let mut bytes = Vec::new();
+        file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", e))?;
+        if bytes.len() as u64 > LIMIT {
+            let message = format!("has more than {LIMIT} bytes and is no passphrase");
+            return Err(Error::new(Kind::Usage, message).file(path));
+        }
+        let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        Ok(Self(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_gives_its_first_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("passphrase");
+        for (text, expected) in [("a b\n", "a b"), ("a b", "a b"), ("x\r\ny\n", "x"), ("", "")] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(Passphrase::read(&path).unwrap().bytes(), expected.as_bytes());
+        }
+        std::fs::write(&path, "x".repeat(5000)).unwrap();
+        assert!(Passphrase::read(&path).is_err());
+        assert!(!format!("{:?}", Passphrase::new("secret")).contains("secret"));
+    }
+}

@@ -22,6 +22,7 @@ pub mod extract;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
+pub mod indexed;
 pub mod inspect;
 pub mod listing;
 pub mod new_file;
@@ -38,7 +39,7 @@ pub mod split;
 pub mod tree;
 pub mod verify;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -48,7 +49,8 @@ use artifact::{Scan, ScanOptions};
 use config::{Config, PackageList, Scheme};
 use database::Rules;
 use emit::{EmitOptions, Staging, Turn, Written};
-use error::{Error, Kind, Result};
+use error::{Error, Kind, Result, ResultExt};
+use indexed::Indexed;
 use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
@@ -108,7 +110,12 @@ pub struct BuildOptions {
     pub compression: emit::Compression,
     /// What signs the headers of `.rpm`s, if they are to be signed.
     pub signer: Option<Arc<dyn Signer>>,
+    /// Whether the signer is there for the indexes of a repository, too.
+    pub signs_indexes: bool,
 }
+
+/// A set that was written, and what the index of a repository says of its packages, by path.
+type WrittenSet = (Built, BTreeMap<PathBuf, Indexed>);
 
 /// What a build wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -125,7 +132,26 @@ pub struct Built {
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
 pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
+    build_set(options, progress).map(|(built, _)| built)
+}
+
+fn build_set(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenSet> {
     with_threads(options.set.jobs, || run(options, progress))
+}
+
+/// [`build`], and publishes what was written. The packages are not read again; where the repository
+/// is on the same file system, they are hard links there. `repo` says where and how.
+pub fn build_and_publish(
+    options: &BuildOptions,
+    repo: repo::RepoOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<(Built, repo::Published)> {
+    let (built, indexed) = build_set(options, progress)?;
+    let packages = indexed.keys().cloned().collect();
+    let repo = repo::RepoOptions { packages, built: indexed, ..repo };
+    let doing = || "the packages are written, and not published".to_owned();
+    let published = repo::publish(&repo, progress).context(doing)?;
+    Ok((built, published))
 }
 
 /// Decides the packages of the artifacts and says what they would be; writes nothing.
@@ -161,7 +187,7 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
     Ok(discovery)
 }
 
-fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
+fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenSet> {
     check_signer(options)?;
     artifact::refuse_output_inside(&options.set.artifacts, &options.out)?;
     let decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
@@ -169,9 +195,11 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     let staging = Staging::begin(&options.out)?;
     let written = write(options, (recombined, plan), &staging, progress)?;
     scan.inputs.recheck()?;
+    let emitted = written.iter().flat_map(|written| &written.emitted);
+    let indexed = emitted.map(|e| (options.out.join(&e.file_name), e.indexed.clone())).collect();
     let receipt = emit::receipt(plan, written, findings);
     let removed = staging.commit(&receipt.to_bytes()?)?;
-    Ok(Built { receipt, removed })
+    Ok((Built { receipt, removed }, indexed))
 }
 
 /// A set before anything of it is written.
@@ -208,7 +236,7 @@ fn check_signer(options: &BuildOptions) -> Result<()> {
     let Some(signer) = &options.signer else {
         return Ok(());
     };
-    if !options.set.formats.contains(&Format::Rpm) {
+    if !options.set.formats.contains(&Format::Rpm) && !options.signs_indexes {
         let message = "a signing key was given, but only .rpm packages are signed";
         let hint = "leave --sign-key out, or make .rpm packages, too";
         return Err(Error::new(Kind::Usage, message).hint(hint));

@@ -20,12 +20,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
     ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
-    ("emit", &["content", "formats", "plan", "receipt", "signing", "tree"]),
+    // What the index of a repository says of a package is taken up while its digests are.
+    ("emit", &["content", "formats", "indexed", "plan", "receipt", "signing", "tree"]),
     ("error", &[]),
     ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
     ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
+    ("indexed", &["content", "formats", "plan"]),
     (
         "inspect",
         &["artifact", "content", "database", "formats", "gfx", "host_binary", "split", "tree"],
@@ -89,10 +91,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Of the plan, the names of the formats.
-    ("repo", &["content", "formats", "plan", "signing"]),
+    ("repo", &["content", "formats", "indexed", "plan", "signing"]),
     ("report", &[]),
     // Fingerprints are shown in hex.
-    ("signing", &["content"]),
+    // Signatures of rpm headers are made for `formats::rpm` to put in place.
+    ("signing", &["content", "formats"]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
     // Of the databases, the rules: which files they have, not what became of them.

@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::progress::Terminal;
+use super::repo::Publication;
 use super::set::SetArguments;
 use super::signing::SigningArguments;
 use super::{Outcome, terminal};
 use crate::emit::Compression;
 use crate::error::Result;
-use crate::{BuildOptions, render};
+use crate::repo::{Changes, Published};
+use crate::signing::IndexSigner;
+use crate::{BuildOptions, Built, render};
 
 /// Build the packages of one or more shards of artifacts.
 ///
@@ -29,6 +33,12 @@ pub(super) struct Arguments {
     compression: CompressionArgument,
     #[command(flatten)]
     signing: SigningArguments,
+    /// Publish the packages in this repository as `rockpack repo` does, without reading them again:
+    /// they become hard links to those in OUT where that is possible
+    #[arg(long, value_name = "REPO", help_heading = "Repository")]
+    repo: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Repository")]
+    publication: Publication,
     /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
     #[arg(long)]
     json: bool,
@@ -52,11 +62,41 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
             CompressionArgument::Xz => Compression::Xz { preset: 6 },
         },
         signer: arguments.signing.signer()?,
+        signs_indexes: arguments.repo.is_some(),
     };
-    let built = crate::build(&options, &Terminal::new())?;
+    let (built, published) = match arguments.repo {
+        None => (crate::build(&options, &Terminal::new())?, None),
+        Some(repo) => {
+            let (built, published) = publish(&options, arguments.publication, repo)?;
+            (built, Some(published))
+        }
+    };
     match json {
-        true => terminal::print_json(&built)?,
-        false => terminal::print(&render::build_text(&built.receipt, &built.removed))?,
+        true => terminal::print_json(&Printed { built: &built, published: published.as_ref() })?,
+        false => {
+            let text = render::build_text(&built.receipt, &built.removed);
+            let more = published.as_ref().map(render::published_text).unwrap_or_default();
+            terminal::print(&(text + &more))?;
+        }
     }
     Ok(Outcome::Done)
+}
+
+#[derive(Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    built: &'a Built,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<&'a Published>,
+}
+
+fn publish(
+    options: &BuildOptions,
+    publication: Publication,
+    out: PathBuf,
+) -> Result<(Built, Published)> {
+    let signer = publication.index_signer(options.signer.as_ref())?;
+    let mut repo = publication.options(Vec::new(), out, Changes::default())?;
+    repo.signer = signer.as_ref().map(|signer| signer as &dyn IndexSigner);
+    crate::build_and_publish(options, repo, &Terminal::new())
 }

@@ -1,5 +1,6 @@
 //! `rockpack repo`: packages in, a repository out.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::formats::compression::Method;
 use crate::plan::package::Format;
 use crate::render;
 use crate::repo::{Changes, RepoOptions, Settings, publish};
-use crate::signing::{IndexSigner, KeySigner, Signer};
+use crate::signing::{IndexSigner, KeySigner, Signer, header_signer};
 
 /// Publish packages in a repository that apt, dnf and zypper use as it is.
 ///
@@ -34,6 +35,10 @@ pub(super) struct Arguments {
     publication: Publication,
     #[command(flatten)]
     signing: SigningArguments,
+    /// Sign the headers of the .rpm packages that are added by --sign-key, in place of signatures
+    /// that they have; clients are told to insist on signatures when all packages have one
+    #[arg(long, requires = "sign_key")]
+    sign_packages: bool,
     /// Publish only .deb packages
     #[arg(long)]
     deb: bool,
@@ -149,8 +154,8 @@ impl Publication {
                 ListCompression::Zstd => Method::Zstd,
             },
             signer: None,
-            sign_packages: false,
-            link: false,
+            package_signer: None,
+            built: BTreeMap::new(),
         })
     }
 }
@@ -162,6 +167,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let index_signer = arguments.publication.index_signer(signer.as_ref())?;
     let mut options = arguments.publication.options(arguments.packages, arguments.out, changes)?;
     options.check = arguments.check;
+    if arguments.sign_packages {
+        let sign = |signer: &Arc<dyn Signer>| header_signer(signer, options.date);
+        options.package_signer = signer.as_ref().map(sign).transpose()?;
+    }
     options.signer = index_signer.as_ref().map(|signer| signer as &dyn IndexSigner);
     let asked = [(arguments.deb, Format::Deb), (arguments.rpm, Format::Rpm)];
     options.formats =

@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256, Sha512};
 
 use super::compress::{compress, ending};
-use super::package::Facts;
 use super::state::{Record, State};
 use crate::content::hex;
 use crate::error::Result;
 use crate::formats::apt_index::{self, IndexFile, Release, Stanza, format_date};
 use crate::formats::compression::Method;
 use crate::formats::deb;
+use crate::indexed::Facts;
 
 const ALL: &str = "all";
 

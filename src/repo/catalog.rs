@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::input::Given;
-use super::package::Facts;
 use super::state::{Channels, Record};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::indexed::Facts;
 use crate::report::{Code, Finding, Findings};
 
 /// What to do with the packages of a channel.

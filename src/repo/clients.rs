@@ -1,9 +1,9 @@
 //! The files that make a repository known to a client: `.sources` for apt, `.repo` for dnf and
 //! zypper, and the key.
 
-use super::package::Facts;
 use super::settings::Settings;
 use super::state::State;
+use crate::indexed::Facts;
 use std::collections::BTreeSet;
 
 /// Where the key package puts the key, and where `.sources` looks for it.
@@ -36,14 +36,17 @@ pub(super) fn sources(suite: &str, state: &State) -> Option<(String, String)> {
     Some((format!("{}-{suite}.sources", settings.name()), text))
 }
 
-/// Name and text of the `.repo` file (dnf.conf(5)); `signed_packages` says whether all packages
-/// carry a signature of their own.
-pub(super) fn repo(state: &State, signed_packages: bool) -> Option<(String, String)> {
+/// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
+/// packages if all have one.
+pub(super) fn repo(state: &State) -> Option<(String, String)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?.trim_end_matches('/');
     let name = settings.name();
     let title = settings.description.as_deref().unwrap_or(name);
     let check = |on: bool| u8::from(on);
+    let mut facts = state.records.values().map(|record| &record.indexed.facts);
+    let signed_packages =
+        state.signed && facts.all(|facts| matches!(facts, Facts::Rpm(package) if package.signed));
     let mut text = format!(
         "[{name}]\nname={title}\nbaseurl={url}\nenabled=1\ngpgcheck={}\nrepo_gpgcheck={}\n",
         check(signed_packages),

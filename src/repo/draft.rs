@@ -210,7 +210,7 @@ fn apt_files(suite: &str, next: &State, options: &RepoOptions<'_>) -> Result<Fil
 fn rpm_files(next: &State, options: &RepoOptions<'_>) -> Result<Files> {
     let made = Metadata::of_state(next, options.list_method)?;
     let indexes = made.paths();
-    let mut visible = client_files(clients::repo(next, options.sign_packages), next, options)?;
+    let mut visible = client_files(clients::repo(next), next, options)?;
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(&made.repomd)?;
         visible.push((format!("{REPOMD}.asc"), signed.into_bytes()));
@@ -275,7 +275,7 @@ fn packages(
     let new = catalog.added.iter().filter(|(path, _)| !channels.uses(path));
     let body = |(path, addition): (&String, &super::catalog::Addition)| {
         let modified = next.records.get(path).map_or(0, |record| record.modified);
-        let body = match options.link {
+        let body = match options.built.contains_key(&addition.file) {
             true => Body::Link(addition.file.clone(), modified),
             false => Body::Copy(addition.content.clone(), modified),
         };

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::package::Indexed;
+use super::RepoOptions;
 use super::state::{Channels, Record, Source};
 use super::store::{Modified, stat_of};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::formats::rpm;
+use crate::indexed::{Facts, Indexed};
 use crate::report::{Progress, Stage};
 
 /// A package file that was given.
@@ -32,17 +34,16 @@ struct Found {
     modified: Modified,
 }
 
-/// The packages of `paths`, which are packages or folders of packages, in the order of their
-/// names. Files that a channel knows by name, size and time are not read, unless `check` says so.
+/// The packages of a run, which are packages or folders of packages, in the order of their
+/// names. Files that a channel knows by name, size and time are not read, unless the run checks all.
 pub(super) fn given(
-    paths: &[PathBuf],
+    options: &RepoOptions<'_>,
     channels: &Channels,
-    check: bool,
     progress: &dyn Progress,
 ) -> Result<Vec<Given>> {
     let mut files = Vec::new();
     let mut faults = Faults::default();
-    for path in paths {
+    for path in &options.packages {
         faults.keep(find(path, &mut files));
     }
     faults.finish()?;
@@ -53,8 +54,8 @@ pub(super) fn given(
     let known = known(channels);
     let read = |found: Found| {
         let key = (found.name.as_str(), found.size, found.modified);
-        let record = if check { None } else { known.get(&key) };
-        let given = given_of(&found, record.copied());
+        let record = if options.check { None } else { known.get(&key) };
+        let given = given_of(&found, record.copied(), options);
         progress.advance(Stage::Index, found.size);
         given
     };
@@ -77,7 +78,7 @@ fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Record> {
         .collect()
 }
 
-fn given_of(found: &Found, record: Option<&Record>) -> Result<Given> {
+fn given_of(found: &Found, record: Option<&Record>, options: &RepoOptions<'_>) -> Result<Given> {
     let file = found.file.clone();
     let content = Content::open(&file)?;
     if let Some(record) = record {
@@ -85,14 +86,30 @@ fn given_of(found: &Found, record: Option<&Record>) -> Result<Given> {
         let (source, indexed) = (record.source.clone(), record.indexed.clone());
         return Ok(Given { file, content, source, indexed, read: false });
     }
-    let indexed = Indexed::read(&content).file(&file).context(|| "indexing packages".to_owned())?;
+    let built = options.built.get(&file);
+    let indexed = match built {
+        Some(built) => built.clone(),
+        None => Indexed::read(&content).file(&file).context(reading)?,
+    };
     let source = Source {
         name: found.name.clone(),
         size: found.size,
         modified: found.modified,
         sha256: indexed.sha256.clone(),
     };
-    Ok(Given { file, content, source, indexed, read: true })
+    let read = built.is_none();
+    match (&options.package_signer, &indexed.facts) {
+        (Some(signer), Facts::Rpm(_)) => {
+            let content = rpm::signed(&content, signer).file(&file).context(reading)?;
+            let indexed = Indexed::read(&content).file(&file).context(reading)?;
+            Ok(Given { file, content, source, indexed, read: true })
+        }
+        _ => Ok(Given { file, content, source, indexed, read }),
+    }
+}
+
+fn reading() -> String {
+    "indexing packages".to_owned()
 }
 
 fn look(file: PathBuf) -> Result<Found> {

@@ -29,23 +29,24 @@ mod clients;
 mod compress;
 mod draft;
 mod input;
-mod package;
 mod rpm;
 mod settings;
 mod state;
 mod store;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 pub use catalog::Changes;
-pub use package::{Facts, Indexed};
 pub use settings::{Settings, check_word};
 pub use store::{Body, LocalStore, Modified, Stat, Store};
 
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::compression::Method;
+use crate::formats::rpm::HeaderSigner;
+use crate::indexed::Indexed;
 use crate::plan::package::Format;
 use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
@@ -80,10 +81,11 @@ pub struct RepoOptions<'a> {
     pub list_method: Method,
     /// What signs the indexes.
     pub signer: Option<&'a dyn IndexSigner>,
-    /// Whether packages carry signatures, so that clients can insist on them.
-    pub sign_packages: bool,
-    /// Whether packages may be hard links to the given files, which nobody will change.
-    pub link: bool,
+    /// What signs the headers of `.rpm` packages that are added, in place of their signatures.
+    pub package_signer: Option<HeaderSigner>,
+    /// Packages of `packages` that were just written, by path: they are not read, and packages may
+    /// be hard links to them.
+    pub built: BTreeMap<PathBuf, Indexed>,
 }
 
 /// What a run published.
@@ -131,7 +133,7 @@ pub fn publish_to(
     progress: &dyn Progress,
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
-    let given = input::given(&options.packages, &channels, options.check, progress)?;
+    let given = input::given(options, &channels, progress)?;
     let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
     let active = active(options, &channels, &given)?;
     let states: Vec<_> =

@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::compress::{compress, ending};
-use super::package::Facts;
 use super::state::{Record, State};
 use crate::content::hex;
 use crate::error::Result;
 use crate::formats::compression::Method;
 use crate::formats::rpm_md::{DataFile, Place, Repomd, filelists, other, primary};
+use crate::indexed::Facts;
 
 /// Path of the file that makes the lists valid.
 pub(super) const REPOMD: &str = "repodata/repomd.xml";

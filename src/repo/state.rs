@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::package::Indexed;
 use super::settings::Settings;
 use super::store::{Body, Modified, PRIVATE, Store};
 use crate::content::hex;
 use crate::error::{Error, Kind, Result, ResultExt};
+use crate::indexed::Indexed;
 
 /// Version of the state's shape.
 const SCHEMA: u32 = 1;

@@ -5,12 +5,14 @@
 //!
 //! Source: RFC 9580 and, for version 4 keys and signatures, RFC 4880, through the `pgp` crate.
 
+mod header;
 mod index;
 mod key;
 mod passphrase;
 
 use std::fmt;
 
+pub use header::header_signer;
 pub use index::{IndexSigner, KeySigner};
 pub use key::OpenPgpKey;
 pub use passphrase::Passphrase;

@@ -58,6 +58,7 @@ impl Package {
             lists: lists(metadata, &files)?,
             files,
             changelog: changelog(metadata)?,
+            signed: !metadata.raw_signatures().map_err(bad)?.is_empty(),
         };
         package.check()?;
         Ok(package)

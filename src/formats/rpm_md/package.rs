@@ -51,6 +51,8 @@ pub struct Package {
     pub files: Vec<File>,
     /// Its change log, the oldest entry first.
     pub changelog: Vec<Changelog>,
+    /// Whether it carries an OpenPGP signature.
+    pub signed: bool,
 }
 
 /// The dependencies of a package.

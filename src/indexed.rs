@@ -1,4 +1,7 @@
 //! A package as an index has it: what its header says, size and digests, from one read.
+//!
+//! Made of a package that was just written, and of one that is given to be published: both are
+//! told by their first bytes, never by a name. Refused: what is neither a `.deb` nor an `.rpm`.
 
 use std::cmp::Ordering;
 

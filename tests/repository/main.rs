@@ -8,8 +8,12 @@ mod example;
 mod tools;
 
 mod again;
+mod clients_apt;
+mod clients_rpm;
 mod fixture;
 mod interrupted;
+mod keys;
 mod parity_apt;
 mod parity_rpm;
 mod refused;
+mod server;

@@ -24,6 +24,7 @@ pub mod gfx;
 pub mod host_binary;
 pub mod indexed;
 pub mod inspect;
+pub mod keyring;
 pub mod listing;
 pub mod new_file;
 pub mod pack;
@@ -173,6 +174,30 @@ fn with_threads<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
     let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
     pool.install(work)
+}
+
+/// Writes the package with the keys of a repository into `folder` and says what the index has of its
+/// files. It has a fixed date: the same keys and version give the same bytes.
+pub fn write_key_package(
+    package: &plan::package::Package<content::Content>,
+    folder: &std::path::Path,
+    signer: Option<&Arc<dyn Signer>>,
+) -> Result<BTreeMap<PathBuf, Indexed>> {
+    let date = i64::from(Config::default().content_date);
+    let options = EmitOptions {
+        jobs: 1,
+        compression: emit::Compression::Xz { preset: 6 },
+        content_date: date,
+        source_date_epoch: date,
+        signer,
+        progress: &report::Silent,
+    };
+    let staging = Staging::begin(folder)?;
+    let emitted = emit::emit_package(package, &staging, &options)?;
+    let receipt = serde_json::to_vec(&serde_json::json!({ "packages": emitted }))
+        .map_err(|error| Error::bug("a receipt cannot be written").cause(error))?;
+    staging.commit(&receipt)?;
+    Ok(emitted.into_iter().map(|e| (folder.join(&e.file_name), e.indexed)).collect())
 }
 
 /// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.

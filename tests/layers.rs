@@ -34,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     // Sets as they were written: receipts, plans, packages.
     ("listing", &["content", "formats", "receipt"]),
+    ("keyring", &["content", "plan", "tree"]),
     ("new_file", &["content"]),
     (
         "pack",

@@ -13,7 +13,6 @@ use super::{Outcome, terminal};
 use crate::emit::Compression;
 use crate::error::Result;
 use crate::repo::{Changes, Published};
-use crate::signing::IndexSigner;
 use crate::{BuildOptions, Built, render};
 
 /// Build the packages of one or more shards of artifacts.
@@ -97,6 +96,6 @@ fn publish(
 ) -> Result<(Built, Published)> {
     let signer = publication.index_signer(options.signer.as_ref())?;
     let mut repo = publication.options(Vec::new(), out, Changes::default())?;
-    repo.signer = signer.as_ref().map(|signer| signer as &dyn IndexSigner);
+    repo.signer = signer.as_deref();
     crate::build_and_publish(options, repo, &Terminal::new())
 }

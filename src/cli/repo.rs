@@ -9,12 +9,12 @@ use clap::{Args, ValueEnum};
 use super::progress::Terminal;
 use super::signing::{SigningArguments, TrustArguments};
 use super::{Outcome, environment, terminal};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::formats::compression::Method;
 use crate::plan::package::Format;
 use crate::render;
 use crate::repo::{Changes, RepoOptions, Settings, publish};
-use crate::signing::{IndexSigner, KeySigner, Signer, header_signer};
+use crate::signing::{IndexSigner, Signer, header_signer};
 
 /// Publish packages in a repository that apt, dnf and zypper use as it is.
 ///
@@ -39,6 +39,13 @@ pub(super) struct Arguments {
     /// that they have; clients are told to insist on signatures when all packages have one
     #[arg(long, requires = "sign_key")]
     sign_packages: bool,
+    /// Also make and publish the package <name>-archive-keyring of this version, with the public
+    /// keys: what clients need when the key changes
+    #[arg(long, value_name = "VERSION")]
+    key_package: Option<String>,
+    /// Who maintains the key package
+    #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package")]
+    maintainer: Option<String>,
     /// Publish only .deb packages
     #[arg(long)]
     deb: bool,
@@ -58,6 +65,12 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+/// Where key packages are made, inside of the repository.
+const KEY_PACKAGES: &str = ".rockpack/keyring";
+
+/// Who maintains a key package where nobody is named.
+const DEFAULT_MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
 
 /// How packages are published: the options that `build --repo` has, too.
 #[derive(Debug, Clone, Args)]
@@ -118,7 +131,7 @@ impl Publication {
     pub(super) fn index_signer(
         &self,
         signer: Option<&Arc<dyn Signer>>,
-    ) -> Result<Option<KeySigner>> {
+    ) -> Result<Option<Box<dyn IndexSigner>>> {
         self.trust.index_signer(signer, environment::now()?)
     }
 
@@ -171,14 +184,39 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         let sign = |signer: &Arc<dyn Signer>| header_signer(signer, options.date);
         options.package_signer = signer.as_ref().map(sign).transpose()?;
     }
-    options.signer = index_signer.as_ref().map(|signer| signer as &dyn IndexSigner);
+    options.signer = index_signer.as_deref();
     let asked = [(arguments.deb, Format::Deb), (arguments.rpm, Format::Rpm)];
     options.formats =
         asked.into_iter().filter_map(|(asked, format)| asked.then_some(format)).collect();
+    if let Some(version) = &arguments.key_package {
+        let maintainer = arguments.maintainer.as_deref();
+        add_key_package(&mut options, version, maintainer, signer.as_ref())?;
+    }
     let published = publish(&options, &Terminal::new())?;
     match arguments.json {
         true => terminal::print_json(&published)?,
         false => terminal::print(&render::published_text(&published))?,
     }
     Ok(Outcome::Done)
+}
+
+/// Makes the key package and adds it to what is published.
+fn add_key_package(
+    options: &mut RepoOptions<'_>,
+    version: &str,
+    maintainer: Option<&str>,
+    signer: Option<&Arc<dyn Signer>>,
+) -> Result<()> {
+    let Some(keys) = options.signer else {
+        let error = Error::new(Kind::Usage, "a key package needs a key");
+        return Err(error.hint("give --sign-key, --gpg-key-id or --sign-command"));
+    };
+    let name = options.settings.name();
+    let maintainer = maintainer.unwrap_or(DEFAULT_MAINTAINER);
+    let package = crate::keyring::package(name, version, maintainer, &keys.public_keys()?)?;
+    let folder = options.out.join(KEY_PACKAGES);
+    let built = crate::write_key_package(&package, &folder, signer)?;
+    options.packages.extend(built.keys().cloned());
+    options.built.extend(built);
+    Ok(())
 }

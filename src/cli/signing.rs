@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::error::{Error, Result};
-use crate::signing::{KeySigner, OpenPgpKey, Passphrase, Signer};
+use crate::signing::{CommandSigner, IndexSigner, KeySigner, OpenPgpKey, Passphrase, Signer};
 
 /// The environment variable with the passphrase of the signing key.
 const PASSPHRASE: &str = "ROCKPACK_SIGN_PASSPHRASE";
@@ -23,11 +23,22 @@ pub(super) struct SigningArguments {
     sign_passphrase_file: Option<PathBuf>,
 }
 
-/// Keys beside the one that signs.
+/// Other ways to sign indexes, and keys beside the one that signs.
 #[derive(Debug, Clone, Args)]
 pub(super) struct TrustArguments {
-    /// Public keys that clients are to trust beside the one that signs: the next key, or the one
-    /// before; may be given several times
+    /// Sign the indexes by this key of gpg's own keyring and agent instead
+    #[arg(long, value_name = "ID", conflicts_with = "sign_key")]
+    gpg_key_id: Option<String>,
+    /// Sign the indexes by this program instead: it gets them on its standard input and writes
+    /// the armored signature, with {mode} detach-sign or clear-sign. No shell; words are
+    /// separated by blanks
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
+    sign_command: Option<String>,
+    /// The armored public key of --sign-command
+    #[arg(long, value_name = "FILE", requires = "sign_command")]
+    public_key: Option<PathBuf>,
+    /// Public keys that clients are to trust beside --sign-key: the next key, or the one before;
+    /// may be given several times
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     also_key: Vec<PathBuf>,
 }
@@ -38,13 +49,20 @@ impl TrustArguments {
         &self,
         signer: Option<&Arc<dyn Signer>>,
         time: i64,
-    ) -> Result<Option<KeySigner>> {
+    ) -> Result<Option<Box<dyn IndexSigner>>> {
+        let read = |path: &PathBuf| std::fs::read(path).map_err(|e| Error::io(path, "read", e));
+        if let Some(id) = &self.gpg_key_id {
+            return Ok(Some(Box::new(CommandSigner::gpg(id)?)));
+        }
+        if let (Some(command), Some(key)) = (&self.sign_command, &self.public_key) {
+            let key = String::from_utf8_lossy(&read(key)?).into_owned();
+            return Ok(Some(Box::new(CommandSigner::new(command, key)?)));
+        }
         let Some(signer) = signer else {
             return Ok(None);
         };
-        let read = |path: &PathBuf| std::fs::read(path).map_err(|e| Error::io(path, "read", e));
         let others: Vec<Vec<u8>> = self.also_key.iter().map(read).collect::<Result<_>>()?;
-        KeySigner::new(Arc::clone(signer), time, &others).map(Some)
+        Ok(Some(Box::new(KeySigner::new(Arc::clone(signer), time, &others)?)))
     }
 }
 

@@ -159,6 +159,9 @@ fn check(options: &RepoOptions<'_>) -> Result<()> {
     options.settings.check()?;
     let out = options.out.canonicalize().ok();
     let inside = |path: &&PathBuf| {
+        if options.built.contains_key(*path) {
+            return false;
+        }
         let inside = path.canonicalize().ok().zip(out.as_ref());
         inside.is_some_and(|(path, out)| path.starts_with(out))
     };

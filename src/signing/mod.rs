@@ -5,6 +5,7 @@
 //!
 //! Source: RFC 9580 and, for version 4 keys and signatures, RFC 4880, through the `pgp` crate.
 
+mod command;
 mod header;
 mod index;
 mod key;
@@ -12,6 +13,7 @@ mod passphrase;
 
 use std::fmt;
 
+pub use command::CommandSigner;
 pub use header::header_signer;
 pub use index::{IndexSigner, KeySigner};
 pub use key::OpenPgpKey;

@@ -4,12 +4,15 @@
 
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../support/packages.rs"]
+mod packages;
 #[path = "../support/tools.rs"]
 mod tools;
 
 mod again;
 mod clients_apt;
 mod clients_rpm;
+mod figures;
 mod fixture;
 mod interrupted;
 mod keys;
@@ -17,3 +20,5 @@ mod parity_apt;
 mod parity_rpm;
 mod refused;
 mod server;
+mod signed;
+mod verified;

@@ -109,6 +109,12 @@ fn check_index(
     indexes: &mut BTreeMap<String, String>,
 ) -> Result<()> {
     let path = format!("{folder}/{}", file.path);
+    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+    let hashed = [("SHA256", &file.sha256), ("SHA512", &file.sha512)];
+    let hashed = hashed.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}"));
+    if release.field("Acquire-By-Hash") == Some("yes") {
+        context.named.extend(hashed.iter().cloned());
+    }
     let Some(bytes) = context.read(&path)? else {
         return Ok(());
     };
@@ -122,9 +128,7 @@ fn check_index(
         return Ok(());
     }
     if release.field("Acquire-By-Hash") == Some("yes") {
-        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-        for (name, digest) in [("SHA256", &file.sha256), ("SHA512", &file.sha512)] {
-            let hashed = format!("{above}/by-hash/{name}/{digest}");
+        for hashed in hashed {
             if context.read(&hashed)?.is_some_and(|bytes| !same(&bytes)) {
                 context.add(Check::IndexMismatch, &hashed, "does not have that digest");
             }

@@ -330,7 +330,7 @@ fn signature(content: &Content, front: &Front, keys: &Keys, insist: bool) -> Res
     let signatures = front.metadata.raw_signatures().map_err(fault)?;
     if signatures.is_empty() {
         let message = "is not signed, and the .repo file says gpgcheck=1".to_owned();
-        return Ok(insist.then(|| Seen::Fault(Check::BadSignature, message)));
+        return Ok(insist.then_some(Seen::Fault(Check::BadSignature, message)));
     }
     if keys.is_empty() {
         return Ok(None);

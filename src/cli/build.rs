@@ -55,6 +55,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let options = BuildOptions {
         signer,
         set: arguments.set.options()?,
+        signer,
         out: arguments.out,
         compression: match arguments.compression {
             CompressionArgument::Zstd => Compression::default(),

@@ -3,7 +3,8 @@
 //! ```text
 //! components ─ selectors: what goes into which family and part, or listed package ─► bundles
 //!    bundles ─ linkage: which need which others
-//!            ─ drafts: host, support and kernel packages ─ metas ─► packages
+//!            ─ drafts: host, support and kernel packages
+//!     drafts ─ extras: what is treated or placed otherwise ─ common ─ metas ─ finish ─► packages
 //! ```
 //!
 //! A bundle gives one package for its host files and one per group that it has device code for.

@@ -97,6 +97,7 @@ fn rpm(id: &str, version: &str, packager: &str) -> RpmControl {
         vendor: None,
         packager: Some(packager.to_owned()),
         relations: Vec::new(),
+        discovered: Vec::new(),
         prefixes: Vec::new(),
         scripts: Vec::new(),
         changes: Vec::new(),

@@ -13,6 +13,7 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod database;
+pub mod dependencies;
 pub mod difference;
 pub mod directories;
 pub mod discover;
@@ -85,6 +86,8 @@ pub struct SetOptions {
     pub release: Option<String>,
     /// Install prefix, before the configuration's.
     pub prefix: Option<String>,
+    /// Distribution whose libraries packages depend on, before the configuration's.
+    pub distro: Option<String>,
     /// Package formats to write.
     pub formats: Vec<Format>,
     /// Components to build; all if empty.
@@ -279,6 +282,7 @@ fn plan_options(options: &SetOptions, scan: &Scan) -> PlanOptions {
         version: options.version.clone(),
         release: options.release.clone(),
         prefix: options.prefix.clone(),
+        distro: options.distro.clone(),
         formats: options.formats.clone(),
         only: options.only.clone(),
         changelog_date: options.source_date_epoch,

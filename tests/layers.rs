@@ -14,6 +14,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["artifact", "content", "database", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
+    // Files in, relations out: what libraries a file links to is read by the formats.
+    ("dependencies", &["formats", "tree"]),
     ("difference", &["listing", "receipt"]),
     (
         "directories",
@@ -50,13 +52,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    // Relations are listed in the receipt's words; an update knows the set before it.
+    // Relations are listed in the receipt's words; an update knows the set before it. Dependencies of
+    // host files on libraries are part of what a package says.
     (
         "plan",
         &[
             "artifact",
             "config",
             "content",
+            "dependencies",
             "formats",
             "gfx",
             "listing",

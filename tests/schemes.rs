@@ -96,7 +96,7 @@ fn versioned_names_carry_the_series() {
 /// Two minor versions in one root: every package of both is installed, and no path is written twice.
 #[test]
 fn minor_versions_stand_side_by_side() {
-    if !have(&["dpkg"]) {
+    if !have(&["dpkg", "dpkg-deb"]) || !tools::is_root() {
         return;
     }
     let [one, other] = ["7.15.0", "7.16.0"].map(|version| {
@@ -187,7 +187,11 @@ fn amds_names_have_a_kernel_package_per_target() {
     }
     assert!(depends["amdrocm-blas7.15"].contains(host));
     assert_eq!(depends["amdrocm-blas"], "amdrocm-blas7.15 (= 7.15.0-12345)");
-    assert!(depends["amdrocm-blas-host7.15"].contains("amdrocm-runtime7.15"));
+    // The scheme's runtime, which has the HIP library, too.
+    let runtime = depends["amdrocm-blas-host7.15"].matches("amdrocm-runtime7.15").count();
+    assert_eq!(runtime, 1, "{depends:?}");
+    let receipt = fs::read_to_string(built.folder.path().join("packages.json")).unwrap();
+    assert!(!receipt.contains("libamdhip64.so.7, which neither"), "{receipt}");
     // A component without device code has no host package beside itself.
     let sparse = "amdrocm-host-suite-sparse7.15 (= 7.15.0-12345)";
     assert_eq!(depends["amdrocm-host-suite-sparse"], sparse);
@@ -246,7 +250,7 @@ fn a_scheme_of_ones_own_and_parts_of_the_configuration() {
     let text = fs::read_to_string(tools::repository("config/schemes/rocm.toml")).unwrap();
     fs::write(&scheme, text.replace("kernels = \"{name}", "kernels = \"{name}-code")).unwrap();
     let config = folder.path().join("config.toml");
-    let tools = "epoch = 2\n[[parts]]\nname = 'tools'\ncomponents = ['run']\nrole = 'host'\n\
+    let tools = "epoch = 2\ndistribution_tag.deb = '~deb12'\n[[parts]]\nname = 'tools'\ncomponents = ['run']\nrole = 'host'\n\
                  suffix = { deb = '-utils', rpm = '-tools' }\nneeds_host = true\nprograms = true\n\
                  [architecture_groups.gfx1100]\narchitectures = ['gfx1100']\n";
     fs::write(&config, tools).unwrap();
@@ -255,16 +259,46 @@ fn a_scheme_of_ones_own_and_parts_of_the_configuration() {
     build.args(["build", "--version", "7.15.0", "--artifacts"]).arg(shards());
     build.arg("--scheme").arg(&scheme).arg("--config").arg(&config).arg("--out").arg(&out);
     tools::run(&mut build);
-    let deb = out.join("rocm-blas-utils-code-gfx1100_7.15.0-1_amd64.deb");
+    let deb = out.join("rocm-blas-utils-code-gfx1100_7.15.0-1~deb12_amd64.deb");
     let info = succeed(Command::new("dpkg-deb").arg("-I").arg(deb));
-    assert!(info.contains("Version: 2:7.15.0-1\n"), "{info}");
-    assert!(info.contains("rocm-blas-utils (= 2:7.15.0-1)"), "{info}");
-    let deb = out.join("rocm-blas-utils_7.15.0-1_amd64.deb");
+    assert!(info.contains("Version: 2:7.15.0-1~deb12\n"), "{info}");
+    assert!(info.contains("rocm-blas-utils (= 2:7.15.0-1~deb12)"), "{info}");
+    let deb = out.join("rocm-blas-utils_7.15.0-1~deb12_amd64.deb");
     let listed = succeed(Command::new("dpkg-deb").arg("-c").arg(&deb));
     assert!(listed.contains("/bin/exblas-bench\n") && !listed.contains("libexblas"), "{listed}");
     let info = succeed(Command::new("dpkg-deb").arg("-I").arg(deb));
-    assert!(info.contains("rocm-blas (= 2:7.15.0-1)"), "{info}");
+    assert!(info.contains("rocm-blas (= 2:7.15.0-1~deb12)"), "{info}");
+    assert!(out.join("rocm-blas-tools-7.15.0-1.x86_64.rpm").is_file());
     tools::run(rockpack().arg("verify").arg(&out).arg("--against").arg(shards()));
+}
+
+/// Headers and documents are the same on every processor.
+#[test]
+fn packages_without_machine_code_are_for_every_processor() {
+    if !have(&["dpkg-deb", "rpm"]) {
+        return;
+    }
+    let built = Built { folder: tempfile::tempdir().unwrap() };
+    let shards = built.folder.path().join("shards");
+    example::copy_shards(&shards);
+    for (component, file) in [("dev", "include/exblas.h"), ("doc", "share/doc/exblas/README")] {
+        let artifact = shards.join(format!("gfx110X-build/blas_{component}_generic"));
+        let file = artifact.join("math-libs/BLAS/rocBLAS/stage").join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "text\n").unwrap();
+        fs::write(artifact.join("artifact_manifest.txt"), "math-libs/BLAS/rocBLAS/stage\n")
+            .unwrap();
+    }
+    let mut build = rockpack();
+    build.args(["build", "--version", "7.15.0", "--artifacts"]).arg(&shards);
+    build.arg("--config").arg(configuration()).arg("--out").arg(built.folder.path());
+    tools::run(&mut build);
+    let (debs, rpms) = (built.debs("Architecture"), built.rpms("--queryformat=%{ARCH}"));
+    for name in ["rocm-blas-dev", "rocm-blas-doc"] {
+        assert_eq!(debs[name], "all");
+        assert_eq!(rpms[&name.replace("-dev", "-devel")], "noarch");
+    }
+    assert_eq!((debs["rocm-blas"].as_str(), rpms["rocm-blas"].as_str()), ("amd64", "x86_64"));
 }
 
 #[test]

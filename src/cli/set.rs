@@ -42,6 +42,10 @@ pub(super) struct SetArguments {
     /// Install prefix [default: the scheme's, /opt/rocm-<major>.<minor>]
     #[arg(long, value_name = "DIR")]
     prefix: Option<String>,
+    /// Distribution whose libraries the .deb packages depend on: debian-12, debian-13
+    /// [default: debian-12, whose dependencies debian-13 has too]
+    #[arg(long, value_name = "NAME")]
+    distro: Option<String>,
     /// Package formats
     #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
     format: Vec<FormatArgument>,
@@ -86,6 +90,7 @@ impl SetArguments {
             version: self.version,
             release: self.release,
             prefix: self.prefix,
+            distro: self.distro,
             formats,
             only: self.only,
             since: self.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?,

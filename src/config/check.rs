@@ -26,6 +26,10 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     let date = schema.content_date.as_deref();
     let date = date.map_or(Ok(default.content_date), |text| content_date(text, &origin));
     let content_date = faults.keep(date).unwrap_or_default();
+    // Debian's tools keep it in a signed number of 32 bits.
+    if schema.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
+        faults.add(origin.fault(&["epoch"], "is more than dpkg can express"));
+    }
     faults.finish()?;
     Ok(Config {
         primary_shard: schema.primary_shard,
@@ -38,6 +42,7 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         variant: schema.variant,
         parts: schema.parts,
         epoch: schema.epoch,
+        distribution_tag: schema.distribution_tag,
         version: schema.version,
         release: schema.release,
         prefix: schema.prefix,
@@ -48,6 +53,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         license: schema.license.unwrap_or(default.license),
         copyright: schema.copyright,
         alternatives: schema.alternatives.unwrap_or_default(),
+        distro: schema.distro,
+        libraries: schema.libraries.0,
         runtime_relation: schema.runtime_relation,
         relations: schema.relations.0,
         replaces,

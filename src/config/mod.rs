@@ -18,12 +18,15 @@
 //! | `variant` | a word for this kind of build in names and prefix, e.g. `asan` | none |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
 //! | `epoch` | of all packages | none |
+//! | `distribution_tag.deb`, `.rpm` | what all releases end in, e.g. `~deb12`, `.el9` | none |
 //! | `prefix` | install prefix | the scheme's: `/opt/rocm-<major>.<minor>` |
 //! | `parts` | which components make up which package of a family | `config/components.toml` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
 //! | `copyright` | who has it, where no licence text of the artifacts says so | none |
 //! | `alternatives` | `programs`: what lies in `<prefix>/bin` becomes `/usr/bin/…` by update-alternatives; or `none` | `none` |
+//! | `distro` | the distribution whose libraries packages depend on; the command line wins | `debian-12` |
+//! | `libraries` | soname → `deb`: the dependency for a library that neither the set nor the distribution has, or has otherwise | none |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
 //! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
 //! | `replaces` | package → names under which it was known, `name` or `name < version` | none |
@@ -50,8 +53,8 @@ use std::path::Path;
 
 pub use former::{FormerPackage, FormerPackages};
 pub use schema::{
-    AddedRelations, DebRelations, Ordered, PartRole, PartSchema, RpmRelations, RuntimeRelation,
-    Selector,
+    AddedRelations, DebRelations, DistributionTag, Ordered, OutsideLibrary, PartRole, PartSchema,
+    RpmRelations, RuntimeRelation, Selector,
 };
 
 use crate::content::Content;
@@ -109,6 +112,8 @@ pub struct Config {
     pub parts: Vec<PartSchema>,
     /// Epoch of all versions.
     pub epoch: Option<u32>,
+    /// What all releases end in.
+    pub distribution_tag: DistributionTag,
     /// Upstream version, e.g. `7.1.0`.
     pub version: Option<String>,
     /// Package release, e.g. `1`.
@@ -129,6 +134,10 @@ pub struct Config {
     pub copyright: Option<String>,
     /// What becomes of programs.
     pub alternatives: Alternatives,
+    /// The distribution whose libraries packages depend on.
+    pub distro: Option<String>,
+    /// Soname → where it comes from, in file order; goes before what the distribution has.
+    pub libraries: Vec<(String, OutsideLibrary)>,
     /// The HIP runtime that transformed binaries need.
     pub runtime_relation: RuntimeRelation,
     /// Package → relations added to it, in file order.
@@ -168,6 +177,7 @@ impl Default for Config {
             variant: None,
             parts: Vec::new(),
             epoch: None,
+            distribution_tag: DistributionTag::default(),
             version: None,
             release: None,
             prefix: None,
@@ -179,6 +189,8 @@ impl Default for Config {
             license: LICENSE.to_owned(),
             copyright: None,
             alternatives: Alternatives::default(),
+            distro: None,
+            libraries: Vec::new(),
             runtime_relation: RuntimeRelation::default(),
             relations: Vec::new(),
             replaces: Vec::new(),

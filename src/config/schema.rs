@@ -24,6 +24,7 @@ pub(super) struct Schema {
     pub variant: Option<String>,
     pub parts: Vec<PartSchema>,
     pub epoch: Option<u32>,
+    pub distribution_tag: DistributionTag,
     pub version: Option<String>,
     pub release: Option<String>,
     pub prefix: Option<String>,
@@ -34,6 +35,8 @@ pub(super) struct Schema {
     pub license: Option<String>,
     pub copyright: Option<String>,
     pub alternatives: Option<Alternatives>,
+    pub distro: Option<String>,
+    pub libraries: Ordered<OutsideLibrary>,
     pub runtime_relation: RuntimeRelation,
     pub relations: Ordered<AddedRelations>,
     pub replaces: Ordered<FormerSchema>,
@@ -85,6 +88,25 @@ pub struct RuntimeRelation {
     /// E.g. `libamdhip64-7 (>= 7.1)`.
     pub deb: Option<String>,
     /// E.g. `hip-runtime-amd >= 7.1`.
+    pub rpm: Option<String>,
+}
+
+/// Where a library comes from that neither the set nor the distribution has. An `.rpm` needs it by
+/// its name in any case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutsideLibrary {
+    /// The dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`; none if it needs none.
+    pub deb: Option<String>,
+}
+
+/// What the release ends in, in each format.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DistributionTag {
+    /// E.g. `~deb12`.
+    pub deb: Option<String>,
+    /// E.g. `.el9`.
     pub rpm: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::origin::{Origin, Syntax};
-use super::{RuntimeRelation, read_text};
+use super::{OutsideLibrary, RuntimeRelation, read_text};
 use crate::error::{Error, Kind, Result};
 
 /// The scheme of packages for which none was chosen.
@@ -23,7 +23,7 @@ const SHIPPED: [(&str, &str); 3] = [
 ];
 
 /// What templates may name.
-const PLACEHOLDERS: [&str; 5] = ["name", "group", "series", "version", "variant"];
+const PLACEHOLDERS: [&str; 6] = ["name", "group", "major", "series", "version", "variant"];
 
 /// What to do about a scheme that does not have the schema.
 const SCHEMA_HINT: &str = "config/schemes/README.md explains the keys of a scheme";
@@ -51,6 +51,9 @@ pub struct Scheme {
     /// Templates of the HIP runtime that transformed binaries need.
     #[serde(default)]
     pub runtime_relation: RuntimeRelation,
+    /// Template of a library's name → of the package that has it, where the set has not.
+    #[serde(default)]
+    pub libraries: BTreeMap<String, OutsideLibrary>,
     /// Variant of the build → the word for it in names.
     #[serde(default)]
     pub variants: BTreeMap<String, String>,
@@ -161,6 +164,18 @@ impl Scheme {
             }
         }
         check(&scheme.prefix).map_err(|why| origin.fault(&["prefix"], why).hint(SCHEMA_HINT))?;
+        let runtime = &scheme.runtime_relation;
+        let mut others: Vec<(&str, &String)> = [&runtime.deb, &runtime.rpm]
+            .into_iter()
+            .flatten()
+            .map(|t| ("runtime_relation", t))
+            .collect();
+        for (name, library) in &scheme.libraries {
+            others.extend(std::iter::once(name).chain(&library.deb).map(|t| ("libraries", t)));
+        }
+        for (key, text) in others {
+            check(text).map_err(|why| origin.fault(&[key], why).hint(SCHEMA_HINT))?;
+        }
         Ok(scheme)
     }
 

@@ -39,7 +39,7 @@ pub(super) fn begin(
         vendor: control.vendor.clone(),
         packager: control.packager.clone(),
         prefixes: control.prefixes.clone(),
-        dependencies: dependencies(&control.relations)?,
+        dependencies: all_dependencies(control)?,
         scriptlets: scriptlets(control)?,
         changes: control.changes.iter().map(|change| stated(change, control)).collect(),
         entries,
@@ -53,6 +53,21 @@ pub(super) fn begin(
     let file = staging.create(&file_name)?;
     let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
     Ok(Begun { format: Format::Rpm, file_name, installed_size, writer })
+}
+
+/// What is stated, and what was discovered, which carries rpmbuild's mark of its generators.
+fn all_dependencies(control: &RpmControl) -> Result<Vec<Dependency>> {
+    let mut all = dependencies(&control.relations)?;
+    for mut found in dependencies(&control.discovered)? {
+        let mark = match found.kind {
+            DependencyKind::Provides => DependencyFlags::FIND_PROVIDES,
+            _ => DependencyFlags::FIND_REQUIRES,
+        };
+        let (flags, version) = found.version.unwrap_or((DependencyFlags::ANY, String::new()));
+        found.version = Some((flags | mark, version));
+        all.push(found);
+    }
+    Ok(all)
 }
 
 fn dependencies(relations: &[Relation]) -> Result<Vec<Dependency>> {

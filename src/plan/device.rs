@@ -35,8 +35,6 @@ pub(super) struct Contents {
     /// By the groups served: one for a group's own package, several for what they share. A group
     /// that shares something has a package of its own, even if nothing else is in it.
     pub packages: BTreeMap<Served, DeviceFiles>,
-    /// Of a bundle that is not split: what goes into its host package.
-    pub whole: BTreeMap<TreePath, Node<Source>>,
 }
 
 /// What a bundle's code objects and databases become.
@@ -56,10 +54,6 @@ pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group], naming: &Naming) -
         contents.add(groups, archs, (file.path.clone(), node))?;
     }
     contents.archives = archives;
-    if bundle.is_whole {
-        let packages = std::mem::take(&mut contents.packages);
-        contents.whole = packages.into_values().flat_map(|package| package.files).collect();
-    }
     Ok(contents)
 }
 

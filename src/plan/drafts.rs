@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::device::{Contents, contents};
+use super::discovered::Discovered;
 use super::extras::Extras;
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
@@ -67,6 +68,8 @@ pub(super) struct Says {
 pub(super) struct Made {
     pub drafts: Vec<Draft>,
     pub archives: Vec<ArchiveSet>,
+    /// Package of host files → what these files need from outside, and offer.
+    pub discovered: BTreeMap<String, Discovered>,
 }
 
 /// Makes the packages of all bundles.
@@ -80,8 +83,12 @@ pub(super) fn make(
     let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
+    let mut discovered = BTreeMap::new();
     for (index, contents) in contents.iter().enumerate() {
-        drafts.push(maker.host(index)?);
+        let host = maker.host(index)?;
+        let found = linkage.discovered.get(&index).cloned().unwrap_or_default();
+        discovered.insert(host.names.deb.clone(), found);
+        drafts.push(host);
         for group in contents.groups() {
             drafts.push(maker.kernels(index, group)?);
         }
@@ -90,7 +97,7 @@ pub(super) fn make(
         }
     }
     let archives = contents.into_iter().filter_map(|contents| contents.archives);
-    Ok(Made { drafts, archives: archives.collect() })
+    Ok(Made { drafts, archives: archives.collect(), discovered })
 }
 
 /// Makes the packages of a set of bundles, which it knows by index.
@@ -180,7 +187,6 @@ impl Maker<'_> {
         for (path, owned) in &self.bundles[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
-        files.extend(self.contents[index].whole.clone());
         if let Some(archives) = archives {
             let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
             if files.contains_key(&path) {
@@ -215,12 +221,21 @@ fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<S
     }
 }
 
+/// The place of the package that the configuration calls `name`: a name of either format, or of a
+/// host or support package without what the scheme adds to it.
+pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
+    let by_stem =
+        |draft: &Draft| matches!(draft.role, Role::Host | Role::Support) && draft.stem.has(name);
+    let by_name = drafts.iter().position(|draft| draft.names.has(name));
+    by_name.or_else(|| drafts.iter().position(by_stem))
+}
+
 /// Adds the relations of the configuration; a package that does not exist is a typo.
 pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     for (package, added) in &setting.config.relations {
-        let is_meant = |draft: &&mut Draft| draft.names.has(package);
-        let Some(draft) = drafts.iter_mut().find(is_meant) else {
+        let found = named(drafts, package);
+        let Some(draft) = found.and_then(|index| drafts.get_mut(index)) else {
             let message = "there is no such package in the set";
             faults.add(setting.config.fault(&["relations", package], message));
             continue;

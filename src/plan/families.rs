@@ -6,7 +6,7 @@
 //! 2. the selectors of `config/components.toml`;
 //! 3. the artifact's own name, behind the vendor: `blas` is `rocm-blas`.
 //!
-//! Refused: selectors of artifacts that do not exist, and families that two artifacts share
+//! Refused: selectors of artifacts and modules that do not exist, and families that two artifacts share
 //! although no single table says so.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,7 @@ use super::parts::Parts;
 use crate::config::{Config, Selector};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::recombine::{Component, Recombined};
+use crate::tree::Node;
 
 /// Family → what goes into it.
 type Selectors = [(String, Vec<Selector>)];
@@ -90,14 +91,40 @@ impl<'a> Families<'a> {
                 faults.add(self.config.fault(&["selectors", package], message));
             }
             for (index, selector) in selectors.iter().enumerate() {
-                if !artifacts.contains(selector.artifact.as_str()) {
-                    let index = index.to_string();
+                let index = index.to_string();
+                if artifacts.contains(selector.artifact.as_str()) {
+                    self.check_modules(recombined, (package, &index, selector), faults);
+                } else {
                     let keys = ["selectors", package, &index, "artifact"];
                     let message = format!("there is no artifact `{}`", selector.artifact);
                     let known: Vec<&str> = artifacts.iter().copied().collect();
                     let hint = format!("the artifacts are {}", known.join(", "));
                     faults.add(self.config.fault(&keys, message).hint(hint));
                 }
+            }
+        }
+    }
+
+    fn check_modules(
+        &self,
+        recombined: &Recombined,
+        (package, index, selector): (&str, &str, &Selector),
+        faults: &mut Faults,
+    ) {
+        let of_artifact = |component: &&Component| component.artifact == selector.artifact;
+        let components = recombined.components.iter().filter(of_artifact);
+        let known: BTreeSet<&str> = components.flat_map(modules).collect();
+        for (place, module) in selector.modules.iter().flatten().enumerate() {
+            if !known.contains(module.as_str()) {
+                let keys = ["selectors", package, index, "modules", &place.to_string()];
+                let message =
+                    format!("the artifact {} has no module `{module}`", selector.artifact);
+                let known: Vec<&str> = known.iter().copied().collect();
+                let hint = match known.is_empty() {
+                    true => "none of its stage prefixes names a module".to_owned(),
+                    false => format!("its modules are {}", known.join(", ")),
+                };
+                faults.add(self.config.fault(&keys, message).hint(hint));
             }
         }
     }
@@ -123,6 +150,15 @@ impl<'a> Families<'a> {
             }
         }
     }
+}
+
+/// The modules that files of a component came from.
+fn modules(component: &Component) -> impl Iterator<Item = &str> {
+    let files = component.host.iter().filter_map(|(_, node)| match node {
+        Node::File { data, .. } => data.module.as_deref(),
+        _ => None,
+    });
+    files.chain(component.databases.iter().filter_map(|file| file.module.as_deref()))
 }
 
 fn takes(selector: &Selector, component: &Component, module: Option<&str>) -> bool {

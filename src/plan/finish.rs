@@ -7,8 +7,7 @@ use super::drafts::Draft;
 use super::extras::Placed;
 use super::layout::{Files, file_mode};
 use super::package::{
-    Change, Comparison, DebControl, Format, Formats, Package, Relation, RelationKind, Role,
-    RpmControl, Treatment,
+    Change, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
 };
 use super::scripts::Scripts;
 use super::setting::Setting;
@@ -107,20 +106,20 @@ impl Draft {
     ) -> Result<RpmControl> {
         let mut relations = self.relations_in(Format::Rpm, setting);
         relations.extend(scripts.rpm_needs());
-        relations.extend(self.extras.build_ids.iter().map(|id| debug_capability(id)));
         // One command moves a whole set, so packages without files are movable, too.
         let movable = setting.prefix.is_add_on();
         Ok(RpmControl {
             name: self.names.rpm.clone(),
             epoch: setting.version.epoch(),
             version: setting.version.upstream().to_owned(),
-            release: setting.version.release().to_owned(),
+            release: setting.version.tagged_release(Format::Rpm),
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
             group: self.rpm_group.clone(),
             license: words.license.to_owned(),
             vendor: words.vendor.map(str::to_owned),
             packager: Some(words.maintainer.to_owned()),
             relations: relations.into_iter().collect(),
+            discovered: Vec::new(),
             prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
             scripts: scripts.rpm()?,
             changes: vec![Change {
@@ -178,15 +177,6 @@ impl Draft {
 fn document(node: Node<Source>) -> Placed {
     let formats = Formats::Only(Format::Deb);
     Placed { node, treatment: Treatment::Doc, formats }
-}
-
-/// By what debuggers' helpers ask for the package of a build-id, as rpmbuild writes it.
-fn debug_capability(id: &str) -> Relation {
-    Relation {
-        kind: RelationKind::Provides,
-        name: "debuginfo(build-id)".to_owned(),
-        version: Some((Comparison::Equal, id.to_owned())),
-    }
 }
 
 /// What a package says of itself: its own words in the configuration, those of its family, those

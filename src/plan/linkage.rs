@@ -1,20 +1,27 @@
-//! Which bundles need which others, by the libraries that their programs link to.
+//! Which bundles need which others, and what they need from outside, by the libraries that their
+//! programs link to.
+//!
+//! A needed library is looked up as the dynamic linker would: in the search path written in the
+//! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
+//! these, but somewhere else in the set, that is taken: whatever loads the file may have loaded it.
+//! A library outside of the linker path is *private*: files that find it depend on its package,
+//! and no file elsewhere should find it by its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::libraries::{Libraries, libraries};
+use super::discovered::{Discovered, Gatherer};
+use super::libraries::{self, Needs};
 use super::selectors::{Bundle, Owned};
+use super::setting::Setting;
 use crate::content::Content;
+use crate::dependencies::search::{self, Folder, LINKER_PATH};
 use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::split::{HostFile, HostKind};
 use crate::tree::{Node, TreePath};
 
-/// The folder whose libraries are preferred where several have one name.
-const LIBRARY_FOLDER: &str = "lib";
-
-/// What starts an ELF file and a static archive: content of one processor.
-const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
+/// How many links in a row are followed, as many as Linux follows.
+const LINK_LIMIT: usize = 40;
 
 /// What the host files of a set say about their bundles, by index.
 #[derive(Debug, Default)]
@@ -23,78 +30,94 @@ pub(super) struct Linkage {
     pub needs: BTreeMap<usize, BTreeSet<usize>>,
     /// Bundles with files for one processor.
     pub native: BTreeSet<usize>,
+    /// Bundle → what it needs from outside, and offers.
+    pub discovered: BTreeMap<usize, Discovered>,
 }
 
-/// A library of the set.
-struct Provider<'a> {
-    bundle: usize,
-    path: &'a TreePath,
+/// A file of the set that says something of its needs.
+pub(super) struct Reader<'a> {
+    pub bundle: usize,
+    pub path: &'a TreePath,
+    pub needs: Needs,
 }
 
-type Providers<'a> = BTreeMap<String, Vec<Provider<'a>>>;
+/// Where a needed library was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// In these bundles of the set: that of the library, and those of links to it.
+    InSet { bundles: BTreeSet<usize>, is_private: bool },
+    /// In the distribution or the configuration.
+    Outside,
+    /// Nowhere.
+    Nowhere,
+}
 
 /// Reads the dynamic sections of all programs and libraries.
-pub(super) fn discover(bundles: &[Bundle<'_>], findings: &mut Findings) -> Result<Linkage> {
+pub(super) fn discover(
+    setting: &Setting<'_>,
+    bundles: &[Bundle<'_>],
+    findings: &mut Findings,
+) -> Result<Linkage> {
     let mut linkage = Linkage::default();
-    let mut providers = Providers::new();
-    let mut needed: Vec<(usize, BTreeSet<String>)> = Vec::new();
+    let mut readers = Vec::new();
     for (index, bundle) in bundles.iter().enumerate() {
-        let mut names = BTreeSet::new();
         for (path, owned) in &bundle.files {
-            let Some(content) = host_content(owned) else {
+            let Some((content, mode)) = host_content(owned) else {
                 continue;
             };
-            if is_native(content)? {
+            if libraries::is_native(content)? {
                 linkage.native.insert(index);
             }
-            if let Some(found) = read(content, (owned, path), bundle, findings) {
-                let provider = Provider { bundle: index, path };
-                provide(&mut providers, &found, provider);
-                names.extend(found.needed);
+            if let Some(needs) = read((content, mode), (owned, path), bundle, findings) {
+                readers.push(Reader { bundle: index, path, needs });
             }
         }
-        needed.push((index, names));
     }
-    for (index, names) in needed {
-        let found = names.iter().filter_map(|name| {
-            let providers = providers.get(name)?;
-            chosen(index, (name, providers), bundles, findings)
-        });
-        let found: BTreeSet<usize> = found.filter(|other| *other != index).collect();
-        linkage.needs.insert(index, found);
+    let library_set = LibrarySet::new(setting, bundles, &readers);
+    let mut gatherer = Gatherer::new(setting);
+    for reader in &readers {
+        let needed = reader.needs.linking.iter().flat_map(|linking| &linking.needed);
+        let mut found = BTreeMap::new();
+        for name in needed {
+            let place = library_set.find(name, reader, findings);
+            if let Found::InSet { bundles, .. } = &place {
+                let others = bundles.iter().copied().filter(|other| *other != reader.bundle);
+                linkage.needs.entry(reader.bundle).or_default().extend(others);
+            }
+            found.insert(name.as_str(), place);
+        }
+        gatherer.add(reader, &found);
     }
+    let names = bundles.iter().map(|bundle| Ok(setting.host_names(bundle)?.deb));
+    let names = names.collect::<Result<Vec<String>>>()?;
+    let name = |index: usize| names.get(index).cloned().unwrap_or_default();
+    linkage.discovered = gatherer.finish(name, findings)?;
     Ok(linkage)
 }
 
-/// The bytes of a host file as the input has them, with device code.
-fn host_content<'a>(owned: &Owned<'a>) -> Option<&'a Content> {
+/// The bytes of a host file as the input has them, with device code, and its mode.
+fn host_content<'a>(owned: &Owned<'a>) -> Option<(&'a Content, u32)> {
     match owned.node {
-        Node::File { data: HostFile { kind, .. }, .. } => Some(match kind {
-            HostKind::Plain(content) => content,
-            HostKind::Fat(fat) => fat.binary.original(),
+        Node::File { data: HostFile { kind, .. }, mode } => Some(match kind {
+            HostKind::Plain(content) => (content, *mode),
+            HostKind::Fat(fat) => (fat.binary.original(), *mode),
         }),
         _ => None,
     }
 }
 
-fn is_native(content: &Content) -> Result<bool> {
-    let len = content.len().min(8);
-    let start = content.read_vec(0..len, 8, "start of a file")?;
-    Ok(NATIVE_MAGIC.iter().any(|magic| start.starts_with(magic)))
-}
-
 /// A damaged library is packed as it is; that nothing is known of its needs is a finding.
 fn read(
-    content: &Content,
+    (content, mode): (&Content, u32),
     (owned, path): (&Owned<'_>, &TreePath),
     bundle: &Bundle<'_>,
     findings: &mut Findings,
-) -> Option<Libraries> {
+) -> Option<Needs> {
     if !bundle.part.programs {
         return None;
     }
-    match libraries(content) {
-        Ok(found) => found,
+    match libraries::needs(content, mode) {
+        Ok(needs) => Some(needs).filter(|n| n.linking.is_some() || !n.interpreters.is_empty()),
         Err(error) => {
             let subject = format!("{}/{path}", owned.component.id());
             let message = format!("its needed libraries cannot be read: {}", error.message());
@@ -104,42 +127,111 @@ fn read(
     }
 }
 
-fn provide<'a>(providers: &mut Providers<'a>, found: &Libraries, provider: Provider<'a>) {
-    let file_name = provider.path.name();
-    let own_name = file_name.contains(".so").then(|| file_name.to_owned());
-    if let Some(name) = found.soname.clone().or(own_name) {
-        providers.entry(name).or_default().push(provider);
+/// A library of the set.
+struct Provider<'a> {
+    bundle: usize,
+    path: &'a TreePath,
+}
+
+/// All libraries that a name may lead to.
+struct LibrarySet<'a> {
+    setting: &'a Setting<'a>,
+    bundles: &'a [Bundle<'a>],
+    /// Soname, or else file name → libraries.
+    by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
+    /// Path → bundle and node of everything in the set.
+    by_path: BTreeMap<&'a TreePath, (usize, &'a Node<HostFile>)>,
+}
+
+impl<'a> LibrarySet<'a> {
+    fn new(setting: &'a Setting<'a>, bundles: &'a [Bundle<'a>], readers: &'a [Reader<'a>]) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
+        for Reader { bundle, path, needs } in readers {
+            let Some(linking) = &needs.linking else { continue };
+            let own_name = Some(path.name()).filter(|name| name.contains(".so"));
+            if let Some(name) = linking.soname.as_deref().or(own_name) {
+                by_name.entry(name).or_default().push(Provider { bundle: *bundle, path });
+            }
+        }
+        let files = bundles.iter().enumerate().flat_map(|(index, bundle)| {
+            bundle.files.iter().map(move |(path, owned)| (*path, (index, owned.node)))
+        });
+        Self { setting, bundles, by_name, by_path: files.collect() }
+    }
+
+    /// Where the file of `reader` finds the library `name`.
+    fn find(&self, name: &str, reader: &Reader<'_>, findings: &mut Findings) -> Found {
+        // A name with a slash is a path, which the linker does not search for.
+        let folders = reader.needs.linking.iter().flat_map(|linking| {
+            let prefix = self.setting.prefix.path();
+            search::folders(search::written(linking), reader.path, prefix)
+        });
+        for folder in folders {
+            if let Some(found) = self.in_folder(&folder, name) {
+                return found;
+            }
+        }
+        let linker_path = TreePath::new(LINKER_PATH).ok().map(Folder::Inside);
+        if let Some(found) = linker_path.and_then(|folder| self.in_folder(&folder, name)) {
+            return found;
+        }
+        let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
+        let public: Vec<_> = providers.iter().filter(|p| is_public(p.path)).collect();
+        if let Some(found) = self.chosen(reader.bundle, (name, &public), findings) {
+            return Found::InSet { bundles: BTreeSet::from([found]), is_private: false };
+        }
+        if self.setting.knows_library(name) {
+            return Found::Outside;
+        }
+        let all: Vec<_> = providers.iter().collect();
+        match self.chosen(reader.bundle, (name, &all), findings) {
+            Some(found) => Found::InSet { bundles: BTreeSet::from([found]), is_private: true },
+            None => Found::Nowhere,
+        }
+    }
+
+    /// What lies at `name` in `folder`, with all links on the way.
+    fn in_folder(&self, folder: &Folder, name: &str) -> Option<Found> {
+        let mut path = folder.join(name)?;
+        let is_private = !is_public(&path);
+        let mut bundles = BTreeSet::new();
+        for _ in 0..LINK_LIMIT {
+            let (bundle, node) = self.by_path.get(&path)?;
+            bundles.insert(*bundle);
+            match node {
+                Node::File { .. } => return Some(Found::InSet { bundles, is_private }),
+                Node::Link { target } => path = path.resolve_link(target)?,
+                Node::Directory { .. } => return None,
+            }
+        }
+        None
+    }
+
+    /// Of several bundles that provide `name`: bundle `index` itself, or else the first.
+    fn chosen(
+        &self,
+        index: usize,
+        (name, providers): (&str, &[&Provider<'_>]),
+        findings: &mut Findings,
+    ) -> Option<usize> {
+        let candidates: BTreeSet<usize> = providers.iter().map(|p| p.bundle).collect();
+        if candidates.contains(&index) {
+            return Some(index);
+        }
+        let first = candidates.first().copied();
+        if candidates.len() > 1 {
+            let names = candidates.iter().filter_map(|&at| self.bundles.get(at));
+            let names: Vec<&str> = names.map(|bundle| bundle.family.as_str()).collect();
+            let message = format!("is provided by {}; the first is depended on", names.join(", "));
+            findings.add(Finding::new(Code::LibraryAmbiguous, name, message));
+        }
+        first
     }
 }
 
-/// The bundle that provides `name` to bundle `index`: its own, or the only one, or the one that
-/// has it in the library folder.
-fn chosen(
-    index: usize,
-    (name, providers): (&str, &[Provider<'_>]),
-    bundles: &[Bundle<'_>],
-    findings: &mut Findings,
-) -> Option<usize> {
-    if providers.iter().any(|provider| provider.bundle == index) {
-        return Some(index);
-    }
-    let distinct = |providers: &mut dyn Iterator<Item = &Provider<'_>>| -> BTreeSet<usize> {
-        providers.map(|provider| provider.bundle).collect()
-    };
-    let in_folder = |provider: &&Provider<'_>| {
-        provider.path.parent().is_some_and(|folder| folder.as_str() == LIBRARY_FOLDER)
-    };
-    let all = distinct(&mut providers.iter());
-    let preferred = distinct(&mut providers.iter().filter(in_folder));
-    let candidates = if preferred.is_empty() { all } else { preferred };
-    let first = candidates.first().copied();
-    if candidates.len() > 1 {
-        let names = candidates.iter().filter_map(|&at| bundles.get(at));
-        let names: Vec<&str> = names.map(|bundle| bundle.family.as_str()).collect();
-        let message = format!("is provided by {}; the first is depended on", names.join(", "));
-        findings.add(Finding::new(Code::LibraryAmbiguous, name, message));
-    }
-    first
+/// Whether the dynamic linker finds what lies at `path` by its name alone.
+pub(super) fn is_public(path: &TreePath) -> bool {
+    path.parent().is_some_and(|folder| folder.as_str() == LINKER_PATH)
 }
 
 impl Linkage {
@@ -172,7 +264,7 @@ mod tests {
     fn kernels_are_found_behind_hosts_without_any() {
         let needs = [(0, vec![1, 4]), (1, vec![2, 0]), (2, vec![3]), (4, vec![])];
         let needs = needs.map(|(from, to)| (from, to.into_iter().collect())).into();
-        let linkage = Linkage { needs, native: BTreeSet::new() };
+        let linkage = Linkage { needs, ..Linkage::default() };
         assert_eq!(linkage.nearest(0, |at| at == 2 || at == 3), BTreeSet::from([2]));
         assert_eq!(linkage.nearest(0, |_| true), BTreeSet::from([1, 4]));
         assert!(linkage.nearest(4, |_| true).is_empty());

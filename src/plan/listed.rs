@@ -4,12 +4,15 @@
 //! the rest of the plan does not tell it from one that selectors made. Refused: stage prefixes that
 //! two entries claim.
 
+use std::collections::BTreeMap;
+
 use super::naming::{Names, Naming};
 use super::parts::Part;
 use super::places::Places;
+use super::selectors::Bundle;
 use crate::artifact::ComponentKind;
 use crate::config::{Claim, ListedPackage, PackageList, PartRole, PartSchema, Suffix};
-use crate::error::{Faults, Result};
+use crate::error::{Error, Faults, Result};
 use crate::recombine::Component;
 use crate::report::{Code, Finding, Findings};
 use crate::tree::TreePath;
@@ -30,6 +33,8 @@ pub struct Import {
 pub(super) struct Listed<'a> {
     import: &'a Import,
     entries: Vec<Entry>,
+    /// Artifact, component and stage prefix → the place in the list of who takes it.
+    owners: BTreeMap<(&'a str, ComponentKind), BTreeMap<&'a str, usize>>,
 }
 
 /// What the bundle of an entry is like.
@@ -42,8 +47,8 @@ struct Entry {
 impl<'a> Listed<'a> {
     pub fn new(import: &'a Import) -> Result<Self> {
         let entries = import.list.entries.iter().map(Entry::new).collect();
-        let listed = Self { import, entries };
-        listed.refuse_shared()?;
+        let mut listed = Self { import, entries, owners: BTreeMap::new() };
+        listed.own()?;
         Ok(listed)
     }
 
@@ -59,8 +64,11 @@ impl<'a> Listed<'a> {
         path: &TreePath,
         module: Option<&str>,
     ) -> Option<usize> {
-        let prefix = self.import.places.prefix(component, path).or(module)?;
-        self.claimants(&component.artifact, component.kind, prefix).next()
+        let (artifact, kind) = (component.artifact.as_str(), component.kind);
+        match self.import.places.prefix(component, path) {
+            Some(prefix) => self.owners.get(&(artifact, kind))?.get(prefix).copied(),
+            None => self.claimants(artifact, kind, module?).next(),
+        }
     }
 
     /// Family, stem and part of an entry's bundle.
@@ -69,17 +77,17 @@ impl<'a> Listed<'a> {
         Some((&entry.family, &entry.stem, &entry.part))
     }
 
-    /// Whether an entry's device code stays with its host files.
-    pub fn is_whole(&self, index: usize) -> bool {
+    /// Whether an entry is for developers: its host package is called as if it were all.
+    pub fn is_devel(&self, index: usize) -> bool {
         self.list().entries.get(index).is_some_and(ListedPackage::is_devel)
     }
 
-    fn claimants(
+    fn claimants<'b>(
         &self,
-        artifact: &str,
+        artifact: &'b str,
         kind: ComponentKind,
-        prefix: &str,
-    ) -> impl Iterator<Item = usize> {
+        prefix: &'b str,
+    ) -> impl Iterator<Item = usize> + use<'a, 'b> {
         let claims = move |entry: &ListedPackage| {
             let mut claims = entry.claims.iter();
             claims.any(|claim| claim.takes(artifact, kind) && claim.fits(prefix))
@@ -88,39 +96,63 @@ impl<'a> Listed<'a> {
         entries.filter(move |(_, entry)| claims(entry)).map(|(index, _)| index)
     }
 
-    fn refuse_shared(&self) -> Result<()> {
-        let (mut faults, list) = (Faults::default(), self.list());
-        let places = &self.import.places;
-        for (artifact, kind) in places.components() {
-            for prefix in places.prefixes(artifact, kind) {
+    /// Finds who takes each stage prefix.
+    fn own(&mut self) -> Result<()> {
+        let mut faults = Faults::default();
+        let import = self.import;
+        for (artifact, kind) in import.places.components() {
+            for prefix in import.places.prefixes(artifact, kind) {
                 let mut claimants = self.claimants(artifact, kind, prefix);
-                let first = claimants.next().and_then(|index| list.entries.get(index));
-                for other in claimants.filter_map(|index| list.entries.get(index)) {
-                    let fits = |claim: &&Claim| claim.takes(artifact, kind) && claim.fits(prefix);
-                    let claim = other.claims.iter().find(fits);
-                    if let (Some(first), Some(claim)) = (first, claim) {
-                        let message = format!(
-                            "{} takes {prefix} of {artifact}_{kind}, and so does {}",
-                            other.name, first.name
-                        );
-                        let hint = "packages that can be installed together cannot own one path";
-                        faults.add(list.claim_fault(other, claim, message).hint(hint));
-                    }
+                let Some(first) = claimants.next() else { continue };
+                for other in claimants {
+                    faults.add(self.shared((artifact, kind, prefix), first, other));
                 }
+                self.owners.entry((artifact, kind)).or_default().insert(prefix, first);
             }
         }
         faults.finish()
     }
 
+    /// Two entries take one stage prefix.
+    fn shared(
+        &self,
+        (artifact, kind, prefix): (&str, ComponentKind, &str),
+        first: usize,
+        other: usize,
+    ) -> Error {
+        let list = self.list();
+        let (Some(first), Some(other)) = (list.entries.get(first), list.entries.get(other)) else {
+            return Error::bug("an entry is not in its list");
+        };
+        let message = format!(
+            "{} takes {prefix} of {artifact}_{kind}, and so does {}",
+            other.name, first.name
+        );
+        let fits = |claim: &&Claim| claim.takes(artifact, kind) && claim.fits(prefix);
+        let error = match other.claims.iter().find(fits) {
+            Some(claim) => list.claim_fault(other, claim, message),
+            None => list.fault(other, &[], message),
+        };
+        error.hint("packages that can be installed together cannot own one path")
+    }
+
+    /// Notes what entries ask for and do not get, where `bundles` are made.
+    pub fn note(&self, bundles: &[Bundle<'_>], findings: &mut Findings) {
+        findings.extend(self.list().findings.clone());
+        self.note_absent_modules(findings);
+        self.note_without_content(bundles, findings);
+        note_devel(bundles, findings);
+    }
+
     /// Notes claims on modules that an artifact does not have.
-    pub fn note_absent_modules(&self, findings: &mut Findings) {
+    fn note_absent_modules(&self, findings: &mut Findings) {
         let places = &self.import.places;
         for entry in &self.list().entries {
             for claim in &entry.claims {
                 let all = claim.components.iter();
-                let prefixes: Vec<&str> =
-                    all.flat_map(|kind| places.prefixes(&claim.artifact, *kind)).collect();
-                if !prefixes.is_empty() && !prefixes.iter().any(|prefix| claim.fits(prefix)) {
+                let mut prefixes =
+                    all.flat_map(|kind| places.prefixes(&claim.artifact, *kind)).peekable();
+                if prefixes.peek().is_some() && !prefixes.any(|prefix| claim.fits(prefix)) {
                     let kinds: Vec<&str> = claim.components.iter().map(|k| k.as_str()).collect();
                     let message = format!(
                         "takes {} of the artifact {} ({}), which does not have it",
@@ -134,8 +166,9 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// Notes entries that no bundle was made for, `made` being those that have one.
-    pub fn note_without_content(&self, made: impl Fn(usize) -> bool, findings: &mut Findings) {
+    /// Notes entries that no bundle was made for.
+    fn note_without_content(&self, bundles: &[Bundle<'_>], findings: &mut Findings) {
+        let made = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
         for (index, entry) in self.list().entries.iter().enumerate() {
             if entry.is_meta || made(index) {
                 continue;
@@ -182,6 +215,16 @@ impl Entry {
                 programs: kind != "dev",
             }),
         }
+    }
+}
+
+/// Notes entries for developers with device code: they are not cut in two, but it has to be
+/// somewhere, and no host package has any.
+fn note_devel(bundles: &[Bundle<'_>], findings: &mut Findings) {
+    for bundle in bundles.iter().filter(|bundle| bundle.is_devel && bundle.has_device_code()) {
+        let message = "is for developers and not cut into host and kernels, but has device code: \
+                       that is in kernel packages beside it";
+        findings.add(Finding::new(Code::ListClaimIgnored, &bundle.stem.rpm, message));
     }
 }
 

@@ -48,7 +48,10 @@ pub(super) fn complete(
             _ => {}
         }
         replace(&resolver, entry, &mut drafts)?;
-        of(entry, &mut drafts).for_each(|draft| say(entry, draft, findings));
+        for draft in of(entry, &mut drafts) {
+            let group = resolver.group_of(entry, &draft.names)?;
+            say(entry, group, draft, findings);
+        }
     }
     resolver.report(findings);
     Ok(drafts)
@@ -135,7 +138,7 @@ fn meta(setting: &Setting<'_>, entry: &ListedPackage, names: Names) -> Result<Dr
 }
 
 /// Puts what an entry says of itself into a draft of it.
-fn say(entry: &ListedPackage, draft: &mut Draft, findings: &mut Findings) {
+fn say(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
     draft.says = Says {
         maintainer: entry.maintainer.clone(),
         vendor: entry.vendor.clone(),
@@ -158,15 +161,17 @@ fn say(entry: &ListedPackage, draft: &mut Draft, findings: &mut Findings) {
         }
         _ => {}
     }
-    describe(entry, draft);
+    describe(entry, group, draft);
 }
 
-fn describe(entry: &ListedPackage, draft: &mut Draft) {
+fn describe(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft) {
     let mut paragraphs = Vec::new();
-    if let Some(summary) = &entry.summary {
-        let whole = match draft.group_name() {
+    let own = || draft.description.summary.clone();
+    let summary = entry.summary.clone().or_else(|| entry.is_meta.then(own));
+    if let Some(summary) = summary {
+        let whole = match group {
             Some(group) => format!("{summary} ({group})"),
-            None => summary.clone(),
+            None => summary,
         };
         let cut = shortened(&whole);
         if cut != whole {

@@ -180,6 +180,16 @@ impl<'a> Resolver<'a> {
         self.setting.names.kernels(&stem(entry), group)
     }
 
+    /// The group that `names` of an entry's package are for.
+    pub fn group_of(&self, entry: &ListedPackage, names: &Names) -> Result<Option<&'a str>> {
+        for (index, group) in self.groups.iter().enumerate() {
+            if self.of_group(entry, index)? == *names {
+                return Ok(Some(&group.name));
+            }
+        }
+        Ok(None)
+    }
+
     /// Adds what `entry` depends on, recommends and suggests to a draft of it.
     pub fn depend(
         &mut self,
@@ -191,6 +201,7 @@ impl<'a> Resolver<'a> {
             let key = (key, format, RelationKind::Depends);
             draft.relations.extend(self.relations(entry, key, dependent)?);
         }
+        without_bare(draft);
         if matches!(dependent, Dependent::Kernels(_)) {
             return Ok(());
         }
@@ -318,6 +329,20 @@ impl<'a> Resolver<'a> {
             findings.add(Finding::new(Code::DependencyLeftOut, entry, message));
         }
     }
+}
+
+/// Takes out dependencies on any version of what another one bounds.
+fn without_bare(draft: &mut Draft) {
+    let bounded: BTreeSet<(Format, String)> = draft
+        .relations
+        .iter()
+        .filter(|(_, r)| r.kind == RelationKind::Depends && r.version.is_some())
+        .map(|(format, relation)| (*format, relation.name.clone()))
+        .collect();
+    draft.relations.retain(|(format, relation)| {
+        let is_bare = relation.kind == RelationKind::Depends && relation.version.is_none();
+        !(is_bare && bounded.contains(&(*format, relation.name.clone())))
+    });
 }
 
 fn groups_of(made: &Made) -> impl Iterator<Item = usize> {

@@ -99,6 +99,10 @@ pub(super) fn components(
             groups => groups.join(", "),
         };
         let names = setting.names.meta(template, stem)?;
+        // What is not called a host package has the name already.
+        if names == host.names {
+            continue;
+        }
         let about = About { names, template: "component", values };
         let mut draft = meta(setting, about, members.iter().map(|draft| &draft.names))?;
         draft.stem = stem.clone();

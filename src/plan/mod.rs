@@ -3,7 +3,8 @@
 //! ```text
 //! components ─ selectors: what goes into which family and part, or listed package ─► bundles
 //!    bundles ─ linkage: which need which others
-//!            ─ drafts: host, support and kernel packages ─ metas ─► packages
+//!            ─ drafts: host, support and kernel packages
+//!     drafts ─ extras: what is treated or placed otherwise ─ common ─ metas ─ finish ─► packages
 //! ```
 //!
 //! A bundle gives one package for its host files and one per group that it has device code for.
@@ -16,11 +17,12 @@
 //! `all` or `noarch` they would satisfy, and be pulled in by, hosts of other architectures, whose
 //! exact-version dependency no archive could then keep consistent.
 //!
-//! Not discovered yet: libraries from outside of the set. The configuration's `relations` name
-//! them.
+//! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
+//! as capabilities (rpm); the configuration's `relations` add what no file shows.
 
 mod common;
 mod device;
+mod discovered;
 mod drafts;
 mod exclude;
 mod extras;
@@ -97,6 +99,8 @@ pub struct PlanOptions {
     /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
     /// left out.
     pub only: Vec<String>,
+    /// The distribution whose libraries the packages depend on, e.g. `debian-12`.
+    pub distro: Option<String>,
     /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
     /// they carry the time of packed files.
     pub changelog_date: Option<i64>,
@@ -213,21 +217,14 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let parts = Parts::new(config, &setting.names)?;
     let groups = setting.names.groups(&recombined.groups);
     let listed = options.import.as_ref().map(Listed::new).transpose()?;
-    let mut unlisted = Vec::new();
-    let mut bundles = match &listed {
-        Some(listed) => {
-            config.refuse_selectors_beside_list()?;
-            listed.note_absent_modules(&mut findings);
-            let assigned = selectors::assign_listed(recombined, listed)?;
-            unlisted = left_out::not_listed(&assigned.left, &mut findings)?;
-            assigned.bundles
-        }
-        None => selectors::assign(recombined, config, (&parts, &setting.names))?,
+    let (mut bundles, unlisted) = match &listed {
+        Some(listed) => assign_listed(recombined, config, listed, &mut findings)?,
+        None => (selectors::assign(recombined, config, (&parts, &setting.names))?, Vec::new()),
     };
     exclude::apply(&mut bundles, config, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover(&bundles, &mut findings)?;
+    let linkage = linkage::discover(&setting, &bundles, &mut findings)?;
     let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
@@ -235,11 +232,9 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     extras::add(recombined, &mut drafts, &mut findings)?;
     match &listed {
         Some(listed) => {
-            let has = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
-            listed.note_without_content(has, &mut findings);
+            listed.note(&bundles, &mut findings);
             let made = (groups.as_slice(), drafts);
             drafts = listed_packages::complete(&setting, listed, made, &mut findings)?;
-            findings.extend(listed.list().findings.clone());
         }
         None => drafts.extend(metas::make(&setting, &groups, &drafts)?),
     }
@@ -257,8 +252,15 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let mut left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
     left_out.extend(unlisted);
     left_out.sort();
-    let packages: Result<Vec<_>> = kept.into_iter().map(|d| d.finish(&setting)).collect();
-    let mut packages = packages?;
+    let mut discovered = made.discovered;
+    let packages = kept.into_iter().map(|draft| {
+        let found = discovered.remove(&draft.names.deb).unwrap_or_default();
+        let mut package = draft.finish(&setting)?;
+        found.add_to(&mut package);
+        discovered::add_build_ids(&mut package);
+        Ok(package)
+    });
+    let mut packages = packages.collect::<Result<Vec<_>>>()?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
     let whole = options.only.is_empty();
     upgrades::since(&mut packages, &options.since, (whole, &mut findings));
@@ -272,6 +274,19 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         left_out,
         findings,
     })
+}
+
+/// The bundles of a list's entries, and the paths that none of them takes.
+fn assign_listed<'a>(
+    recombined: &'a Recombined,
+    config: &Config,
+    listed: &'a Listed<'a>,
+    findings: &mut Findings,
+) -> Result<(Vec<Bundle<'a>>, Vec<TreePath>)> {
+    config.refuse_selectors_beside_list()?;
+    let assigned = selectors::assign_listed(recombined, listed)?;
+    let left = left_out::not_listed(&assigned.left, findings)?;
+    Ok((assigned.bundles, left))
 }
 
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {

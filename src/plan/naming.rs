@@ -10,7 +10,7 @@
 
 use super::package::Format;
 use super::version::Version;
-use crate::config::{KernelsPer, MetaTemplates, RuntimeRelation, Scheme, Template};
+use crate::config::{KernelsPer, MetaTemplates, OutsideLibrary, RuntimeRelation, Scheme, Template};
 use crate::error::{Error, Kind, Result};
 use crate::recombine::Group;
 
@@ -106,6 +106,16 @@ impl Naming {
         };
         let RuntimeRelation { deb, rpm } = &self.scheme.runtime_relation;
         Ok(RuntimeRelation { deb: render(deb)?, rpm: render(rpm)? })
+    }
+
+    /// Libraries from outside of a set and the packages that have them.
+    pub fn libraries(&self) -> Result<Vec<(String, OutsideLibrary)>> {
+        let rendered = self.scheme.libraries.iter().map(|(name, library)| {
+            let deb = library.deb.as_ref().map(|text| self.render(text, None, None));
+            let library = OutsideLibrary { deb: deb.transpose()? };
+            Ok((self.render(name, None, None)?, library))
+        });
+        rendered.collect()
     }
 
     /// What is made of packages without files.
@@ -222,16 +232,19 @@ impl Naming {
     }
 
     fn render(&self, template: &str, name: Option<&str>, group: Option<&str>) -> Result<String> {
-        let series = match template.contains("{series}") {
+        let wants = |what: &str| template.contains(what);
+        let series = match wants("{series}") || wants("{major}") {
             true => self.version.series().ok_or_else(|| self.no_series(template))?,
             false => String::new(),
         };
+        let major = series.split('.').next().unwrap_or_default();
         let missing = |what: &str| {
             let message = format!("`{template}` names a {what}, and there is none");
             Error::new(Kind::Config, message).hint("correct the naming scheme")
         };
         let mut text = template
             .replace("{series}", &series)
+            .replace("{major}", major)
             .replace("{version}", self.version.upstream())
             .replace("{variant}", &self.variant);
         for (what, value) in [("name", name), ("group", group)] {

@@ -313,6 +313,8 @@ pub struct RpmControl {
     pub packager: Option<String>,
     /// Relations; the package's own name-version Provides is added by emission.
     pub relations: Vec<Relation>,
+    /// Relations that rpmbuild would find by itself in the files, marked as such.
+    pub discovered: Vec<Relation>,
     /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
     pub prefixes: Vec<String>,
     /// Scriptlets: (`%pretrans`, `%pre`, `%post`, `%preun`, `%postun`) → (interpreter, text).
@@ -359,12 +361,17 @@ impl<F> Package<F> {
     /// Its relations in `format`, as plans and receipts list them, sorted; none if it is not wanted
     /// in that format.
     pub fn relation_records(&self, format: Format) -> Option<Vec<RelationRecord>> {
-        let relations = match format {
-            Format::Deb => &self.deb.as_ref()?.relations,
-            Format::Rpm => &self.rpm.as_ref()?.relations,
+        let (decided, discovered) = match format {
+            Format::Deb => (&self.deb.as_ref()?.relations, [].as_slice()),
+            Format::Rpm => {
+                let control = self.rpm.as_ref()?;
+                (&control.relations, control.discovered.as_slice())
+            }
         };
-        let mut records: Vec<RelationRecord> = relations.iter().map(Relation::record).collect();
+        let relations = decided.iter().chain(discovered);
+        let mut records: Vec<RelationRecord> = relations.map(Relation::record).collect();
         records.sort();
+        records.dedup();
         Some(records)
     }
 

@@ -4,17 +4,23 @@
 //! stage prefix, and takes links and empty folders too.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::artifact::{ComponentKind, Scan};
 use crate::recombine::Component;
 use crate::tree::TreePath;
 
-/// Path → stage prefix.
-type Paths = BTreeMap<TreePath, String>;
-
 /// The stage prefixes of all paths of a scan.
 #[derive(Debug, Clone, Default)]
-pub struct Places(BTreeMap<(String, ComponentKind), Paths>);
+pub struct Places(BTreeMap<(String, ComponentKind), Place>);
+
+/// Those of a component.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    /// With something in them, each once.
+    prefixes: Vec<Arc<str>>,
+    paths: BTreeMap<TreePath, Arc<str>>,
+}
 
 impl Places {
     /// Of all shards. Where several prefixes hold a path, the first by name has it, as where
@@ -23,34 +29,54 @@ impl Places {
         let mut places = Self::default();
         for artifact in scan.shards.iter().flat_map(|shard| &shard.artifacts) {
             let key = (artifact.name.name.clone(), artifact.name.component);
-            let paths = places.0.entry(key).or_default();
-            for prefix in &artifact.prefixes {
+            let place = places.0.entry(key).or_default();
+            for prefix in artifact.prefixes.iter().filter(|p| p.tree.iter().next().is_some()) {
+                let name = place.prefix(&prefix.path);
                 for (path, _) in &prefix.tree {
-                    paths.entry(path.clone()).or_insert_with(|| prefix.path.clone());
+                    place.paths.entry(path.clone()).or_insert_with(|| Arc::clone(&name));
                 }
             }
         }
         places
     }
 
-    /// The prefix that `path` of `component` came from.
-    pub(super) fn prefix(&self, component: &Component, path: &TreePath) -> Option<&str> {
-        let paths = self.0.get(&(component.artifact.clone(), component.kind))?;
-        paths.get(path).map(String::as_str)
+    /// Adds one path.
+    #[cfg(test)]
+    pub(super) fn add(&mut self, (artifact, kind): (&str, ComponentKind), prefix: &str, at: &str) {
+        let place = self.0.entry((artifact.to_owned(), kind)).or_default();
+        let prefix = place.prefix(prefix);
+        place.paths.insert(TreePath::new(at).unwrap(), prefix);
     }
 
-    /// The prefixes of a component with files, in order.
-    pub(super) fn prefixes(&self, artifact: &str, kind: ComponentKind) -> Vec<&str> {
-        let paths = self.0.get(&(artifact.to_owned(), kind));
-        let mut prefixes: Vec<&str> =
-            paths.into_iter().flatten().map(|(_, prefix)| prefix.as_str()).collect();
-        prefixes.sort_unstable();
-        prefixes.dedup();
-        prefixes
+    /// The prefix that `path` of `component` came from.
+    pub(super) fn prefix(&self, component: &Component, path: &TreePath) -> Option<&str> {
+        let place = self.0.get(&(component.artifact.clone(), component.kind))?;
+        place.paths.get(path).map(|prefix| &**prefix)
+    }
+
+    /// The prefixes of a component with something in them.
+    pub(super) fn prefixes(
+        &self,
+        artifact: &str,
+        kind: ComponentKind,
+    ) -> impl Iterator<Item = &str> {
+        let place = self.0.get(&(artifact.to_owned(), kind));
+        place.into_iter().flat_map(|place| place.prefixes.iter().map(|prefix| &**prefix))
     }
 
     /// The names and kinds of all components.
     pub(super) fn components(&self) -> impl Iterator<Item = (&str, ComponentKind)> {
         self.0.keys().map(|(artifact, kind)| (artifact.as_str(), *kind))
+    }
+}
+
+impl Place {
+    fn prefix(&mut self, path: &str) -> Arc<str> {
+        if let Some(known) = self.prefixes.iter().find(|known| &***known == path) {
+            return Arc::clone(known);
+        }
+        let prefix: Arc<str> = Arc::from(path);
+        self.prefixes.push(Arc::clone(&prefix));
+        prefix
     }
 }

@@ -4,7 +4,7 @@ use super::naming::Names;
 use super::package::{Comparison, Format, Relation, RelationKind};
 use super::version::Version;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 
 /// A relation to a package or capability of the set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,6 +150,18 @@ pub(super) fn runtime_of_scheme(
         Format::Rpm => runtime.rpm.as_ref().map(|text| parse_rpm(RelationKind::Depends, text)),
     };
     relation.transpose()
+}
+
+/// Checks the dependencies that the configuration names for libraries.
+pub(super) fn check_libraries(config: &Config) -> Result<()> {
+    let mut faults = Faults::default();
+    for (soname, library) in &config.libraries {
+        let Some(text) = &library.deb else { continue };
+        if let Err(error) = parse_deb(RelationKind::Depends, text) {
+            faults.add(located(config, &["libraries", soname, "deb"], &error));
+        }
+    }
+    faults.finish()
 }
 
 /// The relations that the configuration adds to `package`.

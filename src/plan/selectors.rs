@@ -50,8 +50,8 @@ pub(super) struct Bundle<'a> {
     pub part: &'a Part,
     /// The place in the list of packages of the entry that it is made for.
     pub entry: Option<usize>,
-    /// Whether its device code is in its host package.
-    pub is_whole: bool,
+    /// Whether its host package is called as if there were no device code.
+    pub is_devel: bool,
     /// Host files, links and empty folders by install-relative path.
     pub files: BTreeMap<&'a TreePath, Owned<'a>>,
     pub kernels: Vec<&'a Kernel>,
@@ -69,7 +69,7 @@ impl<'a> Bundle<'a> {
             stem,
             part,
             entry: None,
-            is_whole: false,
+            is_devel: false,
             files: BTreeMap::new(),
             kernels: Vec::new(),
             databases: Vec::new(),
@@ -81,11 +81,6 @@ impl<'a> Bundle<'a> {
     /// Whether there is nothing to make a package of.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && !self.has_device_code()
-    }
-
-    /// Whether it has device code, and kernel packages for it.
-    pub fn is_split(&self) -> bool {
-        self.has_device_code() && !self.is_whole
     }
 
     /// Whether it has device code.
@@ -216,8 +211,8 @@ impl<'a, 'c> Assigner<'a, 'c> {
                 let (family, stem, part) =
                     found.ok_or_else(|| Error::bug(format!("no entry {index} is listed")))?;
                 let bundle = Bundle::new(family.to_owned(), stem.clone(), part);
-                let is_whole = listed.is_whole(index);
-                ((stem.rpm.clone(), index), Bundle { entry: Some(index), is_whole, ..bundle })
+                let is_devel = listed.is_devel(index);
+                ((stem.rpm.clone(), index), Bundle { entry: Some(index), is_devel, ..bundle })
             }
             _ => return Err(Error::bug("an owner of another cut")),
         };

@@ -11,7 +11,8 @@ use super::relations;
 use super::selectors::Bundle;
 use super::texts::Texts;
 use super::version::Version;
-use crate::config::{Config, DEFAULT_SCHEME, Scheme};
+use crate::config::{Config, DEFAULT_SCHEME, OutsideLibrary, Scheme};
+use crate::dependencies::{Distribution, distribution};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Code, Finding, Findings};
 
@@ -29,6 +30,8 @@ pub(super) struct Setting<'a> {
     pub version: Version,
     /// The naming scheme.
     pub names: Naming,
+    /// Where libraries from outside come from, as the scheme says.
+    libraries: Vec<(String, OutsideLibrary)>,
     pub prefix: Prefix,
     pub formats: Vec<Format>,
     pub texts: Texts,
@@ -36,6 +39,8 @@ pub(super) struct Setting<'a> {
     pub date: String,
     /// The same in seconds since 1970.
     pub time: u32,
+    /// Whose libraries the packages depend on.
+    pub distribution: Distribution,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
 }
@@ -61,11 +66,14 @@ impl<'a> Setting<'a> {
             Ok((*format, relation))
         };
         let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
+        relations::check_libraries(config)?;
         Ok(Self {
             config,
+            libraries: names.libraries()?,
             names,
             prefix,
             version,
+            distribution: self::distribution(config, options.distro.as_deref())?,
             texts: Texts::new()?,
             date: date(seconds)?,
             // Emission refuses times that rpm cannot hold.
@@ -77,7 +85,18 @@ impl<'a> Setting<'a> {
 
     /// The names of a bundle's host package.
     pub fn host_names(&self, bundle: &Bundle<'_>) -> Result<Names> {
-        self.names.host(&bundle.stem, bundle.is_split())
+        self.names.host(&bundle.stem, bundle.has_device_code() && !bundle.is_devel)
+    }
+
+    /// Whether the distribution has the library `soname`, or the configuration says who has.
+    pub fn knows_library(&self, soname: &str) -> bool {
+        self.configured_library(soname).is_some() || self.distribution.library(soname).is_some()
+    }
+
+    /// What the configuration or, behind it, the scheme says of the library `soname`.
+    pub fn configured_library(&self, soname: &str) -> Option<&OutsideLibrary> {
+        let mut all = self.config.libraries.iter().chain(&self.libraries);
+        all.find(|(known, _)| known == soname).map(|(_, library)| library)
     }
 
     /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.
@@ -137,9 +156,12 @@ fn version(config: &Config, options: &PlanOptions, findings: &mut Findings) -> R
     }
     let text = version.text().unwrap_or(NO_VERSION);
     Version::new(text, NO_RELEASE).map_err(|error| version.blame(config, &error))?;
-    Version::new(text, release.text().unwrap_or(NO_RELEASE))
-        .map(|version| version.with_epoch(config.epoch))
-        .map_err(|error| release.blame(config, &error))
+    let version = Version::new(text, release.text().unwrap_or(NO_RELEASE))
+        .map_err(|error| release.blame(config, &error))?;
+    version.with_epoch(config.epoch).with_tags(&config.distribution_tag).map_err(|error| {
+        let hint = error.hint_text().unwrap_or_default();
+        config.fault(&["distribution_tag"], error.message()).hint(hint)
+    })
 }
 
 fn naming(config: &Config, options: &PlanOptions, version: &Version) -> Result<Naming> {
@@ -166,6 +188,14 @@ fn prefix(config: &Config, options: &PlanOptions, names: &Naming) -> Result<Pref
             })
         }
     }
+}
+
+/// The distribution that is `given` or, behind that, configured.
+pub(super) fn distribution(config: &Config, given: Option<&str>) -> Result<Distribution> {
+    let given = given.map(str::to_owned);
+    let chosen = Chosen::new("distro", &given, &config.distro);
+    let name = chosen.text().unwrap_or(distribution::DEFAULT);
+    Distribution::named(name).map_err(|error| chosen.blame(config, &error))
 }
 
 fn date(seconds: i64) -> Result<String> {

@@ -1,5 +1,6 @@
 mod packages;
 mod rules;
+mod schemes;
 mod shared;
 mod upgrades;
 
@@ -20,6 +21,7 @@ fn options() -> PlanOptions {
         version: Some("7.1.0".to_owned()),
         release: None,
         prefix: None,
+        distro: None,
         formats: vec![Format::Deb, Format::Rpm],
         only: Vec::new(),
         changelog_date: None,

@@ -19,7 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Source;
-use super::drafts::Draft;
+use super::drafts::{self, Draft};
 use super::package::{Comparison, Format, Package, PackageEntry, Relation, RelationKind};
 use super::relations::Link;
 use super::setting::Setting;
@@ -37,8 +37,7 @@ pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Res
     refuse_shared_names(setting, drafts, &mut faults);
     for (key, packages) in [("replaces", &config.replaces), ("moved", &config.moved)] {
         for (package, former) in packages {
-            let is_meant = |d: &Draft| d.names.deb == *package || d.names.rpm == *package;
-            let Some(index) = drafts.iter().position(is_meant) else {
+            let Some(index) = drafts::named(drafts, package) else {
                 let message = "there is no such package in the set";
                 faults.add(config.fault(&[key, package], message));
                 continue;

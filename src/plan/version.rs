@@ -10,10 +10,13 @@
 //! An epoch, where one is set, stands in front: `1:7.1.0-1` in relations of both formats and in
 //! Debian's version, a tag of its own in rpm.
 //!
+//! A distribution's tag is appended to the release: `1~deb12` in deb, `1.el9` in rpm.
+//!
 //! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
 //! digits, `.`, `+` and `~` mean the same in both; everything else is refused.
 
 use super::package::Format;
+use crate::config::DistributionTag;
 use crate::error::{Error, Kind, Result};
 
 /// Words that mark a pre-release.
@@ -31,16 +34,14 @@ pub struct Version {
     epoch: Option<u32>,
     upstream: String,
     release: String,
+    /// Of the distribution, in each format.
+    tags: DistributionTag,
 }
 
 impl Version {
     /// Maps an upstream version and a package release.
     pub fn new(version: &str, release: &str) -> Result<Self> {
         let upstream = with_tilde(version);
-        let legal = |text: &str| {
-            let good = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
-            !text.is_empty() && text.chars().all(good)
-        };
         if !legal(&upstream) || !upstream.starts_with(|c: char| c.is_ascii_digit()) {
             let message = format!("`{version}` is no version that deb and rpm both can express");
             return Err(Error::new(Kind::Config, message).hint(
@@ -54,7 +55,17 @@ impl Version {
                 .hint("a release has letters, digits, `.`, `+` and `~`, as in 1 or 1.el9"));
         }
         let release = release.to_owned();
-        Ok(Self { epoch: None, upstream, release })
+        Ok(Self { epoch: None, upstream, release, tags: DistributionTag::default() })
+    }
+
+    /// The same with what is appended to the release in each format.
+    pub fn with_tags(self, tags: &DistributionTag) -> Result<Self> {
+        if let Some(tag) = [&tags.deb, &tags.rpm].into_iter().flatten().find(|tag| !legal(tag)) {
+            let message = format!("`{tag}` is no tag that a release can end in");
+            let hint = "a tag has letters, digits, `.`, `+` and `~`, as in ~deb12 or .el9";
+            return Err(Error::new(Kind::Config, message).hint(hint));
+        }
+        Ok(Self { tags: tags.clone(), ..self })
     }
 
     /// The same with an epoch; both formats take one without for 0.
@@ -72,9 +83,18 @@ impl Version {
         &self.upstream
     }
 
-    /// The release, e.g. `1`.
+    /// The release without any tag, e.g. `1`.
     pub fn release(&self) -> &str {
         &self.release
+    }
+
+    /// The release with the distribution's tag, e.g. `1.el9`.
+    pub fn tagged_release(&self, format: Format) -> String {
+        let tag = match format {
+            Format::Deb => &self.tags.deb,
+            Format::Rpm => &self.tags.rpm,
+        };
+        format!("{}{}", self.release, tag.as_deref().unwrap_or_default())
     }
 
     /// Version and release as relations write them: `7.1.0-1` in both formats.
@@ -82,7 +102,7 @@ impl Version {
         match format {
             Format::Deb | Format::Rpm => {
                 let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
-                format!("{epoch}{}-{}", self.upstream, self.release)
+                format!("{epoch}{}-{}", self.upstream, self.tagged_release(format))
             }
         }
     }
@@ -113,6 +133,12 @@ impl Version {
         let (major, minor) = (number(parts.next())?, number(parts.next())?);
         Some(format!("{major}.{minor}"))
     }
+}
+
+/// Whether both formats take every character of `text` as it is.
+fn legal(text: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
+    !text.is_empty() && text.chars().all(good)
 }
 
 /// Puts `~` before what marks a pre-release.
@@ -191,6 +217,18 @@ mod tests {
         let version = |epoch| Version::new("7.1.0", "1").unwrap().with_epoch(epoch);
         assert_eq!(version(Some(2)).full(Format::Rpm), "2:7.1.0-1");
         assert_eq!(version(Some(0)), version(None));
+    }
+
+    #[test]
+    fn a_tag_ends_the_release_of_its_format() {
+        let tags =
+            |deb: &str| DistributionTag { deb: Some(deb.to_owned()), rpm: Some(".el9".to_owned()) };
+        let version = |deb| Version::new("7.1.0", "1").unwrap().with_tags(&tags(deb));
+        let tagged = version("~deb12").unwrap();
+        assert_eq!(tagged.full(Format::Deb), "7.1.0-1~deb12");
+        assert_eq!(tagged.full(Format::Rpm), "7.1.0-1.el9");
+        assert_eq!(tagged.release(), "1");
+        assert!(version("-deb12").is_err() && version("").is_err());
     }
 
     #[test]

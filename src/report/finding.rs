@@ -137,7 +137,7 @@ codes! {
     /// Code objects of an arch that is in no group, which the configuration drops.
     ArchDropped = "R046" "arch-dropped" Note;
     /// No relation to a kpack-capable HIP runtime is configured.
-    RuntimeUnset = "R050" "runtime-relation-unset" Note;
+    RuntimeUnset = "R050" "runtime-relation-unset" Warning;
     /// A group without any content gives no package.
     GroupEmpty = "R051" "group-empty" Note;
     /// Several packages of the set provide the same library.
@@ -152,6 +152,10 @@ codes! {
     DatabaseBundle = "R060" "database-bundle-whole" Note;
     /// A directory of a kernel database is named like one of an arch that is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning;
+    /// A program needs a library that neither the set nor the distribution has.
+    LibraryUnresolved = "R070" "library-unresolved" Warning;
+    /// A program needs a newer version of a library than the distribution has.
+    VersionUnresolved = "R071" "library-version-unresolved" Warning;
     /// A list of packages has a key that is not known.
     ListKeyUnknown = "R075" "list-key-unknown" Warning;
     /// None of the artifacts of a listed package is in the input.

@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::tools::{self, have, run, told};
 
 /// The base of a system: the shell and the C libraries of this machine, with what rpmbuild's own
-/// generator finds in them.
+/// generator finds in them, and the name of a HIP runtime.
 const BASE: &str = r"
 Name: base-system
 Version: 1
@@ -19,6 +19,7 @@ Release: 1
 Summary: The base of a system
 License: MIT
 Provides: rtld(GNU_HASH)
+Provides: libamdhip64.so.7()(64bit), libamdhip64.so.7(hip_4.2)(64bit)
 %global _build_id_links none
 %global __os_install_post %{nil}
 %description

@@ -22,9 +22,11 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        // Ended when it is dropped, also where it never answers.
+        let server = Self { child, url: format!("http://127.0.0.1:{port}") };
         for _ in 0..200 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Self { child, url: format!("http://127.0.0.1:{port}") };
+                return server;
             }
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -53,7 +53,7 @@ fn what_is_gone_lost_or_contradicts_is_named() {
     let packages = room.path().join("packages");
     deb(&packages, ("one", "1", "amd64"), "");
     rpm(&packages, &plain_spec("plain", "1", ""));
-    let damages: [(&str, fn(&Path), &[&str]); 7] = [
+    let damages: [Damage; 7] = [
         ("package", |out| remove(&out.join("pool/main/o/one/one_1_amd64.deb")), &["V072"]),
         ("rpm", |out| remove(&out.join("packages/p/plain-1-1.noarch.rpm")), &["V072"]),
         ("index", |out| remove(&out.join("dists/stable/main/binary-amd64/Packages.xz")), &["V071"]),
@@ -78,6 +78,9 @@ fn what_is_gone_lost_or_contradicts_is_named() {
         assert_eq!(failed(&out), codes, "{name}");
     }
 }
+
+/// Its name, the damage, and the codes of the checks that fail.
+type Damage = (&'static str, fn(&Path), &'static [&'static str]);
 
 fn remove(path: &Path) {
     fs::remove_file(path).unwrap();

@@ -100,6 +100,7 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
             scripts: Vec::new(),
         }),
         rpm: Some(RpmControl {
+            discovered: Vec::new(),
             name: name.to_owned(),
             epoch: None,
             version: "7.1.0".to_owned(),

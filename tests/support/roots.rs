@@ -11,15 +11,7 @@ use std::process::Command;
 
 use super::example::{Entry, Set, tree};
 use super::tools;
-
-/// Whether this process may install into a root of its own.
-pub fn is_root() -> bool {
-    let root = tools::succeed(Command::new("id").arg("-u")).trim() == "0";
-    if !root {
-        tools::skip("package managers change the owner of what they install, which needs root");
-    }
-    root
-}
+pub use super::tools::is_root;
 
 /// A root for a package manager.
 pub trait Manager {
@@ -43,13 +35,26 @@ pub trait Manager {
 /// of this machine and DPKG_ROOT, because the root has none.
 pub struct Dpkg(PathBuf);
 
+/// Stands for the libraries of a system.
+const LIBC: &str = "Package: libc6\nVersion: 2.36-9\nArchitecture: amd64\n\
+                    Maintainer: Nobody <nobody@example.org>\nDescription: stub\n";
+
 impl Dpkg {
     pub fn new(root: PathBuf) -> Self {
         for folder in ["info", "updates", "triggers"] {
             fs::create_dir_all(root.join("var/lib/dpkg").join(folder)).unwrap();
         }
         fs::write(root.join("var/lib/dpkg/status"), "").unwrap();
-        Self(root)
+        let stub = root.join("var/libc6");
+        fs::create_dir_all(stub.join("DEBIAN")).unwrap();
+        fs::write(stub.join("DEBIAN/control"), LIBC).unwrap();
+        let package = root.join("var/libc6.deb");
+        tools::run(
+            Command::new("dpkg-deb").args(["-b", "--root-owner-group"]).args([&stub, &package]),
+        );
+        let manager = Self(root);
+        tools::run(manager.command().arg("-i").arg(package));
+        manager
     }
 
     pub fn command(&self) -> Command {
@@ -84,12 +89,26 @@ impl Manager for Dpkg {
     }
 }
 
-/// rpm with a database of its own. Scripts run inside the root, and packages ask for `/bin/sh`: a
-/// package that provides it is installed first, and a shell with its libraries is put in place.
+/// rpm with a database of its own. Scripts run inside the root, and packages ask for `/bin/sh` and
+/// libraries: a package that provides them is installed first, and a shell with its libraries is
+/// put in place.
 pub struct Rpm(PathBuf);
 
-const SHELL: &str = "Name: shell\nVersion: 1\nRelease: 1\nSummary: A shell\nLicense: MIT\nBuildArch: noarch\n\
-                     Provides: /bin/sh\nProvides: /sbin/ldconfig\nProvides: /usr/sbin/update-alternatives\n%description\nStands for the shell of a system.\n%files\n";
+const SHELL: &str = "\
+Name: shell
+Version: 1
+Release: 1
+Summary: A shell
+License: MIT
+BuildArch: noarch
+Provides: /bin/sh, /sbin/ldconfig, /usr/sbin/update-alternatives
+Provides: libc.so.6()(64bit), libc.so.6(GLIBC_2.2.5)(64bit), libc.so.6(GLIBC_2.34)(64bit)
+Provides: rtld(GNU_HASH)
+Provides: libamdhip64.so.7()(64bit), libamdhip64.so.7(hip_4.2)(64bit)
+%description
+Stands for the shell and the libraries of a system.
+%files
+";
 
 impl Rpm {
     pub fn new(root: PathBuf) -> Self {

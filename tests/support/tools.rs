@@ -24,6 +24,15 @@ pub fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
 }
 
+/// Whether this process may install into a root of its own.
+pub fn is_root() -> bool {
+    let root = succeed(Command::new("id").arg("-u")).trim() == "0";
+    if !root {
+        skip("package managers change the owner of what they install, which needs root");
+    }
+    root
+}
+
 /// The path of a tool.
 pub fn find(tool: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;

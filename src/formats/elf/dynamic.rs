@@ -10,6 +10,10 @@ use crate::error::{Kind, Result};
 /// Names and search paths above this are refused; the loader's own limit is `PATH_MAX`.
 const MAX_STRING: u64 = 4096;
 
+/// String tables above this are refused. They hold the names of exported symbols; the largest
+/// known ones have 30 MB.
+const MAX_STRINGS: u64 = 512 << 20;
+
 /// The entries of the dynamic section up to `DT_NULL`.
 #[derive(Debug, Clone)]
 pub struct Dynamic {
@@ -54,6 +58,19 @@ impl Dynamic {
     pub fn strings(&self, file: &ElfFile, tag: elf::DynamicTag) -> Result<Vec<String>> {
         let all = self.entries.iter().filter(|item| item.entry.d_tag == tag);
         all.map(|item| self.string(file, item)).collect()
+    }
+
+    /// The string table of the loader.
+    pub fn string_table(&self, file: &ElfFile) -> Result<Vec<u8>> {
+        let table = self.value(elf::DT_STRTAB).unwrap_or_default();
+        let size = self.value(elf::DT_STRSZ).unwrap_or_default();
+        let Some(start) = file.offset_of(table, size) else {
+            let message = format!("DT_STRTAB, {size:#x} bytes at {table:#x}, is not loaded");
+            let offset = self.entries.first().map_or(0, |item| item.offset);
+            return Err(file.refuse(Kind::Malformed, "dynamic section", offset, message));
+        };
+        let range = start..start.saturating_add(size);
+        file.content().read_vec(range, MAX_STRINGS, "dynamic string table")
     }
 
     fn string(&self, file: &ElfFile, item: &DynamicEntry) -> Result<String> {

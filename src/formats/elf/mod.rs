@@ -8,11 +8,17 @@
 //! PT_DYNAMIC    16-byte pairs of d_tag and d_val, up to DT_NULL
 //! DT_SYMTAB     24-byte symbols: st_name, st_info, st_shndx, st_value, st_size
 //! DT_RELA       24-byte relocations: r_offset, r_type, symbol, r_addend; DT_JMPREL likewise
+//! DT_VERSYM     2 bytes per symbol: the index of its version, bit 15 = hidden
+//! DT_VERNEED    16 bytes: vn_version, vn_cnt, vn_file, vn_aux, vn_next, and behind vn_aux
+//!               16 bytes each: vna_hash, vna_flags, vna_other, vna_name, vna_next
+//! DT_VERDEF     20 bytes: vd_version, vd_flags, vd_ndx, vd_cnt, vd_hash, vd_aux, vd_next, and
+//!               behind vd_aux 8 bytes each: vda_name, vda_next
 //! DT_RELR       8-byte words: even = an address, odd = a bitmap of the 63 words after it
 //! ```
 //!
 //! Source: System V ABI, generic edition and AMD64 supplement (symbols and dynamic relocations
-//! are those of x86-64; the rest is the same for AMDGPU code objects); RELR as in glibc 2.36. The byte
+//! are those of x86-64; the rest is the same for AMDGPU code objects); versions as in the Linux
+//! Standard Base, symbol versioning; RELR as in glibc 2.36. The byte
 //! layouts are those of the `object` crate; field names are the specification's.
 //!
 //! Other classes, byte orders and machines are no error: [`FileHeader::read`] and
@@ -23,16 +29,20 @@
 mod build_id;
 mod dynamic;
 mod file;
+mod linking;
 mod record;
 mod relocation;
 mod table;
+mod versions;
 
 pub use build_id::build_id;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use file::{ElfFile, FILE_HEADER_SIZE, string_at};
+pub use linking::{Linking, UndefinedSymbol};
 pub use record::{
     Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
-    SectionHeader, Symbol,
+    SectionHeader, Symbol, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux,
 };
 pub use relocation::{Relocation, Site, for_each_relocation};
 pub use table::{Table, WordReader};
+pub use versions::{DefinedVersion, NeededVersions, Versions};

@@ -113,6 +113,68 @@ record! {
     }
 }
 
+record! {
+    /// The versions that are needed of one library; a list of [`VersionNeedAux`] follows.
+    VersionNeed = elf::Verneed<LE>, "version need" {
+        /// `VER_NEED_CURRENT`.
+        vn_version: u16,
+        /// Number of versions.
+        vn_cnt: u16,
+        /// Offset of the library's name in the string table.
+        vn_file: u32,
+        /// Offset of the first version from here.
+        vn_aux: u32,
+        /// Offset of the next library from here; zero for the last.
+        vn_next: u32,
+    }
+}
+
+record! {
+    /// One needed version.
+    VersionNeedAux = elf::Vernaux<LE>, "needed version" {
+        /// Hash of the name.
+        vna_hash: u32,
+        /// `VER_FLG_*`.
+        vna_flags: elf::VersionFlags,
+        /// The index that symbols refer to it by.
+        vna_other: elf::VersionIndex,
+        /// Offset of the name in the string table.
+        vna_name: u32,
+        /// Offset of the next from here; zero for the last.
+        vna_next: u32,
+    }
+}
+
+record! {
+    /// A version definition; a list of [`VersionDefinitionAux`] follows.
+    VersionDefinition = elf::Verdef<LE>, "version definition" {
+        /// `VER_DEF_CURRENT`.
+        vd_version: u16,
+        /// `VER_FLG_*`.
+        vd_flags: elf::VersionFlags,
+        /// The index that symbols refer to it by.
+        vd_ndx: elf::VersionIndex,
+        /// Number of names: its own, and those of the versions that it builds on.
+        vd_cnt: u16,
+        /// Hash of its own name.
+        vd_hash: u32,
+        /// Offset of the first name from here.
+        vd_aux: u32,
+        /// Offset of the next definition from here; zero for the last.
+        vd_next: u32,
+    }
+}
+
+record! {
+    /// A name of a version definition.
+    VersionDefinitionAux = elf::Verdaux<LE>, "version definition name" {
+        /// Offset of the name in the string table.
+        vda_name: u32,
+        /// Offset of the next from here; zero for the last.
+        vda_next: u32,
+    }
+}
+
 /// Bytes of a program header.
 pub const PROGRAM_HEADER_SIZE: u64 = ProgramHeader::SIZE;
 /// Bytes of a section header.

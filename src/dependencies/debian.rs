@@ -1,0 +1,150 @@
+//! Dependencies of a `.deb` on the libraries of its distribution, as dpkg-shlibdeps finds them.
+//!
+//! For every needed library, the dependency of its table with the smallest version that has it at
+//! all; for every undefined symbol that one of these libraries has, the version that brought the
+//! symbol. Of each package the highest version counts. Source: dpkg-shlibdeps(1) and
+//! deb-symbols(5).
+//!
+//! Different, and meant: versions of `Build-Depends-Package` are not taken into account, as in a
+//! source package without build dependencies; and `libx (>= 1)` replaces a plain `libx`, as
+//! dpkg-gencontrol does when it writes the result down.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::distribution::{Distribution, Library, Need};
+use super::version;
+use crate::formats::elf::Linking;
+
+/// Where templates take the version.
+const PLACE: &str = "#MINVER#";
+
+/// The version that is as good as none.
+const ANY_VERSION: &str = "0";
+
+/// Dependencies gathered over the files of a package.
+#[derive(Debug, Default)]
+pub struct Gathered<'a> {
+    /// Template without commas → highest version.
+    needs: BTreeMap<&'a str, Option<&'a str>>,
+}
+
+impl<'a> Gathered<'a> {
+    /// Adds those of a file. `outside` are those of its needed libraries that are the
+    /// distribution's, in the order of the file.
+    pub fn add(&mut self, distribution: &'a Distribution, linking: &Linking, outside: &[&str]) {
+        let known = outside
+            .iter()
+            .filter_map(|soname| distribution.library(soname).map(|library| (*soname, library)));
+        let known: Vec<(&str, &'a Library)> = known.collect();
+        for (_, library) in &known {
+            self.raise(library.smallest());
+        }
+        let files: BTreeMap<&str, &str> = linking
+            .versions
+            .needed
+            .iter()
+            .flat_map(|need| need.versions.iter().map(|(_, name)| (name.as_str(), &*need.file)))
+            .collect();
+        for symbol in &linking.undefined {
+            let version = symbol.version.as_deref();
+            // A version that several libraries have is looked up in the one that it is bound to.
+            let bound_to = version.and_then(|version| files.get(version));
+            let (first, others): (Vec<_>, Vec<_>) =
+                known.iter().partition(|(soname, _)| Some(soname) == bound_to);
+            let mut libraries = first.into_iter().chain(others);
+            let need = libraries.find_map(|(_, library)| library.symbol(&symbol.name, version));
+            if let Some(need) = need {
+                self.raise(need);
+            }
+        }
+    }
+
+    fn raise(&mut self, need: Need<'a>) {
+        for template in need.template.split(',').map(str::trim) {
+            let known = self.needs.entry(template).or_default();
+            let higher = match (*known, need.version) {
+                (Some(known), Some(version)) => {
+                    version::compare(version, known) == Ordering::Greater
+                }
+                (known, version) => known.is_none() && version.is_some(),
+            };
+            if higher {
+                *known = need.version;
+            }
+        }
+    }
+
+    /// The dependencies as a control file has them, one string each.
+    pub fn dependencies(&self) -> Vec<String> {
+        let filled = self.needs.iter().map(|(template, version)| fill(template, *version));
+        strongest(filled)
+    }
+}
+
+fn fill(template: &str, version: Option<&str>) -> String {
+    let version = version.filter(|version| !version.is_empty() && *version != ANY_VERSION);
+    let bound = version.map(|version| format!("(>= {version})")).unwrap_or_default();
+    let filled = template.replace(PLACE, &bound);
+    filled.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Of dependencies on one package, the strongest lower bound and all that are of another kind.
+fn strongest(dependencies: impl Iterator<Item = String>) -> Vec<String> {
+    let mut bounds: BTreeMap<String, Option<String>> = BTreeMap::new();
+    let mut others = Vec::new();
+    for dependency in dependencies {
+        let Some((name, bound)) = lower_bound(&dependency) else {
+            others.push(dependency);
+            continue;
+        };
+        let known = bounds.entry(name.to_owned()).or_default();
+        let higher = match (known.as_deref(), bound) {
+            (Some(known), Some(bound)) => version::compare(bound, known) == Ordering::Greater,
+            (known, bound) => known.is_none() && bound.is_some(),
+        };
+        if higher {
+            *known = bound.map(str::to_owned);
+        }
+    }
+    let bounds = bounds.into_iter().map(|(name, bound)| match bound {
+        Some(bound) => format!("{name} (>= {bound})"),
+        None => name,
+    });
+    let mut all: Vec<String> = bounds.chain(others).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// `libx` and `libx (>= 1)` as name and bound; nothing for what is of another form.
+fn lower_bound(dependency: &str) -> Option<(&str, Option<&str>)> {
+    match dependency.split_once(' ') {
+        None => Some((dependency, None)),
+        Some((name, bound)) => {
+            let bound = bound.strip_prefix("(>= ")?.strip_suffix(')')?;
+            (!bound.contains(['|', ')'])).then_some((name, Some(bound)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_version_of_a_package_counts() {
+        let mut gathered = Gathered::default();
+        let libc = "libc6 #MINVER#";
+        for version in ["2.9", "2.34", "2.4"] {
+            gathered.raise(Need { template: libc, version: Some(version) });
+        }
+        gathered.raise(Need { template: "libx | liby", version: Some("0") });
+        gathered.raise(Need { template: "libz1 (>= 1:2), libz1 (<< 2)", version: None });
+        gathered.raise(Need { template: "libz1", version: None });
+        gathered.raise(Need { template: "libm1 #MINVER#", version: Some("0") });
+        let expected =
+            ["libc6 (>= 2.34)", "libm1", "libx | liby", "libz1 (<< 2)", "libz1 (>= 1:2)"];
+        assert_eq!(gathered.dependencies(), expected);
+    }
+}

@@ -1,0 +1,206 @@
+//! What is known of a distribution: its libraries, and what its package manager can read.
+//!
+//! The tables in `config/distros` are made by the script beside them from the distribution's own
+//! `symbols` and `shlibs` files and give the results of dpkg-shlibdeps.
+//!
+//! ```toml
+//! compression = "zstd"                    # of payloads: zstd or xz
+//! [libraries."libstdc++.so.6"]            # by DT_SONAME
+//! depends = ["libstdc++6 #MINVER#"]       # templates; symbols may name another than the first
+//! minimum = "4.1.1"                       # smallest version of all symbols; none: from shlibs
+//! [libraries."libstdc++.so.6".nodes]      # symbol version → package version
+//! "GLIBCXX_3.4.30" = "12"
+//! [libraries."libstdc++.so.6".symbols]    # package version → symbols that differ from their node
+//! "4.6" = "_ZTIDd@CXXABI_1.3 …"           # "4.6 1": and need the second template
+//! ```
+//!
+//! Symbols that are not listed, and whose version is no node, need `minimum`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Kind, Result};
+
+/// The shipped tables by name.
+const SHIPPED: [(&str, &str); 2] = [
+    ("debian-12", include_str!("../../config/distros/debian-12.toml")),
+    ("debian-13", include_str!("../../config/distros/debian-13.toml")),
+];
+
+/// The one that is taken where none is named: what it needs, its successor also provides.
+pub const DEFAULT: &str = "debian-12";
+
+/// The symbol version of symbols that have none, in the tables.
+const NO_VERSION: &str = "Base";
+
+/// A distribution.
+#[derive(Debug)]
+pub struct Distribution {
+    /// E.g. `debian-12`.
+    pub name: String,
+    /// Which payloads its package manager can read.
+    pub compression: PayloadCompression,
+    libraries: BTreeMap<String, Library>,
+}
+
+/// A compression of package payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PayloadCompression {
+    /// zstd.
+    Zstd,
+    /// xz, where the package manager cannot read zstd.
+    Xz,
+}
+
+/// A library of a distribution.
+#[derive(Debug)]
+pub struct Library {
+    templates: Vec<String>,
+    minimum: Option<String>,
+    nodes: BTreeMap<String, Bound>,
+    symbols: BTreeMap<String, Bound>,
+}
+
+/// What a symbol needs: a version of the package, in the words of a template.
+#[derive(Debug, Clone)]
+struct Bound {
+    version: String,
+    template: usize,
+}
+
+/// A dependency template and the version to put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need<'a> {
+    /// E.g. `libc6 #MINVER#`.
+    pub template: &'a str,
+    /// E.g. `2.34`; none where the template says it all.
+    pub version: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    compression: PayloadCompression,
+    libraries: BTreeMap<String, LibraryTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LibraryTable {
+    depends: Vec<String>,
+    minimum: Option<String>,
+    #[serde(default)]
+    nodes: BTreeMap<String, String>,
+    #[serde(default)]
+    symbols: BTreeMap<String, String>,
+}
+
+impl Distribution {
+    /// The names of all that are known.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
+    /// The one called `name`.
+    pub fn named(name: &str) -> Result<Self> {
+        let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = Self::names().collect();
+            let message = format!("there is no distribution `{name}`");
+            let hint = format!("known are {}", known.join(", "));
+            return Err(Error::new(Kind::Usage, message).hint(hint));
+        };
+        let broken = || Error::bug(format!("config/distros/{name}.toml cannot be read"));
+        let table: Table = toml::from_str(text).map_err(|error| broken().cause(error))?;
+        let libraries = table.libraries.into_iter().map(|(soname, library)| {
+            Library::new(library).map(|library| (soname, library)).ok_or_else(broken)
+        });
+        Ok(Self {
+            name: name.to_owned(),
+            compression: table.compression,
+            libraries: libraries.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The library with `soname`.
+    pub fn library(&self, soname: &str) -> Option<&Library> {
+        self.libraries.get(soname)
+    }
+}
+
+impl Library {
+    fn new(table: LibraryTable) -> Option<Self> {
+        let count = table.depends.len();
+        let bound = |text: &str| {
+            let (version, template) = match text.split_once(' ') {
+                Some((version, template)) => (version, template.parse().ok()?),
+                None => (text, 0),
+            };
+            (template < count).then(|| Bound { version: version.to_owned(), template })
+        };
+        let nodes = table.nodes.into_iter().map(|(node, text)| Some((node, bound(&text)?)));
+        let nodes = nodes.collect::<Option<_>>()?;
+        let mut symbols = BTreeMap::new();
+        for (text, names) in table.symbols {
+            let bound = bound(&text)?;
+            symbols.extend(names.split(' ').map(|name| (name.to_owned(), bound.clone())));
+        }
+        (count > 0).then_some(Self {
+            templates: table.depends,
+            minimum: table.minimum,
+            nodes,
+            symbols,
+        })
+    }
+
+    /// What it takes to have the library at all.
+    pub fn smallest(&self) -> Need<'_> {
+        let version = self.minimum.as_deref();
+        Need { template: self.templates.first().map_or("", String::as_str), version }
+    }
+
+    /// What it takes to have the symbol `name` with `version`; none if nothing says that the
+    /// library has it, or if having the library is enough.
+    pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Need<'_>> {
+        let full = format!("{name}@{}", version.unwrap_or(NO_VERSION));
+        let listed = self.symbols.get(&full);
+        let bound = listed.or_else(|| self.nodes.get(version?))?;
+        let template = self.templates.get(bound.template)?;
+        Some(Need { template, version: Some(&bound.version) })
+    }
+
+    /// Whether it lacks `version`: of libraries without any symbol version nothing is known.
+    pub fn lacks(&self, version: &str) -> bool {
+        !self.nodes.is_empty() && !self.nodes.contains_key(version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_shipped_tables_are_whole() {
+        for name in Distribution::names() {
+            let distribution = Distribution::named(name).unwrap();
+            assert_eq!(distribution.compression, PayloadCompression::Zstd);
+            let libc = distribution.library("libc.so.6").unwrap();
+            let need = |symbol, version| libc.symbol(symbol, Some(version));
+            let template = "libc6 #MINVER#";
+            assert_eq!(libc.smallest(), Need { template, version: Some("2.2.5") });
+            let newer = Some(Need { template, version: Some("2.34") });
+            assert_eq!(need("pthread_create", "GLIBC_2.34"), newer);
+            assert_ne!(need("_dl_argv", "GLIBC_PRIVATE").unwrap().template, template);
+            assert!(libc.lacks("GLIBC_9.9") && !libc.lacks("GLIBC_2.34"));
+            assert!(libc.symbol("nothing", None).is_none());
+        }
+        assert!(Distribution::names().any(|name| name == DEFAULT));
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = Distribution::named("debian-1").unwrap_err();
+        assert!(error.hint_text().is_some_and(|hint| hint.contains("debian-12, debian-13")));
+    }
+}

@@ -1,0 +1,18 @@
+//! What the files of a package need from outside, and what they offer, in the words of a format.
+//!
+//! ```text
+//! file ─ formats::elf::Linking ─ search: where the loader looks
+//!                              ─ debian: packages, by the tables of a distribution
+//!                              ─ rpm: capabilities, as rpm's own generators name them
+//! ```
+//!
+//! Pure functions on what was read. Which library of the set a name leads to is for the plan to
+//! decide; here is how names are looked up, and what follows for those that lead outside.
+
+pub mod debian;
+pub mod distribution;
+pub mod rpm;
+pub mod search;
+pub mod version;
+
+pub use distribution::Distribution;

@@ -1,0 +1,121 @@
+//! Capabilities of an `.rpm`, as rpm's own generators name them.
+//!
+//! | generator of rpm 4.18 | here |
+//! |---|---|
+//! | `elf` | all: sonames, their versions, `rtld(GNU_HASH)` |
+//! | `script` | all: the interpreter of executable files that begin with `#!` |
+//! | `debuginfo` | all: build-ids of files below `/usr/lib/debug/.build-id` |
+//! | `pkgconfig`, `desktop`, `metainfo`, `font`, `rpm_macro`, `python` | nothing: they look into `/usr`, where no prefix lies |
+//! | `perl`, `perllib`, `pythondist`, `ocaml` | not covered: modules of a language are not looked for |
+//!
+//! Sources: rpm's `fileattrs`, `elfdeps` and `script.req`. `elfdeps` reads sections where this
+//! reads program headers: a library without section headers has capabilities here, and none there.
+
+use crate::formats::elf::Linking;
+
+/// What marks 64-bit capabilities.
+const MARKER: &str = "(64bit)";
+
+/// What a library without `DT_HASH` needs of the dynamic linker.
+const GNU_HASH: &str = "rtld(GNU_HASH)";
+
+/// How the names of libraries begin that capabilities are made of.
+const LIBRARY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
+
+/// The capability of a soname, or of a symbol version in it.
+fn capability(soname: &str, version: &str) -> Option<String> {
+    let plain = soname.contains(".so");
+    let known = LIBRARY_STARTS.iter().any(|start| soname.starts_with(start));
+    (plain && known).then(|| format!("{soname}({version}){MARKER}"))
+}
+
+/// What the file called `name` offers.
+pub fn provides(linking: &Linking, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut soname = None;
+    for version in &linking.versions.defined {
+        let own = version.names.first().map(String::as_str);
+        match (version.is_base, soname, own) {
+            (true, _, own) => soname = own,
+            (false, Some(soname), Some(own)) => found.extend(capability(soname, own)),
+            _ => {}
+        }
+    }
+    // Position independent programs have no soname either, but an entry for debuggers.
+    if linking.is_shared_object && !linking.has_debug {
+        found.extend(capability(linking.soname.as_deref().unwrap_or(name), ""));
+    }
+    found
+}
+
+/// What a file needs of other files; `counts` says which libraries matter.
+pub fn requires(
+    linking: &Linking,
+    is_executable: bool,
+    counts: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    // A program that nobody may run is data.
+    if linking.interpreter.is_some() && !is_executable {
+        return Vec::new();
+    }
+    let versions = linking.versions.needed.iter().filter(|need| counts(&need.file));
+    let versions = versions.flat_map(|need| {
+        need.versions.iter().filter_map(|(_, version)| capability(&need.file, version))
+    });
+    let needed = linking.needed.iter().filter(|name| counts(name));
+    let mut found: Vec<String> =
+        versions.chain(needed.filter_map(|name| capability(name, ""))).collect();
+    if linking.has_gnu_hash && !linking.has_hash {
+        found.push(GNU_HASH.to_owned());
+    }
+    found
+}
+
+/// The programs that run a script beginning with the line `first`: that of the line, and the one
+/// that `env` is given by its path.
+pub fn interpreters(first: &str) -> Vec<String> {
+    let Some(line) = first.strip_prefix("#!") else {
+        return Vec::new();
+    };
+    let mut words = line.split([' ', '\t', '\r', '\x0b', '\x0c']).filter(|word| !word.is_empty());
+    let is_path = |word: &&str| word.len() > 1 && word.starts_with('/');
+    let Some(program) = words.next().filter(is_path) else {
+        return Vec::new();
+    };
+    let run_by_env = words.next().filter(|word| is_path(word) && program.ends_with("/bin/env"));
+    [Some(program), run_by_env].into_iter().flatten().map(str::to_owned).collect()
+}
+
+/// The build-id of the debug file at the install path `path` (without its leading slash).
+pub fn build_id(path: &str) -> Option<String> {
+    let rest = path.strip_prefix("usr/lib/debug/.build-id/")?;
+    let (start, end) = rest.strip_suffix(".debug")?.split_once('/')?;
+    let is_hex = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
+    (is_hex(start) && is_hex(end)).then(|| format!("{start}{end}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters_are_those_of_the_first_line() {
+        let shown = |line| interpreters(line).join(" ");
+        assert_eq!(shown("#!/bin/sh -e"), "/bin/sh");
+        assert_eq!(shown("#! /usr/bin/env python3"), "/usr/bin/env");
+        assert_eq!(shown("#!/usr/bin/env /opt/x"), "/usr/bin/env /opt/x");
+        for line in ["#!python", "#!", "#! ", "/bin/sh", "#!/"] {
+            assert_eq!(shown(line), "", "{line}");
+        }
+    }
+
+    #[test]
+    fn build_ids_are_those_of_the_debug_folder() {
+        assert_eq!(build_id("usr/lib/debug/.build-id/ab/cdef.debug").as_deref(), Some("abcdef"));
+        for path in ["usr/lib/debug/.build-id/ab/c", "usr/lib/debug/.build-id/x/y.debug", "a"] {
+            assert_eq!(build_id(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Where the dynamic linker looks for the libraries of a file, inside the install prefix.
+//!
+//! In order: `DT_RPATH` where there is no `DT_RUNPATH`, `DT_RUNPATH`, and the linker paths. Source:
+//! ld.so(8). Left out: `LD_LIBRARY_PATH`, which belongs to the user, and the `DT_RPATH` of whatever
+//! loads the file, which is another file's.
+
+use crate::formats::elf::Linking;
+use crate::tree::TreePath;
+
+/// The folder that `rocm-common` makes a linker path, relative to the prefix.
+pub const LINKER_PATH: &str = "lib";
+
+/// A folder of a search path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Folder {
+    /// Below the prefix, relative to it.
+    Inside(TreePath),
+    /// The prefix itself.
+    Prefix,
+    /// An absolute path elsewhere, or one that leaves the prefix.
+    Outside(String),
+    /// Relative to the working directory, or with `$LIB` or `$PLATFORM`, which differ between
+    /// systems.
+    Unknown(String),
+}
+
+impl Folder {
+    /// The path of `name` in it, relative to the prefix.
+    pub fn join(&self, name: &str) -> Option<TreePath> {
+        match self {
+            Self::Inside(folder) => folder.join(name).ok(),
+            Self::Prefix => TreePath::new(name).ok(),
+            Self::Outside(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// The search path that is written in a file: `DT_RUNPATH`, else `DT_RPATH`.
+pub fn written(linking: &Linking) -> &str {
+    linking.runpath.as_deref().or(linking.rpath.as_deref()).unwrap_or_default()
+}
+
+/// The folders of `text`, the search path of the file at `path` below `prefix` (both without a
+/// leading slash).
+pub fn folders(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<Folder> {
+    let parts = text.split(':').filter(|part| !part.is_empty());
+    parts.map(|part| folder(part, path, prefix)).collect()
+}
+
+fn folder(text: &str, path: &TreePath, prefix: &TreePath) -> Folder {
+    let origin = path.parent().map_or_else(|| format!("/{prefix}"), |f| format!("/{prefix}/{f}"));
+    let resolved = text.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
+    if resolved.contains('$') || !resolved.starts_with('/') {
+        return Folder::Unknown(text.to_owned());
+    }
+    let parts = normal(&resolved);
+    let own: Vec<&str> = prefix.components().collect();
+    match parts.strip_prefix(own.as_slice()) {
+        Some([]) => Folder::Prefix,
+        Some(rest) => TreePath::new(rest.join("/"))
+            .map_or_else(|_| Folder::Unknown(text.to_owned()), Folder::Inside),
+        None => Folder::Outside(format!("/{}", parts.join("/"))),
+    }
+}
+
+/// The components of an absolute path without `.` and `..`.
+fn normal(path: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_resolved_against_the_install_path() {
+        let path = |text: &str| TreePath::new(text).unwrap();
+        let shown = |text: &str, file: &str| -> Vec<String> {
+            let folders = folders(text, &path(file), &path("opt/rocm-7.1"));
+            let shown = folders.iter().map(|folder| match folder {
+                Folder::Inside(path) => path.to_string(),
+                Folder::Prefix => ".".to_owned(),
+                Folder::Outside(path) => format!("outside {path}"),
+                Folder::Unknown(text) => format!("unknown {text}"),
+            });
+            shown.collect()
+        };
+        let library = "lib/liba.so.1";
+        assert_eq!(
+            shown("$ORIGIN:$ORIGIN/rocm_sysdeps/lib", library),
+            ["lib", "lib/rocm_sysdeps/lib"]
+        );
+        assert_eq!(shown("${ORIGIN}/../lib64/./x", "bin/a"), ["lib64/x"]);
+        assert_eq!(shown("/opt/rocm-7.1/lib:/opt/rocm-7.1", "a"), ["lib", "."]);
+        assert_eq!(shown("/usr/lib", library), ["outside /usr/lib"]);
+        assert_eq!(shown("$ORIGIN/../..", library), ["outside /opt"]);
+        assert_eq!(shown("$LIB:lib::", library), ["unknown $LIB", "unknown lib"]);
+    }
+}

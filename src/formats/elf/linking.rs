@@ -1,0 +1,157 @@
+//! What the dynamic linker reads of a file: the libraries it is, needs and where it looks for
+//! them, and the symbols it takes from others.
+//!
+//! Read through program headers, as the loader does; a file without sections loads all the same.
+//! The number of symbols stands in no entry of its own. It is, in this order, that of the
+//! `SHT_DYNSYM` section, the number of chains of `DT_HASH`, or the first symbol that
+//! `DT_GNU_HASH` covers: undefined symbols come before that one.
+
+use object::elf;
+
+use super::dynamic::Dynamic;
+use super::file::{ElfFile, string_at};
+use super::record::{Record, Symbol};
+use super::table::Table;
+use super::versions::Versions;
+use crate::error::Result;
+
+/// Longest path of an interpreter that is read: the loader's limit.
+const MAX_INTERPRETER: u64 = 4096;
+
+/// Dynamic symbols above this are not looked at; the largest known library has some hundred
+/// thousand.
+const MAX_SYMBOLS: u64 = 1 << 26;
+
+/// What the dynamic linker reads of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Linking {
+    /// Whether it is position independent (`ET_DYN`): a library, or such a program.
+    pub is_shared_object: bool,
+    /// `PT_INTERP`; programs have it.
+    pub interpreter: Option<String>,
+    /// `DT_SONAME`.
+    pub soname: Option<String>,
+    /// `DT_NEEDED`, in table order.
+    pub needed: Vec<String>,
+    /// `DT_RPATH` as it is written; the loader ignores it where there is a `DT_RUNPATH`.
+    pub rpath: Option<String>,
+    /// `DT_RUNPATH` as it is written.
+    pub runpath: Option<String>,
+    /// Whether it has `DT_HASH`.
+    pub has_hash: bool,
+    /// Whether it has `DT_GNU_HASH`.
+    pub has_gnu_hash: bool,
+    /// Whether it has `DT_DEBUG`: linkers give it to programs.
+    pub has_debug: bool,
+    /// Symbol versions.
+    pub versions: Versions,
+    /// Symbols that others define, in table order.
+    pub undefined: Vec<UndefinedSymbol>,
+}
+
+/// A symbol that another file defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndefinedSymbol {
+    /// Its name.
+    pub name: String,
+    /// The version it is bound to.
+    pub version: Option<String>,
+}
+
+impl Linking {
+    /// Reads `file`; `None` if it is neither a program nor a library or has no dynamic section.
+    pub fn read(file: &ElfFile) -> Result<Option<Self>> {
+        if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
+            return Ok(None);
+        }
+        let Some(dynamic) = Dynamic::read(file)? else {
+            return Ok(None);
+        };
+        // Debug files keep the program header, and nothing behind it.
+        if dynamic.entries.is_empty() {
+            return Ok(None);
+        }
+        let strings = dynamic.string_table(file)?;
+        let first = |tag| Ok(dynamic.strings(file, tag)?.into_iter().next());
+        let versions = Versions::read(file, &dynamic, &strings)?;
+        let has = |tag| dynamic.value(tag).is_some();
+        Ok(Some(Self {
+            is_shared_object: file.header.e_type() == elf::ET_DYN,
+            interpreter: interpreter(file)?,
+            soname: first(elf::DT_SONAME)?,
+            needed: dynamic.strings(file, elf::DT_NEEDED)?,
+            rpath: first(elf::DT_RPATH)?,
+            runpath: first(elf::DT_RUNPATH)?,
+            has_hash: has(elf::DT_HASH),
+            has_gnu_hash: has(elf::DT_GNU_HASH),
+            has_debug: has(elf::DT_DEBUG),
+            undefined: undefined(file, &dynamic, (&strings, &versions))?,
+            versions,
+        }))
+    }
+}
+
+fn interpreter(file: &ElfFile) -> Result<Option<String>> {
+    let Some(segment) = file.segment(elf::PT_INTERP) else {
+        return Ok(None);
+    };
+    let end = segment.p_offset.saturating_add(segment.p_filesz);
+    let bytes = file.content().read_vec(segment.p_offset..end, MAX_INTERPRETER, "interpreter")?;
+    Ok(Some(String::from_utf8_lossy(string_at(&bytes, 0)).into_owned()))
+}
+
+fn undefined(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    (strings, versions): (&[u8], &Versions),
+) -> Result<Vec<UndefinedSymbol>> {
+    let count = symbol_count(file, dynamic)?.min(MAX_SYMBOLS);
+    let start = dynamic.value(elf::DT_SYMTAB);
+    let size = count.saturating_mul(Symbol::SIZE);
+    let Some(start) = start.and_then(|address| file.offset_of(address, size)) else {
+        return Ok(Vec::new());
+    };
+    let indexes = version_indexes(file, dynamic, count)?;
+    let mut found = Vec::new();
+    for (at, item) in Table::<Symbol>::new(file.content(), start, size)?.iter().enumerate() {
+        let (_, symbol) = item?;
+        let name = string_at(strings, symbol.st_name);
+        if symbol.st_shndx != elf::SHN_UNDEF.0 || name.is_empty() {
+            continue;
+        }
+        let index = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
+        let index = index.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
+        let version = match index {
+            0 | 1 => None,
+            index => versions.name(index).map(str::to_owned),
+        };
+        found.push(UndefinedSymbol { name: String::from_utf8_lossy(name).into_owned(), version });
+    }
+    Ok(found)
+}
+
+/// The indexes of the symbols' versions, two bytes each; empty without versions.
+fn version_indexes(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<Vec<u8>> {
+    let size = count.saturating_mul(2);
+    let start = dynamic.value(elf::DT_VERSYM).and_then(|address| file.offset_of(address, size));
+    match start {
+        Some(start) => file.content().read_vec(start..start + size, 2 * MAX_SYMBOLS, "DT_VERSYM"),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn symbol_count(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
+    let section = file.sections.iter().find(|section| section.sh_type == elf::SHT_DYNSYM);
+    if let Some(section) = section {
+        return Ok(section.sh_size / Symbol::SIZE);
+    }
+    // Both tables begin with two words, and the second is the one.
+    let table = dynamic.value(elf::DT_HASH).or_else(|| dynamic.value(elf::DT_GNU_HASH));
+    match table.and_then(|address| file.offset_of(address, 8)) {
+        Some(start) => {
+            let word: [u8; 4] = file.content().read_array(start + 4)?;
+            Ok(u64::from(u32::from_le_bytes(word)))
+        }
+        None => Ok(0),
+    }
+}

@@ -1,0 +1,184 @@
+//! What the files of a bundle need from outside of the set, and offer, as relations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::linkage::{Found, Reader, is_public};
+use super::package::{Comparison, Format, Package, Relation, RelationKind};
+use super::relations::parse_deb;
+use super::setting::Setting;
+use crate::dependencies::debian::Gathered;
+use crate::dependencies::rpm;
+use crate::error::{Error, Result};
+use crate::formats::elf::Linking;
+use crate::report::{Code, Finding, Findings};
+
+/// How many files a finding names.
+const NAMED_FILES: usize = 3;
+
+/// Relations of one bundle's host package.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Discovered {
+    /// To the packages of the distribution.
+    pub deb: BTreeSet<Relation>,
+    /// Capabilities, needed and offered.
+    pub rpm: BTreeSet<Relation>,
+}
+
+impl Discovered {
+    /// Adds them to `package`.
+    pub fn add_to<F>(self, package: &mut Package<F>) {
+        if let Some(deb) = &mut package.deb {
+            deb.relations.extend(self.deb);
+            deb.relations.sort();
+            deb.relations.dedup();
+        }
+        if let Some(rpm) = &mut package.rpm {
+            rpm.discovered.extend(self.rpm);
+        }
+    }
+}
+
+/// Gathers the needs of all files by bundle.
+pub(super) struct Gatherer<'a> {
+    setting: &'a Setting<'a>,
+    bundles: BTreeMap<usize, Gathering<'a>>,
+}
+
+/// What is known of one bundle.
+#[derive(Default)]
+struct Gathering<'a> {
+    deb: Gathered<'a>,
+    configured: BTreeSet<&'a str>,
+    requires: BTreeSet<String>,
+    provides: BTreeSet<String>,
+    /// Needed library → files that need it and do not find it.
+    missing: BTreeMap<String, BTreeSet<String>>,
+    /// Needed library and symbol version → files.
+    lacking: BTreeMap<(String, String), BTreeSet<String>>,
+}
+
+impl<'a> Gatherer<'a> {
+    pub fn new(setting: &'a Setting<'a>) -> Self {
+        Self { setting, bundles: BTreeMap::new() }
+    }
+
+    /// Adds the needs of a file, whose needed libraries were `found`.
+    pub fn add(&mut self, reader: &Reader<'_>, found: &BTreeMap<&str, Found>) {
+        let gathering = self.bundles.entry(reader.bundle).or_default();
+        gathering.requires.extend(reader.needs.interpreters.iter().cloned());
+        let Some(linking) = &reader.needs.linking else {
+            return;
+        };
+        gathering.add_deb(self.setting, (reader, linking), found);
+        let is_private =
+            |name: &str| matches!(found.get(name), Some(Found::InSet { is_private: true, .. }));
+        let counts = |name: &str| !is_private(name);
+        let requires = rpm::requires(linking, reader.needs.is_executable, counts);
+        gathering.requires.extend(requires);
+        if is_public(reader.path) {
+            gathering.provides.extend(rpm::provides(linking, reader.path.name()));
+        }
+        for name in found.iter().filter(|(_, place)| **place == Found::Nowhere).map(|(n, _)| n) {
+            let files = gathering.missing.entry((*name).to_owned()).or_default();
+            files.insert(reader.path.to_string());
+        }
+    }
+
+    /// The relations of all bundles. `name` is the name of a bundle, for findings.
+    pub fn finish(
+        self,
+        name: impl Fn(usize) -> String,
+        findings: &mut Findings,
+    ) -> Result<BTreeMap<usize, Discovered>> {
+        let mut all = BTreeMap::new();
+        for (index, gathering) in self.bundles {
+            gathering.note(&name(index), self.setting, findings);
+            all.insert(index, gathering.relations()?);
+        }
+        Ok(all)
+    }
+}
+
+impl<'a> Gathering<'a> {
+    fn add_deb(
+        &mut self,
+        setting: &'a Setting<'a>,
+        (reader, linking): (&Reader<'_>, &Linking),
+        found: &BTreeMap<&str, Found>,
+    ) {
+        let is_outside = |name: &&str| found.get(name) == Some(&Found::Outside);
+        let outside: Vec<&str> =
+            linking.needed.iter().map(String::as_str).filter(is_outside).collect();
+        let (configured, known): (Vec<&str>, Vec<&str>) =
+            outside.into_iter().partition(|name| setting.configured_library(name).is_some());
+        let dependencies = configured.into_iter().filter_map(|n| setting.configured_library(n));
+        self.configured.extend(dependencies.filter_map(|library| library.deb.as_deref()));
+        self.deb.add(&setting.distribution, linking, &known);
+        for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
+            let library = setting.distribution.library(&need.file);
+            for (_, version) in &need.versions {
+                if library.is_some_and(|library| library.lacks(version)) {
+                    let key = (need.file.clone(), version.clone());
+                    self.lacking.entry(key).or_default().insert(reader.path.to_string());
+                }
+            }
+        }
+    }
+
+    /// One finding per package and library.
+    fn note(&self, package: &str, setting: &Setting<'_>, findings: &mut Findings) {
+        let distribution = &setting.distribution.name;
+        for (library, files) in &self.missing {
+            let message = format!(
+                "needs {library}, which neither the set nor {distribution} has ({})",
+                named(files)
+            );
+            findings.add(Finding::new(Code::LibraryUnresolved, package, message));
+        }
+        for ((library, version), files) in &self.lacking {
+            let message = format!(
+                "needs {version} of {library}, which {distribution} does not have ({})",
+                named(files)
+            );
+            findings.add(Finding::new(Code::VersionUnresolved, package, message));
+        }
+    }
+
+    fn relations(self) -> Result<Discovered> {
+        let texts = self.deb.dependencies();
+        let texts = texts.iter().map(String::as_str).chain(self.configured);
+        let deb = texts.map(|text| {
+            parse_deb(RelationKind::Depends, text)
+                .map_err(|error| Error::bug("a dependency template gives no relation").cause(error))
+        });
+        let of_kind = |kind: RelationKind, names: BTreeSet<String>| {
+            names.into_iter().map(move |name| Relation { kind, name, version: None })
+        };
+        let requires = of_kind(RelationKind::Depends, self.requires);
+        let provides = of_kind(RelationKind::Provides, self.provides);
+        Ok(Discovered { deb: deb.collect::<Result<_>>()?, rpm: requires.chain(provides).collect() })
+    }
+}
+
+fn named(files: &BTreeSet<String>) -> String {
+    let named: Vec<&str> = files.iter().take(NAMED_FILES).map(String::as_str).collect();
+    match files.len().saturating_sub(NAMED_FILES) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// Adds what rpm finds in the paths of `package`: the build-ids of debug files.
+pub(super) fn add_build_ids<F>(package: &mut Package<F>) {
+    let Some(control) = &mut package.rpm else {
+        return;
+    };
+    let entries = package.entries.iter().filter(|entry| entry.formats.has(Format::Rpm));
+    let ids: BTreeSet<String> =
+        entries.filter_map(|entry| rpm::build_id(entry.path.as_str())).collect();
+    control.discovered.extend(ids.into_iter().map(|id| Relation {
+        kind: RelationKind::Provides,
+        name: "debuginfo(build-id)".to_owned(),
+        version: Some((Comparison::Equal, id)),
+    }));
+}

@@ -1,0 +1,120 @@
+//! Schemes and lists of packages.
+
+use super::*;
+use crate::artifact::ComponentKind;
+use crate::config::{PackageList, Scheme};
+
+fn amdrocm() -> PlanOptions {
+    PlanOptions { scheme: Some(Scheme::shipped("amdrocm").unwrap()), ..options() }
+}
+
+const STRICT: &str = "[architecture_groups.gfx125X]\n\
+                      architectures = ['gfx1250', 'gfx1250-strict']\n";
+
+fn strict() -> Part {
+    let wrapper = wrapper(&[("gfx1250", "a|1"), ("gfx1250-strict", "a|2")]);
+    Part::new("one", "blas_lib_all").fat("lib/librocblas.so.5", vec![wrapper])
+}
+
+#[test]
+fn a_strict_target_has_a_package_of_its_own() {
+    let plan = planned_with(vec![strict()], STRICT, &amdrocm()).unwrap();
+    for arch in ["gfx1250", "gfx1250-strict"] {
+        let kernels = package(&plan, &format!("amdrocm-blas7.1-{arch}"));
+        let archive = format!("opt/rocm/core-7.1/lib/.kpack/blas_lib_{arch}.kpack");
+        assert!(paths(kernels, Format::Rpm).contains(&archive));
+        let role = Role::Kernels { group: arch.to_owned(), archs: vec![arch.to_owned()] };
+        assert_eq!(kernels.role, role);
+    }
+}
+
+#[test]
+fn tests_have_a_metapackage_where_the_scheme_wants_one() {
+    let plan = planned_with(blas(), GROUPS, &amdrocm()).unwrap();
+    let expected =
+        ["amdrocm-blas-test-host7.1 = 7.1.0-1", "amdrocm-blas-test7.1-gfx1100 = 7.1.0-1"];
+    assert_eq!(deb_relations(&plan, "amdrocm-blas-test7.1", RelationKind::Depends), expected);
+    let unversioned = deb_relations(&plan, "amdrocm-blas-test", RelationKind::Depends);
+    assert_eq!(unversioned, ["amdrocm-blas-test7.1 = 7.1.0-1"]);
+    // Without a version it is one of the others of this scheme.
+    let dev = rpm_relations(&plan, "amdrocm-blas-dev7.1", RelationKind::Depends);
+    assert_eq!(dev, ["amdrocm-blas-host7.1 = 7.1.0-1"]);
+}
+
+#[test]
+fn what_one_package_is_called_without_a_scheme_means_it_in_any() {
+    let toml = format!("{GROUPS}[packages.rocm-blas]\nexclude_architectures = ['gfx1101']\n");
+    let versioned = Scheme::shipped("rocm-versioned").unwrap();
+    let options = PlanOptions { scheme: Some(versioned), ..options() };
+    let plan = planned_with(blas(), &toml, &options).unwrap();
+    let kernels = package(&plan, "rocm-blas7.1-gfx110x");
+    let archs = vec!["gfx1100".to_owned()];
+    assert_eq!(kernels.role, Role::Kernels { group: "gfx110X".to_owned(), archs });
+    let more = "[relations.rocm-blas.deb]\ndepends = ['libfoo']\n";
+    let plan = planned_with(blas(), &format!("{GROUPS}{more}"), &options).unwrap();
+    let depends = deb_relations(&plan, "rocm-blas7.1", RelationKind::Depends);
+    assert!(depends.contains(&"libfoo".to_owned()), "{depends:?}");
+    let only = PlanOptions { only: vec!["rocm-blas".to_owned()], ..options };
+    let plan = planned_with(blas(), GROUPS, &only).unwrap();
+    assert!(ids(&plan).contains(&"rocm-blas7.1-gfx120x"), "{:?}", ids(&plan));
+    assert!(!ids(&plan).iter().any(|id| id.contains("-dev")), "{:?}", ids(&plan));
+}
+
+#[test]
+fn modules_that_no_artifact_has_are_refused() {
+    let toml = "[selectors]\nrocm-x = [{ artifact = 'blas', modules = ['rocNOPE'] }]\n";
+    let refused = planned_with(blas(), toml, &options());
+    assert_refused(refused, &["line 2", "selectors.rocm-x.0.modules.0", "no module `rocNOPE`"]);
+}
+
+fn import(entries: &str) -> PlanOptions {
+    let list = PackageList::parse(entries).unwrap();
+    let path = |text: &str| text.parse::<ComponentKind>().unwrap();
+    let mut places = Places::default();
+    for kind in ["lib", "dev"] {
+        for at in ["lib/librocblas.so.5", "lib/librocblas.so", "include/x.h", "lib/libx.so"] {
+            places.add(("blas", path(kind)), "math-libs/BLAS/rocBLAS/stage", at);
+        }
+    }
+    PlanOptions { import: Some(Import { list, places }), ..amdrocm() }
+}
+
+#[test]
+fn a_development_entry_keeps_its_name_beside_device_code() {
+    let list = r#"[{ "Package": "amdrocm-blas-devel", "Artifactory": [
+        { "Artifact": "blas", "Artifact_Subdir": [
+            { "Name": "ROCBLAS", "Components": ["dev"] }] }] }]"#;
+    let dev = Part::new("one", "blas_dev_all")
+        .plain("include/x.h", "//")
+        .fat("lib/libx.so", vec![wrapper(&[("gfx1100", "a|1"), ("gfx1200", "a|2")])]);
+    let plan = planned_with(vec![dev], GROUPS, &import(list)).unwrap();
+    let expected = [
+        "amdrocm-blas-dev",
+        "amdrocm-blas-dev7.1",
+        "amdrocm-blas-dev7.1-gfx1100",
+        "amdrocm-blas-dev7.1-gfx1200",
+    ];
+    assert_eq!(ids(&plan), expected);
+    let files = paths(package(&plan, "amdrocm-blas-dev7.1"), Format::Rpm);
+    for name in ["include/x.h", "lib/libx.so", "lib/.kpack/blas_dev.kpm"] {
+        assert!(files.contains(&format!("opt/rocm/core-7.1/{name}")), "{files:?}");
+    }
+    let finding = plan.findings.iter().find(|f| f.code == Code::ListClaimIgnored).unwrap();
+    assert_eq!(finding.subject, "amdrocm-blas-devel");
+}
+
+#[test]
+fn what_no_entry_takes_is_left_out_with_its_code() {
+    let list = r#"[{ "Package": "amdrocm-x", "Artifactory": [
+        { "Artifact": "other", "Artifact_Subdir": [{ "Name": "x", "Components": ["lib"] }] }] }]"#;
+    let library = Part::new("one", "blas_lib_all")
+        .fat("lib/librocblas.so.5", units())
+        .link("lib/librocblas.so", "librocblas.so.5");
+    let plan = planned_with(vec![library], GROUPS, &import(list)).unwrap();
+    assert!(plan.packages.is_empty());
+    let left: Vec<&str> = plan.left_out.iter().map(TreePath::as_str).collect();
+    assert_eq!(left, ["lib/librocblas.so", "lib/librocblas.so.5"]);
+    let finding = plan.findings.iter().find(|f| f.code == Code::NotListed).unwrap();
+    assert_eq!((finding.subject.as_str(), finding.code_objects.len()), ("blas_lib", 4));
+    assert!(codes(&plan).contains(&Code::ListedWithoutContent));
+}

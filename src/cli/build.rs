@@ -32,15 +32,15 @@ pub(super) struct Arguments {
     compression: CompressionArgument,
     #[command(flatten)]
     signing: SigningArguments,
+    /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
+    #[arg(long)]
+    json: bool,
     /// Publish the packages in this repository as `rockpack repo` does, without reading them again:
     /// they become hard links to those in OUT where that is possible
     #[arg(long, value_name = "REPO", help_heading = "Repository")]
     repo: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Repository")]
     publication: Publication,
-    /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,7 +64,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         signs_indexes: arguments.repo.is_some(),
     };
     let (built, published) = match arguments.repo {
-        None => (crate::build(&options, &Terminal::new())?, None),
+        None => {
+            arguments.publication.refuse_if_given()?;
+            (crate::build(&options, &Terminal::new())?, None)
+        }
         Some(repo) => {
             let (built, published) = publish(&options, arguments.publication, repo)?;
             (built, Some(published))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 
 use super::progress::Terminal;
 use super::signing::{SigningArguments, TrustArguments};
@@ -73,7 +73,7 @@ const KEY_PACKAGES: &str = ".rockpack/keyring";
 const DEFAULT_MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
 
 /// How packages are published: the options that `build --repo` has, too.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, PartialEq, Args)]
 pub(super) struct Publication {
     /// apt suite [default: stable]
     #[arg(long, value_name = "NAME")]
@@ -126,7 +126,28 @@ enum ListCompression {
     Zstd,
 }
 
+/// The options of a publication, none of them given.
+#[derive(Debug, Parser)]
+struct NoneGiven {
+    #[command(flatten)]
+    publication: Publication,
+    #[command(flatten)]
+    /// Options of the publication refer to these.
+    signing: SigningArguments,
+}
+
 impl Publication {
+    /// Fails if an option is given that has no effect without a repository.
+    pub(super) fn refuse_if_given(&self) -> Result<()> {
+        let none = NoneGiven::try_parse_from([""]);
+        let none = none.map_err(|e| Error::bug("options without defaults").cause(e))?;
+        match *self == none.publication {
+            true => Ok(()),
+            false => Err(Error::new(Kind::Usage, "options of a repository are given without one")
+                .hint("name the repository by --repo, or leave its options out")),
+        }
+    }
+
     /// What signs the indexes.
     pub(super) fn index_signer(
         &self,

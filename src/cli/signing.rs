@@ -24,7 +24,7 @@ pub(super) struct SigningArguments {
 }
 
 /// Other ways to sign indexes, and keys beside the one that signs.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, PartialEq, Args)]
 pub(super) struct TrustArguments {
     /// Sign the indexes by this key of gpg's own keyring and agent instead
     #[arg(long, value_name = "ID", conflicts_with = "sign_key")]

@@ -312,6 +312,11 @@ fn a_build_publishes_what_a_run_of_its_own_would() {
     }
     publish(&mut crate::fixture::repo(&[&packages], &again));
     assert_eq!(crate::fixture::contents(&out), crate::fixture::contents(&again));
+    let mut alone = rockpack();
+    alone.args(["build", "--artifacts"]).arg(crate::example::shards());
+    alone.args(["--version", "7.1.0", "--suite", "x", "--out"]).arg(room.path().join("x"));
+    let (said, code) = crate::fixture::refused(&mut alone);
+    assert!(code == 64 && said.contains("without one"), "{said}");
     let alone = Set::build();
     let names = |folder: &Path| crate::example::names(folder);
     assert_eq!(names(&alone.out()), names(&packages));

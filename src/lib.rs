@@ -23,7 +23,9 @@ pub mod extract;
 pub mod formats;
 pub mod gfx;
 pub mod host_binary;
+pub mod indexed;
 pub mod inspect;
+pub mod keyring;
 pub mod listing;
 pub mod new_file;
 pub mod pack;
@@ -32,13 +34,14 @@ pub mod planned;
 pub mod receipt;
 pub mod recombine;
 pub mod render;
+pub mod repo;
 pub mod report;
 pub mod signing;
 pub mod split;
 pub mod tree;
 pub mod verify;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,7 +52,8 @@ use config::{Config, PackageList, Scheme};
 use database::Rules;
 use dependencies::distribution::PayloadCompression;
 use emit::{EmitOptions, Staging, Turn, Written};
-use error::{Error, Kind, Result};
+use error::{Error, Kind, Result, ResultExt};
+use indexed::Indexed;
 use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
@@ -111,7 +115,12 @@ pub struct BuildOptions {
     pub compression: Option<emit::Compression>,
     /// What signs the headers of `.rpm`s, if they are to be signed.
     pub signer: Option<Arc<dyn Signer>>,
+    /// Whether the signer is there for the indexes of a repository, too.
+    pub signs_indexes: bool,
 }
+
+/// A set that was written, and what the index of a repository says of its packages, by path.
+type WrittenSet = (Built, BTreeMap<PathBuf, Indexed>);
 
 /// What a build wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -128,7 +137,26 @@ pub struct Built {
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
 pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
+    build_set(options, progress).map(|(built, _)| built)
+}
+
+fn build_set(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenSet> {
     with_threads(options.set.jobs, || run(options, progress))
+}
+
+/// [`build`], and publishes what was written. The packages are not read again; where the repository
+/// is on the same file system, they are hard links there. `repo` says where and how.
+pub fn build_and_publish(
+    options: &BuildOptions,
+    repo: repo::RepoOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<(Built, repo::Published)> {
+    let (built, indexed) = build_set(options, progress)?;
+    let packages = indexed.keys().cloned().collect();
+    let repo = repo::RepoOptions { packages, built: indexed, ..repo };
+    let doing = || "the packages are written, and not published".to_owned();
+    let published = repo::publish(&repo, progress).context(doing)?;
+    Ok((built, published))
 }
 
 /// Decides the packages of the artifacts and says what they would be; writes nothing.
@@ -152,6 +180,30 @@ fn with_threads<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -
     pool.install(work)
 }
 
+/// Writes the package with the keys of a repository into `folder` and says what the index has of its
+/// files. It has a fixed date: the same keys and version give the same bytes.
+pub fn write_key_package(
+    package: &plan::package::Package<content::Content>,
+    folder: &std::path::Path,
+    signer: Option<&Arc<dyn Signer>>,
+) -> Result<BTreeMap<PathBuf, Indexed>> {
+    let date = i64::from(Config::default().content_date);
+    let options = EmitOptions {
+        jobs: 1,
+        compression: emit::Compression::Xz { preset: 6 },
+        content_date: date,
+        source_date_epoch: date,
+        signer,
+        progress: &report::Silent,
+    };
+    let staging = Staging::begin(folder)?;
+    let emitted = emit::emit_package(package, &staging, &options)?;
+    let receipt = serde_json::to_vec(&serde_json::json!({ "packages": emitted }))
+        .map_err(|error| Error::bug("a receipt cannot be written").cause(error))?;
+    staging.commit(&receipt)?;
+    Ok(emitted.into_iter().map(|e| (folder.join(&e.file_name), e.indexed)).collect())
+}
+
 /// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
 pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discover::Discovery> {
     let scan = artifact::scan(artifacts)?;
@@ -164,7 +216,7 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
     Ok(discovery)
 }
 
-fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
+fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenSet> {
     check_signer(options)?;
     artifact::refuse_output_inside(&options.set.artifacts, &options.out)?;
     let decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
@@ -172,9 +224,11 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
     let staging = Staging::begin(&options.out)?;
     let written = write(options, (recombined, plan), &staging, progress)?;
     scan.inputs.recheck()?;
+    let emitted = written.iter().flat_map(|written| &written.emitted);
+    let indexed = emitted.map(|e| (options.out.join(&e.file_name), e.indexed.clone())).collect();
     let receipt = emit::receipt(plan, written, findings);
     let removed = staging.commit(&receipt.to_bytes()?)?;
-    Ok(Built { receipt, removed })
+    Ok((Built { receipt, removed }, indexed))
 }
 
 /// A set before anything of it is written.
@@ -211,7 +265,7 @@ fn check_signer(options: &BuildOptions) -> Result<()> {
     let Some(signer) = &options.signer else {
         return Ok(());
     };
-    if !options.set.formats.contains(&Format::Rpm) {
+    if !options.set.formats.contains(&Format::Rpm) && !options.signs_indexes {
         let message = "a signing key was given, but only .rpm packages are signed";
         let hint = "leave --sign-key out, or make .rpm packages, too";
         return Err(Error::new(Kind::Usage, message).hint(hint));

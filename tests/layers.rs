@@ -22,18 +22,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
     ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
-    ("emit", &["content", "formats", "plan", "receipt", "signing", "tree"]),
+    // What the index of a repository says of a package is taken up while its digests are.
+    ("emit", &["content", "formats", "indexed", "plan", "receipt", "signing", "tree"]),
     ("error", &[]),
     ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
     ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
+    ("indexed", &["content", "formats", "plan"]),
     (
         "inspect",
         &["artifact", "content", "database", "formats", "gfx", "host_binary", "split", "tree"],
     ),
     // Sets as they were written: receipts, plans, packages.
     ("listing", &["content", "formats", "receipt"]),
+    ("keyring", &["content", "plan", "tree"]),
     ("new_file", &["content"]),
     (
         "pack",
@@ -90,12 +93,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "new_file",
             "planned",
             "receipt",
+            "repo",
             "verify",
         ],
     ),
+    // Of the plan, the names of the formats.
+    ("repo", &["content", "formats", "indexed", "plan", "signing"]),
     ("report", &[]),
     // Fingerprints are shown in hex.
-    ("signing", &["content"]),
+    // Signatures of rpm headers are made for `formats::rpm` to put in place.
+    ("signing", &["content", "formats"]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
     // Of the databases, the rules: which files they have, not what became of them.

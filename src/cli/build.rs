@@ -1,17 +1,19 @@
 //! `rockpack build`: artifacts in, packages out.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::progress::Terminal;
+use super::repo::Publication;
 use super::set::SetArguments;
+use super::signing::SigningArguments;
 use super::{Outcome, terminal};
 use crate::emit::Compression;
 use crate::error::Result;
-use crate::signing::{OpenPgpKey, Passphrase, Signer};
-use crate::{BuildOptions, render};
+use crate::repo::{Changes, Published};
+use crate::{BuildOptions, Built, render};
 
 /// Build the packages of one or more shards of artifacts.
 ///
@@ -28,17 +30,17 @@ pub(super) struct Arguments {
     /// Compressor of the package payloads [default: the best that the distribution can read]
     #[arg(long)]
     compression: Option<CompressionArgument>,
-    /// OpenPGP secret key (armored or binary, RSA or Ed25519) that signs the headers of .rpm
-    /// packages; its passphrase comes from --sign-passphrase-file or the environment variable
-    /// ROCKPACK_SIGN_PASSPHRASE
-    #[arg(long, value_name = "FILE")]
-    sign_key: Option<PathBuf>,
-    /// File whose first line is the passphrase of --sign-key
-    #[arg(long, value_name = "FILE", requires = "sign_key")]
-    sign_passphrase_file: Option<PathBuf>,
+    #[command(flatten)]
+    signing: SigningArguments,
     /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
     #[arg(long)]
     json: bool,
+    /// Publish the packages in this repository as `rockpack repo` does, without reading them again:
+    /// they become hard links to those in OUT where that is possible
+    #[arg(long, value_name = "REPO", help_heading = "Repository")]
+    repo: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Repository")]
+    publication: Publication,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,37 +53,52 @@ enum CompressionArgument {
 
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let json = arguments.json;
-    let signer = signer(arguments.sign_key.as_deref(), arguments.sign_passphrase_file.as_deref())?;
     let options = BuildOptions {
         set: arguments.set.options()?,
-        signer,
         out: arguments.out,
         compression: arguments.compression.map(|compression| match compression {
             CompressionArgument::Zstd => Compression::default(),
             CompressionArgument::Xz => Compression::XZ,
         }),
+        signer: arguments.signing.signer()?,
+        signs_indexes: arguments.repo.is_some(),
     };
-    let built = crate::build(&options, &Terminal::new())?;
+    let (built, published) = match arguments.repo {
+        None => {
+            arguments.publication.refuse_if_given()?;
+            (crate::build(&options, &Terminal::new())?, None)
+        }
+        Some(repo) => {
+            let (built, published) = publish(&options, arguments.publication, repo)?;
+            (built, Some(published))
+        }
+    };
     match json {
-        true => terminal::print_json(&built)?,
-        false => terminal::print(&render::build_text(&built.receipt, &built.removed))?,
+        true => terminal::print_json(&Printed { built: &built, published: published.as_ref() })?,
+        false => {
+            let text = render::build_text(&built.receipt, &built.removed);
+            let more = published.as_ref().map(render::published_text).unwrap_or_default();
+            terminal::print(&(text + &more))?;
+        }
     }
     Ok(Outcome::Done)
 }
 
-/// The environment variable with the passphrase of the signing key.
-const PASSPHRASE: &str = "ROCKPACK_SIGN_PASSPHRASE";
+#[derive(Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    built: &'a Built,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<&'a Published>,
+}
 
-fn signer(key: Option<&Path>, passphrase: Option<&Path>) -> Result<Option<Arc<dyn Signer>>> {
-    let Some(key) = key else {
-        return Ok(None);
-    };
-    let passphrase = match passphrase {
-        Some(file) => Passphrase::read(file)?,
-        None => std::env::var_os(PASSPHRASE)
-            .map(|text| Passphrase::new(text.into_encoded_bytes()))
-            .unwrap_or_default(),
-    };
-    let signer: Arc<dyn Signer> = Arc::new(OpenPgpKey::open(key, &passphrase)?);
-    Ok(Some(signer))
+fn publish(
+    options: &BuildOptions,
+    publication: Publication,
+    out: PathBuf,
+) -> Result<(Built, Published)> {
+    let signer = publication.index_signer(options.signer.as_ref())?;
+    let mut repo = publication.options(Vec::new(), out, Changes::default())?;
+    repo.signer = signer.as_deref();
+    crate::build_and_publish(options, repo, &Terminal::new())
 }

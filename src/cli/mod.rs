@@ -5,12 +5,15 @@
 
 mod build;
 mod discover;
+mod environment;
 mod extract;
 mod inspect;
 mod plan;
 mod progress;
 mod recombine;
+mod repo;
 mod set;
+mod signing;
 mod split;
 mod terminal;
 mod verify;
@@ -32,13 +35,14 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Build(build::Arguments),
+    Build(Box<build::Arguments>),
     Plan(plan::Arguments),
     Discover(discover::Arguments),
     Split(split::Arguments),
     Recombine(recombine::Arguments),
     Inspect(inspect::Arguments),
     Extract(extract::Arguments),
+    Repo(Box<repo::Arguments>),
     Verify(verify::Arguments),
 }
 
@@ -73,13 +77,14 @@ pub fn run() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<Outcome> {
     match command {
-        Command::Build(arguments) => build::run(arguments),
+        Command::Build(arguments) => build::run(*arguments),
         Command::Plan(arguments) => plan::run(arguments),
         Command::Discover(arguments) => discover::run(arguments),
         Command::Split(arguments) => split::run(arguments),
         Command::Recombine(arguments) => recombine::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
+        Command::Repo(arguments) => repo::run(*arguments),
         Command::Verify(arguments) => verify::run(arguments),
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::environment;
 use crate::config::{Config, PackageList, Scheme};
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
@@ -98,7 +99,7 @@ impl SetArguments {
                 None => std::thread::available_parallelism().map_or(1, usize::from),
             },
             strict: self.strict,
-            source_date_epoch: source_date_epoch()?,
+            source_date_epoch: environment::source_date_epoch()?,
         })
     }
 }
@@ -122,16 +123,4 @@ impl From<FormatArgument> for Format {
             FormatArgument::Rpm => Format::Rpm,
         }
     }
-}
-
-/// Seconds since the epoch from the environment, if set.
-fn source_date_epoch() -> Result<Option<i64>> {
-    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
-        return Ok(None);
-    };
-    let seconds = text.to_str().and_then(|text| text.parse().ok()).filter(|seconds| *seconds >= 0);
-    seconds.map(Some).ok_or_else(|| {
-        Error::new(Kind::Usage, format!("SOURCE_DATE_EPOCH is {}", text.display()))
-            .hint("set it to a number of seconds since 1970-01-01, or unset it")
-    })
 }

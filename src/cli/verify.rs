@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::progress::Terminal;
-use super::{Outcome, terminal};
+use super::{Outcome, environment, terminal};
 use crate::error::Result;
-use crate::verify::Folders;
+use crate::verify::{Folders, Keys, Options, Trust};
 use crate::{artifact, render, verify};
 
-/// Check packages, artifacts, installed prefixes, kernel archives, manifests and host binaries.
+/// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
+/// binaries.
 ///
 /// Packages are checked as one set, so it should be whole: a host package alone finds no archives.
 /// With --against, every file and code object of the artifacts is looked for in the packages, and
-/// nothing else may be in them. Artifacts (one, a shard, or a folder of shards) are checked by
+/// nothing else may be in them. Of repositories (folders with dists/ or repodata/), every index is
+/// held against every package, and, with --key, against its signature. Artifacts (one, a shard, or a folder of shards) are checked by
 /// component: split ones have host code in the generic artifact, and code of its arch in each
 /// other. What a folder is, is told by what is in it. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
@@ -30,6 +32,10 @@ pub(super) struct Arguments {
     /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, somewhat larger than they are
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
+    /// Public keys: the indexes of repositories must be signed by one of them, and packages that
+    /// are signed, too; may be given several times
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -44,8 +50,9 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         true => Folders::Prefixes,
         false => Folders::ByContent,
     };
-    let what = (folders, scan.as_ref());
-    let report = verify::verify(&arguments.paths, what, &Terminal::new())?;
+    let trust = Trust { keys: Keys::open(&arguments.key)?, now: environment::now()? };
+    let options = Options { folders, against: scan.as_ref(), trust };
+    let report = verify::verify(&arguments.paths, &options, &Terminal::new())?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     match arguments.json {
         true => terminal::print_json(&report)?,

@@ -32,6 +32,7 @@ pub use unsealed::Unsealed;
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter};
+use crate::indexed::Indexed;
 use crate::plan::package::{Format, Package, PackageEntry, Treatment};
 use crate::report::Progress;
 use crate::signing::Signer;
@@ -76,6 +77,9 @@ pub struct Emitted {
     pub sha256: [u8; 32],
     /// What it holds, in path order.
     pub members: Vec<Member>,
+    /// What the index of a repository says of it.
+    #[serde(skip)]
+    pub indexed: Indexed,
 }
 
 /// One path of an emitted package.

@@ -1,7 +1,5 @@
 //! From the plan's package to an `.rpm`: dependencies, scriptlets, and the file name.
 
-use std::sync::Arc;
-
 use ::rpm::DependencyFlags;
 
 use super::{
@@ -10,13 +8,13 @@ use super::{
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::rpm::{
-    self, Dependency, DependencyKind, HeaderSigner, Scriptlet, ScriptletPhase, SignatureTag,
-    Specification, Writer, installed_size,
+    self, Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer,
+    installed_size,
 };
 use crate::plan::package::{
     Change, Comparison, Format, Package, Relation, RelationKind, RpmControl,
 };
-use crate::signing::{Algorithm, Signer};
+use crate::signing::header_signer;
 
 /// Opens the file and makes room for the header.
 pub(super) fn begin(
@@ -47,7 +45,7 @@ pub(super) fn begin(
         entries,
         mtime: time("content date", options.content_date)?,
         build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
-        signer: options.signer.map(|signer| header_signer(signer, options)).transpose()?,
+        signer: options.signer.map(|s| header_signer(s, options.source_date_epoch)).transpose()?,
         compression: options.compression,
         workers: compressor::workers(options.jobs, package.formats(), options.compression),
     };
@@ -114,18 +112,6 @@ fn flags(comparison: Comparison) -> DependencyFlags {
         Comparison::GreaterEqual => DependencyFlags::GE,
         Comparison::Greater => DependencyFlags::GREATER,
     }
-}
-
-/// Signs as if it was done when the package says that it was built.
-fn header_signer(signer: &Arc<dyn Signer>, options: &EmitOptions<'_>) -> Result<HeaderSigner> {
-    let time = time("SOURCE_DATE_EPOCH", options.source_date_epoch)?;
-    let tag = match signer.algorithm() {
-        Algorithm::Rsa => SignatureTag::Rsa,
-        Algorithm::EdDsa => SignatureTag::Dsa,
-    };
-    let signer = Arc::clone(signer);
-    let sign = move |header: &[u8]| signer.sign(header, time);
-    Ok(HeaderSigner { tag, sign: Arc::new(sign) })
 }
 
 /// As in the changelog of a spec file, with the version behind the author.

@@ -17,15 +17,15 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use sha2::{Digest as _, Sha256};
-
 use super::journal::{self, Journal, RECEIPT};
+use crate::content::Content;
 use crate::error::{Error, Kind, Result};
+use crate::indexed::Indexed;
 
 const PREFIX: &str = ".rockpack-staging-";
 
@@ -86,22 +86,12 @@ impl Staging {
         Ok(file)
     }
 
-    /// Syncs a finished file to disk and returns its size and SHA-256.
-    pub fn seal(&self, name: &str) -> Result<(u64, [u8; 32])> {
+    /// Syncs a finished file to disk and returns its size, its digests, and what it says of itself.
+    pub fn seal(&self, name: &str) -> Result<Indexed> {
         let path = self.directory.join(name);
-        let mut file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
+        let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
         file.sync_all().map_err(|e| Error::io(&path, "sync", e))?;
-        let mut digest = Sha256::new();
-        let mut buffer = vec![0; 1 << 20];
-        let mut size = 0;
-        loop {
-            let len = file.read(&mut buffer).map_err(|e| Error::io(&path, "read", e))?;
-            if len == 0 {
-                return Ok((size, digest.finalize().into()));
-            }
-            digest.update(&buffer[..len]);
-            size += len as u64;
-        }
+        Indexed::read(&Content::open(&path)?)
     }
 
     /// Where a staged file is, to be read back before the set is committed.

@@ -1,7 +1,9 @@
 //! The last step of a package: its files are brought to disk and digested.
 
 use super::{Emitted, Member, Staging};
-use crate::error::{Result, ResultExt};
+use crate::content::unhex;
+use crate::error::{Error, Result, ResultExt};
+use crate::indexed::Indexed;
 use crate::plan::package::Format;
 use crate::report::Progress;
 
@@ -28,12 +30,26 @@ impl Unsealed {
         let Self { package, files } = self;
         let seal = |file: UnsealedFile| {
             let UnsealedFile { format, file_name, installed_size, members } = file;
-            let (size, sha256) = staging.seal(&file_name)?;
+            let indexed = staging.seal(&file_name)?;
+            let (size, sha256) = (indexed.size, digest(&indexed)?);
             progress.package(&file_name, size);
             let package = package.clone();
-            Ok(Emitted { package, format, file_name, size, installed_size, sha256, members })
+            Ok(Emitted {
+                package,
+                format,
+                file_name,
+                size,
+                installed_size,
+                sha256,
+                members,
+                indexed,
+            })
         };
         let emitted: Result<Vec<_>> = files.into_iter().map(seal).collect();
         emitted.context(|| format!("writing package {package}"))
     }
+}
+
+fn digest(indexed: &Indexed) -> Result<[u8; 32]> {
+    unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))
 }

@@ -2,6 +2,7 @@
 //! decides policy and none touches a path.
 
 pub mod amdgpu_metadata;
+pub mod apt_index;
 pub mod ar;
 pub mod ccob;
 pub mod code_object;
@@ -20,4 +21,5 @@ mod message_pack;
 pub mod offload_bundle;
 pub mod payload;
 pub mod rpm;
+pub mod rpm_md;
 pub mod tar;

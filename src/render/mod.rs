@@ -8,6 +8,7 @@ mod extract;
 mod inspect;
 pub mod kpm;
 mod plan;
+mod repo;
 mod table;
 pub mod units;
 mod verify;
@@ -19,6 +20,7 @@ pub use discover::{discovery_text, proposal_reasons};
 pub use extract::extract_text;
 pub use inspect::inspect_text;
 pub use plan::{plan_dot, plan_text};
+pub use repo::published_text;
 pub use verify::verify_text;
 
 use crate::report::{Finding, Findings};

@@ -20,6 +20,9 @@ pub fn verify_text(report: &Report) -> String {
         (report.packages, "package"),
         (report.artifacts, "artifact"),
         (report.prefixes, "installed prefix"),
+        (report.repositories, "repository"),
+        (report.indexed, "indexed package"),
+        (report.signatures, "good signature"),
         (report.single_files, "single file"),
     ];
     for (count, what) in read.into_iter().filter(|(count, _)| *count > 0) {
@@ -29,6 +32,10 @@ pub fn verify_text(report: &Report) -> String {
     if let Some(count) = report.input_code_objects {
         let count = counted(count, "code object");
         text.push_str(&format!("{count} of the artifacts looked for in each format\n"));
+    }
+    if report.elsewhere > 0 {
+        let count = report.elsewhere;
+        text.push_str(&format!("dependencies on packages of other repositories: {count}\n"));
     }
     if report.left_out > 0 {
         let paths = counted(report.left_out as u64, "path");
@@ -43,10 +50,10 @@ pub fn verify_text(report: &Report) -> String {
 }
 
 fn counted(count: u64, what: &str) -> String {
-    let plural = match (count, what.ends_with('x')) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
-    };
-    format!("{count} {what}{plural}")
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("{count} {what}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) if what.ends_with('x') => format!("{count} {what}es"),
+        (_, None) => format!("{count} {what}s"),
+    }
 }

@@ -184,6 +184,12 @@ codes! {
     PathKindChanged = "R086" "path-kind-changed" Warning;
     /// A package of the earlier set is in this one no more, and nothing replaces it.
     PackageDropped = "R087" "package-dropped" Warning;
+    /// A repository is published without a signature.
+    RepositoryUnsigned = "R090" "repository-unsigned" Warning;
+    /// A version of a package is not among those that a repository keeps.
+    VersionNotKept = "R091" "version-not-kept" Note;
+    /// Where a repository is served is not known, so there are no files for its clients.
+    ClientFilesMissing = "R092" "client-files-missing" Note;
 }
 
 impl fmt::Display for Code {

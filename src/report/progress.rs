@@ -11,6 +11,8 @@ pub enum Stage {
     Emit,
     /// Finished packages are read back.
     Verify,
+    /// Packages are read for the indexes of a repository.
+    Index,
 }
 
 /// A listener; calls come from several threads.

@@ -46,6 +46,8 @@ pub struct OpenPgpKey {
     algorithm: Algorithm,
     /// The last second in which it may sign, since 1970.
     expires: Option<u64>,
+    /// The whole public key.
+    public: Vec<u8>,
 }
 
 impl OpenPgpKey {
@@ -67,6 +69,8 @@ impl OpenPgpKey {
         if !key.details.revocation_signatures.is_empty() {
             return Err(unusable("the key is revoked"));
         }
+        let mut public = Vec::new();
+        key.to_public_key().to_writer(&mut public).map_err(failed)?;
         let (mut part, said) = signing_part(key)?;
         let algorithm = part.algorithm()?;
         part.unlock(passphrase)?;
@@ -75,7 +79,7 @@ impl OpenPgpKey {
         // No time means forever.
         let lives = lives.map(|lives| u64::from(lives.as_secs())).filter(|lives| *lives > 0);
         let expires = lives.map(|lives| made.saturating_add(lives));
-        Ok(Self { part, algorithm, expires })
+        Ok(Self { part, algorithm, expires, public })
     }
 }
 
@@ -88,6 +92,28 @@ impl fmt::Debug for OpenPgpKey {
 
 impl Signer for OpenPgpKey {
     fn sign(&self, data: &[u8], time: u32) -> Result<Vec<u8>> {
+        self.sign_as(SignatureType::Binary, data, time)
+    }
+
+    fn sign_text(&self, text: &[u8], time: u32) -> Result<Vec<u8>> {
+        self.sign_as(SignatureType::Text, text, time)
+    }
+
+    fn public_key(&self) -> Result<Vec<u8>> {
+        Ok(self.public.clone())
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    fn fingerprint(&self) -> String {
+        crate::content::hex(self.part.details().fingerprint().as_bytes())
+    }
+}
+
+impl OpenPgpKey {
+    fn sign_as(&self, kind: SignatureType, data: &[u8], time: u32) -> Result<Vec<u8>> {
         let details = self.part.details();
         let time = time.max(details.created_at().as_secs());
         if self.expires.is_some_and(|expires| u64::from(time) >= expires) {
@@ -95,8 +121,7 @@ impl Signer for OpenPgpKey {
             let hint = "packages are signed at SOURCE_DATE_EPOCH: extend the key's life";
             return Err(Error::new(Kind::Usage, message).structure(STRUCTURE).hint(hint));
         }
-        let mut config =
-            SignatureConfig::v4(SignatureType::Binary, details.algorithm(), HashAlgorithm::Sha256);
+        let mut config = SignatureConfig::v4(kind, details.algorithm(), HashAlgorithm::Sha256);
         let said = [
             SubpacketData::SignatureCreationTime(Timestamp::from_secs(time)),
             SubpacketData::IssuerFingerprint(details.fingerprint()),
@@ -113,14 +138,6 @@ impl Signer for OpenPgpKey {
         let mut bytes = Vec::new();
         signature.and_then(|made| made.to_writer_with_header(&mut bytes)).map_err(failed)?;
         Ok(bytes)
-    }
-
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
-
-    fn fingerprint(&self) -> String {
-        crate::content::hex(self.part.details().fingerprint().as_bytes())
     }
 }
 

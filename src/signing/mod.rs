@@ -5,11 +5,17 @@
 //!
 //! Source: RFC 9580 and, for version 4 keys and signatures, RFC 4880, through the `pgp` crate.
 
+mod command;
+mod header;
+mod index;
 mod key;
 mod passphrase;
 
 use std::fmt;
 
+pub use command::CommandSigner;
+pub use header::header_signer;
+pub use index::{IndexSigner, KeySigner};
 pub use key::OpenPgpKey;
 pub use passphrase::Passphrase;
 
@@ -23,6 +29,12 @@ pub trait Signer: fmt::Debug + Send + Sync {
     /// is later: a signature older than its key is not valid. The same key, data and time give
     /// the same bytes.
     fn sign(&self, data: &[u8], time: u32) -> Result<Vec<u8>>;
+
+    /// As [`Signer::sign`], of a text whose lines end in CR and LF: for clear-signed messages.
+    fn sign_text(&self, text: &[u8], time: u32) -> Result<Vec<u8>>;
+
+    /// The public key that signatures are checked with, binary.
+    fn public_key(&self) -> Result<Vec<u8>>;
 
     /// Which algorithm it signs by.
     fn algorithm(&self) -> Algorithm;

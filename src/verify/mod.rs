@@ -36,6 +36,7 @@ mod package;
 mod pairs;
 mod problem;
 mod recorded;
+mod repository;
 mod scope;
 mod source;
 mod split_inputs;
@@ -46,6 +47,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 pub use problem::{Check, Problem, Report};
+pub use repository::{Keys, Trust};
 pub use subject::Folders;
 
 use crate::artifact::Scan;
@@ -66,20 +68,21 @@ use scope::Scope;
 use source::Source;
 use subject::Subject;
 
-/// Checks what `paths` name: packages and their folders as one set, artifacts, installed prefixes
-/// and single files each by itself. With `against`, also looks for everything that those artifacts
+/// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
+/// installed prefixes and single files each by itself. With `against`, also looks for everything that those artifacts
 /// hold in the packages.
-pub fn verify(
-    paths: &[PathBuf],
-    (folders, against): (Folders, Option<&Scan>),
-    progress: &dyn Progress,
-) -> Result<Report> {
+pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
+    let Options { folders, against, trust } = options;
     let mut problems = Problems::default();
+    let mut repositories = Report::default();
     let mut others = others::Others::default();
     let mut sources = Vec::new();
     for path in paths {
-        match Subject::of(path, folders)? {
+        match Subject::of(path, *folders)? {
             Subject::Packages(source) => sources.push(*source),
+            Subject::Repository(path) => {
+                repository::check(&path, trust, &mut repositories, &mut problems)?;
+            }
             subject => others.check(subject, progress, &mut problems)?,
         }
     }
@@ -88,9 +91,21 @@ pub fn verify(
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages"));
     }
-    let mut report = verify_packages(&sources, against, progress, &mut problems)?;
+    let mut report = verify_packages(&sources, *against, progress, &mut problems)?;
     others.count(&mut report);
-    Ok(Report { problems: problems.finish(), ..report })
+    let Report { repositories, indexed, elsewhere, signatures, .. } = repositories;
+    let problems = problems.finish();
+    Ok(Report { problems, repositories, indexed, elsewhere, signatures, ..report })
+}
+
+/// What to compare with.
+pub struct Options<'a> {
+    /// Whether folders are taken for installed prefixes.
+    pub folders: Folders,
+    /// The artifacts that packages were made from.
+    pub against: Option<&'a Scan>,
+    /// What repositories are trusted by.
+    pub trust: Trust,
 }
 
 /// Checks packages as one set.

@@ -46,6 +46,7 @@ impl Others {
             Subject::Prefix(path) => self.prefix(&path, progress, problems),
             Subject::File(path) => self.file(&path, problems),
             Subject::Packages(_) => Err(Error::bug("packages are checked as a set")),
+            Subject::Repository(_) => Err(Error::bug("repositories are checked by themselves")),
         }
     }
 

@@ -70,6 +70,24 @@ problems! {
     OtherGroupNeeded = "V051" "other-group-needed";
     /// An artifact has no valid manifest, or cannot be read as an artifact.
     BadArtifact = "V060" "bad-artifact";
+    /// An index of a repository cannot be read.
+    BadIndex = "V070" "bad-index";
+    /// An index is not there, or not the one that `Release` or `repomd.xml` lists.
+    IndexMismatch = "V071" "index-mismatch";
+    /// An index names a package that is not there.
+    PackageMissing = "V072" "package-missing";
+    /// A package is not the one that an index describes: its size, digests or fields.
+    PackageMismatch = "V073" "package-differs-from-index";
+    /// A signature of a repository does not verify against the keys given, or is not there.
+    BadSignature = "V074" "bad-signature";
+    /// The time until which a suite is valid is over.
+    ReleaseExpired = "V075" "release-expired";
+    /// A file of a repository is named by no index.
+    OrphanFile = "V076" "orphan-file";
+    /// A package of a repository depends on one that the repository has in no fitting version.
+    DependencyOpen = "V077" "dependency-open";
+    /// An index describes a package for another architecture, or twice, or not in all lists.
+    IndexInconsistent = "V078" "index-inconsistent";
 }
 
 /// One failed check. In JSON: `code`, `name`, `subject`, `message`, as findings of a receipt.
@@ -141,6 +159,18 @@ pub struct Report {
     /// Installed prefixes read.
     #[serde(skip_serializing_if = "is_zero")]
     pub prefixes: usize,
+    /// Repositories read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repositories: usize,
+    /// Packages that are in the indexes of repositories.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub indexed: usize,
+    /// Dependencies of those on packages that are elsewhere.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub elsewhere: usize,
+    /// Signatures that verified against a given key.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub signatures: usize,
     /// Files read by themselves.
     #[serde(skip_serializing_if = "is_zero")]
     pub single_files: usize,

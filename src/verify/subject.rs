@@ -3,6 +3,7 @@
 //! | argument | taken for |
 //! |---|---|
 //! | a file `*.deb`, `*.rpm` | a package |
+//! | a folder with `dists` or `repodata` | a repository |
 //! | a folder with packages or a packages.json | a package set |
 //! | a folder with an artifact_manifest.txt, a packed artifact by its name | one artifact |
 //! | a folder with `lib/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
@@ -24,6 +25,7 @@ pub(super) enum Subject {
     Shards(PathBuf),
     Prefix(PathBuf),
     File(PathBuf),
+    Repository(PathBuf),
 }
 
 /// Whether folders are taken for installed prefixes.
@@ -37,6 +39,9 @@ pub enum Folders {
 
 /// Folders of kernel archives, relative to an install prefix.
 const KERNEL_FOLDERS: [&str; 2] = ["lib/.kpack", ".kpack"];
+
+/// Folders that make one a repository: of apt, and of dnf and zypper.
+const REPOSITORY_FOLDERS: [&str; 2] = ["dists", "repodata"];
 
 impl Subject {
     /// Looks what `path` is.
@@ -53,6 +58,9 @@ impl Subject {
         }
         if folders == Folders::Prefixes {
             return Ok(Self::Prefix(path));
+        }
+        if REPOSITORY_FOLDERS.iter().any(|folder| path.join(folder).is_dir()) {
+            return Ok(Self::Repository(path));
         }
         let source = Source::of_folder(&path)?;
         if !source.packages.is_empty() || source.receipt.is_some() {

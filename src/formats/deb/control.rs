@@ -171,8 +171,8 @@ fn md5sums(entries: &[Entry], sums: &[[u8; 16]]) -> String {
 /// Fields that were read back: name → value, continuation lines joined by line feeds.
 pub type Fields = BTreeMap<String, String>;
 
-/// Parses a control file.
-pub(super) fn parse(text: &str) -> Result<Fields> {
+/// Parses one paragraph of fields: a control file, or one of an index.
+pub fn parse(text: &str) -> Result<Fields> {
     let mut fields = Fields::new();
     let mut current: Option<String> = None;
     for line in text.trim_end_matches('\n').split('\n') {

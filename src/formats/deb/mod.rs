@@ -18,8 +18,8 @@ mod tar_reader;
 mod version;
 mod writer;
 
-pub use control::{Control, Field, Fields};
-pub use reader::Reader;
+pub use control::{Control, Field, Fields, parse as parse_fields};
+pub use reader::{Reader, read_control};
 pub use version::compare as compare_versions;
 pub use writer::{Specification, Writer};
 

@@ -34,16 +34,7 @@ pub struct Reader {
 impl Reader {
     /// Reads the control archive; the data archive stays where it is.
     pub fn open(package: Content) -> Result<Self> {
-        let [version, control, data] = ar::members(&package)?
-            .try_into()
-            .map_err(|_| structure(&package, "does not have exactly three members"))?;
-        if version.name != "debian-binary" {
-            return Err(structure(&package, "does not begin with debian-binary"));
-        }
-        let stated = package.slice(version.range)?;
-        if stated.read_vec(0..stated.len(), 16, "debian-binary")? != super::FORMAT_VERSION {
-            return Err(structure(&package, "is not of format 2.0"));
-        }
+        let [control, data] = members(&package)?;
         let control_method = method(&control.name, "control.tar")?;
         let files = control_files(&package.slice(control.range)?, control_method)?;
         let text = |name: &str| files.get(name).map_or("", String::as_str);
@@ -91,6 +82,31 @@ impl Reader {
         }
         members.into_inner().finish().map_err(|e| e.at(&place)).map(drop)
     }
+}
+
+/// The text of the control file, without a look at the rest of the package but its framing: for
+/// indexes, which take packages of other tools, too.
+pub fn read_control(package: &Content) -> Result<String> {
+    let [control, data] = members(package)?;
+    method(&data.name, "data.tar")?;
+    let method = method(&control.name, "control.tar")?;
+    let mut files = control_files(&package.slice(control.range)?, method)?;
+    files.remove("control").ok_or_else(|| structure(package, "has no control file"))
+}
+
+/// The members behind `debian-binary`: control and data.
+fn members(package: &Content) -> Result<[ar::Member; 2]> {
+    let [version, control, data] = ar::members(package)?
+        .try_into()
+        .map_err(|_| structure(package, "does not have exactly three members"))?;
+    if version.name != "debian-binary" {
+        return Err(structure(package, "does not begin with debian-binary"));
+    }
+    let stated = package.slice(version.range)?;
+    if stated.read_vec(0..stated.len(), 16, "debian-binary")? != super::FORMAT_VERSION {
+        return Err(structure(package, "is not of format 2.0"));
+    }
+    Ok([control, data])
 }
 
 fn decoder(member: &Content, method: Method) -> Result<Decoder<Source>> {

@@ -18,13 +18,15 @@ mod cpio;
 mod dependencies;
 mod header;
 mod reader;
+mod resign;
 mod scripts;
 mod signature;
 mod writer;
 
 pub use dependencies::{Dependency, DependencyKind};
 pub use header::Specification;
-pub use reader::Reader;
+pub use reader::{Front, Reader};
+pub use resign::signed;
 pub use scripts::{Change, Scriptlet, ScriptletPhase};
 pub use signature::{HeaderSigner, SignatureTag};
 pub use writer::Writer;

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
+use std::ops::Range;
 
 use rpm::{FileFlags, Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
@@ -46,31 +47,83 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-impl Reader {
-    /// Reads signature and header and compares their digests; the payload stays where it is.
-    pub fn open(package: Content) -> Result<Self> {
+/// Lead, signature and header of a package, with the digest and size that the signature states of
+/// the header compared.
+#[derive(Debug)]
+pub struct Front {
+    /// All tags, through the `rpm` crate.
+    pub metadata: PackageMetadata,
+    /// Where the header lies in the package; the payload follows it.
+    pub header: Range<u64>,
+}
+
+impl Front {
+    /// Reads what is in front of the payload.
+    pub fn read(package: &Content) -> Result<Self> {
         let magic: [u8; 4] = package.read_array(0)?;
         if magic != LEAD_MAGIC {
             return Err(Error::malformed("has no rpm lead").at(&package.place(0)));
         }
-        let signature_end = header_end(&package, LEAD_SIZE as u64)?;
+        let signature_end = header_end(package, LEAD_SIZE as u64)?;
         let start = signature_end
             .checked_next_multiple_of(8)
             .ok_or_else(|| Error::truncated("ends in the signature").at(&package.place(0)))?;
-        let end = header_end(&package, start)?;
+        let end = header_end(package, start)?;
         let front = package.read_vec(0..end, 3 * HEADER_DATA_MAX, "rpm header")?;
         let metadata = PackageMetadata::parse(&mut &front[..])
             .map_err(|e| Error::malformed("cannot parse the rpm header").cause(e))
             .map_err(|e| e.at(&package.place(start)))?;
         let raw = usize::try_from(start).map_err(|_| Error::bug("header offset"))?;
-        let payload = package.slice(end..package.len())?;
-        let method = method(&metadata.header)?;
-        let entries = entries(&metadata.header).map_err(|e| e.at(&package.place(start)))?;
-        let reader = Self { metadata, payload, method, entries };
-        reader
-            .check_signature(&front[raw..], package.len() - start)
+        let read = Self { metadata, header: start..end };
+        read.check_signature(&front[raw..], package.len() - start)
             .map_err(|e| e.at(&package.place(LEAD_SIZE as u64)))?;
-        Ok(reader)
+        Ok(read)
+    }
+
+    /// The header's digest and the size of header and payload. Packages of old tools have the
+    /// SHA-1 alone, which says nothing.
+    fn check_signature(&self, header: &[u8], size: u64) -> Result<()> {
+        let signature = &self.metadata.signature;
+        let tag = IndexSignatureTag::RPMSIGTAG_SHA256;
+        if signature.entry_is_present(tag) {
+            let stated = signature.get_entry_data_as_string(tag);
+            let stated = stated.map_err(|e| fault("states a bad SHA-256").cause(e))?;
+            if stated != hex(&Sha256::digest(header)) {
+                return Err(mismatch("the header's SHA-256 is not the stated one"));
+            }
+        }
+        let stated = number(signature, IndexSignatureTag::RPMSIGTAG_SIZE as u32)?
+            .or(number(signature, IndexTag::RPMTAG_LONGSIGSIZE as u32)?);
+        match stated {
+            Some(stated) if stated != size => Err(mismatch(&format!(
+                "header and payload have {size} bytes, the signature states {stated}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes of the payload before compression, as the signature states them; 0 if it does not.
+    pub fn archive_size(&self) -> Result<u64> {
+        let signature = &self.metadata.signature;
+        let stated = number(signature, IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE as u32)?
+            .or(number(signature, IndexTag::RPMTAG_LONGARCHIVESIZE as u32)?)
+            .or(number(&self.metadata.header, IndexTag::RPMTAG_ARCHIVESIZE as u32)?);
+        Ok(stated.unwrap_or(0))
+    }
+}
+
+impl Reader {
+    /// Reads signature and header and compares their digests; the payload stays where it is.
+    pub fn open(package: Content) -> Result<Self> {
+        let Front { metadata, header } = Front::read(&package)?;
+        let place = package.place(header.start);
+        if !metadata.signature.entry_is_present(IndexSignatureTag::RPMSIGTAG_SHA256) {
+            return Err(fault("states no SHA-256 of its header").at(&place));
+        }
+        let payload = package.slice(header.end..package.len())?;
+        let method = method(&metadata.header)?;
+        let entries = entries(&metadata.header).map_err(|e| e.at(&place))?;
+        Ok(Self { metadata, payload, method, entries })
     }
 
     /// All tags, through the `rpm` crate.
@@ -81,25 +134,6 @@ impl Reader {
     /// What the header lists, in its order.
     pub fn entries(&self) -> &[ReadEntry] {
         &self.entries
-    }
-
-    /// The header's digest and the size of header and payload.
-    fn check_signature(&self, header: &[u8], size: u64) -> Result<()> {
-        let signature = &self.metadata.signature;
-        let stated = signature
-            .get_entry_data_as_string(IndexSignatureTag::RPMSIGTAG_SHA256)
-            .map_err(|e| fault("states no SHA-256 of its header").cause(e))?;
-        if stated != hex(&Sha256::digest(header)) {
-            return Err(mismatch("the header's SHA-256 is not the stated one"));
-        }
-        let stated = number(signature, IndexSignatureTag::RPMSIGTAG_SIZE as u32)?
-            .or(number(signature, IndexTag::RPMTAG_LONGSIGSIZE as u32)?);
-        match stated {
-            Some(stated) if stated != size => Err(mismatch(&format!(
-                "header and payload have {size} bytes, the signature states {stated}"
-            ))),
-            _ => Ok(()),
-        }
     }
 
     /// Goes once through the payload, in its order, and compares its digests and sizes.

@@ -1,0 +1,19 @@
+//! The indexes of an apt repository.
+//!
+//! ```text
+//! dists/<suite>/InRelease         Release, clear-signed: the one file that makes all others valid
+//! dists/<suite>/Release           one paragraph of fields, then the digests of every index
+//! dists/<suite>/<component>/binary-<architecture>/Packages
+//!                                 one paragraph per package: its control file, Filename, Size and
+//!                                 digests; paragraphs are separated by an empty line
+//! …/by-hash/SHA256/<digest>       the same indexes under names that never change their content
+//! ```
+//!
+//! Source: Debian's description of the repository format, apt-secure(8), sources.list(5), and the
+//! output of apt-ftparchive. Written are SHA-256 and SHA-512; MD5 and SHA-1 are trusted by nobody.
+
+mod packages;
+mod release;
+
+pub use packages::{Package, Stanza, parse};
+pub use release::{IndexFile, Release, format_date, parse_date};

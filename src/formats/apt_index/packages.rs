@@ -1,0 +1,170 @@
+//! The index `Packages`.
+//!
+//! A paragraph is the control file as the package has it, in its order, with the fields behind it
+//! that only an index has. Refused: control files that state such a field themselves, and names,
+//! versions and architectures that Debian's policy does not allow, because paths are made of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::formats::deb::{Fields, parse_fields};
+
+/// Fields that an index adds; a package that states one would contradict it.
+const OF_THE_INDEX: [&str; 6] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
+
+/// What an index says of a package beside its place, size and digests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Package {
+    /// Field `Package`.
+    pub name: String,
+    /// Field `Version`, e.g. `1:7.1.0-1`.
+    pub version: String,
+    /// Field `Architecture`, e.g. `amd64` or `all`.
+    pub architecture: String,
+    /// Name of the source package: field `Source` without version, or the package's name.
+    pub source: String,
+    /// The control file, every line ended.
+    pub control: String,
+}
+
+impl Package {
+    /// Reads a control file.
+    pub fn of_control(text: &str) -> Result<Self> {
+        let fields = parse_fields(text)?;
+        let required = |name: &str| {
+            let value = fields.get(name).map(String::as_str).unwrap_or_default();
+            match value {
+                "" => Err(fault(format!("has no field {name}"))),
+                value => Ok(value.to_owned()),
+            }
+        };
+        let name = required("Package")?;
+        let source = match fields.get("Source") {
+            Some(source) => source.split([' ', '(']).next().unwrap_or_default().to_owned(),
+            None => name.clone(),
+        };
+        let package = Self {
+            version: required("Version")?,
+            architecture: required("Architecture")?,
+            source,
+            name,
+            control: format!("{}\n", text.trim_end_matches('\n')),
+        };
+        package.check(&fields)?;
+        Ok(package)
+    }
+
+    fn check(&self, fields: &Fields) -> Result<()> {
+        let mut faults = Vec::new();
+        for (what, name) in [("package", &self.name), ("source", &self.source)] {
+            let legal = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+            let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+            if !begins || !name.chars().all(legal) {
+                faults.push(fault(format!("`{}` is no {what} name", name.escape_debug())));
+            }
+        }
+        let legal = |c: char| c.is_ascii_alphanumeric() || "+-.~:".contains(c);
+        let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !digit(&self.version) || !digit(self.without_epoch()) || !self.version.chars().all(legal)
+        {
+            faults.push(fault(format!("`{}` is no version", self.version.escape_debug())));
+        }
+        let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !digit(&self.architecture) || !self.architecture.chars().all(legal) {
+            let message = format!("`{}` is no architecture", self.architecture.escape_debug());
+            faults.push(fault(message));
+        }
+        let stated = OF_THE_INDEX
+            .iter()
+            .filter(|name| fields.keys().any(|field| field.eq_ignore_ascii_case(name)));
+        faults.extend(stated.map(|name| fault(format!("states {name}, which is the index's"))));
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+
+    /// The version as file names have it.
+    pub fn without_epoch(&self) -> &str {
+        self.version.split_once(':').map_or(&self.version, |(_, rest)| rest)
+    }
+
+    /// `<name>_<version>_<architecture>.deb`.
+    pub fn file_name(&self) -> String {
+        format!("{}_{}_{}.deb", self.name, self.without_epoch(), self.architecture)
+    }
+}
+
+/// A paragraph of `Packages`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stanza<'a> {
+    /// The package.
+    pub package: &'a Package,
+    /// Its path, relative to the root of the repository.
+    pub path: &'a str,
+    /// Bytes of the file.
+    pub size: u64,
+    /// SHA-256 in hex.
+    pub sha256: &'a str,
+    /// SHA-512 in hex.
+    pub sha512: &'a str,
+}
+
+impl Stanza<'_> {
+    /// Appends the paragraph and the empty line behind it.
+    pub fn render(&self, text: &mut String) {
+        let Self { package, path, size, sha256, sha512 } = self;
+        text.push_str(&package.control);
+        text.push_str(&format!(
+            "Filename: {path}\nSize: {size}\nSHA256: {sha256}\nSHA512: {sha512}\n\n"
+        ));
+    }
+}
+
+/// The paragraphs of an index, or of several.
+pub fn parse(text: &str) -> Result<Vec<Fields>> {
+    let paragraphs = text.split("\n\n").map(|text| text.trim_matches('\n'));
+    paragraphs.filter(|text| !text.is_empty()).map(parse_fields).collect()
+}
+
+fn fault(message: String) -> Error {
+    Error::malformed(message).structure("control file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONTROL: &str = "Package: x\nVersion: 1:2.0-1\nArchitecture: amd64\nSource: y (3)\n\
+        Description: short\n long\n .\n more\n";
+
+    #[test]
+    fn a_paragraph_is_the_control_file_and_its_place() {
+        let package = Package::of_control(CONTROL).unwrap();
+        assert_eq!(package.file_name(), "x_2.0-1_amd64.deb");
+        assert_eq!(package.source, "y");
+        let stanza =
+            Stanza { package: &package, path: "pool/x", size: 7, sha256: "aa", sha512: "bb" };
+        let mut text = String::new();
+        stanza.render(&mut text);
+        stanza.render(&mut text);
+        let read = parse(&text).unwrap();
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[1]["Description"], "short\nlong\n\nmore");
+        assert_eq!(read[1]["Filename"], "pool/x");
+    }
+
+    #[test]
+    fn what_would_lead_out_of_the_pool_is_refused() {
+        for (from, to) in [
+            ("Package: x", "Package: ../x"),
+            ("Package: x", "Package: .x"),
+            ("Version: 1:2.0-1", "Version: 1:../../x"),
+            ("Version: 1:2.0-1", "Version: 1:"),
+            ("Architecture: amd64", "Architecture: a/b"),
+            ("Source: y (3)", "Source: /etc"),
+            ("Source: y (3)", "filename: pool/other"),
+            ("Version: 1:2.0-1\n", ""),
+        ] {
+            let text = CONTROL.replace(from, to);
+            assert!(Package::of_control(&text).is_err(), "{text}");
+        }
+    }
+}

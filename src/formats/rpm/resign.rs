@@ -1,0 +1,47 @@
+//! Signs a package that is there already.
+//!
+//! Lead, header and payload stay as they are, byte for byte; the block between lead and header is
+//! made anew, with the digests and sizes of the old one and the new signature in place of all old
+//! ones. Signatures over header and payload together (1002, 1005) are not made any more.
+
+use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, PackageMetadata};
+
+use super::reader::Front;
+use super::signature::{HeaderSigner, SignatureTag};
+use crate::content::Content;
+use crate::error::{Error, Result};
+
+/// Tags of digests and sizes: LONGSIZE, LONGARCHIVESIZE, SHA1, SHA256, SIZE, MD5, PAYLOADSIZE.
+const KEPT: [u32; 7] = [270, 271, 269, 273, 1000, 1004, 1007];
+
+/// `package` with a signature by `signer`, in place of those that it has.
+pub fn signed(package: &Content, signer: &HeaderSigner) -> Result<Content> {
+    let Front { metadata, header } = Front::read(package)?;
+    let bytes = package.read_vec(header.clone(), u64::MAX, "rpm header")?;
+    let made = (signer.sign)(&bytes)?;
+    let mut entries = Vec::new();
+    for tag in KEPT.into_iter().filter(|tag| metadata.signature.entry_is_present(*tag)) {
+        let data = metadata.signature.entry(tag).map_err(fault)?;
+        entries.push(HeaderEntry::new(tag, data));
+    }
+    let tag = match signer.tag {
+        SignatureTag::Rsa => IndexSignatureTag::RPMSIGTAG_RSA,
+        SignatureTag::Dsa => IndexSignatureTag::RPMSIGTAG_DSA,
+    };
+    entries.push(HeaderEntry::new(tag.into(), IndexData::Bin(made)));
+    let front = PackageMetadata {
+        lead: metadata.lead,
+        signature: Header::from_entries(entries, IndexSignatureTag::HEADER_SIGNATURES),
+        header: Header::from_entries([], IndexTag::RPMTAG_HEADERIMMUTABLE),
+    };
+    let mut block = Vec::new();
+    front.write(&mut block).map_err(fault)?;
+    let end = usize::try_from(front.get_package_segment_offsets().header).ok();
+    block.truncate(end.ok_or_else(|| Error::bug("signature larger than memory"))?);
+    let rest = package.slice(header.start..package.len())?;
+    Ok(Content::concat([&Content::of_bytes(block), &rest]))
+}
+
+fn fault(source: rpm::Error) -> Error {
+    Error::bug("cannot assemble the signature of an rpm").cause(source)
+}

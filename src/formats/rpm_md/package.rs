@@ -1,0 +1,213 @@
+//! What the indexes say of a package.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// What is in the header of an `.rpm`, as far as indexes have it. Absent texts are empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Package {
+    /// Name.
+    pub name: String,
+    /// Architecture, e.g. `x86_64` or `noarch`; `src` for source packages.
+    pub arch: String,
+    /// Epoch; 0 if there is none.
+    pub epoch: u32,
+    /// Version.
+    pub version: String,
+    /// Release.
+    pub release: String,
+    /// One line.
+    pub summary: String,
+    /// Lines.
+    pub description: String,
+    /// Packager.
+    pub packager: String,
+    /// Home page.
+    pub url: String,
+    /// Licence.
+    pub license: String,
+    /// Vendor.
+    pub vendor: String,
+    /// Group.
+    pub group: String,
+    /// BUILDHOST.
+    pub build_host: String,
+    /// SOURCERPM.
+    pub source_rpm: String,
+    /// BUILDTIME, seconds since 1970.
+    pub build_time: u64,
+    /// Bytes that are installed.
+    pub installed_size: u64,
+    /// Bytes of the payload before compression.
+    pub archive_size: u64,
+    /// Where the header begins in the package.
+    pub header_start: u64,
+    /// Where it ends.
+    pub header_end: u64,
+    /// Its dependencies.
+    pub lists: Lists,
+    /// What it installs, in the order of the header.
+    pub files: Vec<File>,
+    /// Its change log, the oldest entry first.
+    pub changelog: Vec<Changelog>,
+    /// Whether it carries an OpenPGP signature.
+    pub signed: bool,
+}
+
+/// The dependencies of a package.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lists(pub Vec<DependencyList>);
+
+/// One list of dependencies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DependencyList {
+    /// The element of `primary`: `provides`, `requires`, …
+    pub kind: String,
+    /// Its lines in the order of the header, each once.
+    pub entries: Vec<Dependency>,
+}
+
+/// One dependency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dependency {
+    /// Package, capability, path, or a rich dependency in parentheses.
+    pub name: String,
+    /// `EQ`, `LT`, `GT`, `LE` or `GE`, and the version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<(String, Evr)>,
+    /// Whether it has to be there before the package is installed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pre: bool,
+}
+
+/// Epoch, version and release of a dependency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evr {
+    /// Epoch; `0` if there is none.
+    pub epoch: String,
+    /// Version.
+    pub version: String,
+    /// Release, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+}
+
+impl Evr {
+    /// Takes `[epoch:]version[-release]` apart.
+    pub fn parse(text: &str) -> Self {
+        let (epoch, rest) = text.split_once(':').unwrap_or(("0", text));
+        let epoch = if epoch.is_empty() { "0" } else { epoch };
+        let (version, release) = match rest.split_once('-') {
+            Some((version, release)) => (version, Some(release.to_owned())),
+            None => (rest, None),
+        };
+        Self { epoch: epoch.to_owned(), version: version.to_owned(), release }
+    }
+}
+
+/// A path that a package installs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// The absolute path.
+    pub path: String,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "FileKind::is_plain")]
+    pub kind: FileKind,
+}
+
+/// What a path is for an index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    /// A file or link.
+    #[default]
+    Plain,
+    /// A directory.
+    Dir,
+    /// Owned, but not in the payload.
+    Ghost,
+}
+
+impl FileKind {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+    fn is_plain(&self) -> bool {
+        *self == Self::Plain
+    }
+}
+
+impl File {
+    /// Whether `primary` has it, so that dependencies on it are found without `filelists`.
+    pub fn is_primary(&self) -> bool {
+        is_primary(&self.path)
+    }
+}
+
+/// Whether `primary` has files of that path.
+pub(super) fn is_primary(path: &str) -> bool {
+    path.starts_with("/etc/") || path.contains("bin/") || path == "/usr/lib/sendmail"
+}
+
+/// An entry of the change log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changelog {
+    /// Who, and for which version.
+    pub author: String,
+    /// Seconds since 1970.
+    pub date: u64,
+    /// What.
+    pub text: String,
+}
+
+impl Package {
+    /// `[epoch:]version-release`.
+    pub fn evr(&self) -> String {
+        let epoch = if self.epoch == 0 { String::new() } else { format!("{}:", self.epoch) };
+        format!("{epoch}{}-{}", self.version, self.release)
+    }
+
+    /// `<name>-<version>-<release>.<arch>.rpm`.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
+    }
+
+    /// The lines of a list.
+    pub fn list(&self, kind: &str) -> &[Dependency] {
+        let list = self.lists.0.iter().find(|list| list.kind == kind);
+        list.map_or(&[], |list| list.entries.as_slice())
+    }
+
+    /// Refuses what paths and XML cannot be made of.
+    pub(super) fn check(&self) -> Result<()> {
+        let mut faults = Vec::new();
+        let legal = |c: char| c.is_ascii_graphic() && !"/\\%?#*<>&\"'".contains(c);
+        let named = [
+            ("name", &self.name),
+            ("version", &self.version),
+            ("release", &self.release),
+            ("arch", &self.arch),
+        ];
+        for (what, text) in named {
+            if text.is_empty() || text.starts_with('.') || !text.chars().all(legal) {
+                faults.push(fault(format!("{what} `{}` is not valid", text.escape_debug())));
+            }
+        }
+        let paths = self.files.iter().map(|file| &file.path);
+        let names = self.lists.0.iter().flat_map(|list| list.entries.iter().map(|d| &d.name));
+        let odd = paths.chain(names).filter(|text| !text.chars().all(is_xml));
+        faults.extend(odd.map(|text| {
+            let message = format!("`{}` has characters that XML lacks", text.escape_debug());
+            fault(message)
+        }));
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+}
+
+/// Whether XML 1.0 can write the character.
+pub(super) fn is_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+pub(super) fn fault(message: String) -> Error {
+    Error::malformed(message).structure("rpm header")
+}

@@ -1,0 +1,105 @@
+//! The package that brings the keys of a repository to those who install from it.
+//!
+//! ```text
+//! <name>-archive-keyring    .deb   /usr/share/keyrings/<name>-archive-keyring.asc
+//!                           .rpm   /etc/pki/rpm-gpg/RPM-GPG-KEY-<name>
+//! ```
+//!
+//! To change the key: publish a package with the old and the new one, signed by the old; when it
+//! has reached everybody, sign by the new one; then publish a package without the old.
+
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::plan::package::{
+    DebControl, Format, Formats, Package, PackageEntry, Role, RpmControl, Treatment,
+};
+use crate::tree::{Node, TreePath};
+
+/// The key package of a repository called `name`.
+pub fn package(
+    name: &str,
+    version: &str,
+    maintainer: &str,
+    keys: &str,
+) -> Result<Package<Content>> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
+    if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.chars().all(legal) {
+        let message = format!("`{version}` is no version of a key package");
+        return Err(Error::new(Kind::Usage, message).hint("for example the date: 2026.11.20"));
+    }
+    let id = format!("{}-archive-keyring", name.to_lowercase());
+    let mut entries = Vec::new();
+    folder(&mut entries, Format::Deb, &["usr", "usr/share", "usr/share/keyrings"])?;
+    let files = [
+        (Format::Deb, format!("usr/share/keyrings/{name}-archive-keyring.asc")),
+        (Format::Rpm, format!("etc/pki/rpm-gpg/RPM-GPG-KEY-{name}")),
+    ];
+    for (format, path) in files {
+        let data = Content::of_bytes(keys.as_bytes());
+        entries.push(PackageEntry {
+            path: TreePath::new(path)?,
+            node: Node::File { data, mode: 0o644 },
+            treatment: Treatment::Plain,
+            formats: Formats::Only(format),
+        });
+    }
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(Package {
+        role: Role::Support,
+        summary: format!("Keys of the {name} package repository"),
+        description: vec![format!(
+            "The OpenPGP keys that the indexes and packages of the {name} repository are signed by."
+        )],
+        homepage: None,
+        deb: Some(deb(&id, version, maintainer)),
+        rpm: Some(rpm(&id, version, maintainer)),
+        id,
+        entries,
+    })
+}
+
+fn folder(entries: &mut Vec<PackageEntry<Content>>, format: Format, paths: &[&str]) -> Result<()> {
+    for path in paths {
+        entries.push(PackageEntry {
+            path: TreePath::new(*path)?,
+            node: Node::Directory { mode: 0o755 },
+            treatment: Treatment::Plain,
+            formats: Formats::Only(format),
+        });
+    }
+    Ok(())
+}
+
+fn deb(id: &str, version: &str, maintainer: &str) -> DebControl {
+    DebControl {
+        name: id.to_owned(),
+        version: version.to_owned(),
+        architecture: "all".to_owned(),
+        section: "misc".to_owned(),
+        priority: "optional".to_owned(),
+        maintainer: maintainer.to_owned(),
+        relations: Vec::new(),
+        fields: Vec::new(),
+        triggers: Vec::new(),
+        scripts: Vec::new(),
+    }
+}
+
+fn rpm(id: &str, version: &str, packager: &str) -> RpmControl {
+    RpmControl {
+        name: id.to_owned(),
+        epoch: None,
+        version: version.to_owned(),
+        release: "1".to_owned(),
+        arch: "noarch".to_owned(),
+        group: "System Environment/Base".to_owned(),
+        license: "LicenseRef-PublicDomain".to_owned(),
+        vendor: None,
+        packager: Some(packager.to_owned()),
+        relations: Vec::new(),
+        discovered: Vec::new(),
+        prefixes: Vec::new(),
+        scripts: Vec::new(),
+        changes: Vec::new(),
+    }
+}

@@ -1,0 +1,35 @@
+//! What was published, for people.
+
+use super::findings_text;
+use super::units::bytes;
+use crate::repo::{ChannelReport, Published};
+
+/// Paths shown of each list; all are in the JSON.
+const SHOWN: usize = 20;
+
+/// Every channel with what was added and removed, then every finding.
+pub fn published_text(published: &Published) -> String {
+    let channels: String = published.channels.iter().map(channel).collect();
+    channels + &findings_text(&published.findings)
+}
+
+fn channel(report: &ChannelReport) -> String {
+    let ChannelReport { channel, generation, packages, bytes: size, added, removed, .. } = report;
+    let signed = if report.signed { ", signed" } else { "" };
+    let mut text = format!(
+        "{channel}: {packages} packages, {}; publication {generation}{signed}: {} added, {} removed, {} read\n",
+        bytes(*size),
+        added.len(),
+        removed.len(),
+        report.read,
+    );
+    for (sign, paths) in [("+", added), ("-", removed)] {
+        for path in paths.iter().take(SHOWN) {
+            text.push_str(&format!("  {sign} {path}\n"));
+        }
+        if paths.len() > SHOWN {
+            text.push_str(&format!("  {sign} and {} more\n", paths.len() - SHOWN));
+        }
+    }
+    text
+}

@@ -1,0 +1,175 @@
+//! The indexes of an apt suite.
+//!
+//! Packages of architecture `all` are in the index of every architecture, as in Debian's own
+//! archive, and in one of their own; `No-Support-for-Architecture-all` tells apt that the former
+//! is enough. A suite with nothing else has the index of `all` alone.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256, Sha512};
+
+use super::compress::{compress, ending};
+use super::state::{Record, State};
+use crate::content::hex;
+use crate::error::Result;
+use crate::formats::apt_index::{self, IndexFile, Release, Stanza, format_date};
+use crate::formats::compression::Method;
+use crate::formats::deb;
+use crate::indexed::Facts;
+
+const ALL: &str = "all";
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// The forms of an index.
+const METHODS: [Method; 4] = [Method::Stored, Method::Gzip, Method::Xz, Method::Zstd];
+
+/// Files of a suite, ready to be put in place.
+#[derive(Debug, Default)]
+pub(super) struct Suite {
+    /// Under names that say their content.
+    pub by_hash: Vec<(String, Vec<u8>)>,
+    /// The same under the names that `Release` lists.
+    pub named: Vec<(String, Vec<u8>)>,
+    /// `Release`, without a signature.
+    pub release: String,
+}
+
+/// The folder of a suite.
+pub(super) fn folder(suite: &str) -> String {
+    format!("dists/{suite}")
+}
+
+impl Suite {
+    /// Writes the indexes of `state`, which has packages, settings and date.
+    pub fn of_state(suite: &str, state: &State) -> Result<Self> {
+        let archs = archs(state);
+        let components: BTreeSet<&str> = match state.records.is_empty() {
+            true => BTreeSet::from(["main"]),
+            false => state.records.values().map(|r| r.component.as_str()).collect(),
+        };
+        let pairs: Vec<(&str, &str)> =
+            components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
+        let texts = pairs.iter().map(|pair| text(state, *pair));
+        let jobs: Vec<(String, String, Method)> = pairs
+            .iter()
+            .zip(texts)
+            .flat_map(|((component, arch), text)| {
+                let path = format!("{component}/binary-{arch}/Packages");
+                METHODS.map(|method| (format!("{path}{}", ending(method)), text.clone(), method))
+            })
+            .collect();
+        let files: Vec<Result<(String, Vec<u8>)>> = jobs
+            .into_par_iter()
+            .map(|(path, text, method)| Ok((path, compress(text.as_bytes(), method)?)))
+            .collect();
+        let files: Vec<(String, Vec<u8>)> = files.into_iter().collect::<Result<_>>()?;
+        let mut listed: Vec<IndexFile> = files.iter().map(|(path, b)| listing(path, b)).collect();
+        listed.sort();
+        let fields = fields(suite, state, &components, &archs)?;
+        let release = Release { fields, files: listed.clone() }.render()?;
+        let mut made = Self { release, ..Self::default() };
+        for (path, bytes) in files {
+            made.add(suite, &path, bytes);
+        }
+        Ok(made)
+    }
+
+    fn add(&mut self, suite: &str, path: &str, bytes: Vec<u8>) {
+        let file = listing(path, &bytes);
+        let path = format!("{}/{path}", folder(suite));
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        for (name, digest) in [("SHA256", &file.sha256), ("SHA512", &file.sha512)] {
+            self.by_hash.push((format!("{above}/by-hash/{name}/{digest}"), bytes.clone()));
+        }
+        self.named.push((path, bytes));
+    }
+
+    /// Paths of all indexes.
+    pub fn paths(&self) -> BTreeSet<String> {
+        self.by_hash.iter().chain(&self.named).map(|(path, _)| path.clone()).collect()
+    }
+}
+
+fn listing(path: &str, bytes: &[u8]) -> IndexFile {
+    IndexFile {
+        path: path.to_owned(),
+        size: bytes.len() as u64,
+        sha256: hex(&Sha256::digest(bytes)),
+        sha512: hex(&Sha512::digest(bytes)),
+    }
+}
+
+fn control(record: &Record) -> Option<&apt_index::Package> {
+    match &record.indexed.facts {
+        Facts::Deb(package) => Some(package),
+        Facts::Rpm(_) => None,
+    }
+}
+
+/// The architectures of a suite, `all` first.
+fn archs(state: &State) -> Vec<&str> {
+    let found: BTreeSet<&str> =
+        state.records.values().map(|record| record.indexed.facts.arch()).collect();
+    let others = found.iter().copied().filter(|arch| *arch != ALL);
+    let all = (found.contains(ALL) || found.is_empty()).then_some(ALL);
+    all.into_iter().chain(others).collect()
+}
+
+/// The index of a component and an architecture.
+fn text(state: &State, (component, arch): (&str, &str)) -> String {
+    let belongs = |record: &Record| {
+        let own = record.indexed.facts.arch();
+        record.component == component && (own == arch || own == ALL)
+    };
+    let records = state.records.iter().filter(|(_, record)| belongs(record));
+    let mut stanzas: Vec<Stanza<'_>> = records
+        .filter_map(|(path, record)| {
+            let indexed = &record.indexed;
+            let (sha256, sha512) = (&*indexed.sha256, &*indexed.sha512);
+            Some(Stanza { package: control(record)?, path, size: indexed.size, sha256, sha512 })
+        })
+        .collect();
+    stanzas.sort_by(|a, b| {
+        let (a, b) = (a.package, b.package);
+        let versions = || deb::compare_versions(&a.version, &b.version);
+        let archs = || a.architecture.cmp(&b.architecture);
+        a.name.cmp(&b.name).then_with(versions).then_with(archs)
+    });
+    let mut text = String::new();
+    for stanza in stanzas {
+        stanza.render(&mut text);
+    }
+    text
+}
+
+fn fields(
+    suite: &str,
+    state: &State,
+    components: &BTreeSet<&str>,
+    archs: &[&str],
+) -> Result<Vec<(String, String)>> {
+    let settings = &state.settings;
+    let mut fields: Vec<(&str, Option<String>)> = vec![
+        ("Origin", settings.origin.clone()),
+        ("Label", settings.label.clone()),
+        ("Suite", Some(suite.to_owned())),
+        ("Codename", Some(settings.codename.clone().unwrap_or_else(|| suite.to_owned()))),
+        ("Date", Some(format_date(state.date)?)),
+    ];
+    if let Some(days) = settings.valid_days.filter(|days| *days > 0) {
+        let until = state.date.saturating_add(i64::from(days) * SECONDS_PER_DAY);
+        fields.push(("Valid-Until", Some(format_date(until)?)));
+    }
+    fields.push(("Acquire-By-Hash", Some("yes".to_owned())));
+    if archs.first() == Some(&ALL) && archs.len() > 1 {
+        fields.push(("No-Support-for-Architecture-all", Some("Packages".to_owned())));
+    }
+    fields.push(("Architectures", Some(archs.join(" "))));
+    let components: Vec<&str> = components.iter().copied().collect();
+    fields.push(("Components", Some(components.join(" "))));
+    fields.push(("Description", settings.description.clone()));
+    let set = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Ok(set.collect())
+}

@@ -1,0 +1,240 @@
+//! Which packages a channel has after a run: what it had, without what is removed, with what is
+//! given, of each package no more versions than are kept.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::input::Given;
+use super::state::{Channels, Record};
+use crate::content::Content;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::indexed::Facts;
+use crate::report::{Code, Finding, Findings};
+
+/// What to do with the packages of a channel.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Versions of a package to keep; all if unset.
+    pub keep: Option<usize>,
+    /// Packages to remove: `name`, or `name=version`.
+    pub remove: Vec<String>,
+    /// Whether a package may come back in a lower version than the channel has.
+    pub allow_downgrade: bool,
+}
+
+/// The file of a package that a channel did not have.
+#[derive(Debug, Clone)]
+pub(super) struct Addition {
+    pub file: PathBuf,
+    pub content: Content,
+}
+
+/// The packages of a channel after a run.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    pub records: BTreeMap<String, Record>,
+    /// Paths that the channel did not have, with the files they come from.
+    pub added: BTreeMap<String, Addition>,
+    pub findings: Findings,
+}
+
+impl Catalog {
+    /// The packages of a channel that had those of `earlier` and is given `given`.
+    pub fn merge(
+        earlier: &BTreeMap<String, Record>,
+        given: &[&Given],
+        component: &str,
+        changes: &Changes,
+    ) -> Result<Self> {
+        let mut catalog = Self { records: earlier.clone(), ..Self::default() };
+        let mut faults = Faults::default();
+        catalog.remove(&changes.remove);
+        if !changes.allow_downgrade {
+            faults.keep(catalog.refuse_downgrades(given));
+        }
+        for given in given {
+            faults.keep(catalog.add(given, component));
+        }
+        faults.keep(catalog.refuse_twins());
+        faults.finish()?;
+        if let Some(keep) = changes.keep {
+            catalog.keep(keep);
+        }
+        catalog.added.retain(|path, _| !earlier.contains_key(path));
+        Ok(catalog)
+    }
+
+    fn remove(&mut self, specs: &[String]) {
+        self.records.retain(|_, record| !specs.iter().any(|spec| names(spec, record)));
+    }
+
+    fn add(&mut self, given: &Given, component: &str) -> Result<()> {
+        let path = given.indexed.facts.pool_path(component);
+        if let Some(there) = self.records.get(&path) {
+            if there.source.sha256 == given.source.sha256 {
+                // The same under another time: that is what to look for next time.
+                let source = given.source.clone();
+                self.records.entry(path).and_modify(|record| record.source = source);
+                return Ok(());
+            }
+            return Err(two_contents(&path, given, there));
+        }
+        let record = Record {
+            source: given.source.clone(),
+            component: match given.indexed.facts {
+                Facts::Deb(_) => component.to_owned(),
+                Facts::Rpm(_) => String::new(),
+            },
+            modified: given.source.modified,
+            indexed: given.indexed.clone(),
+        };
+        let (file, content) = (given.file.clone(), given.content.clone());
+        self.added.insert(path.clone(), Addition { file, content });
+        self.records.insert(path, record);
+        Ok(())
+    }
+
+    /// A package of one name, version and architecture is one file, in whatever component.
+    fn refuse_twins(&self) -> Result<()> {
+        let mut first: BTreeMap<(&str, String, &str), (&String, &Record)> = BTreeMap::new();
+        let mut faults = Faults::default();
+        for (path, record) in &self.records {
+            let facts = &record.indexed.facts;
+            let key = (facts.name(), facts.version(), facts.arch());
+            let (other_path, other) = *first.entry(key).or_insert((path, record));
+            if other.source.sha256 != record.source.sha256 {
+                let message = format!(
+                    "{path} and {other_path} are different packages of one name, version and architecture"
+                );
+                faults.add(Error::new(Kind::Conflict, message).hint(TWINS_HINT));
+            }
+        }
+        faults.finish()
+    }
+
+    /// A package whose highest given version is lower than what the channel has would never be
+    /// installed, or break those who depend on the higher one.
+    fn refuse_downgrades(&self, given: &[&Given]) -> Result<()> {
+        let mut highest: BTreeMap<(&str, &str), &Given> = BTreeMap::new();
+        for given in given {
+            let facts = &given.indexed.facts;
+            let best = highest.entry((facts.name(), facts.arch())).or_insert(given);
+            if facts.compare_versions(&best.indexed.facts) == Ordering::Greater {
+                *best = given;
+            }
+        }
+        let mut faults = Faults::default();
+        for record in self.records.values() {
+            let held = &record.indexed.facts;
+            let Some(given) = highest.get(&(held.name(), held.arch())) else {
+                continue;
+            };
+            let facts = &given.indexed.facts;
+            if held.format() == facts.format() && held.compare_versions(facts) == Ordering::Greater
+            {
+                let message = format!(
+                    "is version {} of {}, and the repository has {} already",
+                    facts.version(),
+                    facts.name(),
+                    held.version()
+                );
+                faults.add(Error::new(Kind::Conflict, message).file(&given.file).hint(
+                    "nobody would get it by an upgrade: publish a higher version, or allow it \
+                     with --allow-downgrade",
+                ));
+            }
+        }
+        faults.finish()
+    }
+
+    /// Drops all but the highest versions of each package.
+    fn keep(&mut self, keep: usize) {
+        let mut versions: BTreeMap<(String, String, String), Vec<String>> = BTreeMap::new();
+        for (path, record) in &self.records {
+            let facts = &record.indexed.facts;
+            let key = (record.component.clone(), facts.name().to_owned(), facts.arch().to_owned());
+            versions.entry(key).or_default().push(path.clone());
+        }
+        let mut dropped = BTreeSet::new();
+        for mut paths in versions.into_values().filter(|paths| paths.len() > keep) {
+            let facts = |path: &String| self.records.get(path).map(|r| &r.indexed.facts);
+            paths.sort_by(|a, b| match (facts(a), facts(b)) {
+                (Some(a), Some(b)) => b.compare_versions(a),
+                _ => Ordering::Equal,
+            });
+            dropped.extend(paths.into_iter().skip(keep));
+        }
+        for path in dropped {
+            self.records.remove(&path);
+            self.added.remove(&path);
+            let message = format!("is not among the {keep} highest versions (--keep)");
+            self.findings.add(Finding::new(Code::VersionNotKept, path, message));
+        }
+    }
+}
+
+/// Whether a specification of `--remove` names the package.
+fn names(spec: &str, record: &Record) -> bool {
+    let facts = &record.indexed.facts;
+    match spec.split_once('=') {
+        Some((name, version)) => name == facts.name() && version == facts.version(),
+        None => spec == facts.name(),
+    }
+}
+
+/// Refuses a specification of `--remove` that names no package of any of the channels.
+pub(super) fn check_removals(specs: &[String], states: &[&BTreeMap<String, Record>]) -> Result<()> {
+    let mut faults = Faults::default();
+    for spec in specs {
+        let mut records = states.iter().flat_map(|state| state.values());
+        if !records.any(|record| names(spec, record)) {
+            let message = format!("the repository has no package {spec} to remove");
+            let hint = "name it as in rocm-blas, or with its whole version as in rocm-blas=7.1.0-1";
+            faults.add(Error::new(Kind::Usage, message).hint(hint));
+        }
+    }
+    faults.finish()
+}
+
+const TWINS_HINT: &str =
+    "clients that have the one refuse the other: raise the release of what was built again";
+
+fn two_contents(path: &str, given: &Given, there: &Record) -> Error {
+    let facts = &given.indexed.facts;
+    let message = format!(
+        "is another package {} {} for {} than {} (SHA-256 {} and {})",
+        facts.name(),
+        facts.version(),
+        facts.arch(),
+        match there.source.name == given.source.name {
+            true => path.to_owned(),
+            false => there.source.name.clone(),
+        },
+        short(&given.source.sha256),
+        short(&there.source.sha256),
+    );
+    Error::new(Kind::Conflict, message).file(&given.file).hint(TWINS_HINT)
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+/// Refuses added packages that another channel has, or some channel had a short time ago, under the
+/// same path with other content: whoever read the index of that time would get the wrong file.
+pub(super) fn refuse_other_content(catalog: &Catalog, channels: &Channels) -> Result<()> {
+    let mut faults = Faults::default();
+    for (path, addition) in &catalog.added {
+        let own = catalog.records.get(path).map(|record| &record.source.sha256);
+        let there = channels.0.values().filter_map(|state| {
+            let held = state.records.get(path).map(|record| &record.source.sha256);
+            held.or_else(|| state.retired.get(path)?.sha256.as_ref())
+        });
+        if there.into_iter().any(|other| Some(other) != own) {
+            let message = format!("differs from the {path} that the repository has or had");
+            faults.add(Error::new(Kind::Conflict, message).file(&addition.file).hint(TWINS_HINT));
+        }
+    }
+    faults.finish()
+}

@@ -1,0 +1,59 @@
+//! The files that make a repository known to a client: `.sources` for apt, `.repo` for dnf and
+//! zypper, and the key.
+
+use super::settings::Settings;
+use super::state::State;
+use crate::indexed::Facts;
+use std::collections::BTreeSet;
+
+/// Where the key package puts the key, and where `.sources` looks for it.
+pub(super) const KEYRINGS: &str = "usr/share/keyrings";
+
+/// The file name of the key.
+pub(super) fn key_name(settings: &Settings) -> String {
+    format!("{}-archive-keyring.asc", settings.name())
+}
+
+/// Name and text of the `.sources` file (sources.list(5), deb822 style).
+pub(super) fn sources(suite: &str, state: &State) -> Option<(String, String)> {
+    let settings = &state.settings;
+    let url = settings.url.as_ref()?;
+    let debs = state.records.values().filter(|r| matches!(r.indexed.facts, Facts::Deb(_)));
+    let components: BTreeSet<&str> = debs.clone().map(|r| r.component.as_str()).collect();
+    let archs: BTreeSet<&str> =
+        debs.map(|r| r.indexed.facts.arch()).filter(|arch| *arch != "all").collect();
+    let words = |set: BTreeSet<&str>| set.into_iter().collect::<Vec<_>>().join(" ");
+    let mut text = format!("Types: deb\nURIs: {url}\nSuites: {suite}\n");
+    let components = words(components);
+    let components = if components.is_empty() { "main".to_owned() } else { components };
+    text.push_str(&format!("Components: {components}\n"));
+    if !archs.is_empty() {
+        text.push_str(&format!("Architectures: {}\n", words(archs)));
+    }
+    if state.signed {
+        text.push_str(&format!("Signed-By: /{KEYRINGS}/{}\n", key_name(settings)));
+    }
+    Some((format!("{}-{suite}.sources", settings.name()), text))
+}
+
+/// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
+/// packages if all have one.
+pub(super) fn repo(state: &State) -> Option<(String, String)> {
+    let settings = &state.settings;
+    let url = settings.url.as_ref()?.trim_end_matches('/');
+    let name = settings.name();
+    let title = settings.description.as_deref().unwrap_or(name);
+    let check = |on: bool| u8::from(on);
+    let mut facts = state.records.values().map(|record| &record.indexed.facts);
+    let signed_packages =
+        state.signed && facts.all(|facts| matches!(facts, Facts::Rpm(package) if package.signed));
+    let mut text = format!(
+        "[{name}]\nname={title}\nbaseurl={url}\nenabled=1\ngpgcheck={}\nrepo_gpgcheck={}\n",
+        check(signed_packages),
+        check(state.signed)
+    );
+    if state.signed {
+        text.push_str(&format!("gpgkey={url}/{}\n", key_name(settings)));
+    }
+    Some((format!("{name}.repo"), text))
+}

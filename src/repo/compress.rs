@@ -1,0 +1,45 @@
+//! Compressed forms of indexes. Their bytes depend on nothing but their content.
+
+use std::io::Write;
+
+use flate2::GzBuilder;
+
+use crate::error::{Error, Result};
+use crate::formats::compression::{Compression, Encoder, Method};
+
+/// Levels at which an index of thousands of packages takes a fraction of a second.
+const GZIP_LEVEL: u32 = 6;
+const XZ_PRESET: u32 = 1;
+const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: false };
+
+/// `bytes`, compressed.
+pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
+    let compression = match method {
+        Method::Stored => return Ok(bytes.to_vec()),
+        Method::Gzip => return gzip(bytes),
+        Method::Xz => Compression::Xz { preset: XZ_PRESET },
+        Method::Zstd => ZSTD,
+    };
+    let fault = |error| Error::bug("cannot compress an index").cause(error);
+    let mut encoder = Encoder::new(Vec::new(), compression, 1, bytes.len() as u64)?;
+    encoder.write_all(bytes).map_err(fault)?;
+    encoder.finish().map_err(fault)
+}
+
+fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
+    let fault = |error| Error::bug("cannot compress an index").cause(error);
+    let level = flate2::Compression::new(GZIP_LEVEL);
+    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
+    encoder.write_all(bytes).map_err(fault)?;
+    encoder.finish().map_err(fault)
+}
+
+/// The ending of a file name.
+pub(super) fn ending(method: Method) -> &'static str {
+    match method {
+        Method::Stored => "",
+        Method::Gzip => ".gz",
+        Method::Xz => ".xz",
+        Method::Zstd => ".zst",
+    }
+}

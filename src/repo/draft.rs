@@ -1,0 +1,305 @@
+//! A channel as it will be: everything computed, nothing written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use super::apt::{self, Suite};
+use super::catalog::{Catalog, refuse_other_content};
+use super::clients;
+use super::input::Given;
+use super::rpm::{Metadata, REPOMD};
+use super::state::{Channels, Record, Retired, State};
+use super::store::{Body, Store};
+use super::{ChannelReport, RepoOptions};
+use crate::content::hex;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::plan::package::Format;
+use crate::report::{Code, Finding, Findings};
+
+/// Clients are slow: what went out of use stays for at least this long, in seconds.
+const GRACE: i64 = 3600;
+
+/// Which channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Channel {
+    /// An apt suite.
+    Apt(String),
+    /// The rpm repository.
+    Rpm,
+}
+
+impl Channel {
+    /// Its name in states and reports.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Apt(suite) => format!("apt-{suite}"),
+            Self::Rpm => "rpm".to_owned(),
+        }
+    }
+
+    /// The format of its packages.
+    pub fn format(&self) -> Format {
+        match self {
+            Self::Apt(_) => Format::Deb,
+            Self::Rpm => Format::Rpm,
+        }
+    }
+}
+
+/// A channel that is to be published.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub name: String,
+    pub next: State,
+    /// Packages for the pool.
+    pub packages: Vec<(String, Body)>,
+    /// Indexes under names that nobody knows yet.
+    pub hidden: Vec<(String, Body)>,
+    /// Files under names that clients read, the one that counts last.
+    pub visible: Vec<(String, Body)>,
+    /// Files that went out of use long enough ago.
+    pub outdated: Vec<String>,
+    pub report: ChannelReport,
+    pub findings: Findings,
+}
+
+/// The files of a channel, without its packages.
+struct Files {
+    hidden: Vec<(String, Vec<u8>)>,
+    visible: Vec<(String, Vec<u8>)>,
+    indexes: BTreeSet<String>,
+}
+
+impl Draft {
+    /// Computes `channel` as it will be with the packages `given`.
+    pub fn new(
+        store: &dyn Store,
+        channel: &Channel,
+        channels: &Channels,
+        given: &[Given],
+        options: &RepoOptions<'_>,
+    ) -> Result<Self> {
+        let name = channel.name();
+        let nothing = State::default();
+        let earlier = channels.0.get(&name).unwrap_or(&nothing);
+        let own: Vec<&Given> =
+            given.iter().filter(|g| g.indexed.facts.format() == channel.format()).collect();
+        let catalog = Catalog::merge(&earlier.records, &own, &options.component, &options.changes)?;
+        refuse_other_content(&catalog, channels)?;
+        check_pool(store, earlier, &catalog, options.check)?;
+        let mut next = next_state(earlier, &catalog.records, options)?;
+        let mut findings = catalog.findings.clone();
+        let files = files(channel, &next, options, &mut findings)?;
+        next.indexes.clone_from(&files.indexes);
+        retire(earlier, &mut next);
+        next.seal = seal(&files)?;
+        let report = report(channel, earlier, &next, &own, &catalog);
+        let outdated = outdated(&mut next, options.generations);
+        let body = |(path, bytes)| (path, Body::Bytes(bytes));
+        Ok(Self {
+            packages: packages(&catalog, channels, &next, options),
+            hidden: files.hidden.into_iter().map(body).collect(),
+            visible: files.visible.into_iter().map(body).collect(),
+            name,
+            next,
+            outdated,
+            report,
+            findings,
+        })
+    }
+}
+
+/// The pool has every package that stays, unchanged.
+fn check_pool(store: &dyn Store, earlier: &State, catalog: &Catalog, check: bool) -> Result<()> {
+    let mut faults = Faults::default();
+    let stay = |path: &str| catalog.records.contains_key(path);
+    for (path, record) in earlier.records.iter().filter(|(path, _)| stay(path)) {
+        faults.keep(check_pool_file(store, path, record, check));
+    }
+    faults.finish()
+}
+
+fn check_pool_file(store: &dyn Store, path: &str, record: &Record, check: bool) -> Result<()> {
+    let hint = "put the file back, or remove the package with --remove";
+    let Some(stat) = store.stat(path)? else {
+        let message = format!("{path} is gone from the repository");
+        return Err(Error::new(Kind::Changed, message).hint(hint));
+    };
+    let same = stat.size == record.indexed.size && stat.modified == record.modified;
+    if same && !check {
+        return Ok(());
+    }
+    match store.open(path)?.sha256_hex()? == record.indexed.sha256 {
+        true => Ok(()),
+        false => {
+            let message = format!("{path} is not the package that was published");
+            Err(Error::new(Kind::Changed, message).hint(hint))
+        }
+    }
+}
+
+fn next_state(
+    earlier: &State,
+    records: &BTreeMap<String, Record>,
+    options: &RepoOptions<'_>,
+) -> Result<State> {
+    if options.date < earlier.date {
+        let message = format!(
+            "the time is {} and the repository was published at {}",
+            options.date, earlier.date
+        );
+        return Err(Error::new(Kind::Usage, message).hint(
+            "clients take nothing older than what they have: set the clock, or SOURCE_DATE_EPOCH",
+        ));
+    }
+    let signed = options.signer.is_some();
+    if earlier.signed && !signed {
+        return Err(Error::new(Kind::Usage, "the repository is signed, and no key is given")
+            .hint("its clients would refuse it: give --sign-key, --gpg-key-id or --sign-command"));
+    }
+    Ok(State {
+        generation: earlier.generation.saturating_add(1),
+        date: options.date,
+        settings: options.settings.or(&earlier.settings),
+        signed,
+        records: records.clone(),
+        ..State::default()
+    })
+}
+
+fn files(
+    channel: &Channel,
+    next: &State,
+    options: &RepoOptions<'_>,
+    findings: &mut Findings,
+) -> Result<Files> {
+    let name = channel.name();
+    if !next.signed {
+        let message = "no key was given, so clients cannot know who published it";
+        findings.add(Finding::new(Code::RepositoryUnsigned, &name, message));
+    }
+    if next.settings.url.is_none() {
+        let message = "there is no .sources and no .repo file without --url";
+        findings.add(Finding::new(Code::ClientFilesMissing, &name, message));
+    }
+    match channel {
+        Channel::Apt(suite) => apt_files(suite, next, options),
+        Channel::Rpm => rpm_files(next, options),
+    }
+}
+
+fn apt_files(suite: &str, next: &State, options: &RepoOptions<'_>) -> Result<Files> {
+    let made = Suite::of_state(suite, next)?;
+    let indexes = made.paths();
+    let mut visible = client_files(clients::sources(suite, next), next, options)?;
+    visible.extend(made.named);
+    let folder = apt::folder(suite);
+    if let Some(signer) = options.signer {
+        let signed = signer.sign_detached(made.release.as_bytes())?;
+        visible.push((format!("{folder}/Release.gpg"), signed.into_bytes()));
+    }
+    visible.push((format!("{folder}/Release"), made.release.clone().into_bytes()));
+    if let Some(signer) = options.signer {
+        let signed = signer.sign_clear(&made.release)?;
+        visible.push((format!("{folder}/InRelease"), signed.into_bytes()));
+    }
+    Ok(Files { hidden: made.by_hash, visible, indexes })
+}
+
+fn rpm_files(next: &State, options: &RepoOptions<'_>) -> Result<Files> {
+    let made = Metadata::of_state(next, options.list_method)?;
+    let indexes = made.paths();
+    let mut visible = client_files(clients::repo(next), next, options)?;
+    if let Some(signer) = options.signer {
+        let signed = signer.sign_detached(&made.repomd)?;
+        visible.push((format!("{REPOMD}.asc"), signed.into_bytes()));
+    }
+    visible.push((REPOMD.to_owned(), made.repomd));
+    Ok(Files { hidden: made.lists, visible, indexes })
+}
+
+/// The key, and the file that makes the repository known.
+fn client_files(
+    file: Option<(String, String)>,
+    next: &State,
+    options: &RepoOptions<'_>,
+) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    if let Some(signer) = options.signer {
+        let key = signer.public_keys()?;
+        files.push((clients::key_name(&next.settings), key.into_bytes()));
+    }
+    files.extend(file.map(|(name, text)| (name, text.into_bytes())));
+    Ok(files)
+}
+
+fn seal(files: &Files) -> Result<(String, String)> {
+    let last = files.visible.last().ok_or_else(|| Error::bug("a channel without indexes"))?;
+    Ok((last.0.clone(), hex(&Sha256::digest(&last.1))))
+}
+
+/// Notes in `next` what `earlier` had and it has not.
+fn retire(earlier: &State, next: &mut State) {
+    let (generation, date) = (next.generation, next.date);
+    let mut retired = earlier.retired.clone();
+    for (path, record) in &earlier.records {
+        let sha256 = Some(record.indexed.sha256.clone());
+        retired.insert(path.clone(), Retired { generation, date, sha256 });
+    }
+    for path in &earlier.indexes {
+        retired.insert(path.clone(), Retired { generation, date, sha256: None });
+    }
+    retired.retain(|path, _| !next.records.contains_key(path) && !next.indexes.contains(path));
+    next.retired = retired;
+}
+
+/// Takes what went out of use long enough ago out of `next`.
+fn outdated(next: &mut State, generations: u64) -> Vec<String> {
+    let (generation, date) = (next.generation, next.date);
+    let old = |retired: &Retired| {
+        generation.saturating_sub(retired.generation) >= generations
+            && date.saturating_sub(retired.date) >= GRACE
+    };
+    let gone = next.retired.iter().filter(|(_, retired)| old(retired));
+    gone.map(|(path, _)| path.clone()).collect()
+}
+
+/// Packages that are not in the pool yet.
+fn packages(
+    catalog: &Catalog,
+    channels: &Channels,
+    next: &State,
+    options: &RepoOptions<'_>,
+) -> Vec<(String, Body)> {
+    let new = catalog.added.iter().filter(|(path, _)| !channels.uses(path));
+    let body = |(path, addition): (&String, &super::catalog::Addition)| {
+        let modified = next.records.get(path).map_or(0, |record| record.modified);
+        let body = match options.built.contains_key(&addition.file) {
+            true => Body::Link(addition.file.clone(), modified),
+            false => Body::Copy(addition.content.clone(), modified),
+        };
+        (path.clone(), body)
+    };
+    new.map(body).collect()
+}
+
+fn report(
+    channel: &Channel,
+    earlier: &State,
+    next: &State,
+    given: &[&Given],
+    catalog: &Catalog,
+) -> ChannelReport {
+    let gone = earlier.records.keys().filter(|path| !next.records.contains_key(*path));
+    ChannelReport {
+        channel: channel.name(),
+        generation: next.generation,
+        packages: next.records.len(),
+        bytes: next.records.values().map(|record| record.indexed.size).sum(),
+        added: catalog.added.keys().cloned().collect(),
+        removed: gone.cloned().collect(),
+        read: given.iter().filter(|given| given.read).count(),
+        signed: next.signed,
+    }
+}

@@ -1,0 +1,154 @@
+//! The packages that a run is given: found, and read unless they are known.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::RepoOptions;
+use super::state::{Channels, Record, Source};
+use super::store::{Modified, stat_of};
+use crate::content::Content;
+use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::formats::rpm;
+use crate::indexed::{Facts, Indexed};
+use crate::report::{Progress, Stage};
+
+/// A package file that was given.
+#[derive(Debug, Clone)]
+pub(super) struct Given {
+    pub file: PathBuf,
+    /// As it was when it was looked at: another content later is an error.
+    pub content: Content,
+    pub source: Source,
+    pub indexed: Indexed,
+    /// Whether it was read, because nothing was known of it.
+    pub read: bool,
+}
+
+struct Found {
+    file: PathBuf,
+    name: String,
+    size: u64,
+    modified: Modified,
+}
+
+/// The packages of a run, which are packages or folders of packages, in the order of their
+/// names. Files that a channel knows by name, size and time are not read, unless the run checks all.
+pub(super) fn given(
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    progress: &dyn Progress,
+) -> Result<Vec<Given>> {
+    let mut files = Vec::new();
+    let mut faults = Faults::default();
+    for path in &options.packages {
+        faults.keep(find(path, &mut files));
+    }
+    faults.finish()?;
+    files.sort();
+    files.dedup();
+    let found: Vec<Found> = files.into_iter().map(look).collect::<Result<_>>()?;
+    progress.begin(Stage::Index, found.iter().map(|found| found.size).sum());
+    let known = known(channels);
+    let read = |found: Found| {
+        let key = (found.name.as_str(), found.size, found.modified);
+        let record = if options.check { None } else { known.get(&key) };
+        let given = given_of(&found, record.copied(), options);
+        progress.advance(Stage::Index, found.size);
+        given
+    };
+    let given: Vec<Result<Given>> = found.into_par_iter().map(read).collect();
+    progress.end(Stage::Index);
+    let mut faults = Faults::default();
+    let given: Vec<Given> = given.into_iter().filter_map(|given| faults.keep(given)).collect();
+    faults.finish().map(|()| given)
+}
+
+type Key<'a> = (&'a str, u64, Modified);
+
+fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Record> {
+    let records = channels.0.values().flat_map(|state| state.records.values());
+    records
+        .map(|record| {
+            let source = &record.source;
+            ((source.name.as_str(), source.size, source.modified), record)
+        })
+        .collect()
+}
+
+fn given_of(found: &Found, record: Option<&Record>, options: &RepoOptions<'_>) -> Result<Given> {
+    let file = found.file.clone();
+    let content = Content::open(&file)?;
+    if let Some(record) = record {
+        // What was signed while it was published is another file than the one it came from.
+        let (source, indexed) = (record.source.clone(), record.indexed.clone());
+        return Ok(Given { file, content, source, indexed, read: false });
+    }
+    let built = options.built.get(&file);
+    let indexed = match built {
+        Some(built) => built.clone(),
+        None => Indexed::read(&content).file(&file).context(reading)?,
+    };
+    let source = Source {
+        name: found.name.clone(),
+        size: found.size,
+        modified: found.modified,
+        sha256: indexed.sha256.clone(),
+    };
+    let read = built.is_none();
+    match (&options.package_signer, &indexed.facts) {
+        (Some(signer), Facts::Rpm(_)) => {
+            let content = rpm::signed(&content, signer).file(&file).context(reading)?;
+            let indexed = Indexed::read(&content).file(&file).context(reading)?;
+            Ok(Given { file, content, source, indexed, read: true })
+        }
+        _ => Ok(Given { file, content, source, indexed, read }),
+    }
+}
+
+fn reading() -> String {
+    "indexing packages".to_owned()
+}
+
+fn look(file: PathBuf) -> Result<Found> {
+    let metadata = fs::metadata(&file).map_err(|e| Error::io(&file, "inspect", e))?;
+    let stat = stat_of(&metadata);
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Found { file, name, size: stat.size, modified: stat.modified })
+}
+
+/// Adds `path`, or what is named like a package in it and its folders, to `files`.
+fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
+    if !metadata.is_dir() {
+        files.push(path.to_path_buf());
+        return Ok(());
+    }
+    let before = files.len();
+    walk(path, files)?;
+    match files.len() > before {
+        true => Ok(()),
+        false => Err(Error::new(Kind::Usage, "there is no package in this folder").file(path)),
+    }
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
+    for entry in entries {
+        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        if name.to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if kind.is_dir() {
+            walk(&path, files)?;
+        } else if matches!(extension, Some("deb" | "rpm")) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! The only writer of repositories: packages in, what apt, dnf and zypper read out.
+//!
+//! ```text
+//! REPO/pool/<component>/<letter>/<source>/*.deb    packages, never changed once they are there
+//! REPO/dists/<suite>/…                             indexes of apt (formats::apt_index)
+//! REPO/packages/<letter>/*.rpm                     packages
+//! REPO/repodata/…                                  indexes of dnf and zypper (formats::rpm_md)
+//! REPO/<name>-<suite>.sources, <name>.repo, <name>-archive-keyring.asc
+//! REPO/.rockpack/                                  states, lock, unfinished files
+//! ```
+//!
+//! A run computes everything first ([`draft`]), then puts files in place in an order that never
+//! leaves an index without its files: packages, indexes under names that nobody knows yet
+//! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
+//! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`. What went out of use
+//! stays for some generations and an hour at least, for clients that have the earlier index.
+//!
+//! apt reads `InRelease` and then by-hash files: it sees either publication whole. `Release` and
+//! `Release.gpg`, and `repomd.xml` and `repomd.xml.asc`, are two files each that no rename changes
+//! at once: a client between whose two requests both were renamed gets a bad signature and has to
+//! ask again. They are written beforehand and renamed one right after the other.
+//!
+//! Refuses: what is no package, two contents of one name, version and architecture, downgrades
+//! that are not asked for, packages of the pool that were changed, times before the last one.
+
+mod apt;
+mod catalog;
+mod clients;
+mod compress;
+mod draft;
+mod input;
+mod rpm;
+mod settings;
+mod state;
+mod store;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+pub use catalog::Changes;
+pub use settings::{Settings, check_word};
+pub use store::{Body, LocalStore, Modified, Stat, Store};
+
+use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::formats::compression::Method;
+use crate::formats::rpm::HeaderSigner;
+use crate::indexed::Indexed;
+use crate::plan::package::Format;
+use crate::report::{Findings, Progress};
+use crate::signing::IndexSigner;
+use draft::{Channel, Draft};
+use state::{Channels, State};
+
+/// What to publish, and how.
+pub struct RepoOptions<'a> {
+    /// Packages, and folders of packages.
+    pub packages: Vec<PathBuf>,
+    /// The folder of the repository; created if missing.
+    pub out: PathBuf,
+    /// Formats to publish; those that are given, or there, if empty.
+    pub formats: Vec<Format>,
+    /// The apt suite.
+    pub suite: String,
+    /// The component that given debs go to.
+    pub component: String,
+    /// What the run sets of a channel's settings.
+    pub settings: Settings,
+    /// What to do with the packages that are there.
+    pub changes: Changes,
+    /// Whether all packages are read again.
+    pub check: bool,
+    /// Whether to wait for another run to be done.
+    pub wait: bool,
+    /// Generations that indexes and packages stay after they went out of use, at least one.
+    pub generations: u64,
+    /// The time of the publication, in seconds since 1970.
+    pub date: i64,
+    /// How the lists of the rpm repository are compressed: gzip or zstd.
+    pub list_method: Method,
+    /// What signs the indexes.
+    pub signer: Option<&'a dyn IndexSigner>,
+    /// What signs the headers of `.rpm` packages that are added, in place of their signatures.
+    pub package_signer: Option<HeaderSigner>,
+    /// Packages of `packages` that were just written, by path: they are not read, and packages may
+    /// be hard links to them.
+    pub built: BTreeMap<PathBuf, Indexed>,
+}
+
+/// What a run published.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Published {
+    /// The channels that were published.
+    pub channels: Vec<ChannelReport>,
+    /// What is worth knowing.
+    pub findings: Findings,
+}
+
+/// What became of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChannelReport {
+    /// `apt-<suite>` or `rpm`.
+    pub channel: String,
+    /// How often it was published, this time included.
+    pub generation: u64,
+    /// Packages that it has.
+    pub packages: usize,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Paths of packages that it did not have.
+    pub added: Vec<String>,
+    /// Paths of packages that it has no longer.
+    pub removed: Vec<String>,
+    /// Packages that had to be read.
+    pub read: usize,
+    /// Whether its indexes are signed.
+    pub signed: bool,
+}
+
+/// Publishes packages.
+pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Published> {
+    check(options)?;
+    let store = LocalStore::open(&options.out, options.wait)?;
+    let doing = || format!("publishing {}", options.out.display());
+    publish_to(&store, options, progress).context(doing)
+}
+
+/// Publishes to `store`, which no other run writes to.
+pub fn publish_to(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<Published> {
+    let mut channels = Channels::load(store)?;
+    let given = input::given(options, &channels, progress)?;
+    let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
+    let active = active(options, &channels, &given)?;
+    let states: Vec<_> =
+        active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
+    catalog::check_removals(&options.changes.remove, &states)?;
+    let mut faults = Faults::default();
+    let drafts: Vec<Draft> = active
+        .iter()
+        .map(|channel| Draft::new(store, channel, &channels, &given, options))
+        .filter_map(|draft| faults.keep(draft))
+        .collect();
+    faults.finish()?;
+    write(store, &mut channels, drafts)
+}
+
+fn wanted(options: &RepoOptions<'_>, given: &input::Given) -> bool {
+    options.formats.is_empty() || options.formats.contains(&given.indexed.facts.format())
+}
+
+fn check(options: &RepoOptions<'_>) -> Result<()> {
+    check_word("--suite", &options.suite)?;
+    check_word("--component", &options.component)?;
+    options.settings.check()?;
+    let out = options.out.canonicalize().ok();
+    let inside = |path: &&PathBuf| {
+        if options.built.contains_key(*path) {
+            return false;
+        }
+        let inside = path.canonicalize().ok().zip(out.as_ref());
+        inside.is_some_and(|(path, out)| path.starts_with(out))
+    };
+    let faults = options.packages.iter().filter(inside).map(|path| {
+        Error::new(Kind::Usage, "lies inside of the repository")
+            .file(path)
+            .hint("what is in a repository stays there; give the packages that are to be added")
+    });
+    Error::gather(faults.collect()).map_or(Ok(()), Err)
+}
+
+/// The channels that the run is about: those of the packages given, and without any, or where some
+/// are to be removed, those that are there.
+fn active(
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    given: &[input::Given],
+) -> Result<Vec<Channel>> {
+    let all = [Channel::Apt(options.suite.clone()), Channel::Rpm];
+    let every = options.packages.is_empty() || !options.changes.remove.is_empty();
+    let is_active = |channel: &Channel| {
+        let format = channel.format();
+        let asked = options.formats.is_empty() || options.formats.contains(&format);
+        let gets = given.iter().any(|given| given.indexed.facts.format() == format);
+        asked && (gets || (every && channels.0.contains_key(&channel.name())))
+    };
+    let active: Vec<Channel> = all.into_iter().filter(is_active).collect();
+    match active.is_empty() {
+        false => Ok(active),
+        true => Err(Error::new(Kind::Usage, "there is nothing to publish")
+            .hint("give packages of the formats asked for, or a repository that has some already")),
+    }
+}
+
+/// Puts everything in place; see the module for the order.
+fn write(store: &dyn Store, channels: &mut Channels, mut drafts: Vec<Draft>) -> Result<Published> {
+    for draft in &drafts {
+        channels.announce(store, &draft.name, &draft.next)?;
+    }
+    let hidden = drafts.iter_mut().flat_map(|draft| {
+        let packages = std::mem::take(&mut draft.packages);
+        packages.into_iter().chain(std::mem::take(&mut draft.hidden))
+    });
+    store.put(hidden.collect())?;
+    let mut published = Published::default();
+    for draft in drafts {
+        let Draft { name, mut next, visible, outdated, report, findings, .. } = draft;
+        store.put(visible)?;
+        channels.put(store, &name, next.clone())?;
+        prune(store, channels, (&name, &mut next), outdated)?;
+        published.channels.push(report);
+        published.findings.extend(findings);
+    }
+    published.findings.sort();
+    Ok(published)
+}
+
+/// Removes what went out of use long ago, unless another channel has it.
+fn prune(
+    store: &dyn Store,
+    channels: &mut Channels,
+    (name, state): (&str, &mut State),
+    outdated: Vec<String>,
+) -> Result<()> {
+    if outdated.is_empty() {
+        return Ok(());
+    }
+    for path in &outdated {
+        state.retired.remove(path);
+    }
+    channels.0.insert(name.to_owned(), state.clone());
+    let unused: Vec<String> = outdated.into_iter().filter(|path| !channels.uses(path)).collect();
+    store.remove(&unused)?;
+    channels.put(store, name, state.clone())
+}

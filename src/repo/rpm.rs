@@ -1,0 +1,84 @@
+//! The indexes of the rpm repository.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::compress::{compress, ending};
+use super::state::{Record, State};
+use crate::content::hex;
+use crate::error::Result;
+use crate::formats::compression::Method;
+use crate::formats::rpm_md::{DataFile, Place, Repomd, filelists, other, primary};
+use crate::indexed::Facts;
+
+/// Path of the file that makes the lists valid.
+pub(super) const REPOMD: &str = "repodata/repomd.xml";
+
+/// Files of the rpm repository, ready to be put in place.
+#[derive(Debug, Default)]
+pub(super) struct Metadata {
+    /// The lists, under names that say their content.
+    pub lists: Vec<(String, Vec<u8>)>,
+    /// `repomd.xml`.
+    pub repomd: Vec<u8>,
+}
+
+type WriteList = fn(&[Place<'_>]) -> Result<Vec<u8>>;
+
+impl Metadata {
+    /// Writes the indexes of `state`, which has packages and date.
+    pub fn of_state(state: &State, method: Method) -> Result<Self> {
+        let places = places(state);
+        let write: [(&str, WriteList); 3] =
+            [("primary", primary), ("filelists", filelists), ("other", other)];
+        let made: Vec<Result<_>> =
+            write.par_iter().map(|(kind, write)| list(kind, &write(&places)?, method)).collect();
+        let (mut data, mut lists) = (Vec::new(), Vec::new());
+        for made in made {
+            let (file, bytes): (DataFile, Vec<u8>) = made?;
+            lists.push((file.path.clone(), bytes));
+            data.push(file);
+        }
+        let repomd = Repomd { revision: state.date, data }.render()?;
+        Ok(Self { lists, repomd })
+    }
+
+    /// Paths of all indexes.
+    pub fn paths(&self) -> BTreeSet<String> {
+        self.lists.iter().map(|(path, _)| path.clone()).collect()
+    }
+}
+
+fn list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Vec<u8>)> {
+    let bytes = compress(open, method)?;
+    let sha256 = hex(&Sha256::digest(&bytes));
+    let file = DataFile {
+        kind: kind.to_owned(),
+        path: format!("repodata/{sha256}-{kind}.xml{}", ending(method)),
+        sha256,
+        size: bytes.len() as u64,
+        open_sha256: hex(&Sha256::digest(open)),
+        open_size: open.len() as u64,
+    };
+    Ok((file, bytes))
+}
+
+/// The packages by name, version and architecture.
+fn places(state: &State) -> Vec<Place<'_>> {
+    let mut records: Vec<(&String, &Record)> = state.records.iter().collect();
+    records.sort_by(|(a_path, a), (b_path, b)| {
+        let (a, b) = (&a.indexed.facts, &b.indexed.facts);
+        let versions = || a.compare_versions(b);
+        a.name().cmp(b.name()).then_with(versions).then_with(|| a_path.cmp(b_path))
+    });
+    let places = records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
+        Facts::Rpm(package) => {
+            let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
+            Some(Place { package, path, size, sha256 })
+        }
+        Facts::Deb(_) => None,
+    });
+    places.collect()
+}

@@ -1,0 +1,93 @@
+//! What a channel is called and how long it is valid; remembered from run to run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Kind, Result};
+
+/// Settings of a channel. What a run does not give stays as it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Field `Origin` of `Release`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// Field `Label`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Field `Codename`; the suite's name if unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub codename: Option<String>,
+    /// Field `Description`, and the name in the `.repo` file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Days until `Valid-Until`; without it, there is none. 0 takes it away again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_days: Option<u32>,
+    /// What the files for clients are called; `rocm` if unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Where the repository is served, for the files for clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl Settings {
+    /// These settings, and those of `earlier` that are not set.
+    pub fn or(&self, earlier: &Self) -> Self {
+        let either = |own: &Option<String>, other: &Option<String>| own.clone().or(other.clone());
+        Self {
+            origin: either(&self.origin, &earlier.origin),
+            label: either(&self.label, &earlier.label),
+            codename: either(&self.codename, &earlier.codename),
+            description: either(&self.description, &earlier.description),
+            valid_days: self.valid_days.or(earlier.valid_days),
+            name: either(&self.name, &earlier.name),
+            url: either(&self.url, &earlier.url),
+        }
+    }
+
+    /// The name of the files for clients.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("rocm")
+    }
+
+    /// Refuses what would change the structure of an index or a file for clients.
+    pub fn check(&self) -> Result<()> {
+        let mut faults = Vec::new();
+        let texts = [
+            ("--origin", &self.origin),
+            ("--label", &self.label),
+            ("--description", &self.description),
+        ];
+        for (option, text) in texts {
+            let bad = |text: &str| text.trim().is_empty() || text.contains(char::is_control);
+            if text.as_deref().is_some_and(bad) {
+                faults.push(usage(format!("{option} is empty or has control characters")));
+            }
+        }
+        let words = [("--codename", &self.codename), ("--name", &self.name)];
+        for (option, word) in words {
+            faults.extend(word.as_deref().and_then(|word| check_word(option, word).err()));
+        }
+        let bad = |url: &str| {
+            !url.contains(':') || url.contains(|c: char| c.is_whitespace() || c.is_control())
+        };
+        if let Some(url) = self.url.as_deref().filter(|url| bad(url)) {
+            faults.push(usage(format!("--url `{}` is no URL", url.escape_debug())));
+        }
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+}
+
+/// Refuses what cannot be a part of a path and of a field.
+pub fn check_word(option: &str, word: &str) -> Result<()> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "+-._~".contains(c);
+    match word.starts_with(|c: char| c.is_ascii_alphanumeric()) && word.chars().all(legal) {
+        true => Ok(()),
+        false => Err(usage(format!("{option} `{}` is not one word", word.escape_debug()))),
+    }
+}
+
+fn usage(message: String) -> Error {
+    Error::new(Kind::Usage, message)
+}

@@ -1,0 +1,310 @@
+//! Where a repository lies. Everything is read and written through [`Store`], whose promises an
+//! object store can keep, too; [`LocalStore`] keeps them on a file system.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, FileTimes, Permissions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use rayon::prelude::*;
+
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+
+/// The folder of what only rockpack reads: states, the lock, unfinished files.
+pub const PRIVATE: &str = ".rockpack";
+
+/// Unfinished files lie here, on the file system of the repository.
+const UNFINISHED: &str = ".rockpack/unfinished";
+
+const LOCK: &str = ".rockpack/lock";
+
+/// What a file will hold.
+#[derive(Debug)]
+pub enum Body {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A copy of this content, with this time of modification.
+    Copy(Content, Modified),
+    /// This file itself, by a hard link where that is possible, which nobody will write to.
+    Link(PathBuf, Modified),
+}
+
+/// A time of modification: nanoseconds since 1970.
+pub type Modified = i64;
+
+/// Size and time of a stored file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Bytes.
+    pub size: u64,
+    /// When it was modified.
+    pub modified: Modified,
+}
+
+/// A place for repositories. Paths are relative, with `/` between their parts.
+pub trait Store: Sync {
+    /// The whole of a small file; nothing where there is none.
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>>;
+    /// The content of a file; an error where there is none.
+    fn open(&self, path: &str) -> Result<Content>;
+    /// Size and time of a file; nothing where there is none.
+    fn stat(&self, path: &str) -> Result<Option<Stat>>;
+    /// Names of the files directly in a folder, in order.
+    fn list(&self, folder: &str) -> Result<Vec<String>>;
+    /// Puts files in place, each whole or not at all, in this order, and only when all of them
+    /// could be written. On return they stay there whatever happens to the machine.
+    fn put(&self, files: Vec<(String, Body)>) -> Result<()>;
+    /// Removes files; one that is not there is no error.
+    fn remove(&self, paths: &[String]) -> Result<()>;
+}
+
+/// A folder.
+#[derive(Debug)]
+pub struct LocalStore {
+    root: PathBuf,
+    /// Held while the store is used for writing.
+    _lock: File,
+}
+
+impl LocalStore {
+    /// Opens the folder `root` for writing, and makes it where it is missing. Where another run
+    /// has it open, waits if `wait` says so, and fails otherwise.
+    pub fn open(root: &Path, wait: bool) -> Result<Self> {
+        let unfinished = root.join(UNFINISHED);
+        fs::create_dir_all(&unfinished).map_err(|e| {
+            Error::io(&unfinished, "create", e)
+                .hint("the repository has to be a folder that can be created and written to")
+        })?;
+        let path = root.join(LOCK);
+        let lock = File::create(&path).map_err(|e| Error::io(&path, "create", e))?;
+        take(&lock, &path, wait)?;
+        // What lies there is of runs that live no more: the lock is theirs no longer.
+        fs::remove_dir_all(&unfinished).map_err(|e| Error::io(&unfinished, "remove", e))?;
+        fs::create_dir(&unfinished).map_err(|e| Error::io(&unfinished, "create", e))?;
+        Ok(Self { root: root.to_path_buf(), _lock: lock })
+    }
+
+    fn path(&self, path: &str) -> Result<PathBuf> {
+        check_path(path)?;
+        Ok(self.root.join(path))
+    }
+
+    /// Writes one file under a temporary name.
+    fn write(&self, number: usize, body: &Body) -> Result<PathBuf> {
+        let path = self.root.join(UNFINISHED).join(number.to_string());
+        if let Body::Link(source, _) = body
+            && fs::hard_link(source, &path).is_ok()
+        {
+            return Ok(path);
+        }
+        let fault = |e| Error::io(&path, "write", e);
+        let mut file = File::create_new(&path).map_err(|e| Error::io(&path, "create", e))?;
+        let modified = match body {
+            Body::Bytes(bytes) => {
+                file.write_all(bytes).map_err(fault)?;
+                None
+            }
+            Body::Copy(content, modified) => {
+                copy(content, &mut file).map_err(fault)?;
+                Some(*modified)
+            }
+            Body::Link(source, modified) => {
+                copy(&Content::open(source)?, &mut file).map_err(fault)?;
+                Some(*modified)
+            }
+        };
+        if let Some(modified) = modified {
+            file.set_times(times(modified)).map_err(fault)?;
+        }
+        file.set_permissions(Permissions::from_mode(0o644)).map_err(fault)?;
+        file.sync_all().map_err(fault)?;
+        Ok(path)
+    }
+}
+
+fn copy(content: &Content, file: &mut File) -> std::io::Result<()> {
+    let mut result = Ok(());
+    let read = content.each_window(|bytes| {
+        if result.is_ok() {
+            result = file.write_all(bytes);
+        }
+    });
+    read?;
+    result
+}
+
+fn times(modified: Modified) -> FileTimes {
+    let time = u64::try_from(modified).map(Duration::from_nanos).unwrap_or_default();
+    FileTimes::new().set_modified(UNIX_EPOCH + time)
+}
+
+/// Refuses paths that lead elsewhere.
+fn check_path(path: &str) -> Result<()> {
+    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    match path.split('/').all(plain) && !path.contains('\0') {
+        true => Ok(()),
+        false => {
+            let message = format!("`{}` is no path inside of a repository", path.escape_debug());
+            Err(Error::malformed(message))
+        }
+    }
+}
+
+fn take(lock: &File, path: &Path, wait: bool) -> Result<()> {
+    let fault = |e| {
+        Error::io(path, "lock", e).hint(
+            "the repository has to be on a file system that supports flock, which some network \
+             file systems do not: publish to a local folder and copy it",
+        )
+    };
+    if wait {
+        return lock.lock().map_err(fault);
+    }
+    match lock.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            Err(Error::new(Kind::Conflict, "another run is writing to this repository")
+                .file(path)
+                .hint("try again when it is done, or wait for it with --wait"))
+        }
+        Err(TryLockError::Error(error)) => Err(fault(error)),
+    }
+}
+
+impl Store for LocalStore {
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        let path = self.path(path)?;
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(&path, "read", error)),
+        }
+    }
+
+    fn open(&self, path: &str) -> Result<Content> {
+        Content::open(self.path(path)?)
+    }
+
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        let path = self.path(path)?;
+        match fs::metadata(&path) {
+            Ok(metadata) => Ok(Some(stat_of(&metadata))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(&path, "inspect", error)),
+        }
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let folder = self.path(folder)?;
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            found => found.map_err(|e| Error::io(&folder, "list", e))?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|e| Error::io(&folder, "list", e))?;
+            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+            if kind.is_file() {
+                names.extend(entry.file_name().into_string().ok());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
+        let written: Vec<Result<PathBuf>> = files
+            .par_iter()
+            .enumerate()
+            .map(|(number, (_, body))| self.write(number, body))
+            .collect();
+        let written: Vec<PathBuf> = written.into_iter().collect::<Result<_>>()?;
+        let mut folders = BTreeSet::new();
+        for (path, _) in &files {
+            let path = self.path(path)?;
+            let folder = path.parent().unwrap_or(&self.root);
+            if folders.insert(folder.to_path_buf()) {
+                fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", e))?;
+            }
+        }
+        for ((path, _), temporary) in files.iter().zip(written) {
+            let path = self.path(path)?;
+            fs::rename(&temporary, &path).map_err(|e| Error::io(&path, "put in place", e))?;
+        }
+        sync_with_parents(&self.root, folders)
+    }
+
+    fn remove(&self, paths: &[String]) -> Result<()> {
+        for path in paths {
+            let path = self.path(path)?;
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io(&path, "remove", error));
+                }
+                _ => remove_empty(&self.root, &path),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Size and time of a file.
+pub fn stat_of(metadata: &fs::Metadata) -> Stat {
+    let seconds = metadata.mtime().saturating_mul(1_000_000_000);
+    Stat { size: metadata.len(), modified: seconds.saturating_add(metadata.mtime_nsec()) }
+}
+
+/// Folders above `path` that hold nothing more are removed, too.
+fn remove_empty(root: &Path, path: &Path) {
+    let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
+    for folder in above {
+        // Fails where the folder is not empty, as it should.
+        if fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}
+
+/// Makes renames durable; a new folder is a name in the one above it.
+fn sync_with_parents(root: &Path, folders: BTreeSet<PathBuf>) -> Result<()> {
+    let mut all = BTreeSet::new();
+    for folder in &folders {
+        for above in folder.ancestors().take_while(|above| above.starts_with(root)) {
+            if !all.insert(above.to_path_buf()) {
+                break;
+            }
+        }
+    }
+    let sync = |folder: &PathBuf| {
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|e| Error::io(folder, "sync", e))
+    };
+    all.par_iter().try_for_each(sync)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_appear_whole_and_only_inside() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LocalStore::open(folder.path(), false).unwrap();
+        let body = || Body::Bytes(b"x".to_vec());
+        store.put(vec![("a/b/c".into(), body()), ("d".into(), body())]).unwrap();
+        assert_eq!(store.read("a/b/c").unwrap().unwrap(), b"x");
+        assert_eq!(store.list("a/b").unwrap(), ["c"]);
+        store.remove(&["a/b/c".to_owned(), "nothing".to_owned()]).unwrap();
+        assert!(!folder.path().join("a").exists() && folder.path().exists());
+        for path in ["../x", "/x", "a//b", "a/../b", ""] {
+            assert!(store.put(vec![(path.into(), body())]).is_err(), "{path}");
+        }
+        let error = LocalStore::open(folder.path(), false).unwrap_err();
+        assert_eq!(error.kind(), Kind::Conflict);
+        drop(store);
+        LocalStore::open(folder.path(), false).unwrap();
+    }
+}

@@ -1,0 +1,119 @@
+//! Signatures of repository indexes: detached ones, and texts with a signature around them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pgp::armor::{self, BlockType};
+use pgp::composed::{
+    ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
+};
+use pgp::ser::Serialize;
+
+use super::Signer;
+use crate::error::{Error, Kind, Result};
+
+/// What signs the indexes of a repository.
+pub trait IndexSigner: fmt::Debug + Send + Sync {
+    /// An armoured signature of `data`.
+    fn sign_detached(&self, data: &[u8]) -> Result<String>;
+
+    /// `text` with a signature around it.
+    fn sign_clear(&self, text: &str) -> Result<String>;
+
+    /// The armoured public keys that signatures are checked with.
+    fn public_keys(&self) -> Result<String>;
+}
+
+/// A key that signs indexes at a given time.
+#[derive(Debug)]
+pub struct KeySigner {
+    signer: Arc<dyn Signer>,
+    /// Seconds since 1970.
+    time: u32,
+    /// Further keys that clients are to trust.
+    others: Vec<SignedPublicKey>,
+}
+
+impl KeySigner {
+    /// Signs by `signer` at `time`, seconds since 1970. `others` are the contents of files of
+    /// public keys that clients are to trust, too: the next key, or the one before.
+    pub fn new(signer: Arc<dyn Signer>, time: i64, others: &[Vec<u8>]) -> Result<Self> {
+        let time = u32::try_from(time)
+            .map_err(|_| Error::new(Kind::Limit, format!("no signature can state time {time}")))?;
+        let mut keys = Vec::new();
+        for bytes in others {
+            keys.extend(public_keys(bytes)?);
+        }
+        Ok(Self { signer, time, others: keys })
+    }
+}
+
+/// The public keys of a file.
+fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
+    let fault = |error: pgp::errors::Error| {
+        Error::new(Kind::Usage, "is no public key of OpenPGP").cause(error)
+    };
+    let (keys, _) = SignedPublicKey::from_reader_many(bytes).map_err(fault)?;
+    let keys: Vec<SignedPublicKey> = keys.collect::<Result<_, _>>().map_err(fault)?;
+    match keys.is_empty() {
+        true => Err(Error::new(Kind::Usage, "holds no public key")),
+        false => Ok(keys),
+    }
+}
+
+impl IndexSigner for KeySigner {
+    fn sign_detached(&self, data: &[u8]) -> Result<String> {
+        armored(&self.signer.sign(data, self.time)?, BlockType::Signature)
+    }
+
+    fn sign_clear(&self, text: &str) -> Result<String> {
+        // The last line break belongs to the frame around the text.
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let mut fault = None;
+        let message = CleartextSignedMessage::new_many(text, |canonical| {
+            let signature = self.signer.sign_text(canonical.as_bytes(), self.time);
+            let bytes = signature.unwrap_or_else(|error| {
+                fault = Some(error);
+                Vec::new()
+            });
+            Ok(vec![DetachedSignature::from_bytes(&bytes[..])?.signature])
+        });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let written = message.and_then(|m| m.to_armored_string(ArmorOptions::default()));
+        written.map_err(failed)
+    }
+
+    fn public_keys(&self) -> Result<String> {
+        let mut all = self.signer.public_key()?;
+        for key in &self.others {
+            key.to_writer(&mut all).map_err(failed)?;
+        }
+        armored(&all, BlockType::PublicKey)
+    }
+}
+
+/// Bytes that are what they are written as.
+struct Raw<'a>(&'a [u8]);
+
+impl Serialize for Raw<'_> {
+    fn to_writer<W: std::io::Write>(&self, writer: &mut W) -> pgp::errors::Result<()> {
+        writer.write_all(self.0)?;
+        Ok(())
+    }
+
+    fn write_len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+fn armored(bytes: &[u8], kind: BlockType) -> Result<String> {
+    let mut text = Vec::new();
+    armor::write(&Raw(bytes), kind, &mut text, None, true).map_err(failed)?;
+    String::from_utf8(text).map_err(|error| Error::bug("armour is no text").cause(error))
+}
+
+fn failed(error: pgp::errors::Error) -> Error {
+    Error::new(Kind::Unsupported, "the index cannot be signed").cause(error)
+}

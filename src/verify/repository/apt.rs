@@ -1,0 +1,300 @@
+//! A suite of an apt repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::closure::{self, Node, Rules, Sign, Wish};
+use super::{Check, Context, open, place, sha256, sha512};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::apt_index::{self, IndexFile, Release, parse_date};
+use crate::formats::deb::{Fields, compare_versions, parse_fields, read_control};
+
+/// Fields of an index that packages do not have.
+const OF_THE_INDEX: [&str; 4] = ["Filename", "Size", "SHA256", "SHA512"];
+
+/// Checks the suite `dists/<suite>`.
+pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
+    let folder = format!("dists/{suite}");
+    let Some(text) = release_text(context, &folder)? else {
+        return Ok(());
+    };
+    let subject = format!("{folder}/Release");
+    let release = match Release::parse(&text) {
+        Ok(release) => release,
+        Err(error) => {
+            context.add(Check::BadIndex, &subject, error.to_string());
+            return Ok(());
+        }
+    };
+    check_expiry(context, &subject, &release);
+    let mut indexes: BTreeMap<String, String> = BTreeMap::new();
+    for file in &release.files {
+        check_index(context, &folder, &release, file, &mut indexes)?;
+    }
+    let packages = packages(context, &indexes);
+    check_packages(context, &packages);
+    check_closure(context, &packages);
+    Ok(())
+}
+
+/// The text of `Release`, which `InRelease` and `Release.gpg` are held against.
+fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<String>> {
+    let path = format!("{folder}/Release");
+    let Some(bytes) = context.read(&path)? else {
+        return Ok(None);
+    };
+    let Ok(text) = String::from_utf8(bytes) else {
+        context.add(Check::BadIndex, &path, "is no UTF-8");
+        return Ok(None);
+    };
+    let keyed = !context.trust.keys.is_empty();
+    let (clear, detached) = (format!("{folder}/InRelease"), format!("{folder}/Release.gpg"));
+    for path in [&clear, &detached] {
+        if !context.root.join(path).is_file() {
+            if keyed {
+                context.add(Check::BadSignature, path, "is not there");
+            }
+            continue;
+        }
+        let Some(bytes) = context.read(path)? else { continue };
+        let checked = match path == &clear {
+            true => check_clear(context, &bytes, &text),
+            false if keyed => context.trust.keys.check_detached(&bytes, text.as_bytes()),
+            false => Ok(()),
+        };
+        match checked {
+            Ok(()) if keyed => context.report.signatures += 1,
+            Ok(()) => {}
+            Err(error) => context.add(Check::BadSignature, path, error.to_string()),
+        }
+    }
+    Ok(Some(text))
+}
+
+fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()> {
+    let message = std::str::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))?;
+    let (text, signed) = context.trust.keys.clear_text(message)?;
+    if text.trim_end() != release.trim_end() {
+        return Err(Error::malformed("has another text than Release"));
+    }
+    match signed || context.trust.keys.is_empty() {
+        true => Ok(()),
+        false => Err(Error::malformed("is signed by none of the keys given")),
+    }
+}
+
+fn check_expiry(context: &mut Context<'_>, subject: &str, release: &Release) {
+    match release.field("Valid-Until").map(parse_date) {
+        Some(Ok(until)) if until < context.trust.now => {
+            let until = release.field("Valid-Until").unwrap_or_default();
+            context.add(Check::ReleaseExpired, subject, format!("was valid until {until}"));
+        }
+        Some(Err(error)) => context.add(Check::BadIndex, subject, error.to_string()),
+        _ => {}
+    }
+    if let Some(Err(error)) = release.field("Date").map(parse_date) {
+        context.add(Check::BadIndex, subject, error.to_string());
+    }
+}
+
+/// An index by its own name and by its digests; the text of those that list packages is kept, and
+/// all forms of one must have it.
+fn check_index(
+    context: &mut Context<'_>,
+    folder: &str,
+    release: &Release,
+    file: &IndexFile,
+    indexes: &mut BTreeMap<String, String>,
+) -> Result<()> {
+    let path = format!("{folder}/{}", file.path);
+    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+    let hashed = [("SHA256", &file.sha256), ("SHA512", &file.sha512)];
+    let hashed = hashed.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}"));
+    if release.field("Acquire-By-Hash") == Some("yes") {
+        context.named.extend(hashed.iter().cloned());
+    }
+    let Some(bytes) = context.read(&path)? else {
+        return Ok(());
+    };
+    let same = |bytes: &[u8]| {
+        bytes.len() as u64 == file.size
+            && sha256(bytes) == file.sha256
+            && sha512(bytes) == file.sha512
+    };
+    if !same(&bytes) {
+        context.add(Check::IndexMismatch, &path, "is not the one that Release lists");
+        return Ok(());
+    }
+    if release.field("Acquire-By-Hash") == Some("yes") {
+        for hashed in hashed {
+            if context.read(&hashed)?.is_some_and(|bytes| !same(&bytes)) {
+                context.add(Check::IndexMismatch, &hashed, "does not have that digest");
+            }
+        }
+    }
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if name.split('.').next() != Some("Packages") {
+        return Ok(());
+    }
+    let text = open(name, &bytes)
+        .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
+    match text {
+        Err(error) => context.add(Check::BadIndex, &path, error.to_string()),
+        Ok(text) => {
+            let stem = format!("{folder}/{}", file.path.split(".").next().unwrap_or_default());
+            if indexes.get(&stem).is_some_and(|other| *other != text) {
+                context.add(Check::IndexMismatch, &path, "differs from the other forms of it");
+            }
+            indexes.insert(stem, text);
+        }
+    }
+    Ok(())
+}
+
+/// A package of the suite.
+struct Listed {
+    path: String,
+    fields: Fields,
+    /// Architectures whose index has it.
+    archs: BTreeSet<String>,
+}
+
+/// The packages of all indexes by path.
+fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Vec<Listed> {
+    let mut all: BTreeMap<String, Listed> = BTreeMap::new();
+    for (index, text) in indexes {
+        let arch = index.split("/binary-").nth(1).and_then(|rest| rest.split('/').next());
+        let arch = arch.unwrap_or_default().to_owned();
+        let paragraphs = match apt_index::parse(text) {
+            Ok(paragraphs) => paragraphs,
+            Err(error) => {
+                context.add(Check::BadIndex, index, error.to_string());
+                continue;
+            }
+        };
+        for fields in paragraphs {
+            let own = fields.get("Architecture").cloned().unwrap_or_default();
+            let Some(path) = fields.get("Filename").cloned() else {
+                context.add(Check::BadIndex, index, "has a package without Filename");
+                continue;
+            };
+            if own != arch && own != "all" {
+                let message = format!("has {path}, which is for {own}");
+                context.add(Check::IndexInconsistent, index, message);
+            }
+            let new =
+                || Listed { path: path.clone(), fields: fields.clone(), archs: BTreeSet::new() };
+            let listed = all.entry(path.clone()).or_insert_with(new);
+            if listed.fields != fields {
+                let message = format!("describes {path} otherwise than another index");
+                context.add(Check::IndexInconsistent, index, message);
+            }
+            if !listed.archs.insert(arch.clone()) {
+                context.add(Check::IndexInconsistent, index, format!("has {path} twice"));
+            }
+        }
+    }
+    context.named.extend(all.keys().cloned());
+    context.report.indexed += all.len();
+    all.into_values().collect()
+}
+
+fn check_packages(context: &mut Context<'_>, packages: &[Listed]) {
+    let root = context.root;
+    let faults = |listed: &Listed| package_faults(root, listed);
+    let found: Vec<_> = packages.par_iter().map(faults).collect();
+    for (listed, faults) in packages.iter().zip(found) {
+        for (check, message) in faults {
+            context.add(check, &listed.path, message);
+        }
+    }
+}
+
+/// What is wrong with a package beside what its index says.
+fn package_faults(root: &std::path::Path, listed: &Listed) -> Vec<(Check, String)> {
+    let file = place(root, &listed.path).filter(|file| file.is_file());
+    let Some(file) = file else {
+        return vec![(Check::PackageMissing, "is in an index, but not there".to_owned())];
+    };
+    match compare(&file, &listed.fields) {
+        Ok(faults) => faults.into_iter().map(|f| (Check::PackageMismatch, f)).collect(),
+        Err(error) => vec![(Check::PackageMismatch, error.to_string())],
+    }
+}
+
+fn compare(file: &std::path::Path, fields: &Fields) -> Result<Vec<String>> {
+    let content = Content::open(file)?;
+    let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
+    content.each_window(|window| {
+        sha2::Digest::update(&mut bytes.0, window);
+        sha2::Digest::update(&mut bytes.1, window);
+    })?;
+    let digest256 = crate::content::hex(&sha2::Digest::finalize(bytes.0));
+    let digest512 = crate::content::hex(&sha2::Digest::finalize(bytes.1));
+    let own = [("Size", content.len().to_string()), ("SHA256", digest256), ("SHA512", digest512)];
+    let stated = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
+    let differ = own.iter().filter(|(name, value)| stated(name) != value);
+    let mut faults: Vec<String> =
+        differ.map(|(name, _)| format!("its {name} is not the one of the index")).collect();
+    if !faults.is_empty() {
+        return Ok(faults);
+    }
+    let control = parse_fields(&read_control(&content)?)?;
+    let names: BTreeSet<&String> = control.keys().chain(fields.keys()).collect();
+    for name in names.into_iter().filter(|name| !OF_THE_INDEX.contains(&name.as_str())) {
+        if control.get(name) != fields.get(name) {
+            faults.push(format!("its field {name} is not the one of the index"));
+        }
+    }
+    Ok(faults)
+}
+
+fn check_closure(context: &mut Context<'_>, packages: &[Listed]) {
+    let nodes: Vec<(Node, &BTreeSet<String>)> =
+        packages.iter().map(|listed| (node(listed), &listed.archs)).collect();
+    let known: BTreeSet<&str> =
+        nodes.iter().flat_map(|(node, _)| &node.offers).map(|(name, _)| name.as_str()).collect();
+    let archs: BTreeSet<&String> = nodes.iter().flat_map(|(_, archs)| archs.iter()).collect();
+    let several = archs.len() > 1;
+    let rules = Rules { compare: compare_versions, bare_meets: false };
+    for arch in archs.into_iter().filter(|arch| !several || *arch != "all") {
+        let together = nodes.iter().filter(|(_, archs)| archs.contains(arch));
+        let together: Vec<&Node> = together.map(|(node, _)| node).collect();
+        let (open, elsewhere) = closure::open(&together, &known, rules);
+        context.report.elsewhere += elsewhere;
+        for (path, wish) in open {
+            let message = format!("depends on {wish}, which no package for {arch} is");
+            context.add(Check::DependencyOpen, &path, message);
+        }
+    }
+}
+
+fn node(listed: &Listed) -> Node {
+    let field = |name: &str| listed.fields.get(name).map(String::as_str).unwrap_or_default();
+    let mut offers = vec![(field("Package").to_owned(), Some(field("Version").to_owned()))];
+    for wish in field("Provides").split(',').filter_map(wish) {
+        offers.push((wish.name, wish.bound.map(|(_, version)| version)));
+    }
+    let groups = [field("Pre-Depends"), field("Depends")];
+    let groups = groups.iter().flat_map(|field| field.split(','));
+    let wishes = groups.map(|group| group.split('|').filter_map(wish).collect::<Vec<_>>());
+    Node {
+        path: listed.path.clone(),
+        offers,
+        wishes: wishes.filter(|group| !group.is_empty()).collect(),
+    }
+}
+
+/// `name`, `name:any`, `name (>= 1)`, `name [amd64]`.
+fn wish(text: &str) -> Option<Wish> {
+    let text = text.split('[').next().unwrap_or_default().trim();
+    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
+    let name = name.trim().split(':').next().unwrap_or_default();
+    let bound = bound.trim_end().trim_end_matches(')').trim();
+    let end = bound.find(|c: char| !"<>=".contains(c)).unwrap_or(bound.len());
+    let (sign, version) = bound.split_at(end);
+    let bound = Sign::of(sign).map(|sign| (sign, version.trim().to_owned()));
+    (!name.is_empty()).then(|| Wish { name: name.to_owned(), bound })
+}

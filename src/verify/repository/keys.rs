@@ -1,0 +1,107 @@
+//! Signatures against the keys that are given.
+
+use std::path::{Path, PathBuf};
+
+use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
+
+use crate::error::{Error, Kind, Result};
+
+/// What repositories are trusted by.
+#[derive(Debug, Default)]
+pub struct Trust {
+    /// Keys of which one must have signed; without any, signatures are not looked at.
+    pub keys: Keys,
+    /// The time, in seconds since 1970.
+    pub now: i64,
+}
+
+/// Public keys.
+#[derive(Debug, Default)]
+pub struct Keys(Vec<SignedPublicKey>);
+
+impl Keys {
+    /// Reads key files, armoured or not, with one or several keys each.
+    pub fn open(paths: &[PathBuf]) -> Result<Self> {
+        let mut keys = Vec::new();
+        for path in paths {
+            keys.extend(read(path)?);
+        }
+        Ok(Self(keys))
+    }
+
+    /// Whether there is no key.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether any key, or subkey, made the signature.
+    fn any(&self, verify: impl Fn(&dyn Verifying) -> bool) -> bool {
+        self.0.iter().any(|key| {
+            let subkeys = key.public_subkeys.iter();
+            verify(&key.primary_key)
+                || subkeys
+                    .filter(|subkey| subkey.verify_bindings(&key.primary_key).is_ok())
+                    .any(|subkey| verify(&subkey.key))
+        })
+    }
+
+    /// Fails unless one of the armoured signatures is of `data` and one of the keys'.
+    pub(super) fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
+        let fault = |e: pgp::errors::Error| Error::malformed("is no signature").cause(e);
+        let (found, _) = DetachedSignature::from_armor_many(signatures).map_err(fault)?;
+        let found: Vec<_> = found.collect::<Result<_, _>>().map_err(fault)?;
+        self.check_raw(&found, data)
+    }
+
+    /// Fails unless one of the binary signatures is of `data` and one of the keys'.
+    pub(super) fn check_packets(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
+        let fault = |e: pgp::errors::Error| Error::malformed("is no signature").cause(e);
+        let found = DetachedSignature::from_bytes_many(signatures).map_err(fault)?;
+        let found: Vec<_> = found.collect::<Result<_, _>>().map_err(fault)?;
+        self.check_raw(&found, data)
+    }
+
+    fn check_raw(&self, found: &[DetachedSignature], data: &[u8]) -> Result<()> {
+        match found.iter().any(|one| self.any(|key| key.verifies(one, data))) {
+            true => Ok(()),
+            false => Err(Error::new(Kind::Verify, "is signed by none of the keys given")),
+        }
+    }
+
+    /// The text of a clear-signed message; whether one of the keys signed it, if there are keys.
+    pub(super) fn clear_text(&self, message: &str) -> Result<(String, bool)> {
+        let fault = |e: pgp::errors::Error| Error::malformed("is no clear-signed text").cause(e);
+        let (message, _) = CleartextSignedMessage::from_string(message).map_err(fault)?;
+        let signed = self.any(|key| key.verifies_text(&message));
+        Ok((message.signed_text().replace("\r\n", "\n"), signed))
+    }
+}
+
+/// A key or subkey that signatures are held against.
+trait Verifying {
+    fn verifies(&self, signature: &DetachedSignature, data: &[u8]) -> bool;
+    fn verifies_text(&self, message: &CleartextSignedMessage) -> bool;
+}
+
+impl<K: pgp::types::VerifyingKey> Verifying for K {
+    fn verifies(&self, signature: &DetachedSignature, data: &[u8]) -> bool {
+        signature.verify(self, data).is_ok()
+    }
+
+    fn verifies_text(&self, message: &CleartextSignedMessage) -> bool {
+        message.verify(self).is_ok()
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", e))?;
+    let fault = |e: pgp::errors::Error| {
+        Error::new(Kind::Usage, "is no public key of OpenPGP").file(path).cause(e)
+    };
+    let (keys, _) = SignedPublicKey::from_reader_many(&bytes[..]).map_err(fault)?;
+    let keys: Vec<SignedPublicKey> = keys.collect::<Result<_, _>>().map_err(fault)?;
+    match keys.is_empty() {
+        true => Err(Error::new(Kind::Usage, "holds no public key").file(path)),
+        false => Ok(keys),
+    }
+}

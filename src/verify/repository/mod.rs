@@ -1,0 +1,128 @@
+//! Repositories: every index against what lists it and against every package, signatures, expiry,
+//! dependencies within the repository, and files that nothing names.
+//!
+//! The repository is read as a client reads it; of what its writer remembers, only the list of
+//! files that wait to be removed is believed, so that they are no orphans.
+
+mod apt;
+mod closure;
+mod keys;
+mod orphans;
+mod rpm;
+mod xml;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256, Sha512};
+
+pub use keys::{Keys, Trust};
+
+use super::problem::{Check, Problems, Report};
+use crate::content::hex;
+use crate::error::{Error, Result};
+use crate::formats::compression::{Decoder, Method};
+
+/// An index is held in memory; those of the largest distributions are below this.
+const INDEX_MAX: u64 = 2 << 30;
+
+/// What a check works on.
+struct Context<'a> {
+    root: &'a Path,
+    trust: &'a Trust,
+    /// Paths that an index named, relative to the root.
+    named: BTreeSet<String>,
+    report: &'a mut Report,
+    problems: &'a mut Problems,
+}
+
+impl Context<'_> {
+    /// The bytes of an index; a problem where it is not there.
+    fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
+        let file = self.root.join(path);
+        self.named.insert(path.to_owned());
+        match fs::read(&file) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.problems.add(Check::IndexMismatch, path, "is listed, but not there");
+                Ok(None)
+            }
+            Err(error) => Err(Error::io(&file, "read", error)),
+        }
+    }
+
+    fn add(&mut self, check: Check, subject: &str, message: impl Into<String>) {
+        self.problems.add(check, subject, message);
+    }
+}
+
+/// Checks the repository at `root`.
+pub(super) fn check(
+    root: &Path,
+    trust: &Trust,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<()> {
+    let mut context = Context { root, trust, named: BTreeSet::new(), report, problems };
+    context.report.repositories += 1;
+    for suite in suites(root)? {
+        apt::check(&mut context, &suite)?;
+    }
+    if root.join("repodata").is_dir() {
+        rpm::check(&mut context)?;
+    }
+    orphans::check(&mut context)
+}
+
+/// The suites below `dists`.
+fn suites(root: &Path) -> Result<Vec<String>> {
+    let folder = root.join("dists");
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(&folder).map_err(|e| Error::io(&folder, "list", e))?;
+    let mut suites = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| Error::io(&folder, "list", e))?.path();
+        if path.is_dir() {
+            suites.extend(path.file_name().and_then(|name| name.to_str()).map(str::to_owned));
+        }
+    }
+    suites.sort();
+    Ok(suites)
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn sha512(bytes: &[u8]) -> String {
+    hex(&Sha512::digest(bytes))
+}
+
+/// What is in a compressed index, by the ending of its name.
+fn open(path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+    let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
+    let method = match extension {
+        Some((_, extension)) => Method::of_extension(extension),
+        None => Some(Method::Stored),
+    };
+    let method = method.ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
+    let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
+    let mut text = Vec::new();
+    let fault = |e| Error::malformed("cannot be decompressed").cause(e);
+    let read = (&mut decoder).take(INDEX_MAX).read_to_end(&mut text).map_err(fault)?;
+    if read as u64 == INDEX_MAX {
+        return Err(Error::unsupported("is larger than any index"));
+    }
+    decoder.finish()?;
+    Ok(text)
+}
+
+/// The file that an index names, if that is inside of the repository.
+fn place(root: &Path, path: &str) -> Option<PathBuf> {
+    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    path.split('/').all(plain).then(|| root.join(path))
+}

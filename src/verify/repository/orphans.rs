@@ -1,0 +1,66 @@
+//! Files that no index names.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::{Check, Context};
+use crate::error::{Error, Result};
+
+/// Folders of packages and indexes, which hold nothing else.
+const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
+
+/// Where the writer of a repository remembers what waits to be removed.
+const STATES: &str = ".rockpack";
+
+/// Looks for files that are neither named nor about to be removed.
+pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
+    let waiting = waiting(context.root)?;
+    for folder in FOLDERS {
+        let mut found = Vec::new();
+        walk(context.root, folder, &mut found)?;
+        for path in found {
+            if !context.named.contains(&path) && !waiting.contains(&path) {
+                context.add(Check::OrphanFile, &path, "is named by no index");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
+    let path = root.join(folder);
+    if !path.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&path).map_err(|e| Error::io(&path, "list", e))? {
+        let entry = entry.map_err(|e| Error::io(&path, "list", e))?;
+        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        match entry.path().is_dir() {
+            true => walk(root, &name, found)?,
+            false => found.push(name),
+        }
+    }
+    found.sort();
+    Ok(())
+}
+
+fn waiting(root: &Path) -> Result<BTreeSet<String>> {
+    let folder = root.join(STATES);
+    let mut waiting = BTreeSet::new();
+    if !folder.is_dir() {
+        return Ok(waiting);
+    }
+    for entry in fs::read_dir(&folder).map_err(|e| Error::io(&folder, "list", e))? {
+        let path = entry.map_err(|e| Error::io(&folder, "list", e))?.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", e))?;
+        let state: serde_json::Value = serde_json::from_slice(&bytes)
+            .map_err(|e| Error::malformed("is no state of a repository").file(&path).cause(e))?;
+        let retired = state.get("retired").and_then(serde_json::Value::as_object);
+        waiting.extend(retired.into_iter().flat_map(|retired| retired.keys().cloned()));
+    }
+    Ok(waiting)
+}

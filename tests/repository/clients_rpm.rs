@@ -1,0 +1,181 @@
+//! dnf and zypper, with signatures of packages and of the repository checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::example::{Set, rockpack};
+use crate::fixture::{publish, rpm};
+use crate::keys::{Key, key};
+use crate::server::Server;
+use crate::tools::{self, have, run, told};
+
+/// The base of a system: the shell and the C libraries of this machine, with what rpmbuild's own
+/// generator finds in them, and the name of a HIP runtime.
+const BASE: &str = r"
+Name: base-system
+Version: 1
+Release: 1
+Summary: The base of a system
+License: MIT
+Provides: rtld(GNU_HASH)
+Provides: libamdhip64.so.7()(64bit), libamdhip64.so.7(hip_4.2)(64bit)
+%global _build_id_links none
+%global __os_install_post %{nil}
+%description
+A shell and the libraries of C and C++.
+%install
+mkdir -p %{buildroot}
+cd %{buildroot}
+mkdir -p opt var etc/ld.so.conf.d
+echo 'include /etc/ld.so.conf.d/*.conf' > %{buildroot}/etc/ld.so.conf
+libraries=$(ldd /bin/sh /bin/rm | grep -o '/[^ ]*\.so[^ ]*')
+gcc=$(ldconfig -p | grep -o '/.*/lib\(stdc++\|gcc_s\|m\)\.so\.[0-9]*$' | grep -v 32)
+for file in /bin/sh /bin/rm /sbin/ldconfig $libraries $gcc; do
+  mkdir -p %{buildroot}$(dirname $file)
+  cp -Lf $file %{buildroot}$file
+done
+%files
+/*
+";
+
+struct Room {
+    folder: tempfile::TempDir,
+    out: PathBuf,
+    key: Key,
+}
+
+fn ready(client: &str) -> Option<Room> {
+    if !have(&[client, "rpm", "rpmbuild", "gpg", "python3", "ldd", "ldconfig"]) {
+        return None;
+    }
+    if tools::succeed(Command::new("id").arg("-u")).trim() != "0" {
+        tools::skip("roots are made by root only");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let key = key(folder.path(), "publisher", "rsa4096");
+    let out = folder.path().join("repository");
+    fs::create_dir(&out).unwrap();
+    Some(Room { folder, out, key })
+}
+
+impl Room {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The example set and the base, all signed.
+    fn publish(&self, url: &str) {
+        let set = Set::build();
+        let base = self.path("base");
+        rpm(&base, BASE);
+        let mut repo = rockpack();
+        repo.arg("repo").arg(set.out()).arg(&base).arg("--out").arg(&self.out).arg("--rpm");
+        repo.args(["--sign-packages", "--url", url, "--sign-key"]).arg(&self.key.secret);
+        publish(&mut repo);
+        let text = fs::read_to_string(self.out.join("rocm.repo")).unwrap();
+        assert!(text.contains("\ngpgcheck=1\nrepo_gpgcheck=1\n"), "{text}");
+        let verified = self.verify();
+        assert!(verified.contains("all checks passed"), "{verified}");
+    }
+
+    fn verify(&self) -> String {
+        told(rockpack().arg("verify").arg(&self.out).arg("--key").arg(&self.key.public))
+    }
+
+    fn dnf(&self, arguments: &[&str]) -> Command {
+        let repos = self.path("repos");
+        fs::create_dir_all(&repos).unwrap();
+        fs::copy(self.out.join("rocm.repo"), repos.join("rocm.repo")).unwrap();
+        let mut dnf = Command::new("dnf");
+        dnf.arg(format!("--installroot={}", self.path("root").display()));
+        dnf.arg(format!("--setopt=reposdir={}", repos.display()));
+        dnf.args(["--releasever=1", "--refresh", "--setopt=metadata_expire=0", "-y"]);
+        dnf.args(arguments).env("LC_ALL", "C");
+        dnf
+    }
+
+    fn zypper(&self, arguments: &[&str]) -> Command {
+        let mut zypper = Command::new("zypper");
+        zypper.arg("--root").arg(self.path("root"));
+        zypper.args(["--non-interactive", "--gpg-auto-import-keys"]).args(arguments);
+        zypper.env("LC_ALL", "C");
+        zypper
+    }
+
+    fn installed(&self) -> Vec<String> {
+        let mut query = Command::new("rpm");
+        query.arg(format!("--root={}", self.path("root").display()));
+        let text = tools::succeed(query.args(["-qa", "--qf", "%{NAME}\n"]));
+        let mut names: Vec<String> =
+            text.lines().filter(|name| name.starts_with("rocm")).map(str::to_owned).collect();
+        names.sort();
+        names
+    }
+}
+
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let last = bytes.len() - 20;
+    bytes[last] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+fn refused(command: &mut Command, reasons: &[&str]) {
+    let said = told(command);
+    assert!(!said.ends_with("exit status: 0\n"), "{said}");
+    assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");
+}
+
+const GROUP: [&str; 3] = ["rocm-blas", "rocm-blas-gfx110x", "rocm-common"];
+
+#[test]
+fn dnf_installs_and_refuses_what_was_tampered_with() {
+    let Some(room) = ready("dnf") else { return };
+    let server = Server::of(&room.out);
+    room.publish(&server.url);
+    run(&mut room.dnf(&["install", "base-system"]));
+    run(&mut room.dnf(&["install", "rocm-blas-gfx110x"]));
+    assert_eq!(room.installed(), GROUP);
+    // A package of the same size.
+    let package = room.out.join("packages/r/rocm-blas-gfx115x-7.1.0-1.x86_64.rpm");
+    let whole = fs::read(&package).unwrap();
+    flip(&package);
+    refused(&mut room.dnf(&["install", "rocm-blas-gfx115x"]), &["hecksum", "digest"]);
+    assert!(room.verify().contains("V073"));
+    fs::write(&package, whole).unwrap();
+    // The file that is signed.
+    let repomd = room.out.join("repodata/repomd.xml");
+    let whole = fs::read(&repomd).unwrap();
+    fs::write(&repomd, [&whole[..], b"\n"].concat()).unwrap();
+    refused(&mut room.dnf(&["install", "rocm-blas-gfx115x"]), &["GPG", "signature"]);
+    assert!(room.verify().contains("V074"));
+    fs::write(&repomd, whole).unwrap();
+    run(&mut room.dnf(&["install", "rocm"]));
+}
+
+#[test]
+fn zypper_installs_and_refuses_what_was_tampered_with() {
+    let Some(room) = ready("zypper") else { return };
+    let url = format!("file://{}", room.out.display());
+    room.publish(&url);
+    fs::create_dir_all(room.path("root")).unwrap();
+    run(room.zypper(&["addrepo"]).arg(room.out.join("rocm.repo")));
+    run(&mut room.zypper(&["refresh"]));
+    run(&mut room.zypper(&["install", "--no-recommends", "base-system"]));
+    run(&mut room.zypper(&["install", "--no-recommends", "rocm-blas-gfx110x"]));
+    assert_eq!(room.installed(), GROUP);
+    let repomd = room.out.join("repodata/repomd.xml");
+    let whole = fs::read(&repomd).unwrap();
+    fs::write(&repomd, [&whole[..], b"\n"].concat()).unwrap();
+    refused(&mut room.zypper(&["refresh", "--force"]), &["ignature"]);
+    fs::write(&repomd, whole).unwrap();
+    run(&mut room.zypper(&["refresh", "--force"]));
+    let package = room.out.join("packages/r/rocm-blas-gfx115x-7.1.0-1.x86_64.rpm");
+    flip(&package);
+    refused(
+        &mut room.zypper(&["install", "--no-recommends", "rocm-blas-gfx115x"]),
+        &["integrity", "hecksum", "digest"],
+    );
+}

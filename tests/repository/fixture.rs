@@ -1,0 +1,121 @@
+//! Packages made by dpkg-deb and rpmbuild, and runs of `rockpack repo`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::example::rockpack;
+use crate::tools::{run, succeed};
+
+/// 2023-11-14T22:13:20Z, when the repositories of these tests are published first.
+pub const EPOCH: i64 = 1_700_000_000;
+
+/// Writes a `.deb` with one file by dpkg-deb; `fields` are whole lines of its control file.
+pub fn deb(folder: &Path, (name, version, arch): (&str, &str, &str), fields: &str) -> PathBuf {
+    let room = tempfile::tempdir().unwrap();
+    let root = room.path();
+    fs::create_dir_all(root.join("DEBIAN")).unwrap();
+    fs::create_dir_all(root.join("usr/share/example")).unwrap();
+    fs::write(root.join("usr/share/example").join(name), format!("{name} {version}\n")).unwrap();
+    let control = format!(
+        "Package: {name}\nVersion: {version}\nArchitecture: {arch}\n\
+         Maintainer: Packager <packager@example.org>\n{fields}Description: one of {name}\n \
+         Its long text\n .\n  has a line of code.\n"
+    );
+    fs::write(root.join("DEBIAN/control"), control).unwrap();
+    fs::create_dir_all(folder).unwrap();
+    let (_, plain) = version.split_once(':').unwrap_or(("", version));
+    let file = folder.join(format!("{name}_{plain}_{arch}.deb"));
+    run(Command::new("dpkg-deb")
+        .args(["--build", "--root-owner-group", "-Zgzip"])
+        .arg(root)
+        .arg(&file)
+        .env("SOURCE_DATE_EPOCH", "1600000000"));
+    file
+}
+
+/// Writes the `.rpm` of a specification by rpmbuild.
+pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
+    let room = tempfile::tempdir().unwrap();
+    let file = room.path().join("package.spec");
+    fs::write(&file, specification).unwrap();
+    run(Command::new("rpmbuild")
+        .args(["-bb", "--quiet", "--define"])
+        .arg(format!("_topdir {}", room.path().display()))
+        .args(["--define", "_rpmdir %{_topdir}/out"])
+        .args(["--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm"])
+        .arg(&file));
+    let mut made = fs::read_dir(room.path().join("out")).unwrap();
+    let made = made.next().unwrap().unwrap().path();
+    fs::create_dir_all(folder).unwrap();
+    let to = folder.join(made.file_name().unwrap());
+    fs::copy(&made, &to).unwrap();
+    to
+}
+
+/// A specification without anything out of the ordinary.
+pub fn plain_spec(name: &str, version: &str, lines: &str) -> String {
+    format!(
+        "Name: {name}\nVersion: {version}\nRelease: 1\nSummary: one of {name}\nLicense: MIT\n\
+         BuildArch: noarch\n{lines}\n%description\nText.\n%install\n\
+         mkdir -p %{{buildroot}}/usr/share/example\n\
+         echo {name} {version} >%{{buildroot}}/usr/share/example/{name}\n%files\n\
+         /usr/share/example/{name}\n"
+    )
+}
+
+/// `rockpack repo` of `packages` into `out`, published `after` seconds after [`EPOCH`].
+pub fn repo_at(packages: &[&Path], out: &Path, after: i64) -> Command {
+    let mut command = rockpack();
+    command.arg("repo").args(packages).arg("--out").arg(out);
+    command.env("SOURCE_DATE_EPOCH", (EPOCH + after).to_string());
+    command
+}
+
+/// `rockpack repo` of `packages` into `out`.
+pub fn repo(packages: &[&Path], out: &Path) -> Command {
+    repo_at(packages, out, 0)
+}
+
+/// What a run that must succeed prints.
+pub fn publish(command: &mut Command) -> String {
+    succeed(command)
+}
+
+/// What a run that must fail says, and its exit code.
+pub fn refused(command: &mut Command) -> (String, i32) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    assert!(!status.success(), "{command:?} succeeded");
+    (String::from_utf8(stderr).unwrap(), status.code().unwrap())
+}
+
+/// Every path below `folder` with its content, the states of rockpack left out.
+pub fn contents(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    let mut next = vec![folder.to_path_buf()];
+    while let Some(from) = next.pop() {
+        for entry in fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                next.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found.retain(|name, _| !name.starts_with(".rockpack/"));
+    found
+}
+
+/// What the committed list says of an index tool: `tool | field | reason`.
+pub fn accepted(tool: &str) -> Vec<String> {
+    let text = include_str!("differences.txt");
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let rows = lines.map(|line| {
+        let row: Vec<&str> = line.split('|').map(str::trim).collect();
+        assert!(row.len() == 3 && !row[2].is_empty(), "a difference without a reason: {line}");
+        (row[0], row[1].to_owned())
+    });
+    rows.filter(|(of, _)| *of == tool).map(|(_, what)| what).collect()
+}

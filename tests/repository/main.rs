@@ -1,0 +1,24 @@
+//! Repositories from outside: `rockpack repo` on packages of several tools, judged by the tools
+//! that index packages and by the clients that install from repositories.
+#![allow(clippy::unwrap_used)] // a test that panics has failed
+
+#[path = "../support/example.rs"]
+mod example;
+#[path = "../support/packages.rs"]
+mod packages;
+#[path = "../support/tools.rs"]
+mod tools;
+
+mod again;
+mod clients_apt;
+mod clients_rpm;
+mod figures;
+mod fixture;
+mod interrupted;
+mod keys;
+mod parity_apt;
+mod parity_rpm;
+mod refused;
+mod server;
+mod signed;
+mod verified;

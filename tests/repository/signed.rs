@@ -1,0 +1,120 @@
+//! Who signs, and how clients come to know it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::fixture::{deb, publish, refused, repo, repo_at};
+use crate::keys::key;
+use crate::tools::{have, run, succeed, told};
+
+fn verify(out: &Path, key: &Path) -> String {
+    told(crate::example::rockpack().arg("verify").arg(out).arg("--key").arg(key))
+}
+
+/// gpg's own word on `InRelease`, `Release.gpg` and the key that is served.
+fn gpg_agrees(out: &Path) {
+    let room = tempfile::tempdir().unwrap();
+    run(Command::new("chmod").arg("700").arg(room.path()));
+    let gpg = || {
+        let mut gpg = Command::new("gpg");
+        gpg.env("GNUPGHOME", room.path()).args(["--batch", "--quiet"]);
+        gpg
+    };
+    run(gpg().arg("--import").arg(out.join("rocm-archive-keyring.asc")));
+    let suite = out.join("dists/stable");
+    run(gpg().arg("--verify").arg(suite.join("InRelease")));
+    run(gpg().arg("--verify").arg(suite.join("Release.gpg")).arg(suite.join("Release")));
+}
+
+#[test]
+fn keys_in_files_in_gpg_and_behind_a_command_all_sign() {
+    if !have(&["gpg", "dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = key(room.path(), "own", "ed25519");
+    let home = room.path().join("own.gnupg");
+    let command = "gpg --batch --yes --local-user own@example.org --armor --{mode}";
+    let public = own.public.to_str().unwrap();
+    let ways: [(&str, Vec<&str>); 3] = [
+        ("file", vec!["--sign-key", own.secret.to_str().unwrap()]),
+        ("gpg", vec!["--gpg-key-id", "own@example.org"]),
+        ("command", vec!["--sign-command", command, "--public-key", public]),
+    ];
+    for (name, options) in ways {
+        let out = room.path().join(name);
+        publish(repo(&[&one], &out).args(options).env("GNUPGHOME", &home));
+        gpg_agrees(&out);
+        let said = verify(&out, &own.public);
+        assert!(said.contains("2 good signatures") && said.contains("passed"), "{name}: {said}");
+    }
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+}
+
+#[test]
+fn what_cannot_sign_is_named_and_nothing_is_published() {
+    if !have(&["gpg", "dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let public = own.public.to_str().unwrap();
+    let failing = ["--sign-command", "false {mode}", "--public-key", public];
+    let silent = ["--sign-command", "true {mode}", "--public-key", public];
+    let cases: [(&[&str], &str); 6] = [
+        (&["--sign-key", public], "has no secret part"),
+        (&["--sign-key", one.to_str().unwrap()], "is no OpenPGP key"),
+        (&["--gpg-key-id", "nobody@example.org"], "gpg"),
+        (&failing, "false failed"),
+        (&silent, "wrote no armoured signature"),
+        (&["--key-package", "1"], "needs a key"),
+    ];
+    for (options, reason) in cases {
+        let (said, _) = refused(repo(&[&one], &out).args(options).env("GNUPGHOME", room.path()));
+        assert!(said.contains(reason), "{options:?}: {said}");
+        assert!(!out.join("dists").exists() && !out.join("pool").exists(), "{options:?}");
+    }
+    // Signed once, it is not published without a signature.
+    publish(repo(&[&one], &out).arg("--sign-key").arg(&own.secret));
+    let (said, _) = refused(&mut repo_at(&[], &out, 1));
+    assert!(said.contains("the repository is signed"), "{said}");
+}
+
+#[test]
+fn a_key_package_brings_the_old_and_the_new_key() {
+    if !have(&["gpg", "dpkg-deb", "rpm"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let (old, new) = (key(room.path(), "old", "ed25519"), key(room.path(), "new", "ed25519"));
+    let out = room.path().join("out");
+    let signed = |after: i64, by: &crate::keys::Key, also: &crate::keys::Key, version: &str| {
+        let mut repo = repo_at(&[&one], &out, after);
+        repo.arg("--sign-key").arg(&by.secret).arg("--also-key").arg(&also.public);
+        publish(repo.args(["--key-package", version]));
+    };
+    signed(0, &old, &new, "2025.1");
+    let before = crate::fixture::contents(&out);
+    signed(0, &old, &new, "2025.1");
+    assert_eq!(crate::fixture::contents(&out), before, "the same keys give the same package");
+    let package = "pool/main/r/rocm-archive-keyring/rocm-archive-keyring_2025.1_all.deb";
+    run(Command::new("dpkg-deb").arg("-x").arg(out.join(package)).arg(room.path().join("tree")));
+    let keyring = room.path().join("tree/usr/share/keyrings/rocm-archive-keyring.asc");
+    assert_eq!(
+        fs::read(&keyring).unwrap(),
+        fs::read(out.join("rocm-archive-keyring.asc")).unwrap()
+    );
+    let shown = succeed(Command::new("gpg").args(["--batch", "--show-keys"]).arg(&keyring));
+    assert!(shown.contains("old@example.org") && shown.contains("new@example.org"), "{shown}");
+    let files = "packages/r/rocm-archive-keyring-2025.1-1.noarch.rpm";
+    let files = succeed(Command::new("rpm").arg("-qlp").arg(out.join(files)));
+    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
+    // Who has that package goes on after the change.
+    signed(1, &new, &old, "2025.2");
+    assert!(verify(&out, &keyring).contains("all checks passed"));
+}

@@ -3,8 +3,8 @@
 //! For every needed library, the dependency of its table with the smallest version that has it at
 //! all; for every undefined symbol that one of these libraries has, the version that brought the
 //! symbol. Where the distribution's tool does so, a version that the file refers to counts as well,
-//! though no symbol in use may have it. Of each package the highest version counts. Source: dpkg-shlibdeps(1) and
-//! deb-symbols(5).
+//! though no symbol in use may have it. Of each package the highest version counts. Source:
+//! dpkg-shlibdeps(1) and deb-symbols(5).
 //!
 //! Different, and meant: versions of `Build-Depends-Package` are not taken into account, as in a
 //! source package without build dependencies; and `libx (>= 1)` replaces a plain `libx`, as
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::distribution::{Distribution, Library, Need};
-use super::version;
+use crate::formats::deb::compare_versions;
 use crate::formats::elf::Linking;
 
 /// Where templates take the version.
@@ -66,7 +66,7 @@ impl<'a> Gathered<'a> {
             let known = self.needs.entry(template).or_default();
             let higher = match (*known, need.version) {
                 (Some(known), Some(version)) => {
-                    version::compare(version, known) == Ordering::Greater
+                    compare_versions(version, known) == Ordering::Greater
                 }
                 (known, version) => known.is_none() && version.is_some(),
             };
@@ -101,7 +101,7 @@ fn strongest(dependencies: impl Iterator<Item = String>) -> Vec<String> {
         };
         let known = bounds.entry(name.to_owned()).or_default();
         let higher = match (known.as_deref(), bound) {
-            (Some(known), Some(bound)) => version::compare(bound, known) == Ordering::Greater,
+            (Some(known), Some(bound)) => compare_versions(bound, known) == Ordering::Greater,
             (known, bound) => known.is_none() && bound.is_some(),
         };
         if higher {

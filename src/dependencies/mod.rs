@@ -15,6 +15,5 @@ pub mod distribution;
 pub mod rpm;
 pub mod runpath;
 pub mod search;
-pub mod version;
 
 pub use distribution::Distribution;

@@ -9,7 +9,7 @@
 //! REPO/.rockpack/                                  states, lock, unfinished files
 //! ```
 //!
-//! A run computes everything first ([`draft`]), then puts files in place in an order that never
+//! A run computes everything first (`draft`), then puts files in place in an order that never
 //! leaves an index without its files: packages, indexes under names that nobody knows yet
 //! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
 //! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`. What went out of use

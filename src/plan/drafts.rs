@@ -166,11 +166,32 @@ impl Maker<'_> {
                 links.insert(Link::exact(RelationKind::Depends, names));
             }
         }
+        links.extend(self.headers(bundle));
         for group in self.contents[index].groups() {
             let kernels = self.kernel_names(index, group)?;
             links.insert(Link::any(RelationKind::Suggests, &kernels));
         }
         Ok(links)
+    }
+
+    /// What the headers of a family include: the development packages of the families whose
+    /// libraries its own ones need. A list of packages says itself what depends on what.
+    fn headers(&self, bundle: &Bundle<'_>) -> Vec<Link> {
+        if !bundle.part.is_devel() || bundle.entry.is_some() {
+            return Vec::new();
+        }
+        let is_host =
+            |other: &Bundle<'_>| other.family == bundle.family && other.part.role == PartRole::Host;
+        let hosts = self.bundles.iter().enumerate().filter(|(_, other)| is_host(other));
+        let needed = hosts.filter_map(|(index, _)| self.linkage.needs.get(&index)).flatten();
+        let needed = needed.filter_map(|index| self.bundles.get(*index));
+        let families: BTreeSet<&str> = needed.map(|needed| needed.family.as_str()).collect();
+        let others = self.bundles.iter().zip(self.names).filter(|(other, _)| {
+            other.part.is_devel()
+                && other.family != bundle.family
+                && families.contains(other.family.as_str())
+        });
+        others.map(|(_, names)| Link::exact(RelationKind::Depends, names)).collect()
     }
 
     /// What transformed binaries need to find their kernels.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::linkage::{Found, Reader, is_public};
 use super::package::{Comparison, Format, Package, Relation, RelationKind};
-use super::relations::{parse_deb, simplified_deb};
+use super::relations::parse_deb;
 use super::setting::Setting;
 use crate::dependencies::debian::Gathered;
 use crate::dependencies::rpm;
@@ -25,11 +25,10 @@ pub(super) struct Discovered {
 }
 
 impl Discovered {
-    /// Adds them to `package`, whose dependencies of a `.deb` are then said once.
+    /// Adds them to `package`.
     pub fn add_to<F>(self, package: &mut Package<F>) {
         if let Some(deb) = &mut package.deb {
             deb.relations.extend(self.deb);
-            deb.relations = simplified_deb(std::mem::take(&mut deb.relations));
         }
         if let Some(rpm) = &mut package.rpm {
             rpm.discovered.extend(self.rpm);

@@ -6,6 +6,7 @@ use minijinja::context;
 
 use super::device::{Contents, contents};
 use super::discovered::Discovered;
+use super::edits::Edits;
 use super::extras::Extras;
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
@@ -251,9 +252,13 @@ pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
     by_name.or_else(|| drafts.iter().position(by_stem))
 }
 
-/// Adds the relations of the configuration; a package that does not exist is a typo.
-pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
-    let mut faults = Faults::default();
+/// Adds the relations of the configuration; a package that does not exist is a typo. Gives what is
+/// to be changed once everything is decided.
+pub(super) fn add_configured<'a>(
+    setting: &'a Setting<'a>,
+    drafts: &mut [Draft],
+) -> Result<Edits<'a>> {
+    let (mut faults, mut edits) = (Faults::default(), Edits::new(setting));
     for (package, added) in &setting.config.relations {
         let found = named(drafts, package);
         let Some(draft) = found.and_then(|index| drafts.get_mut(index)) else {
@@ -262,10 +267,12 @@ pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Res
             continue;
         };
         for format in &setting.formats {
-            let relations = relations::added(setting.config, (package, added), *format);
+            let relations = relations::added(setting, (package, added), *format);
             let relations = faults.keep(relations).into_iter().flatten();
             draft.relations.extend(relations.map(|relation| (*format, relation)));
         }
+        edits.add(&draft.names.deb, package, added);
     }
-    faults.finish()
+    faults.finish()?;
+    Ok(edits)
 }

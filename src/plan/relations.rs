@@ -2,6 +2,7 @@
 
 use super::naming::Names;
 use super::package::{Comparison, Format, Relation, RelationKind};
+use super::setting::Setting;
 use super::version::Version;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
 use crate::error::{Error, Faults, Kind, Result};
@@ -202,9 +203,10 @@ pub(super) fn check_libraries(config: &Config) -> Result<()> {
     faults.finish()
 }
 
-/// The relations that the configuration adds to `package`.
+/// The relations that the configuration adds to `package`. In their texts, `{version}` is the
+/// version and release of the set and `{series}` its `<major>.<minor>`.
 pub(super) fn added(
-    config: &Config,
+    setting: &Setting<'_>,
     (package, added): (&str, &AddedRelations),
     format: Format,
 ) -> Result<Vec<Relation>> {
@@ -215,13 +217,17 @@ pub(super) fn added(
     let mut relations = Vec::new();
     for (field, kind, texts) in lists {
         for (index, text) in texts.iter().enumerate() {
+            let mut text = text.replace("{version}", &setting.version.full(format));
+            if let Some(series) = setting.version.series() {
+                text = text.replace("{series}", &series);
+            }
             let relation = match format {
-                Format::Deb => parse_deb(kind, text),
-                Format::Rpm => parse_rpm(kind, text),
+                Format::Deb => parse_deb(kind, &text),
+                Format::Rpm => parse_rpm(kind, &text),
             };
             let index = index.to_string();
             let keys = ["relations", package, key, field, &index];
-            relations.push(relation.map_err(|e| located(config, &keys, &e))?);
+            relations.push(relation.map_err(|e| located(setting.config, &keys, &e))?);
         }
     }
     Ok(relations)

@@ -259,6 +259,20 @@ fn the_configuration_adds_relations() {
     let plan = planned(blas(), &format!("{toml}{GROUPS}"));
     assert_eq!(deb_relations(&plan, "rocm-blas", RelationKind::Conflicts), ["rocblas"]);
     assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes), ["rocblas ? 7.1"]);
+    let change = "[relations.rocm-blas]\ndeb.depends = ['rocm-common (>= {series})', 'x (= {version})']\n\
+                  deb.remove = ['rocm-blas-gfx110x']\nrpm.remove = ['rocm-common']\n";
+    let plan = planned(blas(), &format!("{change}{GROUPS}"));
+    let depends = deb_relations(&plan, "rocm-blas", RelationKind::Depends);
+    assert_eq!(depends, ["rocm-common ? 7.1", "x = 7.1.0-1"]);
+    let suggests = |found: Vec<String>| found.join(" ");
+    let deb = suggests(deb_relations(&plan, "rocm-blas", RelationKind::Suggests));
+    assert_eq!(deb, "rocm-blas-gfx120x");
+    let rpm = suggests(rpm_relations(&plan, "rocm-blas", RelationKind::Suggests));
+    assert_eq!(rpm, "rocm-blas-gfx110x rocm-blas-gfx120x");
+    assert!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends).is_empty());
+    let nothing = format!("[relations.rocm-blas]\nrpm.remove = ['rocm-commom']\n{GROUPS}");
+    let result = planned_with(blas(), &nothing, &options());
+    assert_refused(result, &["line 2, column 15", "no relation to `rocm-commom`"]);
     let typo = format!("[relations.rocm-blass]\ndeb.depends = ['x']\n{GROUPS}");
     assert_refused(planned_with(blas(), &typo, &options()), &["line 1", "no such package"]);
 }

@@ -29,7 +29,7 @@
 //! | `libraries` | soname → `deb`: the dependency for a library that neither the set nor the distribution has, or has otherwise | none |
 //! | `runpath` | library search paths in files: `keep`, or `origin`: only folders relative to the file stay | `keep` |
 //! | `runtime_relation.deb`, `.rpm` | the HIP runtime that host packages with transformed binaries need | none, with a finding |
-//! | `relations` | package → `deb`, `rpm` → kind → relations added to it | none |
+//! | `relations` | package → `deb`, `rpm` → kind → relations added to it, `remove` → names of relations taken from it | none |
 //! | `replaces` | package → names under which it was known, `name` or `name < version` | none |
 //! | `moved` | package → packages that had paths of it, `name < version` | none |
 //! | `databases` | kernel database rules, as in `config/databases.toml`, tried before its own | none |

@@ -122,7 +122,7 @@ pub struct DistributionTag {
     pub rpm: Option<String>,
 }
 
-/// Relations that the configuration adds to a package.
+/// Relations that the configuration adds to a package, and takes from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AddedRelations {
@@ -145,6 +145,8 @@ pub struct DebRelations {
     pub conflicts: Vec<String>,
     pub breaks: Vec<String>,
     pub replaces: Vec<String>,
+    /// Names of relations that the package does not get.
+    pub remove: Vec<String>,
 }
 
 /// Relations in RPM's syntax, by tag.
@@ -160,6 +162,8 @@ pub struct RpmRelations {
     pub provides: Vec<String>,
     pub conflicts: Vec<String>,
     pub obsoletes: Vec<String>,
+    /// Names of relations that the package does not get.
+    pub remove: Vec<String>,
 }
 
 /// A part of an artifact.

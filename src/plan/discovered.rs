@@ -29,8 +29,6 @@ impl Discovered {
     pub fn add_to<F>(self, package: &mut Package<F>) {
         if let Some(deb) = &mut package.deb {
             deb.relations.extend(self.deb);
-            deb.relations.sort();
-            deb.relations.dedup();
         }
         if let Some(rpm) = &mut package.rpm {
             rpm.discovered.extend(self.rpm);

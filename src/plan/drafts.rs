@@ -6,6 +6,7 @@ use minijinja::context;
 
 use super::device::{Contents, contents};
 use super::discovered::Discovered;
+use super::edits::Edits;
 use super::extras::Extras;
 use super::layout::{KERNEL_FOLDER, file_mode};
 use super::linkage::Linkage;
@@ -166,11 +167,32 @@ impl Maker<'_> {
                 links.insert(Link::exact(RelationKind::Depends, names));
             }
         }
+        links.extend(self.headers(bundle));
         for group in self.contents[index].groups() {
             let kernels = self.kernel_names(index, group)?;
             links.insert(Link::any(RelationKind::Suggests, &kernels));
         }
         Ok(links)
+    }
+
+    /// What the headers of a family include: the development packages of the families whose
+    /// libraries its own ones need. A list of packages says itself what depends on what.
+    fn headers(&self, bundle: &Bundle<'_>) -> Vec<Link> {
+        if !bundle.part.is_devel() || bundle.entry.is_some() {
+            return Vec::new();
+        }
+        let is_host =
+            |other: &Bundle<'_>| other.family == bundle.family && other.part.role == PartRole::Host;
+        let hosts = self.bundles.iter().enumerate().filter(|(_, other)| is_host(other));
+        let needed = hosts.filter_map(|(index, _)| self.linkage.needs.get(&index)).flatten();
+        let needed = needed.filter_map(|index| self.bundles.get(*index));
+        let families: BTreeSet<&str> = needed.map(|needed| needed.family.as_str()).collect();
+        let others = self.bundles.iter().zip(self.names).filter(|(other, _)| {
+            other.part.is_devel()
+                && other.family != bundle.family
+                && families.contains(other.family.as_str())
+        });
+        others.map(|(_, names)| Link::exact(RelationKind::Depends, names)).collect()
     }
 
     /// What transformed binaries need to find their kernels.
@@ -230,9 +252,13 @@ pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
     by_name.or_else(|| drafts.iter().position(by_stem))
 }
 
-/// Adds the relations of the configuration; a package that does not exist is a typo.
-pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
-    let mut faults = Faults::default();
+/// Adds the relations of the configuration; a package that does not exist is a typo. Gives what is
+/// to be changed once everything is decided.
+pub(super) fn add_configured<'a>(
+    setting: &'a Setting<'a>,
+    drafts: &mut [Draft],
+) -> Result<Edits<'a>> {
+    let (mut faults, mut edits) = (Faults::default(), Edits::new(setting));
     for (package, added) in &setting.config.relations {
         let found = named(drafts, package);
         let Some(draft) = found.and_then(|index| drafts.get_mut(index)) else {
@@ -241,10 +267,12 @@ pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Res
             continue;
         };
         for format in &setting.formats {
-            let relations = relations::added(setting.config, (package, added), *format);
+            let relations = relations::added(setting, (package, added), *format);
             let relations = faults.keep(relations).into_iter().flatten();
             draft.relations.extend(relations.map(|relation| (*format, relation)));
         }
+        edits.add(&draft.names.deb, package, added);
     }
-    faults.finish()
+    faults.finish()?;
+    Ok(edits)
 }

@@ -6,8 +6,9 @@
 //! 2. the selectors of `config/components.toml`;
 //! 3. the artifact's own name, behind the vendor: `blas` is `rocm-blas`.
 //!
-//! Refused: selectors of artifacts and modules that do not exist, and families that two artifacts share
-//! although no single table says so.
+//! Refused: selectors of artifacts and modules that do not exist, configured selectors of which two
+//! packages name one module or one hides another, and families that two artifacts share although no
+//! single table says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,6 +104,33 @@ impl<'a> Families<'a> {
                 }
             }
         }
+        self.check_claims(faults);
+    }
+
+    /// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
+    /// take by an earlier one. The first would win in silence.
+    fn check_claims(&self, faults: &mut Faults) {
+        let claims: Vec<Claim<'_>> = claims(&self.config.selectors).collect();
+        for (place, claim) in claims.iter().enumerate() {
+            let earlier = claims.iter().take(place);
+            let twice = earlier.clone().find_map(|other| Some((other, claim.shared(other)?)));
+            if let Some((other, (index, module))) = twice {
+                let artifact = &claim.selector.artifact;
+                let message = format!(
+                    "the module `{module}` of the artifact {artifact} is in {} already",
+                    other.package
+                );
+                let hint = "a module of one component goes into one package: take it from one of \
+                            them, or limit both with `components`";
+                let index = index.to_string();
+                faults
+                    .add(self.config.fault(&claim.keys(&["modules", &index]), message).hint(hint));
+            } else if let Some(other) = earlier.clone().find(|other| other.covers(claim)) {
+                let message = format!("takes nothing: {} takes all of it before", other.package);
+                let hint = "the first selector that fits wins: put the narrower one in front";
+                faults.add(self.config.fault(&claim.keys(&[]), message).hint(hint));
+            }
+        }
     }
 
     fn check_modules(
@@ -149,6 +177,57 @@ impl<'a> Families<'a> {
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }
         }
+    }
+}
+
+/// A configured selector and where it stands.
+struct Claim<'a> {
+    package: &'a str,
+    index: String,
+    selector: &'a Selector,
+}
+
+/// All selectors in the order in which they are asked.
+fn claims(selectors: &Selectors) -> impl Iterator<Item = Claim<'_>> {
+    selectors.iter().flat_map(|(package, selectors)| {
+        let numbered = selectors.iter().enumerate();
+        numbered.map(move |(index, selector)| Claim { package, index: index.to_string(), selector })
+    })
+}
+
+impl Claim<'_> {
+    /// Its place in the configuration, and what is at `rest` of it.
+    fn keys<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
+        [&["selectors", self.package, &self.index], rest].concat()
+    }
+
+    /// The first module, with its place, that it names beside `other` of another package.
+    fn shared(&self, other: &Claim<'_>) -> Option<(usize, &str)> {
+        let (mine, theirs) = (self.selector, other.selector);
+        let apart = match (&mine.components, &theirs.components) {
+            (Some(mine), Some(theirs)) => !mine.iter().any(|kind| theirs.contains(kind)),
+            _ => false,
+        };
+        if self.package == other.package || mine.artifact != theirs.artifact || apart {
+            return None;
+        }
+        let theirs = theirs.modules.as_ref()?;
+        let mut mine = mine.modules.iter().flatten().enumerate();
+        let found = mine.find(|(_, module)| theirs.contains(module));
+        found.map(|(index, module)| (index, module.as_str()))
+    }
+
+    /// Whether it takes everything that `later` could take.
+    fn covers(&self, later: &Claim<'_>) -> bool {
+        let within = |all: &Option<Vec<String>>, some: &Option<Vec<String>>| match (all, some) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(all), Some(some)) => some.iter().all(|one| all.contains(one)),
+        };
+        let (all, some) = (self.selector, later.selector);
+        all.artifact == some.artifact
+            && within(&all.components, &some.components)
+            && within(&all.modules, &some.modules)
     }
 }
 

@@ -18,12 +18,13 @@
 //! exact-version dependency no archive could then keep consistent.
 //!
 //! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
-//! as capabilities (rpm); the configuration's `relations` add what no file shows.
+//! as capabilities (rpm); the configuration's `relations` add what no file shows, and correct it.
 
 mod common;
 mod device;
 mod discovered;
 mod drafts;
+mod edits;
 mod exclude;
 mod extras;
 mod families;
@@ -247,7 +248,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let common = common::make(&setting, &mut drafts)?;
     drafts.extend(common);
     refuse_conflicts(&drafts)?;
-    drafts::add_configured(&setting, &mut drafts)?;
+    let edits = drafts::add_configured(&setting, &mut drafts)?;
     upgrades::add_configured(&setting, &mut drafts)?;
     finish::check_words(&setting, &drafts)?;
     scripts::note_odd_programs(&setting, &drafts, &mut findings);
@@ -264,6 +265,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         let mut package = draft.finish(&setting)?;
         found.add_to(&mut package);
         discovered::add_build_ids(&mut package);
+        edits.apply(&mut package)?;
         Ok(package)
     });
     let mut packages = packages.collect::<Result<Vec<_>>>()?;

@@ -61,6 +61,12 @@ impl Part {
         }
     }
 
+    /// Whether it is what developers need: headers, and links to libraries.
+    pub fn is_devel(&self) -> bool {
+        let is_dev = |name: &String| name == ComponentKind::Dev.as_str();
+        self.role == PartRole::Support && self.components.iter().any(is_dev)
+    }
+
     /// The stem of a family's package.
     pub fn stem(&self, family: &str) -> Names {
         Names {

@@ -2,9 +2,11 @@
 
 use super::naming::Names;
 use super::package::{Comparison, Format, Relation, RelationKind};
+use super::setting::Setting;
 use super::version::Version;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
 use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::deb::compare_versions;
 
 /// A relation to a package or capability of the set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +101,43 @@ pub(super) fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
     Ok(Relation { version: Some(version), ..plain(kind, name) })
 }
 
+/// The relations of a `.deb`, sorted, without dependencies that others of the same name imply:
+/// those on any version beside bounded ones, and lower bounds below the highest. Alternatives
+/// (`a | b`) stay.
+pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
+    relations.sort();
+    relations.dedup();
+    let is_implied = |weak: &Relation| {
+        weak.kind == RelationKind::Depends && relations.iter().any(|other| implies(other, weak))
+    };
+    let kept = relations.iter().filter(|relation| !is_implied(relation));
+    kept.cloned().collect()
+}
+
+/// Whether `strong` says all that `weak` says, and more.
+fn implies(strong: &Relation, weak: &Relation) -> bool {
+    if strong.kind != weak.kind || strong.name != weak.name {
+        return false;
+    }
+    let lower = |comparison| match comparison {
+        Comparison::GreaterEqual => Some(0),
+        Comparison::Greater => Some(1),
+        _ => None,
+    };
+    match (&strong.version, &weak.version) {
+        (Some(_), None) => true,
+        (Some((strong, above)), Some((weak, below))) => match (lower(*strong), lower(*weak)) {
+            // Of two spellings of one version, the first in order stays.
+            (Some(strong), Some(weak)) => {
+                let order = compare_versions(above, below).then(strong.cmp(&weak));
+                order.then_with(|| below.cmp(above)).is_gt()
+            }
+            _ => false,
+        },
+        (None, _) => false,
+    }
+}
+
 fn plain(kind: RelationKind, name: &str) -> Relation {
     Relation { kind, name: name.to_owned(), version: None }
 }
@@ -164,9 +203,10 @@ pub(super) fn check_libraries(config: &Config) -> Result<()> {
     faults.finish()
 }
 
-/// The relations that the configuration adds to `package`.
+/// The relations that the configuration adds to `package`. In their texts, `{version}` is the
+/// version and release of the set and `{series}` its `<major>.<minor>`.
 pub(super) fn added(
-    config: &Config,
+    setting: &Setting<'_>,
     (package, added): (&str, &AddedRelations),
     format: Format,
 ) -> Result<Vec<Relation>> {
@@ -177,13 +217,17 @@ pub(super) fn added(
     let mut relations = Vec::new();
     for (field, kind, texts) in lists {
         for (index, text) in texts.iter().enumerate() {
+            let mut text = text.replace("{version}", &setting.version.full(format));
+            if let Some(series) = setting.version.series() {
+                text = text.replace("{series}", &series);
+            }
             let relation = match format {
-                Format::Deb => parse_deb(kind, text),
-                Format::Rpm => parse_rpm(kind, text),
+                Format::Deb => parse_deb(kind, &text),
+                Format::Rpm => parse_rpm(kind, &text),
             };
             let index = index.to_string();
             let keys = ["relations", package, key, field, &index];
-            relations.push(relation.map_err(|e| located(config, &keys, &e))?);
+            relations.push(relation.map_err(|e| located(setting.config, &keys, &e))?);
         }
     }
     Ok(relations)
@@ -228,6 +272,30 @@ mod tests {
 
     fn shown(relation: Result<Relation>) -> Option<(String, Option<(Comparison, String)>)> {
         relation.ok().map(|r| (r.name, r.version))
+    }
+
+    #[test]
+    fn dependencies_that_others_imply_go() {
+        let simple = |texts: &[&str]| {
+            let parsed = texts.iter().map(|text| parse_deb(RelationKind::Depends, text).unwrap());
+            let found = simplified_deb(parsed.collect());
+            let expected = |texts: &[&str]| {
+                let parsed = texts.iter().map(|t| parse_deb(RelationKind::Depends, t).unwrap());
+                parsed.collect::<Vec<_>>()
+            };
+            move |kept: &[&str]| assert_eq!(found, expected(kept))
+        };
+        simple(&["libc6", "libc6 (>= 2.34)", "libc6 (>= 2.4)"])(&["libc6 (>= 2.34)"]);
+        simple(&["a (>= 2)", "a (>> 2)", "a (>= 1:0)"])(&["a (>= 1:0)"]);
+        simple(&["a (>= 2)", "a (>> 2)"])(&["a (>> 2)"]);
+        simple(&["a (>= 2.0)", "a (>= 2.00)"])(&["a (>= 2.0)"]);
+        simple(&["a (<< 3)", "a (>= 2)", "a"])(&["a (<< 3)", "a (>= 2)"]);
+        simple(&["a", "a | b", "b"])(&["a", "a | b", "b"]);
+        let mut other = parse_deb(RelationKind::Suggests, "libc6").unwrap();
+        let bound = parse_deb(RelationKind::Depends, "libc6 (>= 2)").unwrap();
+        assert_eq!(simplified_deb(vec![other.clone(), bound.clone()]).len(), 2);
+        other.kind = RelationKind::Depends;
+        assert_eq!(simplified_deb(vec![other, bound.clone()]), [bound]);
     }
 
     #[test]

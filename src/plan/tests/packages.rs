@@ -187,6 +187,33 @@ fn libraries_of_the_set_become_dependencies_within_a_group() {
 }
 
 #[test]
+fn headers_need_the_headers_of_needed_libraries() {
+    let family = |name: &str, needed: &[&str], dev: bool| {
+        let soname = format!("lib{name}.so.1");
+        let path = format!("lib/{soname}");
+        let elf = library(&soname, needed);
+        let host = Part::new("one", &format!("{name}_lib_generic")).content(&path, None, elf);
+        let headers = Part::new("one", &format!("{name}_dev_generic"));
+        let headers = headers.plain(&format!("include/{name}.h"), "//");
+        std::iter::once(host).chain(dev.then_some(headers)).collect::<Vec<_>>()
+    };
+    let parts = [
+        family("blas", &["libsolver.so.1", "libbare.so.1"], true),
+        // A cycle.
+        family("solver", &["libblas.so.1"], true),
+        family("bare", &[], false),
+        family("other", &[], true),
+    ];
+    let plan = planned(parts.into_iter().flatten().collect(), "");
+    let depends = |id| deb_relations(&plan, id, RelationKind::Depends);
+    assert_eq!(depends("rocm-blas-dev"), ["rocm-blas = 7.1.0-1", "rocm-solver-dev = 7.1.0-1"]);
+    assert_eq!(depends("rocm-solver-dev"), ["rocm-blas-dev = 7.1.0-1", "rocm-solver = 7.1.0-1"]);
+    assert_eq!(depends("rocm-other-dev"), ["rocm-other = 7.1.0-1"]);
+    let requires = rpm_relations(&plan, "rocm-blas-dev", RelationKind::Depends);
+    assert_eq!(requires, ["rocm-blas = 7.1.0-1", "rocm-solver-devel = 7.1.0-1"]);
+}
+
+#[test]
 fn damaged_and_ambiguous_libraries_are_findings() {
     let whole = library("libx.so.1", &["liby.so.1"]);
     let cut = whole.slice(0..whole.len() - 1).unwrap();
@@ -232,6 +259,20 @@ fn the_configuration_adds_relations() {
     let plan = planned(blas(), &format!("{toml}{GROUPS}"));
     assert_eq!(deb_relations(&plan, "rocm-blas", RelationKind::Conflicts), ["rocblas"]);
     assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes), ["rocblas ? 7.1"]);
+    let change = "[relations.rocm-blas]\ndeb.depends = ['rocm-common (>= {series})', 'x (= {version})']\n\
+                  deb.remove = ['rocm-blas-gfx110x']\nrpm.remove = ['rocm-common']\n";
+    let plan = planned(blas(), &format!("{change}{GROUPS}"));
+    let depends = deb_relations(&plan, "rocm-blas", RelationKind::Depends);
+    assert_eq!(depends, ["rocm-common ? 7.1", "x = 7.1.0-1"]);
+    let suggests = |found: Vec<String>| found.join(" ");
+    let deb = suggests(deb_relations(&plan, "rocm-blas", RelationKind::Suggests));
+    assert_eq!(deb, "rocm-blas-gfx120x");
+    let rpm = suggests(rpm_relations(&plan, "rocm-blas", RelationKind::Suggests));
+    assert_eq!(rpm, "rocm-blas-gfx110x rocm-blas-gfx120x");
+    assert!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends).is_empty());
+    let nothing = format!("[relations.rocm-blas]\nrpm.remove = ['rocm-commom']\n{GROUPS}");
+    let result = planned_with(blas(), &nothing, &options());
+    assert_refused(result, &["line 2, column 15", "no relation to `rocm-commom`"]);
     let typo = format!("[relations.rocm-blass]\ndeb.depends = ['x']\n{GROUPS}");
     assert_refused(planned_with(blas(), &typo, &options()), &["line 1", "no such package"]);
 }

@@ -74,6 +74,31 @@ fn what_no_selector_takes_is_listed() {
 }
 
 #[test]
+fn selectors_that_claim_the_same_are_refused() {
+    let refused = |toml: &str, parts: &[&str]| {
+        let toml = format!("[selectors]\n{toml}{GROUPS}");
+        assert_refused(planned_with(modules(), &toml, &options()), parts);
+    };
+    let sparse = "{artifact = 'blas', modules = ['rocSPARSE']";
+    let rest = "rocm-blas = [{artifact = 'blas'}]\n";
+    let both = format!("rocm-a = [{sparse}}}]\nrocm-b = [{sparse}}}]\n{rest}");
+    refused(&both, &["line 3, column 42", "`rocSPARSE`", "is in rocm-a already"]);
+    let overlap = format!(
+        "rocm-a = [{sparse}, components = ['lib', 'dev']}}]\nrocm-b = [{sparse}}}]\n{rest}"
+    );
+    refused(&overlap, &["line 3, column 42", "is in rocm-a already"]);
+    let hidden = format!("{rest}rocm-sparse = [{sparse}}}]\n");
+    refused(&hidden, &["line 3, column 16", "takes nothing: rocm-blas takes all of it"]);
+    let twice = format!("{rest}rocm-all = [{{artifact = 'blas'}}]\n");
+    refused(&twice, &["line 3, column 13", "takes nothing"]);
+    let apart = format!(
+        "[selectors]\nrocm-a = [{sparse}, components = ['lib']}}]\n\
+         rocm-b = [{sparse}, components = ['dev']}}]\n{rest}{GROUPS}"
+    );
+    assert!(ids(&planned(modules(), &apart)).contains(&"rocm-a"));
+}
+
+#[test]
 fn a_path_belongs_to_one_package() {
     let with = |name: &str| Part::new("one", name).plain("lib/a", "x");
     let result = planned_with(vec![with("x_lib_generic"), with("x_dev_generic")], "", &options());

@@ -63,6 +63,20 @@ fn rpm_needs_a_conflict_only_where_nothing_ties_the_versions() {
 }
 
 #[test]
+fn a_package_that_is_only_not_made_this_time_still_exists() {
+    let bench = [("/opt/rocm-7.1/bin/bench", "file")];
+    let earlier = vec![listed("rpm", "rocm-blas-devel", "7.0.2-1", &bench)];
+    let part = PlanOptions { only: vec!["rocm-blas".to_owned()], ..since(earlier.clone()) };
+    for options in [since(earlier), part] {
+        let plan = planned_with(blas(), GROUPS, &options).unwrap();
+        assert_eq!(ids(&plan).contains(&"rocm-blas-dev"), options.only.is_empty());
+        let rpm = |kind| rpm_relations(&plan, "rocm-blas", kind);
+        assert!(rpm(RelationKind::Obsoletes).is_empty());
+        assert_eq!(rpm(RelationKind::Conflicts), ["rocm-blas-devel ? 7.1.0-1"]);
+    }
+}
+
+#[test]
 fn what_package_managers_cannot_update_is_noted() {
     let newer = both("rocm-blas", "7.1.0-2", "/opt/rocm-7.1/bin/bench");
     let plan = planned_with(blas(), GROUPS, &since(newer)).unwrap();

@@ -4,11 +4,14 @@
 //! | | `.deb` | `.rpm` |
 //! |---|---|---|
 //! | `replaces`: a package under another name | Conflicts, Replaces, Provides | Obsoletes, Provides |
+//! | the same, of a package that has its version in its name | Breaks, Replaces | Obsoletes, Provides |
 //! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing where the package needs that one of its own version |
 //! | a path that was in a package that the set has no more | Breaks, Replaces | Obsoletes |
 //!
 //! Provides carry the set's version: those who depend on the former name mostly ask for a minimum,
-//! which an unversioned name would not satisfy. dpkg unpacks one package after the other, so a
+//! which an unversioned name would not satisfy. Packages that stand side by side with those of other
+//! versions provide no former name in a `.deb`: the bound of the later one would meet the version that the
+//! earlier one provides, and keep the two apart. rpm's Obsoletes look at names alone. dpkg unpacks one package after the other, so a
 //! path's new package may come while the old one is still there: Replaces lets it take the path,
 //! Breaks keeps the two from being configured together (Debian policy 7.6.1). rpm compares the
 //! packages that a transaction leaves installed, so the old version only has to be gone by its end:
@@ -40,13 +43,15 @@ pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Res
                 continue;
             };
             for format in &setting.formats {
-                let added: Vec<Relation> = of_format(former, *format)
-                    .iter()
-                    .flat_map(|former| match key {
-                        "replaces" => replaced(former, *format, setting),
-                        _ => moved(former, *format, (drafts, index)),
-                    })
-                    .collect();
+                let mut added = Vec::new();
+                for former in of_format(former, *format) {
+                    let at = (drafts as &[Draft], index);
+                    let relations = match key {
+                        "replaces" => replaced(former, *format, (setting, at)),
+                        _ => moved(former, *format, (setting, at)),
+                    };
+                    added.extend(faults.keep(relations).into_iter().flatten());
+                }
                 if let Some(draft) = drafts.get_mut(index) {
                     draft.relations.extend(added.into_iter().map(|relation| (*format, relation)));
                 }
@@ -108,28 +113,60 @@ fn in_set(
     Some(format!("{} provides {}", other.names.of(format), former.name))
 }
 
-fn replaced(former: &FormerPackage, format: Format, setting: &Setting<'_>) -> Vec<Relation> {
+fn replaced(
+    former: &FormerPackage,
+    format: Format,
+    (setting, (drafts, index)): (&Setting<'_>, (&[Draft], usize)),
+) -> Result<Vec<Relation>> {
     let before = former.before.clone().map(|version| (Comparison::Less, version));
     let relation = |kind| Relation { kind, name: former.name.clone(), version: before.clone() };
     let version = Some((Comparison::Equal, setting.version.full(format)));
     let provides = Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
-    match format {
-        Format::Deb => {
+    let own = drafts.get(index).map_or("", |draft| draft.names.of(format));
+    let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
+    Ok(match (format, beside) {
+        // The package of another version provided the name too, and each would conflict with it.
+        (Format::Deb, Some(_)) if before.is_some() => {
+            vec![relation(RelationKind::Breaks), relation(RelationKind::Replaces)]
+        }
+        (Format::Deb, Some(part)) => {
+            let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+            let message = format!(
+                "`{}` has no bound, and .deb packages named by their version ({part}) that replace \
+                 every version of it cannot be installed side by side",
+                former.name
+            );
+            let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
+            return Err(setting.config.fault(&keys, message).hint(hint));
+        }
+        (Format::Deb, None) => {
             vec![relation(RelationKind::Conflicts), relation(RelationKind::Replaces), provides]
         }
-        Format::Rpm => vec![relation(RelationKind::Obsoletes), provides],
-    }
+        (Format::Rpm, _) => vec![relation(RelationKind::Obsoletes), provides],
+    })
 }
 
 fn moved(
     former: &FormerPackage,
     format: Format,
-    (drafts, index): (&[Draft], usize),
-) -> Vec<Relation> {
+    (setting, (drafts, index)): (&Setting<'_>, (&[Draft], usize)),
+) -> Result<Vec<Relation>> {
     let stays = drafts.iter().any(|draft| draft.names.of(format) == former.name);
-    let needs = drafts.get(index).is_some_and(|draft| needs_exactly(draft, format, &former.name));
+    let needed = drafts.get(index).is_some_and(|draft| needs_exactly(draft, format, &former.name));
     let before = former.before.clone().unwrap_or_default();
-    of_moved(&Former { name: &former.name, stays, needed: needs }, format, &before)
+    let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
+    let own = setting.version.full(format);
+    if stays && !relations.is_empty() && is_newer(format, &before, &own) {
+        let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+        let message = format!(
+            "the set's own .{} package {} {own} is before {before}: the set could not be installed",
+            format.as_str(),
+            former.name
+        );
+        let hint = format!("write a bound that is not above the set's version, as in `< {own}`");
+        return Err(setting.config.fault(&keys, message).hint(hint));
+    }
+    Ok(relations)
 }
 
 fn needs_exactly(draft: &Draft, format: Format, name: &str) -> bool {

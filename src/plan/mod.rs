@@ -50,6 +50,7 @@ mod runpath;
 mod scripts;
 mod selectors;
 mod setting;
+mod since;
 mod texts;
 mod upgrades;
 mod version;
@@ -80,6 +81,7 @@ use package::{Format, Package};
 use parts::Parts;
 use selectors::Bundle;
 use setting::Setting;
+use since::SetNames;
 
 /// What the command line says about the packages; it wins over the configuration.
 #[derive(Debug, Clone)]
@@ -253,6 +255,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     finish::check_words(&setting, &drafts)?;
     scripts::note_odd_programs(&setting, &drafts, &mut findings);
     let only = Only::new(recombined, &drafts, &options.only)?;
+    let names = SetNames::of(&drafts, options.only.is_empty());
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     let input = (recombined, made.archives.as_slice());
@@ -270,8 +273,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     });
     let mut packages = packages.collect::<Result<Vec<_>>>()?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
-    let whole = options.only.is_empty();
-    upgrades::since(&mut packages, &options.since, (whole, &mut findings));
+    since::add((&setting, &names), &mut packages, (&options.since, &mut findings));
     findings.sort();
     Ok(Plan {
         archives: used(made.archives, &packages),

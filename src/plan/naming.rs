@@ -99,6 +99,20 @@ impl Naming {
         self.render(&self.scheme.prefix, None, None)
     }
 
+    /// What of `version` is in the names of packages with files, where the scheme lets several
+    /// versions stand side by side: `7.1`.
+    pub fn side_by_side(&self, version: &Version) -> Option<String> {
+        let names = &self.scheme.names;
+        let texts = [&names.package, &names.host].map(Template::texts);
+        let all = |what: &str| texts.iter().flatten().all(|text| text.contains(what));
+        if all("{version}") {
+            return Some(version.upstream().to_owned());
+        }
+        let series = version.series()?;
+        let major = series.split('.').next().unwrap_or_default().to_owned();
+        if all("{series}") { Some(series) } else { Some(major).filter(|_| all("{major}")) }
+    }
+
     /// The HIP runtime that the scheme's hosts depend on.
     pub fn runtime(&self) -> Result<RuntimeRelation> {
         let render = |text: &Option<String>| {

@@ -1,6 +1,7 @@
 //! One package, read back whole.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
@@ -23,6 +24,10 @@ pub(super) struct Installed {
     /// Full version as other packages name it in relations, e.g. `7.1.0-1`.
     pub(super) version: String,
     pub(super) requires: Vec<Requirement>,
+    /// What it provides besides its own name.
+    pub(super) provides: Vec<Capability>,
+    /// What cannot be installed beside it.
+    pub(super) excludes: Vec<Against>,
     /// The archs it says it has code for, where it or the receipt says so.
     pub(super) stated_archs: Option<Vec<String>>,
     /// Which side it has to be, where that does not follow from what is in it.
@@ -49,6 +54,32 @@ pub(super) struct Requirement {
     pub(super) name: String,
     /// The only version that will do, if it is one.
     pub(super) exact: Option<String>,
+}
+
+/// A name that a package provides or excludes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Capability {
+    pub(super) name: String,
+    /// How the version compares, as the format writes it (`<<`, `=`), and the version.
+    pub(super) bound: Option<(String, String)>,
+}
+
+/// What cannot be installed beside a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Against {
+    /// `Breaks`, `Conflicts` or `Obsoletes`.
+    pub(super) field: &'static str,
+    pub(super) what: Capability,
+}
+
+impl fmt::Display for Against {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.what.name)?;
+        match &self.what.bound {
+            Some((sign, version)) => write!(f, " ({sign} {version})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What stands at a path.
@@ -97,6 +128,8 @@ impl Installed {
             name,
             version: String::new(),
             requires: Vec::new(),
+            provides: Vec::new(),
+            excludes: Vec::new(),
             stated_archs: None,
             side: Some(side),
             paths,

@@ -14,6 +14,7 @@ mod archive;
 mod artifacts;
 mod builds;
 mod claims;
+mod conflicts;
 mod contents;
 mod debug_files;
 mod dependencies;
@@ -219,6 +220,7 @@ fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems
     markers::check(packages, (excuses, Scope::Set), problems);
     manifests::check(packages, Scope::Set, problems);
     dependencies::check(packages, problems);
+    conflicts::check(packages, problems);
     pairs::check(packages, excuses, problems)
 }
 

@@ -9,7 +9,7 @@ use md5::Md5;
 use sha2::Digest as _;
 
 use super::facts;
-use super::installed::{Installed, InstalledNode, Requirement};
+use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
 use super::problem::{Check, Problems};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
@@ -37,6 +37,8 @@ pub(super) fn read(path: &Path, source: usize) -> Result<(Installed, Problems)> 
         name: said.name,
         version: said.version,
         requires: said.requires,
+        provides: said.provides,
+        excludes: said.excludes,
         stated_archs: said.archs,
         side: None,
         paths: BTreeMap::new(),
@@ -76,6 +78,8 @@ struct Said {
     name: String,
     version: String,
     requires: Vec<Requirement>,
+    provides: Vec<Capability>,
+    excludes: Vec<Against>,
     archs: Option<Vec<String>>,
 }
 
@@ -86,12 +90,20 @@ fn deb_says(deb: &deb::Reader) -> Result<Said> {
         field(name).map(str::to_owned).ok_or_else(missing)
     };
     let depends = ["Pre-Depends", "Depends"].into_iter().filter_map(field);
+    let capabilities = |name: &str| -> Vec<Capability> {
+        field(name).into_iter().flat_map(|list| list.split(',')).filter_map(capability).collect()
+    };
+    let excludes = ["Breaks", "Conflicts"]
+        .into_iter()
+        .flat_map(|field| capabilities(field).into_iter().map(move |what| Against { field, what }));
     let archs = field(ARCHS_FIELD);
     Ok(Said {
         format: Format::Deb,
         name: required("Package")?,
         version: required("Version")?,
         requires: depends.flat_map(|list| list.split(',')).filter_map(requirement).collect(),
+        provides: capabilities("Provides"),
+        excludes: excludes.collect(),
         archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
     })
 }
@@ -108,6 +120,16 @@ fn requirement(text: &str) -> Option<Requirement> {
     Some(Requirement { name: name.to_owned(), exact: exact.map(|v| v.trim().to_owned()) })
 }
 
+/// `name` or `name (sign version)`.
+fn capability(text: &str) -> Option<Capability> {
+    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
+    let name = name.trim().split(':').next().unwrap_or_default();
+    let bound = bound.trim().trim_end_matches(')').trim();
+    let (sign, version) = bound.split_at(bound.find(|c| !"<=>".contains(c)).unwrap_or(0));
+    let bound = (!sign.is_empty()).then(|| (sign.to_owned(), version.trim().to_owned()));
+    (!name.is_empty()).then(|| Capability { name: name.to_owned(), bound })
+}
+
 fn rpm_says(rpm: &rpm::Reader) -> Result<Said> {
     let metadata = rpm.metadata();
     let fault = |error: ::rpm::Error| Error::malformed("the header lacks a tag").cause(error);
@@ -119,13 +141,35 @@ fn rpm_says(rpm: &rpm::Reader) -> Result<Said> {
         let exact = dependency.flags & comparison == DependencyFlags::EQUAL;
         Requirement { name: dependency.name, exact: exact.then_some(dependency.version) }
     });
+    let provides = metadata.get_provides().map_err(fault)?.into_iter().map(rpm_capability);
+    let mut excludes = Vec::new();
+    for (field, found) in
+        [("Conflicts", metadata.get_conflicts()), ("Obsoletes", metadata.get_obsoletes())]
+    {
+        let found = found.map_err(fault)?.into_iter().map(rpm_capability);
+        excludes.extend(found.map(|what| Against { field, what }));
+    }
     Ok(Said {
         format: Format::Rpm,
         name: metadata.get_name().map_err(fault)?.to_owned(),
         version: format!("{epoch}{version}-{release}"),
         requires: requires.collect(),
+        provides: provides.collect(),
+        excludes,
         archs: None,
     })
+}
+
+fn rpm_capability(dependency: ::rpm::Dependency) -> Capability {
+    let has = |flag| dependency.flags.contains(flag);
+    let signs = [
+        (DependencyFlags::LESS, '<'),
+        (DependencyFlags::GREATER, '>'),
+        (DependencyFlags::EQUAL, '='),
+    ];
+    let sign: String = signs.into_iter().filter(|(flag, _)| has(*flag)).map(|(_, c)| c).collect();
+    let bound = (!sign.is_empty()).then_some((sign, dependency.version));
+    Capability { name: dependency.name, bound }
 }
 
 /// What an entry installs at `path`, and what is wrong with its digest.
@@ -183,5 +227,16 @@ mod tests {
         assert_eq!(parsed("a"), named("a", None));
         assert_eq!(parsed("a | b (= 1)"), None);
         assert_eq!(parsed(""), None);
+    }
+
+    #[test]
+    fn a_capability_has_a_sign_and_a_version() {
+        let parsed = |text| capability(text).map(|c| (c.name, c.bound));
+        let bound = |sign: &str, version: &str| Some((sign.to_owned(), version.to_owned()));
+        assert_eq!(parsed(" a (<< 1:7.1~rc1-1)"), Some(("a".into(), bound("<<", "1:7.1~rc1-1"))));
+        assert_eq!(parsed("a:any(=2)"), Some(("a".into(), bound("=", "2"))));
+        assert_eq!(parsed("a"), Some(("a".into(), None)));
+        assert_eq!(parsed("a (<<)"), Some(("a".into(), None)));
+        assert_eq!(parsed(" "), None);
     }
 }

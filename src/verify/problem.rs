@@ -70,6 +70,8 @@ problems! {
     OtherGroupNeeded = "V051" "other-group-needed";
     /// An artifact has no valid manifest, or cannot be read as an artifact.
     BadArtifact = "V060" "bad-artifact";
+    /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
+    SetConflict = "V061" "set-conflict";
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index";
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.

@@ -320,6 +320,21 @@ fn v051_a_kernel_package_that_brings_another_group() {
     set.fires(&[], &["V051"]);
 }
 
+#[test]
+fn v061_a_package_that_excludes_another_of_its_set() {
+    let Some(set) = set() else { return };
+    let sparse = "rocm-host-suite-sparse_7.1.0-1_amd64.deb";
+    set.edit_control(sparse, "Breaks", "rocm-blas (<< 7.1.1-1)");
+    set.fires(&[], &["V061"]);
+    set.edit_control(sparse, "Breaks", "rocm-blas (<< 7.1.0-1), rocm-host-suite-sparse");
+    set.fires(&[], &[]);
+    // A name that another package provides.
+    set.edit_control(sparse, "Conflicts", "rocm-blas-kernels");
+    set.fires(&[], &["V061"]);
+    set.remove_receipt();
+    set.fires(&[], &["V061"]);
+}
+
 /// The database files of a shard.
 fn database(name: &str) -> std::path::PathBuf {
     shard(name).join(Path::new("math-libs/BLAS/rocBLAS/stage/lib/rocblas/library"))

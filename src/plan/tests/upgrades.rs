@@ -63,6 +63,20 @@ fn rpm_needs_a_conflict_only_where_nothing_ties_the_versions() {
 }
 
 #[test]
+fn a_package_that_is_only_not_made_this_time_still_exists() {
+    let bench = [("/opt/rocm-7.1/bin/bench", "file")];
+    let earlier = vec![listed("rpm", "rocm-blas-devel", "7.0.2-1", &bench)];
+    let part = PlanOptions { only: vec!["rocm-blas".to_owned()], ..since(earlier.clone()) };
+    for options in [since(earlier), part] {
+        let plan = planned_with(blas(), GROUPS, &options).unwrap();
+        assert_eq!(ids(&plan).contains(&"rocm-blas-dev"), options.only.is_empty());
+        let rpm = |kind| rpm_relations(&plan, "rocm-blas", kind);
+        assert!(rpm(RelationKind::Obsoletes).is_empty());
+        assert_eq!(rpm(RelationKind::Conflicts), ["rocm-blas-devel ? 7.1.0-1"]);
+    }
+}
+
+#[test]
 fn what_package_managers_cannot_update_is_noted() {
     let newer = both("rocm-blas", "7.1.0-2", "/opt/rocm-7.1/bin/bench");
     let plan = planned_with(blas(), GROUPS, &since(newer)).unwrap();
@@ -118,4 +132,46 @@ fn names_that_would_set_the_set_against_itself_are_refused() {
     refused(provided, "provides rocm-blas-kernels");
     refused("[replaces]\nrocm-bals = ['rocblas']\n", "there is no such package in the set");
     refused("[moved]\nrocm-bals = ['rocblas < 7']\n", "there is no such package in the set");
+}
+
+#[test]
+fn a_bound_above_the_set_itself_is_refused() {
+    let toml = format!("{GROUPS}[moved]\nrocm-blas = ['rocm-blas-dev < 7.1.0-1']\n");
+    let candidate = PlanOptions { version: Some("7.1.0-rc1".to_owned()), ..options() };
+    let expected = ["moved.rocm-blas.0", "line", "rocm-blas-dev 7.1.0~rc1-1 is before 7.1.0-1"];
+    assert_refused(planned_with(blas(), &toml, &candidate), &expected);
+    let tagged = format!("distribution_tag.deb = '~deb12'\n{toml}");
+    let expected = ["rocm-blas-dev 7.1.0-1~deb12 is before 7.1.0-1"];
+    assert_refused(planned_with(blas(), &tagged, &options()), &expected);
+    let plan = planned(blas(), &toml);
+    let breaks = deb_relations(&plan, "rocm-blas", RelationKind::Breaks);
+    assert_eq!(breaks, ["rocm-blas-dev ? 7.1.0-1"]);
+    // What the set has no more may be named up to any version.
+    let gone = toml.replace("rocm-blas-dev <", "rocm-gone <");
+    assert!(planned_with(blas(), &gone, &candidate).is_ok());
+}
+
+#[test]
+fn packages_with_their_version_in_the_name_stay_apart_from_no_other_version() {
+    use crate::config::Scheme;
+    for scheme in ["rocm-versioned", "amdrocm"] {
+        let scheme = Scheme::shipped(scheme).unwrap();
+        let name = if scheme.vendor == "rocm" { "rocm-blas7.1" } else { "amdrocm-blas-host7.1" };
+        let options = PlanOptions { scheme: Some(scheme), ..options() };
+        let planned = |former: &str| {
+            let toml = format!("{GROUPS}[replaces]\n'{name}' = {former}\n");
+            planned_with(blas(), &toml, &options)
+        };
+        let plan = planned("['rocblas < 7.0']").unwrap();
+        let deb = |kind| deb_relations(&plan, name, kind);
+        assert_eq!(deb(RelationKind::Breaks), ["rocblas ? 7.0"]);
+        assert_eq!(deb(RelationKind::Replaces), ["rocblas ? 7.0"]);
+        assert!(deb(RelationKind::Conflicts).is_empty());
+        assert!(!deb(RelationKind::Provides).iter().any(|name| name.starts_with("rocblas")));
+        let rpm = rpm_relations(&plan, name, RelationKind::Obsoletes);
+        assert_eq!(rpm, ["rocblas ? 7.0"]);
+        let expected = ["line", "`rocblas` has no bound", "side by side"];
+        assert_refused(planned("['rocblas']"), &expected);
+        assert!(planned("{ rpm = ['rocblas'] }").is_ok());
+    }
 }

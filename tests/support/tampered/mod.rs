@@ -272,7 +272,11 @@ impl Set {
                 true => format!("{prefix}{value}\n"),
                 false => format!("{line}\n"),
             };
-            fs::write(file, control.lines().map(line).collect::<String>()).unwrap();
+            let mut lines: Vec<String> = control.lines().map(line).collect();
+            if !lines.iter().any(|line| line.starts_with(&prefix)) {
+                lines.push(format!("{prefix}{value}\n"));
+            }
+            fs::write(file, lines.concat()).unwrap();
         });
     }
 

@@ -1,0 +1,224 @@
+//! What an update of earlier sets takes (`--since`): relations to the packages that had the paths
+//! of others, and findings of what package managers cannot do.
+//!
+//! A part of a set (`--only`) is held against the names of the whole: a package that is only not
+//! made this time is not gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Source;
+use super::drafts::Draft;
+use super::naming::Names;
+use super::package::{Comparison, Format, Package, PackageEntry, Relation, RelationKind};
+use super::setting::Setting;
+use super::upgrades::{Former, is_newer, of_moved};
+use crate::listing::{ListedPackage, Listing, Owners};
+use crate::report::{Code, Finding, Findings};
+use crate::tree::Node;
+
+/// Adds what an update of the sets `since` takes, and notes what it cannot do.
+pub(super) fn add(
+    (setting, set): (&Setting<'_>, &SetNames),
+    packages: &mut [Package<Source>],
+    (earlier, findings): (&[Listing], &mut Findings),
+) {
+    for earlier in earlier {
+        let owners = Owners::of(&earlier.packages);
+        for format in &setting.formats {
+            let update = Update { earlier, owners: &owners, set, format: *format };
+            for package in packages.iter_mut() {
+                update.take_paths(package, findings);
+                update.note_kinds(package, findings);
+            }
+            update.note_versions(packages, findings);
+            if set.is_whole {
+                update.note_dropped(packages, findings);
+            }
+        }
+    }
+}
+
+/// What the whole set is called, whether or not all of it is made.
+pub(super) struct SetNames {
+    names: Vec<Names>,
+    /// Whether all of it is made.
+    is_whole: bool,
+}
+
+impl SetNames {
+    pub fn of(drafts: &[Draft], is_whole: bool) -> Self {
+        Self { names: drafts.iter().map(|draft| draft.names.clone()).collect(), is_whole }
+    }
+
+    fn has(&self, format: Format, name: &str) -> bool {
+        self.names.iter().any(|names| names.of(format) == name)
+    }
+}
+
+/// The way from one earlier set, in one format.
+struct Update<'a> {
+    earlier: &'a Listing,
+    owners: &'a Owners<'a>,
+    set: &'a SetNames,
+    format: Format,
+}
+
+impl Update<'_> {
+    /// Relations to the packages that had paths of `package`.
+    fn take_paths(&self, package: &mut Package<Source>, findings: &mut Findings) {
+        let (Some(own), Some(version)) =
+            (name(package, self.format), package.full_version(self.format))
+        else {
+            return;
+        };
+        let mut taken: BTreeMap<&str, (&ListedPackage, Vec<String>)> = BTreeMap::new();
+        for entry in self.entries(package) {
+            let path = format!("/{}", entry.path);
+            let is_folder = matches!(entry.node, Node::Directory { .. });
+            let owner = self.owners.owner(self.format.as_str(), &path);
+            if let Some(owner) = owner.filter(|owner| owner.name != own && !is_folder) {
+                taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path);
+            }
+        }
+        for (from, (owner, paths)) in taken {
+            let needed = needs_version(package, self.format, (from, &version));
+            let former = Former { name: from, stays: self.set.has(self.format, from), needed };
+            let added = of_moved(&former, self.format, &version);
+            if let Some(relations) = relations_mut(package, self.format) {
+                relations.extend(added);
+                relations.sort();
+                relations.dedup();
+            }
+            findings.add(moved_finding((&own, self.format), from, &paths));
+            if !is_newer(self.format, &version, &owner.version) {
+                let message = format!(
+                    "takes paths of {from} {}, which is not older than {version}: the relations \
+                     that let it do not apply to that version",
+                    owner.version
+                );
+                findings.add(Finding::new(Code::VersionNotNewer, own.as_str(), message));
+            }
+        }
+    }
+
+    fn entries<'p>(
+        &self,
+        package: &'p Package<Source>,
+    ) -> impl Iterator<Item = &'p PackageEntry<Source>> {
+        let format = self.format;
+        package.entries.iter().filter(move |entry| entry.formats.has(format))
+    }
+
+    /// Directories that became something else, or were something else.
+    fn note_kinds(&self, package: &Package<Source>, findings: &mut Findings) {
+        if name(package, self.format).is_none() {
+            return;
+        }
+        for entry in self.entries(package) {
+            let path = format!("/{}", entry.path);
+            let Some(before) = self.owners.at(self.format.as_str(), &path) else { continue };
+            let kind = match entry.node {
+                Node::Directory { .. } => "directory",
+                Node::Link { .. } => "link",
+                Node::File { .. } => "file",
+            };
+            let was = before.member.kind.as_str();
+            if was != kind && (was == "directory" || kind == "directory") {
+                let message = format!(
+                    "was a {was} in the earlier set and is a {kind}: dpkg leaves what is there, \
+                     and rpm fails"
+                );
+                findings.add(Finding::new(Code::PathKindChanged, path, message));
+            }
+        }
+    }
+
+    /// Packages that are older than before, all in one finding: mostly it is the whole set.
+    fn note_versions(&self, packages: &[Package<Source>], findings: &mut Findings) {
+        let mut older: Vec<(String, String, &str)> = Vec::new();
+        for package in packages {
+            let (Some(own), Some(version)) =
+                (name(package, self.format), package.full_version(self.format))
+            else {
+                continue;
+            };
+            let same = self.earlier.packages.iter();
+            let mut same = same.filter(|p| p.key() == (self.format.as_str(), own.as_str()));
+            let newer = same.find(|earlier| is_newer(self.format, &earlier.version, &version));
+            older.extend(newer.map(|newer| (own, version, newer.version.as_str())));
+        }
+        if let Some((name, version, newer)) = older.first() {
+            let message = format!(
+                "{} packages are older as .{} than in the earlier set, where {name} is {newer}: \
+                 package managers do not update to them",
+                older.len(),
+                self.format.as_str()
+            );
+            findings.add(Finding::new(Code::VersionNotNewer, version.as_str(), message));
+        }
+    }
+
+    /// Packages that are no more, and that nothing removes.
+    fn note_dropped(&self, packages: &[Package<Source>], findings: &mut Findings) {
+        let mut removed = BTreeSet::new();
+        for package in packages {
+            let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
+            let relations = relations(package, self.format).iter();
+            removed.extend(relations.filter(|r| kinds.contains(&r.kind)).map(|r| r.name.as_str()));
+        }
+        let earlier = self.earlier.packages.iter().filter(|p| p.format == self.format.as_str());
+        let gone: BTreeSet<&str> = earlier
+            .map(|package| package.name.as_str())
+            .filter(|name| !self.set.has(self.format, name) && !removed.contains(name))
+            .collect();
+        for name in gone {
+            let message = format!(
+                "is a .{} of the earlier set and not of this one: where it is installed, its exact \
+                 dependencies hold back the update; name it under `replaces`",
+                self.format.as_str()
+            );
+            findings.add(Finding::new(Code::PackageDropped, name, message));
+        }
+    }
+}
+
+fn moved_finding((to, format): (&str, Format), from: &str, paths: &[String]) -> Finding {
+    let first = paths.first().map_or("", String::as_str);
+    let message = format!(
+        "has {} paths that were in {from} of the earlier set, as .{} ({first}{})",
+        paths.len(),
+        format.as_str(),
+        if paths.len() > 1 { ", …" } else { "" }
+    );
+    Finding::new(Code::PathMoved, to, message)
+}
+
+fn name(package: &Package<Source>, format: Format) -> Option<String> {
+    match format {
+        Format::Deb => package.deb.as_ref().map(|control| control.name.clone()),
+        Format::Rpm => package.rpm.as_ref().map(|control| control.name.clone()),
+    }
+}
+
+fn relations(package: &Package<Source>, format: Format) -> &[Relation] {
+    match format {
+        Format::Deb => package.deb.as_ref().map_or(&[], |control| &control.relations),
+        Format::Rpm => package.rpm.as_ref().map_or(&[], |control| &control.relations),
+    }
+}
+
+fn relations_mut(package: &mut Package<Source>, format: Format) -> Option<&mut Vec<Relation>> {
+    match format {
+        Format::Deb => package.deb.as_mut().map(|control| &mut control.relations),
+        Format::Rpm => package.rpm.as_mut().map(|control| &mut control.relations),
+    }
+}
+
+fn needs_version(package: &Package<Source>, format: Format, (name, version): (&str, &str)) -> bool {
+    relations(package, format).iter().any(|relation| {
+        let exact = relation.version.as_ref().is_some_and(|(comparison, bound)| {
+            *comparison == Comparison::Equal && bound == version
+        });
+        relation.kind == RelationKind::Depends && relation.name == name && exact
+    })
+}

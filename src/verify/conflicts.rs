@@ -1,0 +1,74 @@
+//! Packages that cannot be installed together although they are of one set.
+//!
+//! | | packages of that name | what provides the name |
+//! |---|---|---|
+//! | deb: Breaks, Conflicts | yes | yes; with a bound only if provided in a version (Debian policy 7.5) |
+//! | rpm: Conflicts | yes | yes |
+//! | rpm: Obsoletes | yes | no |
+//!
+//! A package never conflicts with itself. Of a package that is there in several versions, one that
+//! does not conflict is enough: they replace each other.
+
+use std::collections::BTreeMap;
+
+use super::installed::{Against, Capability, Installed};
+use super::problem::{Check, Problems};
+use crate::formats::{deb, rpm};
+use crate::plan::package::Format;
+
+/// Holds what packages exclude against the packages of the same set.
+pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
+    let mut versions: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
+    let mut offering: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for package in packages {
+        versions.entry(&package.name).or_default().push(package);
+        let provided = package.provides.iter().map(|capability| capability.name.as_str());
+        for name in provided.chain([package.name.as_str()]) {
+            offering.entry(name).or_default().push(&package.name);
+        }
+    }
+    for package in packages {
+        for against in &package.excludes {
+            let mut others = offering.get(against.what.name.as_str()).cloned().unwrap_or_default();
+            others.sort_unstable();
+            others.dedup();
+            for other in others.into_iter().filter(|other| *other != package.name) {
+                let there = versions.get(other).map_or(&[][..], Vec::as_slice);
+                if let Some(first) = there.first()
+                    && there.iter().all(|other| meets(other, against))
+                {
+                    let message = format!("{against}, which {} of the same set is", first.file);
+                    problems.add(Check::SetConflict, &package.file, message);
+                }
+            }
+        }
+    }
+}
+
+/// Whether `other` is among what is excluded.
+fn meets(other: &Installed, against: &Against) -> bool {
+    let own = other.name == against.what.name && within(Some(&other.version), against, other);
+    let mut provided = other.provides.iter().filter(|offer| offer.name == against.what.name);
+    let provided = provided.any(|offer| {
+        let version = offer.bound.as_ref().map(|(_, version)| version);
+        within(version, against, other)
+    });
+    own || (provided && against.field != "Obsoletes")
+}
+
+/// Whether a version, if there is one, is within the bound.
+fn within(version: Option<&String>, against: &Against, other: &Installed) -> bool {
+    let Capability { bound: Some((sign, bound)), .. } = &against.what else { return true };
+    let Some(version) = version else { return other.format == Some(Format::Rpm) };
+    let order = match other.format {
+        Some(Format::Rpm) => rpm::compare_versions(version, bound),
+        _ => deb::compare_versions(version, bound),
+    };
+    match sign.as_str() {
+        "<<" | "<" => order.is_lt(),
+        "<=" => order.is_le(),
+        "=" => order.is_eq(),
+        ">=" => order.is_ge(),
+        _ => order.is_gt(),
+    }
+}

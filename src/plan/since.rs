@@ -97,8 +97,8 @@ fn note_beside(
         }
     }
     let message = format!(
-        "is the series of {} packages of the earlier set ({}, …), which stand beside those of this \
-         one: they are neither updated nor replaced",
+        "is the series of {} packages of the earlier set ({}, …), which stand beside those of \
+         this one: they are neither updated nor replaced",
         beside.len(),
         first.name
     );

@@ -2,7 +2,8 @@
 //! of others, and findings of what package managers cannot do.
 //!
 //! A part of a set (`--only`) is held against the names of the whole: a package that is only not
-//! made this time is not gone.
+//! made this time is not gone. Packages of another series, in a scheme that has it in their names,
+//! stay beside this set: nothing updates, breaks or replaces them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +13,7 @@ use super::naming::Names;
 use super::package::{Comparison, Format, Package, PackageEntry, Relation, RelationKind};
 use super::setting::Setting;
 use super::upgrades::{Former, is_newer, of_moved};
+use super::version::Version;
 use crate::listing::{ListedPackage, Listing, Owners};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::Node;
@@ -23,7 +25,11 @@ pub(super) fn add(
     (earlier, findings): (&[Listing], &mut Findings),
 ) {
     for earlier in earlier {
-        let owners = Owners::of(&earlier.packages);
+        let (beside, packages_before): (Vec<_>, Vec<_>) =
+            earlier.packages.iter().cloned().partition(|p| set.stands_beside(p, setting));
+        note_beside(&beside, (setting, packages), findings);
+        let earlier = packages_before.as_slice();
+        let owners = Owners::of(earlier);
         for format in &setting.formats {
             let update = Update { earlier, owners: &owners, set, format: *format };
             for package in packages.iter_mut() {
@@ -53,11 +59,59 @@ impl SetNames {
     fn has(&self, format: Format, name: &str) -> bool {
         self.names.iter().any(|names| names.of(format) == name)
     }
+
+    /// Whether `earlier` is named after another version than this set is, and so no package that
+    /// the set updates.
+    fn stands_beside(&self, earlier: &ListedPackage, setting: &Setting<'_>) -> bool {
+        let Some(own) = setting.names.side_by_side(&setting.version) else { return false };
+        let Some(other) = series(earlier, setting) else { return false };
+        let is_in_set = self.names.iter().any(|names| names.has(&earlier.name));
+        other != own && earlier.name.contains(&other) && !is_in_set
+    }
+}
+
+/// What the scheme would have put of the version of `earlier` into its name.
+fn series(earlier: &ListedPackage, setting: &Setting<'_>) -> Option<String> {
+    let version = earlier.version.split_once(':').map_or(&*earlier.version, |(_, rest)| rest);
+    let upstream = version.rsplit_once('-').map_or(version, |(upstream, _)| upstream);
+    setting.names.side_by_side(&Version::new(upstream, "1").ok()?)
+}
+
+/// Says once that packages of an earlier set are of another series, and whether they can in fact
+/// be installed beside those of this one.
+fn note_beside(
+    beside: &[ListedPackage],
+    (setting, packages): (&Setting<'_>, &[Package<Source>]),
+    findings: &mut Findings,
+) {
+    let Some(first) = beside.first() else { return };
+    let Some(series) = series(first, setting) else { return };
+    let owners = Owners::of(beside);
+    let mut shared = BTreeSet::new();
+    for entry in packages.iter().flat_map(|package| &package.entries) {
+        let path = format!("/{}", entry.path);
+        let is_folder = matches!(entry.node, Node::Directory { .. });
+        let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
+        if !is_folder && formats.any(|format| owners.owner(format.as_str(), &path).is_some()) {
+            shared.insert(path);
+        }
+    }
+    let message = format!(
+        "is the series of {} packages of the earlier set ({}, …), which stand beside those of \
+         this one: they are neither updated nor replaced",
+        beside.len(),
+        first.name
+    );
+    let clash = shared.first().map(|path| {
+        format!("; {} paths are in both ({path}, …): give each series its prefix", shared.len())
+    });
+    let message = message + &clash.unwrap_or_default();
+    findings.add(Finding::new(Code::OtherSeries, series, message));
 }
 
 /// The way from one earlier set, in one format.
 struct Update<'a> {
-    earlier: &'a Listing,
+    earlier: &'a [ListedPackage],
     owners: &'a Owners<'a>,
     set: &'a SetNames,
     format: Format,
@@ -142,7 +196,7 @@ impl Update<'_> {
             else {
                 continue;
             };
-            let same = self.earlier.packages.iter();
+            let same = self.earlier.iter();
             let mut same = same.filter(|p| p.key() == (self.format.as_str(), own.as_str()));
             let newer = same.find(|earlier| is_newer(self.format, &earlier.version, &version));
             older.extend(newer.map(|newer| (own, version, newer.version.as_str())));
@@ -166,7 +220,7 @@ impl Update<'_> {
             let relations = relations(package, self.format).iter();
             removed.extend(relations.filter(|r| kinds.contains(&r.kind)).map(|r| r.name.as_str()));
         }
-        let earlier = self.earlier.packages.iter().filter(|p| p.format == self.format.as_str());
+        let earlier = self.earlier.iter().filter(|p| p.format == self.format.as_str());
         let gone: BTreeSet<&str> = earlier
             .map(|package| package.name.as_str())
             .filter(|name| !self.set.has(self.format, name) && !removed.contains(name))

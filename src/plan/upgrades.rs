@@ -10,8 +10,9 @@
 //!
 //! Provides carry the set's version: those who depend on the former name mostly ask for a minimum,
 //! which an unversioned name would not satisfy. Packages that stand side by side with those of other
-//! versions provide no former name in a `.deb`: the bound of the later one would meet the version that the
-//! earlier one provides, and keep the two apart. rpm's Obsoletes look at names alone. dpkg unpacks one package after the other, so a
+//! versions provide no former name in a `.deb`: the bound of the later one would meet the version
+//! that the earlier one provides, and keep the two apart. rpm's Obsoletes look at names alone.
+//! dpkg unpacks one package after the other, so a
 //! path's new package may come while the old one is still there: Replaces lets it take the path,
 //! Breaks keeps the two from being configured together (Debian policy 7.6.1). rpm compares the
 //! packages that a transaction leaves installed, so the old version only has to be gone by its end:

@@ -184,6 +184,8 @@ codes! {
     PathKindChanged = "R086" "path-kind-changed" Warning;
     /// A package of the earlier set is in this one no more, and nothing replaces it.
     PackageDropped = "R087" "package-dropped" Warning;
+    /// Packages of the earlier set are of another series, and stand beside those of this one.
+    OtherSeries = "R088" "other-series" Note;
     /// A repository is published without a signature.
     RepositoryUnsigned = "R090" "repository-unsigned" Warning;
     /// A version of a package is not among those that a repository keeps.

@@ -72,3 +72,49 @@ fn within(version: Option<&String>, against: &Against, other: &Installed) -> boo
         _ => order.is_gt(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::installed::Side;
+
+    fn package(name: &str, version: &str) -> Installed {
+        let mut package = Installed::of_files(name.to_owned(), Side::Host, BTreeMap::new());
+        package.version = version.to_owned();
+        package.format = Some(Format::Rpm);
+        package
+    }
+
+    fn against(field: &'static str, name: &str, sign: &str, version: &str) -> Against {
+        let bound = Some((sign.to_owned(), version.to_owned()));
+        Against { field, what: Capability { name: name.to_owned(), bound } }
+    }
+
+    fn found(packages: &[&Installed]) -> usize {
+        let mut problems = Problems::default();
+        check(packages, &mut problems);
+        problems.finish().len()
+    }
+
+    #[test]
+    fn rpm_obsoletes_names_and_conflicts_with_capabilities_too() {
+        let mut old = package("b", "7.1.0~rc1-1");
+        let bound = Some(("=".to_owned(), "1".to_owned()));
+        old.provides.push(Capability { name: "c".to_owned(), bound });
+        let with = |against| {
+            let mut package = package("a", "1-1");
+            package.excludes.push(against);
+            package
+        };
+        for field in ["Conflicts", "Obsoletes"] {
+            assert_eq!(found(&[&with(against(field, "b", "<", "7.1.0-1")), &old]), 1);
+            assert_eq!(found(&[&with(against(field, "b", "<", "7.1.0~rc1-1")), &old]), 0);
+            assert_eq!(found(&[&with(against(field, "a", "<", "2")), &old]), 0, "itself");
+        }
+        assert_eq!(found(&[&with(against("Conflicts", "c", "<=", "1")), &old]), 1);
+        assert_eq!(found(&[&with(against("Obsoletes", "c", "<=", "1")), &old]), 0);
+        let newer = package("b", "7.1.0-1");
+        let breaks = with(against("Conflicts", "b", "<", "7.1.0-1"));
+        assert_eq!(found(&[&breaks, &old, &newer]), 0, "one of two versions will do");
+    }
+}

@@ -175,3 +175,30 @@ fn packages_with_their_version_in_the_name_stay_apart_from_no_other_version() {
         assert!(planned("{ rpm = ['rocblas'] }").is_ok());
     }
 }
+
+#[test]
+fn an_earlier_set_of_another_series_is_left_alone_and_said_so_once() {
+    use crate::config::Scheme;
+    let versioned = |earlier: Vec<ListedPackage>| {
+        let scheme = Some(Scheme::shipped("rocm-versioned").unwrap());
+        planned_with(blas(), GROUPS, &PlanOptions { scheme, ..since(earlier) }).unwrap()
+    };
+    let blas7 = both("rocm-blas7.0", "1:7.0.2-1", "/opt/rocm-7.0/bin/bench");
+    let gone = both("rocm-gone7.0", "1:7.0.2-1", "/opt/rocm-7.0/bin/gone");
+    let plan = versioned([blas7, gone].concat());
+    let found = codes(&plan);
+    assert_eq!(found.iter().filter(|code| **code == Code::OtherSeries).count(), 1);
+    assert!(!found.contains(&Code::PackageDropped), "{found:?}");
+    // In one prefix they clash, which is no reason to break what has another name on purpose.
+    let plan = versioned(both("rocm-blas7.0", "7.0.2-1", "/opt/rocm-7.1/bin/bench"));
+    let finding = plan.findings.iter().find(|finding| finding.code == Code::OtherSeries).unwrap();
+    assert!(finding.message.contains("1 paths are in both (/opt/rocm-7.1/bin/bench"));
+    assert!(deb_relations(&plan, "rocm-blas7.1", RelationKind::Breaks).is_empty());
+    assert!(rpm_relations(&plan, "rocm-blas7.1", RelationKind::Obsoletes).is_empty());
+    // A patch release of the same series drops packages, and so does a change of scheme.
+    for name in ["rocm-gone7.1", "rocm-blas"] {
+        let plan = versioned(both(name, "7.1.0-0", "/opt/rocm-7.1/bin/gone"));
+        assert!(codes(&plan).contains(&Code::PackageDropped), "{name}");
+        assert!(!codes(&plan).contains(&Code::OtherSeries), "{name}");
+    }
+}

@@ -132,6 +132,38 @@ fn minor_versions_stand_side_by_side() {
     assert!(root.path().join("opt/rocm-7.16/lib/libexblas.so.1.2").is_file());
 }
 
+/// Of versions side by side the loader takes the newest, also where its number is longer.
+#[test]
+fn the_loader_takes_the_newest_of_several_versions() {
+    if !have(&["dpkg-deb", "gcc", "ldconfig"]) {
+        return;
+    }
+    let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = root.path();
+    for version in ["7.2.0", "7.10.0", "7.1.0", "6.4.0"] {
+        let out = folder.path().join(version);
+        let mut build = rockpack();
+        build.args(["build", "--scheme", "rocm-versioned", "--format", "deb"]);
+        build.args(["--version", version, "--artifacts"]).arg(shards());
+        tools::run(build.arg("--config").arg(configuration()).arg("--out").arg(&out));
+        let series = version.trim_end_matches(".0");
+        let common = out.join(format!("rocm-common{series}_{version}-1_all.deb"));
+        tools::run(Command::new("dpkg-deb").arg("-x").arg(common).arg(root));
+        let library = root.join(format!("opt/rocm-{series}/lib/libside.so.1"));
+        fs::create_dir_all(library.parent().unwrap()).unwrap();
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-shared", "-nostdlib", "-Wl,-soname,libside.so.1", "-x", "c", "/dev/null"]);
+        tools::run(gcc.arg("-o").arg(library));
+    }
+    fs::write(root.join("etc/ld.so.conf"), "include /etc/ld.so.conf.d/*.conf\n").unwrap();
+    tools::run(Command::new("ldconfig").arg("-r").arg(root));
+    let known = succeed(Command::new("ldconfig").arg("-r").arg(root).arg("-p"));
+    let paths = known.lines().filter_map(|line| line.split_once("libside.so.1 "));
+    let paths: Vec<&str> = paths.filter_map(|(_, rest)| rest.split("=> ").nth(1)).collect();
+    let expected = ["7.10", "7.2", "7.1", "6.4"].map(|v| format!("/opt/rocm-{v}/lib/libside.so.1"));
+    assert_eq!(paths, expected, "{known}");
+}
+
 fn package_of(deb: &Path) -> String {
     succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Package")).trim().to_owned()
 }

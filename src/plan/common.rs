@@ -42,7 +42,9 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
     let line = format!("{}/{LIBRARY_FOLDER}\n", setting.prefix.absolute());
     let node = Node::File { data: Source::Text(line), mode: file_mode(0) };
     let mut extras = Extras::default();
-    extras.outside.insert(loader_file(&names.deb)?, Placed::in_all(node, Treatment::Config));
+    extras
+        .outside
+        .insert(loader_file(setting, &names.deb)?, Placed::in_all(node, Treatment::Config));
     Ok(Some(Draft {
         stem: names.clone(),
         family: names.rpm.clone(),
@@ -63,11 +65,23 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
     }))
 }
 
-/// `etc/ld.so.conf.d/rocm.conf` of `rocm-common`: versions side by side, whose packages have
-/// different names, have different files.
-pub(super) fn loader_file(package: &str) -> Result<TreePath> {
+/// The loader's file of the package that is called `package`.
+pub(super) fn loader_file(setting: &Setting<'_>, package: &str) -> Result<TreePath> {
+    let name = file_name(package, setting.names.system_order().as_deref());
+    TreePath::new(format!("{LOADER_FOLDER}/{name}"))
+}
+
+/// `rocm.conf` of `rocm-common`. Versions side by side, whose packages have different names, have
+/// different files: `rocm-99929998-7.1.conf` of `rocm-common7.1`. Of two libraries of one soname
+/// the loader takes that of the first file in the order of names, so the newest comes first.
+fn file_name(package: &str, order: Option<&str>) -> String {
     let name = package.replacen("-common", "", 1);
-    TreePath::new(format!("{LOADER_FOLDER}/{name}.conf"))
+    let Some(order) = order else {
+        return format!("{name}.conf");
+    };
+    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let (word, version) = name.split_at(start);
+    format!("{}-{order}-{version}.conf", word.trim_end_matches('-'))
 }
 
 /// Whether ldconfig finds something of the package in the linker path.
@@ -93,12 +107,12 @@ mod tests {
 
     #[test]
     fn each_version_has_a_file_of_its_own() {
-        for (package, file) in [
-            ("rocm-common", "rocm.conf"),
-            ("rocm-common7.1", "rocm7.1.conf"),
-            ("amdrocm-common-asan7.15", "amdrocm-asan7.15.conf"),
+        for (package, order, file) in [
+            ("rocm-common", None, "rocm.conf"),
+            ("rocm-common7.1", Some("99929998"), "rocm-99929998-7.1.conf"),
+            ("amdrocm-common-asan7.15", Some("99929984"), "amdrocm-asan-99929984-7.15.conf"),
         ] {
-            assert_eq!(loader_file(package).unwrap().name(), file);
+            assert_eq!(file_name(package, order), file);
         }
     }
 }

@@ -231,6 +231,17 @@ impl Naming {
         self.names(&self.scheme.names.system, Of::default())
     }
 
+    /// Digits by which the packages of [`Self::system`] of several versions sort, the newest
+    /// first; none if all have one name. What the name does not tell apart, the digits do not, so
+    /// an update keeps them.
+    pub fn system_order(&self) -> Option<String> {
+        let texts = self.scheme.names.system.texts();
+        let wants = |what: &str| texts.iter().any(|text| text.contains(what));
+        let known = [("{version}", 3), ("{series}", 2), ("{major}", 1)];
+        let (_, parts) = known.into_iter().find(|(what, _)| wants(what))?;
+        Some(self.version.newest_first(parts))
+    }
+
     /// The metapackage of a group.
     pub fn group_meta(&self, template: &Template, group: &str) -> Result<Names> {
         self.names(template, Of { stem: None, group: Some(group) })

@@ -136,7 +136,7 @@ impl<'a> Scripts<'a> {
     }
 
     fn render(&self, script: &str) -> Result<String> {
-        let file = common::loader_file(&self.draft.names.rpm)?;
+        let file = common::loader_file(self.setting, &self.draft.names.rpm)?;
         let programs: Vec<String> = self.programs.iter().map(|name| (*name).to_owned()).collect();
         let values = context! {
             prefix => self.setting.prefix.absolute(),

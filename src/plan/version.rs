@@ -25,6 +25,9 @@ const PRE_RELEASES: [&str; 7] = ["alpha", "beta", "pre", "rc", "dev", "a", "b"];
 /// Major versions above it have one priority: alternatives count in 31 bits.
 const PRIORITY_MAJOR_MAX: u32 = 100_000;
 
+/// The highest number of a part that is told from higher ones.
+const NEWEST: u32 = 9999;
+
 /// Digits of a date, `YYYYMMDD`.
 const DATE_DIGITS: usize = 8;
 
@@ -121,6 +124,20 @@ impl Version {
             number.min(most)
         };
         next(PRIORITY_MAJOR_MAX) * 10_000 + next(99) * 100 + next(99)
+    }
+
+    /// The first `parts` of the version as digits that sort the newest first: 99929998 of two
+    /// parts of 7.1, and before it 99929989 of 7.10. What is not a number counts as 0, and what
+    /// has more than four digits as 9999.
+    pub fn newest_first(&self, parts: usize) -> String {
+        let mut texts = self.upstream.split(['.', '~', '+']);
+        let digits = std::iter::repeat_with(|| {
+            let part = texts.next().unwrap_or_default();
+            let is_number = !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+            let number: u32 = part.parse().unwrap_or(if is_number { NEWEST } else { 0 });
+            format!("{:04}", NEWEST - number.min(NEWEST))
+        });
+        digits.take(parts).collect()
     }
 
     /// `<major>.<minor>`, if the version has both.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::Source;
+use super::discovered::Discovered;
 use super::drafts::{Draft, Says};
 use super::extras::{Extras, Placed};
 use super::layout::file_mode;
@@ -58,6 +59,7 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
         description,
         links: BTreeSet::new(),
         relations: Vec::new(),
+        discovered: Discovered::default(),
         files: BTreeMap::new(),
         documents_of: None,
         extras,

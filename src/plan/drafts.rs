@@ -44,6 +44,8 @@ pub(super) struct Draft {
     pub links: BTreeSet<Link>,
     /// Relations in the words of one format.
     pub relations: Vec<(Format, Relation)>,
+    /// What its files need from outside of the set, and offer.
+    pub discovered: Discovered,
     /// Install-relative.
     pub files: BTreeMap<TreePath, Node<Source>>,
     /// The package whose documents are its own.
@@ -69,8 +71,6 @@ pub(super) struct Says {
 pub(super) struct Made {
     pub drafts: Vec<Draft>,
     pub archives: Vec<ArchiveSet>,
-    /// Package of host files → what these files need from outside, and offer.
-    pub discovered: BTreeMap<String, Discovered>,
 }
 
 /// Makes the packages of all bundles.
@@ -84,12 +84,8 @@ pub(super) fn make(
     let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
-    let mut discovered = BTreeMap::new();
     for (index, contents) in contents.iter().enumerate() {
-        let host = maker.host(index)?;
-        let found = linkage.discovered.get(&index).cloned().unwrap_or_default();
-        discovered.insert(host.names.deb.clone(), found);
-        drafts.push(host);
+        drafts.push(maker.host(index)?);
         for group in contents.groups() {
             drafts.push(maker.kernels(index, group)?);
         }
@@ -98,7 +94,7 @@ pub(super) fn make(
         }
     }
     let archives = contents.into_iter().filter_map(|contents| contents.archives);
-    Ok(Made { drafts, archives: archives.collect(), discovered })
+    Ok(Made { drafts, archives: archives.collect() })
 }
 
 /// Makes the packages of a set of bundles, which it knows by index.
@@ -144,6 +140,7 @@ impl Maker<'_> {
             description,
             links: self.host_links(index)?,
             relations: self.runtime(contents),
+            discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
             files: self.host_files(index)?,
             documents_of: None,
             extras: Extras::default(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Source;
+use super::discovered;
 use super::drafts::Draft;
 use super::extras::Placed;
 use super::layout::{Files, file_mode};
@@ -47,7 +48,7 @@ impl Draft {
         outside.extend(self.extras.outside);
         let treatments = self.extras.treatments;
         let files = Files { installed: self.files, treatments, outside };
-        Ok(Package {
+        let mut package = Package {
             id: self.names.deb,
             role: self.role,
             summary: description.summary,
@@ -56,7 +57,10 @@ impl Draft {
             deb,
             rpm,
             entries: files.entries(&setting.prefix)?,
-        })
+        };
+        self.discovered.add_to(&mut package);
+        discovered::add_build_ids(&mut package);
+        Ok(package)
     }
 
     fn relations_in(&self, format: Format, setting: &Setting<'_>) -> BTreeSet<Relation> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::device::{DeviceFiles, Served};
+use super::discovered::Discovered;
 use super::drafts::{Draft, Maker, Says};
 use super::extras::Extras;
 use super::naming::Names;
@@ -85,6 +86,7 @@ impl Maker<'_> {
             description,
             links: BTreeSet::new(),
             relations: Vec::new(),
+            discovered: Discovered::default(),
             files: files.unwrap_or_else(BTreeMap::new),
             says: Says::default(),
             documents_of: Some(self.names[index].clone()),

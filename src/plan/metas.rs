@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::{Value, context};
 
+use super::discovered::Discovered;
 use super::drafts::{Draft, Says};
 use super::extras::Extras;
 use super::naming::Names;
@@ -202,6 +203,7 @@ pub(super) fn meta<'a>(
         description,
         links: links.collect(),
         relations: Vec::new(),
+        discovered: Discovered::default(),
         files: BTreeMap::new(),
         documents_of: None,
         extras: Extras::default(),

@@ -21,6 +21,7 @@
 //! as capabilities (rpm); the configuration's `relations` add what no file shows, and correct it.
 
 mod common;
+mod conflicts;
 mod device;
 mod discovered;
 mod drafts;
@@ -58,8 +59,7 @@ mod version;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
 
 pub use listed::Import;
 pub use places::Places;
@@ -68,13 +68,14 @@ pub use version::Version;
 
 use crate::config::{Config, Scheme};
 use crate::dependencies::distribution::PayloadCompression;
-use crate::error::{Error, Faults, Kind, Result};
+use crate::error::Result;
 use crate::gfx::BaseArch;
 use crate::listing::Listing;
 use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
+use edits::Edits;
 use listed::Listed;
 use only::Only;
 use package::{Format, Package};
@@ -239,21 +240,9 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
     extras::add(recombined, &mut drafts, &mut findings)?;
-    match &listed {
-        Some(listed) => {
-            listed.note(&bundles, &mut findings);
-            let made = (groups.as_slice(), drafts);
-            drafts = listed_packages::complete(&setting, listed, made, &mut findings)?;
-        }
-        None => drafts.extend(metas::make(&setting, &groups, &drafts)?),
-    }
-    let common = common::make(&setting, &mut drafts)?;
-    drafts.extend(common);
-    refuse_conflicts(&drafts)?;
-    let edits = drafts::add_configured(&setting, &mut drafts)?;
-    upgrades::add_configured(&setting, &mut drafts)?;
-    finish::check_words(&setting, &drafts)?;
-    scripts::note_odd_programs(&setting, &drafts, &mut findings);
+    let of_list = listed.as_ref().map(|listed| (listed, bundles.as_slice()));
+    let drafts = with_metas(&setting, &groups, (drafts, of_list), &mut findings)?;
+    let (drafts, edits) = configured(&setting, drafts, &mut findings)?;
     let only = Only::new(recombined, &drafts, &options.only)?;
     let names = SetNames::of(&drafts, options.only.is_empty());
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
@@ -262,17 +251,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let mut left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
     left_out.extend(unlisted);
     left_out.sort();
-    let mut discovered = made.discovered;
-    let packages = kept.into_iter().map(|draft| {
-        let found = discovered.remove(&draft.names.deb).unwrap_or_default();
-        let mut package = draft.finish(&setting)?;
-        found.add_to(&mut package);
-        discovered::add_build_ids(&mut package);
-        edits.apply(&mut package)?;
-        Ok(package)
-    });
-    let mut packages = packages.collect::<Result<Vec<_>>>()?;
-    packages.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut packages = finished(&setting, kept, &edits)?;
     since::add((&setting, &names), &mut packages, (&options.since, &mut findings));
     findings.sort();
     Ok(Plan {
@@ -286,6 +265,55 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         left_out,
         findings,
     })
+}
+
+/// The packages with files, those without any, and the one of what is outside of the prefix.
+fn with_metas(
+    setting: &Setting<'_>,
+    groups: &[Group],
+    (mut drafts, of_list): (Vec<Draft>, Option<(&Listed<'_>, &[Bundle<'_>])>),
+    findings: &mut Findings,
+) -> Result<Vec<Draft>> {
+    match of_list {
+        Some((listed, bundles)) => {
+            listed.note(bundles, findings);
+            drafts = listed_packages::complete(setting, listed, (groups, drafts), findings)?;
+        }
+        None => drafts.extend(metas::make(setting, groups, &drafts)?),
+    }
+    let common = common::make(setting, &mut drafts)?;
+    drafts.extend(common);
+    conflicts::refuse(&drafts)?;
+    Ok(drafts)
+}
+
+/// The packages as the configuration changes them, and what it changes of those that are finished.
+fn configured<'s>(
+    setting: &'s Setting<'s>,
+    mut drafts: Vec<Draft>,
+    findings: &mut Findings,
+) -> Result<(Vec<Draft>, Edits<'s>)> {
+    let edits = drafts::add_configured(setting, &mut drafts)?;
+    upgrades::add_configured(setting, &mut drafts)?;
+    finish::check_words(setting, &drafts)?;
+    scripts::note_odd_programs(setting, &drafts, findings);
+    Ok((drafts, edits))
+}
+
+/// In the words of the formats, in the order of their names.
+fn finished(
+    setting: &Setting<'_>,
+    drafts: Vec<Draft>,
+    edits: &Edits<'_>,
+) -> Result<Vec<Package<Source>>> {
+    let packages = drafts.into_iter().map(|draft| {
+        let mut package = draft.finish(setting)?;
+        edits.apply(&mut package)?;
+        Ok(package)
+    });
+    let mut packages = packages.collect::<Result<Vec<_>>>()?;
+    packages.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(packages)
 }
 
 /// The bundles of a list's entries, and the paths that none of them takes.
@@ -323,71 +351,6 @@ fn note_hostless(
         findings.add(Finding::new(Code::HostPackageEmpty, names.deb, message));
     }
     Ok(())
-}
-
-/// No name and no path may belong to two packages: all of a set can be installed together.
-fn refuse_conflicts(drafts: &[Draft]) -> Result<()> {
-    let mut faults = Faults::default();
-    let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
-    let mut paths: BTreeMap<Place<'_>, (&Draft, bool)> = BTreeMap::new();
-    for draft in drafts {
-        for format in [Format::Deb, Format::Rpm] {
-            if names.insert((format, draft.names.of(format)), draft).is_some() {
-                let message = format!("two packages would be named {}", draft.names.of(format));
-                let hint = "rename the group, or the package with a selector";
-                faults.add(Error::new(Kind::Conflict, message).hint(hint));
-            }
-        }
-        let inside = draft.files.iter().map(|(path, node)| (Place::Inside(path), node));
-        let outside = draft.extras.outside.iter();
-        let outside = outside.map(|(path, placed)| (Place::Outside(path), &placed.node));
-        for (path, node) in inside.chain(outside) {
-            let is_folder = matches!(node, Node::Directory { .. });
-            match paths.insert(path, (draft, is_folder)) {
-                Some((other, folder)) if !(folder && is_folder) => {
-                    let (one, another) = (&other.names.deb, &draft.names.deb);
-                    let message = format!("{path} would be in both {one} and {another}");
-                    let hint = "packages that can be installed together cannot own one path";
-                    faults.add(Error::new(Kind::Conflict, message).hint(hint));
-                }
-                _ => {}
-            }
-        }
-    }
-    refuse_below_files(&paths, &mut faults);
-    faults.finish()
-}
-
-/// Where a path of a package is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'a> {
-    /// Relative to the prefix.
-    Inside(&'a TreePath),
-    /// Relative to the root.
-    Outside(&'a TreePath),
-}
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Inside(path) => write!(f, "{path}"),
-            Self::Outside(path) => write!(f, "/{path}"),
-        }
-    }
-}
-
-fn refuse_below_files(paths: &BTreeMap<Place<'_>, (&Draft, bool)>, faults: &mut Faults) {
-    for (path, (draft, _)) in paths {
-        let Place::Inside(relative) = path else { continue };
-        for above in std::iter::successors(relative.parent(), TreePath::parent) {
-            if let Some((owner, false)) = paths.get(&Place::Inside(&above)) {
-                let (one, another) = (&draft.names.deb, &owner.names.deb);
-                let message =
-                    format!("{path} of {one} lies below {above}, which is no folder in {another}");
-                faults.add(Error::new(Kind::Conflict, message));
-            }
-        }
-    }
 }
 
 /// The archive sets that some package refers to.

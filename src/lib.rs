@@ -9,6 +9,7 @@
 //! [`build`] is that line.
 
 pub mod artifact;
+pub mod cache;
 pub mod cli;
 pub mod config;
 pub mod content;
@@ -48,6 +49,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
+use cache::Cache;
 use config::{Config, PackageList, Scheme};
 use database::Rules;
 use dependencies::distribution::PayloadCompression;
@@ -57,7 +59,7 @@ use indexed::Indexed;
 use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
-use plan::{Import, Places, Plan, PlanOptions};
+use plan::{Import, Plan, PlanOptions};
 use planned::{Digests, Planned};
 use receipt::Receipt;
 use recombine::Recombined;
@@ -115,8 +117,26 @@ pub struct BuildOptions {
     pub compression: Option<emit::Compression>,
     /// What signs the headers of `.rpm`s, if they are to be signed.
     pub signer: Option<Arc<dyn Signer>>,
+    /// Where compression of earlier builds is looked for, and kept for later ones.
+    pub cache: Option<CacheOptions>,
     /// Whether the signer is there for the indexes of a repository, too.
     pub signs_indexes: bool,
+}
+
+/// A cache of finished compression.
+#[derive(Debug, Clone)]
+pub struct CacheOptions {
+    /// Its folder; created if missing.
+    pub folder: PathBuf,
+    /// Bytes that it may take.
+    pub limit: u64,
+}
+
+impl CacheOptions {
+    fn open(&self, set: &SetOptions) -> Result<Cache> {
+        artifact::refuse_output_inside(&set.artifacts, &self.folder)?;
+        Cache::open(&self.folder, self.limit)
+    }
 }
 
 /// A set that was written, and what the index of a repository says of its packages, by path.
@@ -194,6 +214,7 @@ pub fn write_key_package(
         content_date: date,
         source_date_epoch: date,
         signer,
+        cache: None,
         progress: &report::Silent,
     };
     let staging = Staging::begin(folder)?;
@@ -219,10 +240,15 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
 fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenSet> {
     check_signer(options)?;
     artifact::refuse_output_inside(&options.set.artifacts, &options.out)?;
+    let cache = options.cache.as_ref().map(|cache| cache.open(&options.set)).transpose()?;
     let decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
     let Decided { scan, recombined, plan, findings } = &decided;
     let staging = Staging::begin(&options.out)?;
-    let written = write(options, (recombined, plan), &staging, progress)?;
+    let places = Places { staging: &staging, cache: cache.as_ref() };
+    let written = write(options, (recombined, plan), places, progress)?;
+    for finding in cache.iter().flat_map(Cache::findings) {
+        progress.warn(&finding);
+    }
     scan.inputs.recheck()?;
     let emitted = written.iter().flat_map(|written| &written.emitted);
     let indexed = emitted.map(|e| (options.out.join(&e.file_name), e.indexed.clone())).collect();
@@ -275,7 +301,7 @@ fn check_signer(options: &BuildOptions) -> Result<()> {
 }
 
 fn plan_options(options: &SetOptions, scan: &Scan) -> PlanOptions {
-    let import = |list: &PackageList| Import { list: list.clone(), places: Places::of(scan) };
+    let import = |list: &PackageList| Import { list: list.clone(), places: plan::Places::of(scan) };
     PlanOptions {
         import: options.packages.as_ref().map(import),
         scheme: options.scheme.clone(),
@@ -299,17 +325,24 @@ fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Find
     findings
 }
 
+/// Where a build writes.
+struct Places<'a> {
+    staging: &'a Staging,
+    cache: Option<&'a Cache>,
+}
+
 /// Packs one package after the other on all cores and writes each in its turn.
 fn write(
     options: &BuildOptions,
     (recombined, plan): (&Recombined, &Plan),
-    staging: &Staging,
+    Places { staging, cache }: Places<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<Written>> {
     let pack_options = PackOptions {
         level: pack::DEFAULT_LEVEL,
         spool_dir: &options.out,
         memory: FRAME_MEMORY,
+        cache,
         progress,
     };
     let content_date = i64::from(plan.content_date);
@@ -319,6 +352,7 @@ fn write(
         content_date,
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
         signer: options.signer.as_ref(),
+        cache,
         progress,
     };
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
@@ -352,6 +386,6 @@ fn write_one(
     let unsealed = emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
     drop((package, turn));
-    let emitted = unsealed.seal(staging, options.progress)?;
+    let emitted = unsealed.seal(staging, options.cache, options.progress)?;
     Ok(Written { role, distinct, code_objects, emitted })
 }

@@ -94,6 +94,12 @@ impl Staging {
         Indexed::read(&Content::open(&path)?)
     }
 
+    /// A staged file, to be read.
+    pub fn open(&self, name: &str) -> Result<File> {
+        let path = self.path(name);
+        File::open(&path).map_err(|e| Error::io(&path, "open", e))
+    }
+
     /// Where a staged file is, to be read back before the set is committed.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)

@@ -263,10 +263,12 @@ pub(super) fn add_configured<'a>(
             faults.add(setting.config.fault(&["relations", package], message));
             continue;
         };
-        for format in &setting.formats {
-            let relations = relations::added(setting, (package, added), *format);
-            let relations = faults.keep(relations).into_iter().flatten();
-            draft.relations.extend(relations.map(|relation| (*format, relation)));
+        for format in [Format::Deb, Format::Rpm] {
+            // What is no relation is refused whether or not the format is made.
+            let relations = faults.keep(relations::added(setting, (package, added), format));
+            let wanted =
+                relations.into_iter().flatten().filter(|_| setting.formats.contains(&format));
+            draft.relations.extend(wanted.map(|relation| (format, relation)));
         }
         edits.add(&draft.names.deb, package, added);
     }

@@ -4,7 +4,8 @@
 //! A needed library is looked up as the dynamic linker would: in the search path written in the
 //! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
 //! these, but somewhere else in the set, that is taken: whatever loads the file may have loaded it.
-//! A library outside of the linker path is *private*: files that find it depend on its package,
+//! Without `.deb` packages no distribution is asked: what the set does not have, an `.rpm` needs by
+//! its name. A library outside of the linker path is *private*: files that find it depend on its package,
 //! and no file elsewhere should find it by its name. What libraries in kernel packages need is
 //! the host package's: kernel packages depend on it.
 
@@ -52,7 +53,8 @@ pub(super) struct Reader<'a> {
 pub(super) enum Found {
     /// In these bundles of the set: that of the library, and those of links to it.
     InSet { bundles: BTreeSet<usize>, is_private: bool },
-    /// In the distribution or the configuration.
+    /// In the distribution or the configuration; where there is no distribution to ask, not in
+    /// the set.
     Outside,
     /// Nowhere.
     Nowhere,
@@ -227,6 +229,7 @@ impl<'a> LibrarySet<'a> {
         let all: Vec<_> = providers.iter().collect();
         match self.chosen(reader.bundle, (name, &all), findings) {
             Some(found) => Found::InSet { bundles: BTreeSet::from([found]), is_private: true },
+            None if self.setting.distribution.is_none() => Found::Outside,
             None => Found::Nowhere,
         }
     }

@@ -257,11 +257,11 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     Ok(Plan {
         archives: used(made.archives, &packages),
         packages,
+        compression: setting.compression(),
         prefix: setting.prefix,
         version: setting.version,
         content_date: config.content_date,
         rewritten: linkage.rewritten,
-        compression: setting.distribution.compression,
         left_out,
         findings,
     })
@@ -283,7 +283,7 @@ fn with_metas(
     }
     let common = common::make(setting, &mut drafts)?;
     drafts.extend(common);
-    conflicts::refuse(&drafts)?;
+    conflicts::refuse(&drafts, &setting.formats)?;
     Ok(drafts)
 }
 

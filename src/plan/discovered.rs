@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::linkage::{Found, Reader, is_public};
+use super::linkage::{Found, Reader};
 use super::package::{Comparison, Format, Package, Relation, RelationKind};
 use super::relations::parse_deb;
 use super::setting::Setting;
@@ -73,7 +73,7 @@ impl<'a> Gatherer<'a> {
         let counts = |name: &str| !is_private(name);
         let requires = rpm::requires(linking, reader.needs.is_executable, counts);
         gathering.requires.extend(requires);
-        if reader.in_host && is_public(reader.path) {
+        if reader.in_host && self.setting.folders.is_public(reader.path) {
             gathering.provides.extend(rpm::provides(linking, reader.path.name()));
         }
         for name in found.iter().filter(|(_, place)| **place == Found::Nowhere).map(|(n, _)| n) {

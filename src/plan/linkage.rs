@@ -17,7 +17,7 @@ use super::runpath;
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use crate::content::Content;
-use crate::dependencies::search::{self, Folder, LINKER_PATH};
+use crate::dependencies::search::{self, Folder};
 use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::split::{HostFile, HostKind};
@@ -214,12 +214,13 @@ impl<'a> LibrarySet<'a> {
                 return found;
             }
         }
-        let linker_path = TreePath::new(LINKER_PATH).ok().map(Folder::Inside);
-        if let Some(found) = linker_path.and_then(|folder| self.in_folder(&folder, name)) {
+        let linker_path = Folder::Inside(self.setting.folders.libraries.clone());
+        if let Some(found) = self.in_folder(&linker_path, name) {
             return found;
         }
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
-        let public: Vec<_> = providers.iter().filter(|p| is_public(p.path)).collect();
+        let public: Vec<_> =
+            providers.iter().filter(|p| self.setting.folders.is_public(p.path)).collect();
         if let Some(found) = self.chosen(reader.bundle, (name, &public), findings) {
             return Found::InSet { bundles: BTreeSet::from([found]), is_private: false };
         }
@@ -237,7 +238,7 @@ impl<'a> LibrarySet<'a> {
     /// What lies at `name` in `folder`, with all links on the way.
     fn in_folder(&self, folder: &Folder, name: &str) -> Option<Found> {
         let mut path = folder.join(name)?;
-        let is_private = !is_public(&path);
+        let is_private = !self.setting.folders.is_public(&path);
         let mut bundles = BTreeSet::new();
         for _ in 0..LINK_LIMIT {
             let (bundle, node) = self.by_path.get(&path)?;
@@ -271,11 +272,6 @@ impl<'a> LibrarySet<'a> {
         }
         first
     }
-}
-
-/// Whether the dynamic linker finds what lies at `path` by its name alone.
-pub(super) fn is_public(path: &TreePath) -> bool {
-    path.parent().is_some_and(|folder| folder.as_str() == LINKER_PATH)
 }
 
 impl Linkage {

@@ -30,6 +30,7 @@ mod exclude;
 mod extras;
 mod families;
 mod finish;
+mod folders;
 mod kernels;
 mod layout;
 mod left_out;
@@ -281,6 +282,7 @@ fn with_metas(
         }
         None => drafts.extend(metas::make(setting, groups, &drafts)?),
     }
+    common::note_elsewhere(setting, &drafts, findings);
     let common = common::make(setting, &mut drafts)?;
     drafts.extend(common);
     conflicts::refuse(&drafts, &setting.formats)?;

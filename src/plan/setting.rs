@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::PlanOptions;
+use super::folders::Folders;
 use super::naming::{Names, Naming};
 use super::package::{Format, Relation};
 use super::prefix::Prefix;
@@ -34,6 +35,7 @@ pub(super) struct Setting<'a> {
     /// Where libraries from outside come from, as the scheme says.
     libraries: Vec<(String, OutsideLibrary)>,
     pub prefix: Prefix,
+    pub folders: Folders,
     pub formats: Vec<Format>,
     pub texts: Texts,
     /// The time of changelog entries, as Debian's write it.
@@ -75,6 +77,7 @@ impl<'a> Setting<'a> {
             libraries: names.libraries()?,
             names,
             prefix,
+            folders: Folders::new(config)?,
             version,
             distribution: Some(distribution).filter(|_| formats.contains(&Format::Deb)),
             texts: Texts::new()?,

@@ -19,6 +19,7 @@ mod changed;
 mod commands;
 mod content;
 mod families;
+mod folders;
 mod installed;
 mod killed;
 mod loaded;

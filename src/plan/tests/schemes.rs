@@ -61,6 +61,46 @@ fn what_one_package_is_called_without_a_scheme_means_it_in_any() {
 }
 
 #[test]
+fn words_and_archs_are_said_of_a_package_by_either_name() {
+    let options =
+        PlanOptions { scheme: Some(Scheme::shipped("rocm-versioned").unwrap()), ..options() };
+    let said = |name: &str| {
+        let words = "summary = 'Own words'\nsection = 'science'\nlicense = 'ISC'";
+        format!("{GROUPS}[packages.'{name}']\n{words}\nexclude_architectures = ['gfx1101']\n")
+    };
+    for name in ["rocm-blas", "rocm-blas7.1"] {
+        let plan = planned_with(blas(), &said(name), &options).unwrap();
+        let host = package(&plan, "rocm-blas7.1");
+        let section = host.deb.as_ref().unwrap().section.as_str();
+        assert_eq!((host.summary.as_str(), section), ("Own words", "science"), "{name}");
+        let dev = package(&plan, "rocm-blas-dev7.1");
+        assert_ne!(dev.summary, "Own words");
+        assert_eq!(dev.rpm.as_ref().unwrap().license, "ISC", "{name}");
+        let kernels = package(&plan, "rocm-blas7.1-gfx110x");
+        assert_eq!(kernels.role.archs(), ["gfx1100"], "{name}");
+    }
+    for name in ["rocm-blas-dev", "rocm-blas-devel", "rocm-blas-devel7.1"] {
+        let toml = format!("{GROUPS}[packages.'{name}']\nsummary = 'Own words'\n");
+        let plan = planned_with(blas(), &toml, &options).unwrap();
+        assert_eq!(package(&plan, "rocm-blas-dev7.1").summary, "Own words", "{name}");
+        assert_ne!(package(&plan, "rocm-blas7.1").summary, "Own words", "{name}");
+    }
+    let twice = "[packages.rocm-blas]\nsection = 'a'\n[packages.'rocm-blas7.1']\nsection = 'b'\n";
+    let refused = planned_with(blas(), &format!("{GROUPS}{twice}"), &options);
+    assert_refused(refused, &["line", "packages.rocm-blas7.1", "rocm-blas above already"]);
+}
+
+#[test]
+fn words_of_a_family_without_a_host_are_not_lost() {
+    let headers = || vec![Part::new("one", "blas_dev_generic").plain("include/blas.h", "//")];
+    let toml = "[packages.rocm-blas]\nlicense = 'ISC'\n";
+    let plan = planned(headers(), toml);
+    assert_eq!(package(&plan, "rocm-blas-dev").rpm.as_ref().unwrap().license, "ISC");
+    let refused = planned_with(headers(), &format!("{toml}summary = 'Lost'\n"), &options());
+    assert_refused(refused, &["line", "packages.rocm-blas", "no such package", "license"]);
+}
+
+#[test]
 fn modules_that_no_artifact_has_are_refused() {
     let toml = "[selectors]\nrocm-x = [{ artifact = 'blas', modules = ['rocNOPE'] }]\n";
     let refused = planned_with(blas(), toml, &options());

@@ -235,7 +235,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     exclude::apply(&mut bundles, &setting, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover(&setting, &bundles, &mut findings)?;
+    let linkage = linkage::discover((&setting, &parts), &bundles, &mut findings)?;
     let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);

@@ -111,7 +111,7 @@ fn import(entries: &str) -> PlanOptions {
     let list = PackageList::parse(entries).unwrap();
     let path = |text: &str| text.parse::<ComponentKind>().unwrap();
     let mut places = Places::default();
-    for kind in ["lib", "dev"] {
+    for kind in ["lib", "dev", "dbg"] {
         for at in ["lib/librocblas.so.5", "lib/librocblas.so", "include/x.h", "lib/libx.so"] {
             places.add(("blas", path(kind)), "math-libs/BLAS/rocBLAS/stage", at);
         }
@@ -141,6 +141,44 @@ fn a_development_entry_keeps_its_name_beside_device_code() {
     }
     let finding = plan.findings.iter().find(|f| f.code == Code::ListClaimIgnored).unwrap();
     assert_eq!(finding.subject, "amdrocm-blas-devel");
+}
+
+#[test]
+fn what_is_run_of_an_entry_needs_what_it_links_to() {
+    let list = r#"[{ "Package": "amdrocm-blas-devel", "Artifactory": [
+        { "Artifact": "blas", "Artifact_Subdir": [
+            { "Name": "ROCBLAS", "Components": ["dev"] }] }] },
+        { "Package": "amdrocm-blas-debug", "Artifactory": [
+        { "Artifact": "blas", "Artifact_Subdir": [
+            { "Name": "ROCBLAS", "Components": ["dbg"] }] }] }]"#;
+    let elf = |soname: &str, other: &str| library(soname, &["libdrm.so.2", other]);
+    let parts = vec![
+        Part::new("one", "blas_dev_generic").content(
+            "lib/libx.so",
+            None,
+            elf("libx.so", "libnowhere.so.1"),
+        ),
+        // What a debug file links to is what its library does, and nobody loads it.
+        Part::new("one", "blas_dbg_generic").content(
+            "lib/librocblas.so.5",
+            None,
+            elf("libblas.so.5", "libgone.so.1"),
+        ),
+    ];
+    let plan = planned_with(parts, GROUPS, &import(list)).unwrap();
+    let devel = package(&plan, "amdrocm-blas-dev7.1");
+    let depends = related(&devel.deb.as_ref().unwrap().relations, RelationKind::Depends);
+    assert!(depends.iter().any(|name| name.starts_with("libdrm2")), "{depends:?}");
+    let discovered = &devel.rpm.as_ref().unwrap().discovered;
+    let requires = related(discovered, RelationKind::Depends);
+    assert!(requires.contains(&"libdrm.so.2()(64bit)".to_owned()), "{requires:?}");
+    let provides = related(discovered, RelationKind::Provides);
+    assert!(provides.contains(&"libx.so()(64bit)".to_owned()), "{provides:?}");
+    let debug = package(&plan, "amdrocm-blas-debug7.1");
+    assert!(debug.rpm.as_ref().unwrap().discovered.is_empty(), "{:?}", debug.rpm);
+    let unresolved = plan.findings.iter().filter(|f| f.code == Code::LibraryUnresolved);
+    let unresolved: Vec<_> = unresolved.map(|finding| finding.subject.as_str()).collect();
+    assert_eq!(unresolved, ["amdrocm-blas-dev7.1"]);
 }
 
 #[test]

@@ -358,7 +358,7 @@ fn groups_of(made: &Made) -> impl Iterator<Item = usize> {
 fn made_of(entry: &ListedPackage, groups: &[Group], drafts: &[Draft]) -> Made {
     let stem = stem(entry);
     let own = || drafts.iter().filter(|draft| draft.stem == stem);
-    let base = own().find(|draft| matches!(draft.role, Role::Host | Role::Support));
+    let base = own().find(|draft| draft.is_base());
     let Some(base) = base else {
         return Made::Nothing;
     };

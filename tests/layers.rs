@@ -56,6 +56,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
+    // The whole set is decided on every machine; sizes are asked of the sources that packing reads.
+    ("partition", &["content", "pack", "plan", "receipt", "recombine", "tree"]),
     // Relations are listed in the receipt's words; an update knows the set before it. Dependencies of
     // host files on libraries are part of what a package says.
     (

@@ -12,6 +12,7 @@ use super::signing::SigningArguments;
 use super::{Outcome, terminal};
 use crate::emit::Compression;
 use crate::error::Result;
+use crate::receipt::Part;
 use crate::repo::{Changes, Published};
 use crate::{BuildOptions, Built, CacheOptions, render};
 
@@ -30,6 +31,11 @@ pub(super) struct Arguments {
     /// Compressor of the package payloads [default: the best that the distribution can read]
     #[arg(long)]
     compression: Option<CompressionArgument>,
+    /// Build one part of the set, of as many as the number behind the stroke; `plan --matrix` lists
+    /// them. OUT then gets packages-I-of-N.json in place of packages.json, so that all parts fit
+    /// into one folder; `verify` joins them
+    #[arg(long, value_name = "I/N")]
+    partition: Option<Part>,
     /// Keep what is compressed in this folder, and take from it what an earlier build compressed:
     /// with another version, dependencies, scripts or descriptions nothing is compressed again but
     /// the host packages of .deb, whose changelog changes. The packages are the same, byte for
@@ -80,6 +86,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
             CompressionArgument::Zstd => Compression::default(),
             CompressionArgument::Xz => Compression::XZ,
         }),
+        part: arguments.partition,
         cache: arguments.cache.map(|folder| CacheOptions { folder, limit: arguments.cache_size }),
         signer: arguments.signing.signer()?,
         signs_indexes: arguments.repo.is_some(),

@@ -7,3 +7,4 @@ mod example;
 mod tools;
 
 mod cache;
+mod partition;

@@ -194,7 +194,7 @@ impl Publication {
     }
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
     let changes = Changes { keep, remove: arguments.remove, ..Changes::default() };
     let signer = arguments.signing.signer()?;
@@ -213,7 +213,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         let maintainer = arguments.maintainer.as_deref();
         add_key_package(&mut options, version, maintainer, signer.as_ref())?;
     }
-    let published = publish(&options, &Terminal::new())?;
+    let published = publish(&options, progress)?;
     match arguments.json {
         true => terminal::print_json(&published)?,
         false => terminal::print(&render::published_text(&published))?,

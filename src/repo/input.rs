@@ -52,7 +52,8 @@ pub(super) fn given(
     files.sort();
     files.dedup();
     let found: Vec<Found> = files.into_iter().map(look).collect::<Result<_>>()?;
-    progress.begin(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.begin(Stage::Index);
     let known = known(channels);
     let read = |found: Found| {
         let key = (found.name.as_str(), found.size, found.modified);

@@ -39,6 +39,18 @@ impl Link {
     }
 }
 
+/// Whether one of `relations` is a dependency on exactly this `version` of the package `name`.
+pub(super) fn depend_exactly<'a>(
+    mut relations: impl Iterator<Item = &'a Relation>,
+    (name, version): (&str, &str),
+) -> bool {
+    let is_exact = |relation: &Relation| {
+        let bound = relation.version.as_ref();
+        bound.is_some_and(|(sign, bound)| *sign == Comparison::Equal && bound == version)
+    };
+    relations.any(|r| r.kind == RelationKind::Depends && r.name == name && is_exact(r))
+}
+
 /// Debian's comparisons, the longer before those they start with.
 const DEB_COMPARISONS: [(&str, Comparison); 5] = [
     ("<<", Comparison::Less),

@@ -8,7 +8,7 @@ use super::device::{Contents, contents};
 use super::discovered::Discovered;
 use super::edits::Edits;
 use super::extras::Extras;
-use super::layout::{KERNEL_FOLDER, file_mode};
+use super::layout::file_mode;
 use super::linkage::Linkage;
 use super::naming::{Names, place_of};
 use super::package::{Format, Relation, RelationKind, Role};
@@ -87,7 +87,7 @@ pub(super) fn make(
     groups: &[Group],
     (bundles, linkage): (&[Bundle<'_>], &Linkage),
 ) -> Result<Made> {
-    let contents = bundles.iter().map(|bundle| contents(bundle, groups, &setting.names));
+    let contents = bundles.iter().map(|bundle| contents(setting, groups, bundle));
     let contents: Vec<_> = contents.collect::<Result<_>>()?;
     let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
@@ -215,7 +215,7 @@ impl Maker<'_> {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
         if let Some(archives) = archives {
-            let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
+            let path = self.setting.folders.kernels.join(&format!("{archives}.kpm"))?;
             if files.contains_key(&path) {
                 let message =
                     format!("{path} comes from the input, and is made for the package too");
@@ -268,10 +268,12 @@ pub(super) fn add_configured<'a>(
             faults.add(setting.config.fault(&["relations", package], message));
             continue;
         };
-        for format in &setting.formats {
-            let relations = relations::added(setting, (package, added), *format);
-            let relations = faults.keep(relations).into_iter().flatten();
-            draft.relations.extend(relations.map(|relation| (*format, relation)));
+        for format in [Format::Deb, Format::Rpm] {
+            // What is no relation is refused whether or not the format is made.
+            let relations = faults.keep(relations::added(setting, (package, added), format));
+            let wanted =
+                relations.into_iter().flatten().filter(|_| setting.formats.contains(&format));
+            draft.relations.extend(wanted.map(|relation| (format, relation)));
         }
         edits.add(&draft.names.deb, package, added);
     }

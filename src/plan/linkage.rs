@@ -4,7 +4,8 @@
 //! A needed library is looked up as the dynamic linker would: in the search path written in the
 //! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
 //! these, but somewhere else in the set, that is taken: whatever loads the file may have loaded it.
-//! A library outside of the linker path is *private*: files that find it depend on its package,
+//! Without `.deb` packages no distribution is asked: what the set does not have, an `.rpm` needs by
+//! its name. A library outside of the linker path is *private*: files that find it depend on its package,
 //! and no file elsewhere should find it by its name. What libraries in kernel packages need is
 //! the host package's: kernel packages depend on it.
 
@@ -17,7 +18,7 @@ use super::runpath;
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use crate::content::Content;
-use crate::dependencies::search::{self, Folder, LINKER_PATH};
+use crate::dependencies::search::{self, Folder};
 use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::split::{HostFile, HostKind};
@@ -53,7 +54,8 @@ pub(super) struct Reader<'a> {
 pub(super) enum Found {
     /// In these bundles of the set: that of the library, and those of links to it.
     InSet { bundles: BTreeSet<usize>, is_private: bool },
-    /// In the distribution or the configuration.
+    /// In the distribution or the configuration; where there is no distribution to ask, not in
+    /// the set.
     Outside,
     /// Nowhere.
     Nowhere,
@@ -212,12 +214,13 @@ impl<'a> LibrarySet<'a> {
                 return found;
             }
         }
-        let linker_path = TreePath::new(LINKER_PATH).ok().map(Folder::Inside);
-        if let Some(found) = linker_path.and_then(|folder| self.in_folder(&folder, name)) {
+        let linker_path = Folder::Inside(self.setting.folders.libraries.clone());
+        if let Some(found) = self.in_folder(&linker_path, name) {
             return found;
         }
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
-        let public: Vec<_> = providers.iter().filter(|p| is_public(p.path)).collect();
+        let public: Vec<_> =
+            providers.iter().filter(|p| self.setting.folders.is_public(p.path)).collect();
         if let Some(found) = self.chosen(reader.bundle, (name, &public), findings) {
             return Found::InSet { bundles: BTreeSet::from([found]), is_private: false };
         }
@@ -227,6 +230,7 @@ impl<'a> LibrarySet<'a> {
         let all: Vec<_> = providers.iter().collect();
         match self.chosen(reader.bundle, (name, &all), findings) {
             Some(found) => Found::InSet { bundles: BTreeSet::from([found]), is_private: true },
+            None if self.setting.distribution.is_none() => Found::Outside,
             None => Found::Nowhere,
         }
     }
@@ -234,7 +238,7 @@ impl<'a> LibrarySet<'a> {
     /// What lies at `name` in `folder`, with all links on the way.
     fn in_folder(&self, folder: &Folder, name: &str) -> Option<Found> {
         let mut path = folder.join(name)?;
-        let is_private = !is_public(&path);
+        let is_private = !self.setting.folders.is_public(&path);
         let mut bundles = BTreeSet::new();
         for _ in 0..LINK_LIMIT {
             let (bundle, node) = self.by_path.get(&path)?;
@@ -268,11 +272,6 @@ impl<'a> LibrarySet<'a> {
         }
         first
     }
-}
-
-/// Whether the dynamic linker finds what lies at `path` by its name alone.
-pub(super) fn is_public(path: &TreePath) -> bool {
-    path.parent().is_some_and(|folder| folder.as_str() == LINKER_PATH)
 }
 
 impl Linkage {

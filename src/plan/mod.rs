@@ -30,6 +30,7 @@ mod exclude;
 mod extras;
 mod families;
 mod finish;
+mod folders;
 mod kernels;
 mod layout;
 mod left_out;
@@ -258,11 +259,11 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     Ok(Plan {
         archives: used(made.archives, &packages),
         packages,
+        compression: setting.compression(),
         prefix: setting.prefix,
         version: setting.version,
         content_date: config.content_date,
         rewritten: linkage.rewritten,
-        compression: setting.distribution.compression,
         left_out,
         findings,
     })
@@ -282,9 +283,10 @@ fn with_metas(
         }
         None => drafts.extend(metas::make(setting, groups, &drafts)?),
     }
+    common::note_elsewhere(setting, &drafts, findings);
     let common = common::make(setting, &mut drafts)?;
     drafts.extend(common);
-    conflicts::refuse(&drafts)?;
+    conflicts::refuse(&drafts, &setting.formats)?;
     Ok(drafts)
 }
 

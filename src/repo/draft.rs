@@ -98,7 +98,7 @@ impl Draft {
         let outdated = outdated(&mut next, options.generations);
         let body = |(path, bytes)| (path, Body::Bytes(bytes));
         Ok(Self {
-            packages: packages(&catalog, channels, &next, options),
+            packages: packages(&catalog, channels, &next),
             hidden: files.hidden.into_iter().map(body).collect(),
             visible: files.visible.into_iter().map(body).collect(),
             name,
@@ -266,16 +266,11 @@ fn outdated(next: &mut State, generations: u64) -> Vec<String> {
 }
 
 /// Packages that are not in the pool yet.
-fn packages(
-    catalog: &Catalog,
-    channels: &Channels,
-    next: &State,
-    options: &RepoOptions<'_>,
-) -> Vec<(String, Body)> {
+fn packages(catalog: &Catalog, channels: &Channels, next: &State) -> Vec<(String, Body)> {
     let new = catalog.added.iter().filter(|(path, _)| !channels.uses(path));
     let body = |(path, addition): (&String, &super::catalog::Addition)| {
         let modified = next.records.get(path).map_or(0, |record| record.modified);
-        let body = match options.built.contains_key(&addition.file) {
+        let body = match addition.link {
             true => Body::Link(addition.file.clone(), modified),
             false => Body::Copy(addition.content.clone(), modified),
         };

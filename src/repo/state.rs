@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! .rockpack/apt-<suite>.json, .rockpack/rpm.json        the published channel
-//! .rockpack/apt-<suite>.next.json, …                    the one that is being published
+//! .rockpack/next-apt-<suite>.json, …                    the one that is being published
 //! ```
 //!
 //! The next state is written before the first of its files, and becomes the state when they are
@@ -24,8 +24,10 @@ use crate::indexed::Indexed;
 /// Version of the state's shape.
 const SCHEMA: u32 = 1;
 
-const NEXT: &str = ".next.json";
-const CURRENT: &str = ".json";
+/// In front, because a suite may be called anything behind `apt-`.
+const NEXT: &str = "next-";
+const CURRENT: &str = "";
+const ENDING: &str = ".json";
 
 /// A published channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,8 +121,8 @@ impl State {
 #[derive(Debug, Default)]
 pub(super) struct Channels(pub BTreeMap<String, State>);
 
-fn path(channel: &str, ending: &str) -> String {
-    format!("{PRIVATE}/{channel}{ending}")
+fn path(which: &str, channel: &str) -> String {
+    format!("{PRIVATE}/{which}{channel}{ENDING}")
 }
 
 impl Channels {
@@ -134,11 +136,11 @@ impl Channels {
                 let bytes = store.read(&file)?.unwrap_or_default();
                 State::parse(&bytes).file(&file)
             };
-            if let Some(channel) = name.strip_suffix(NEXT) {
-                begun.insert(channel.to_owned(), read()?);
-            } else if let Some(channel) = name.strip_suffix(CURRENT) {
-                channels.0.insert(channel.to_owned(), read()?);
-            }
+            let Some(name) = name.strip_suffix(ENDING) else { continue };
+            match name.strip_prefix(NEXT) {
+                Some(channel) => begun.insert(channel.to_owned(), read()?),
+                None => channels.0.insert(name.to_owned(), read()?),
+            };
         }
         for (channel, state) in begun {
             channels.settle(store, &channel, state)?;
@@ -156,7 +158,7 @@ impl Channels {
             let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
             store.remove(&left)?;
         }
-        store.remove(&[path(channel, NEXT)])
+        store.remove(&[path(NEXT, channel)])
     }
 
     /// Whether a channel has the file.
@@ -170,13 +172,13 @@ impl Channels {
 
     /// Notes what is about to be published.
     pub fn announce(&self, store: &dyn Store, channel: &str, next: &State) -> Result<()> {
-        store.put(vec![(path(channel, NEXT), Body::Bytes(next.to_bytes()?))])
+        store.put(vec![(path(NEXT, channel), Body::Bytes(next.to_bytes()?))])
     }
 
     /// Notes what was published.
     pub fn put(&mut self, store: &dyn Store, channel: &str, state: State) -> Result<()> {
-        store.put(vec![(path(channel, CURRENT), Body::Bytes(state.to_bytes()?))])?;
-        store.remove(&[path(channel, NEXT)])?;
+        store.put(vec![(path(CURRENT, channel), Body::Bytes(state.to_bytes()?))])?;
+        store.remove(&[path(NEXT, channel)])?;
         self.0.insert(channel.to_owned(), state);
         Ok(())
     }

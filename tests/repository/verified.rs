@@ -91,3 +91,19 @@ fn ending(out: &Path, end: &str) -> std::path::PathBuf {
     let mut paths = entries.map(|entry| entry.unwrap().path());
     paths.find(|path| path.to_str().unwrap().ends_with(end)).unwrap()
 }
+
+#[test]
+fn names_with_dots_are_names_like_others() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    for (number, component) in ["7.1", "7.2"].into_iter().enumerate() {
+        let name = format!("in-{component}");
+        let one = deb(&packages, (&name, "1", "amd64"), "");
+        let words = ["--suite", "rocm-7.x", "--component", component];
+        publish(repo_at(&[&one], &out, i64::try_from(number).unwrap()).args(words));
+    }
+    assert!(failed(&out).is_empty());
+}

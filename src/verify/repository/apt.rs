@@ -143,7 +143,7 @@ fn check_index(
     match text {
         Err(error) => context.add(Check::BadIndex, &path, error.to_string()),
         Ok(text) => {
-            let stem = format!("{folder}/{}", file.path.split(".").next().unwrap_or_default());
+            let stem = format!("{above}/Packages");
             if indexes.get(&stem).is_some_and(|other| *other != text) {
                 context.add(Check::IndexMismatch, &path, "differs from the other forms of it");
             }

@@ -15,6 +15,7 @@ mod clients_rpm;
 mod figures;
 mod fixture;
 mod interrupted;
+mod key_lives;
 mod keys;
 mod parity_apt;
 mod parity_rpm;

@@ -14,6 +14,7 @@ use super::store::{Body, Store};
 use super::{ChannelReport, RepoOptions};
 use crate::content::hex;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::keyring;
 use crate::plan::package::Format;
 use crate::report::{Code, Finding, Findings};
 
@@ -139,11 +140,8 @@ fn check_pool_file(store: &dyn Store, path: &str, record: &Record, check: bool) 
     }
 }
 
-fn next_state(
-    earlier: &State,
-    records: &BTreeMap<String, Record>,
-    options: &RepoOptions<'_>,
-) -> Result<State> {
+/// Refuses a publication after `earlier` that its clients would not take.
+pub(super) fn check_follows(earlier: &State, options: &RepoOptions<'_>) -> Result<()> {
     if options.date < earlier.date {
         let message = format!(
             "the time is {} and the repository was published at {}",
@@ -153,16 +151,24 @@ fn next_state(
             "clients take nothing older than what they have: set the clock, or SOURCE_DATE_EPOCH",
         ));
     }
-    let signed = options.signer.is_some();
-    if earlier.signed && !signed {
+    if earlier.signed && options.signer.is_none() {
         return Err(Error::new(Kind::Usage, "the repository is signed, and no key is given")
             .hint("its clients would refuse it: give --sign-key, --gpg-key-id or --sign-command"));
     }
+    Ok(())
+}
+
+fn next_state(
+    earlier: &State,
+    records: &BTreeMap<String, Record>,
+    options: &RepoOptions<'_>,
+) -> Result<State> {
+    check_follows(earlier, options)?;
     Ok(State {
         generation: earlier.generation.saturating_add(1),
         date: options.date,
         settings: options.settings.or(&earlier.settings),
-        signed,
+        signed: options.signer.is_some(),
         records: records.clone(),
         ..State::default()
     })
@@ -228,7 +234,7 @@ fn client_files(
     let mut files = Vec::new();
     if let Some(signer) = options.signer {
         let key = signer.public_keys()?;
-        files.push((clients::key_name(&next.settings), key.into_bytes()));
+        files.push((keyring::file_name(next.settings.name()), key.into_bytes()));
     }
     files.extend(file.map(|(name, text)| (name, text.into_bytes())));
     Ok(files)

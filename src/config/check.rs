@@ -46,6 +46,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         version: schema.version,
         release: schema.release,
         prefix: schema.prefix,
+        libdir: schema.libdir,
+        kpackdir: schema.kpackdir,
         content_date,
         maintainer: schema.maintainer.unwrap_or(default.maintainer),
         vendor: schema.vendor,

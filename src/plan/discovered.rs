@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::linkage::{Found, Reader, is_public};
+use super::linkage::{Found, Reader};
 use super::package::{Comparison, Format, Package, Relation, RelationKind};
 use super::relations::parse_deb;
 use super::setting::Setting;
@@ -73,7 +73,7 @@ impl<'a> Gatherer<'a> {
         let counts = |name: &str| !is_private(name);
         let requires = rpm::requires(linking, reader.needs.is_executable, counts);
         gathering.requires.extend(requires);
-        if reader.in_host && is_public(reader.path) {
+        if reader.in_host && self.setting.folders.is_public(reader.path) {
             gathering.provides.extend(rpm::provides(linking, reader.path.name()));
         }
         for name in found.iter().filter(|(_, place)| **place == Found::Nowhere).map(|(n, _)| n) {
@@ -104,6 +104,7 @@ impl<'a> Gathering<'a> {
         (reader, linking): (&Reader<'_>, &Linking),
         found: &BTreeMap<&str, Found>,
     ) {
+        let Some(distribution) = &setting.distribution else { return };
         let is_outside = |name: &&str| found.get(name) == Some(&Found::Outside);
         let outside: Vec<&str> =
             linking.needed.iter().map(String::as_str).filter(is_outside).collect();
@@ -111,9 +112,9 @@ impl<'a> Gathering<'a> {
             outside.into_iter().partition(|name| setting.configured_library(name).is_some());
         let dependencies = configured.into_iter().filter_map(|n| setting.configured_library(n));
         self.configured.extend(dependencies.filter_map(|library| library.deb.as_deref()));
-        self.deb.add(&setting.distribution, linking, &known);
+        self.deb.add(distribution, linking, &known);
         for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
-            let library = setting.distribution.library(&need.file);
+            let library = distribution.library(&need.file);
             for (_, version) in &need.versions {
                 if library.is_some_and(|library| library.lacks(version)) {
                     let key = (need.file.clone(), version.clone());
@@ -125,7 +126,8 @@ impl<'a> Gathering<'a> {
 
     /// One finding per package and library.
     fn note(&self, package: &str, setting: &Setting<'_>, findings: &mut Findings) {
-        let distribution = &setting.distribution.name;
+        let Some(distribution) = &setting.distribution else { return };
+        let distribution = &distribution.name;
         for (library, files) in &self.missing {
             let message = format!(
                 "needs {library}, which neither the set nor {distribution} has ({})",

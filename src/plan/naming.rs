@@ -51,6 +51,17 @@ impl Names {
     }
 }
 
+/// The place of what the configuration calls `name` among packages with their names and, of host
+/// and support packages, their stems: a name of either format goes before a stem, which is a name
+/// without what the scheme adds to it.
+pub(super) fn place_of<'a>(
+    mut known: impl Iterator<Item = (&'a Names, Option<&'a Names>)> + Clone,
+    name: &str,
+) -> Option<usize> {
+    let by_name = known.clone().position(|(names, _)| names.has(name));
+    by_name.or_else(|| known.position(|(_, stem)| stem.is_some_and(|stem| stem.has(name))))
+}
+
 /// Lowers `text` and refuses what cannot be a package name.
 pub(super) fn package_name(text: &str) -> Result<String> {
     let name = text.to_lowercase();

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::PlanOptions;
+use super::folders::Folders;
 use super::naming::{Names, Naming};
 use super::package::{Format, Relation};
 use super::prefix::Prefix;
@@ -12,7 +13,8 @@ use super::selectors::Bundle;
 use super::texts::Texts;
 use super::version::Version;
 use crate::config::{Config, DEFAULT_SCHEME, OutsideLibrary, Scheme};
-use crate::dependencies::{Distribution, distribution};
+use crate::dependencies::Distribution;
+use crate::dependencies::distribution::{self, PayloadCompression};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Code, Finding, Findings};
 
@@ -33,14 +35,16 @@ pub(super) struct Setting<'a> {
     /// Where libraries from outside come from, as the scheme says.
     libraries: Vec<(String, OutsideLibrary)>,
     pub prefix: Prefix,
+    pub folders: Folders,
     pub formats: Vec<Format>,
     pub texts: Texts,
     /// The time of changelog entries, as Debian's write it.
     pub date: String,
     /// The same in seconds since 1970.
     pub time: u32,
-    /// Whose libraries the packages depend on.
-    pub distribution: Distribution,
+    /// Whose libraries `.deb` packages depend on; none where there are none. An `.rpm` needs
+    /// libraries by their names, which no table of Debian's could confirm or deny.
+    pub distribution: Option<Distribution>,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
 }
@@ -67,13 +71,15 @@ impl<'a> Setting<'a> {
         };
         let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
         relations::check_libraries(config)?;
+        let distribution = distribution(config, options.distro.as_deref())?;
         Ok(Self {
             config,
             libraries: names.libraries()?,
             names,
             prefix,
+            folders: Folders::new(config)?,
             version,
-            distribution: self::distribution(config, options.distro.as_deref())?,
+            distribution: Some(distribution).filter(|_| formats.contains(&Format::Deb)),
             texts: Texts::new()?,
             date: date(seconds)?,
             // Emission refuses times that rpm cannot hold.
@@ -90,7 +96,15 @@ impl<'a> Setting<'a> {
 
     /// Whether the distribution has the library `soname`, or the configuration says who has.
     pub fn knows_library(&self, soname: &str) -> bool {
-        self.configured_library(soname).is_some() || self.distribution.library(soname).is_some()
+        let distribution = self.distribution.as_ref();
+        self.configured_library(soname).is_some()
+            || distribution.is_some_and(|distribution| distribution.library(soname).is_some())
+    }
+
+    /// Which payloads the package managers of the set can read. Every rpm since 4.14 reads zstd.
+    pub fn compression(&self) -> PayloadCompression {
+        let distribution = self.distribution.as_ref();
+        distribution.map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
     }
 
     /// What the configuration or, behind it, the scheme says of the library `soname`.

@@ -176,6 +176,8 @@ codes! {
     LicenceNotQuoted = "R081" "licence-not-quoted" Note;
     /// A program whose name cannot be one of an alternative.
     ProgramWithoutAlternative = "R082" "program-without-alternative" Warning;
+    /// No library of the set lies where the loader is told to look.
+    LibdirEmpty = "R083" "libdir-empty" Warning;
     /// A package is not newer than in the earlier set.
     VersionNotNewer = "R084" "version-not-newer" Warning;
     /// Paths were in another package of the earlier set.

@@ -6,7 +6,7 @@
 //! | a folder with `dists` or `repodata` | a repository |
 //! | a folder with packages or a packages.json | a package set |
 //! | a folder with an artifact_manifest.txt, a packed artifact by its name | one artifact |
-//! | a folder with `lib/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
+//! | a folder with `lib/.kpack`, `lib64/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
 //! | another folder | a shard, or a folder of shards |
 //! | another file | an archive, a manifest, a host binary or device code by itself |
 
@@ -38,7 +38,7 @@ pub enum Folders {
 }
 
 /// Folders of kernel archives, relative to an install prefix.
-const KERNEL_FOLDERS: [&str; 2] = ["lib/.kpack", ".kpack"];
+const KERNEL_FOLDERS: [&str; 3] = ["lib/.kpack", "lib64/.kpack", ".kpack"];
 
 /// Folders that make one a repository: of apt, and of dnf and zypper.
 const REPOSITORY_FOLDERS: [&str; 2] = ["dists", "repodata"];

@@ -2,6 +2,8 @@
 //! that index packages and by the clients that install from repositories.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
+#[path = "../support/bases.rs"]
+mod bases;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/packages.rs"]

@@ -2,17 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sha2::{Digest, Sha256};
-
 use super::apt::{self, Suite};
 use super::catalog::{Catalog, refuse_other_content};
 use super::clients;
 use super::input::Given;
+use super::recovery::{Shown, shown};
 use super::rpm::{Metadata, REPOMD};
 use super::state::{Channels, Record, Retired, State};
 use super::store::{Body, Store};
 use super::{ChannelReport, RepoOptions};
-use crate::content::hex;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::keyring;
 use crate::plan::package::Format;
@@ -59,6 +57,8 @@ pub(super) struct Draft {
     pub hidden: Vec<(String, Body)>,
     /// Files under names that clients read, the one that counts last.
     pub visible: Vec<(String, Body)>,
+    /// The same, as an interrupted run leaves it to the next.
+    pub shown: Vec<Shown>,
     /// Files that went out of use long enough ago.
     pub outdated: Vec<String>,
     pub report: ChannelReport,
@@ -94,7 +94,7 @@ impl Draft {
         let files = files(channel, &next, options, &mut findings)?;
         next.indexes.clone_from(&files.indexes);
         retire(earlier, &mut next);
-        next.seal = seal(&files)?;
+        let shown = shown(&files.visible, &files.hidden)?;
         let report = report(channel, earlier, &next, &own, &catalog);
         let outdated = outdated(&mut next, options.generations);
         let body = |(path, bytes)| (path, Body::Bytes(bytes));
@@ -102,6 +102,7 @@ impl Draft {
             packages: packages(&catalog, channels, &next),
             hidden: files.hidden.into_iter().map(body).collect(),
             visible: files.visible.into_iter().map(body).collect(),
+            shown,
             name,
             next,
             outdated,
@@ -238,11 +239,6 @@ fn client_files(
     }
     files.extend(file.map(|(name, text)| (name, text.into_bytes())));
     Ok(files)
-}
-
-fn seal(files: &Files) -> Result<(String, String)> {
-    let last = files.visible.last().ok_or_else(|| Error::bug("a channel without indexes"))?;
-    Ok((last.0.clone(), hex(&Sha256::digest(&last.1))))
 }
 
 /// Notes in `next` what `earlier` had and it has not.

@@ -13,7 +13,8 @@
 //! leaves an index without its files: packages, indexes under names that nobody knows yet
 //! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
 //! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`. What went out of use
-//! stays for some generations and an hour at least, for clients that have the earlier index.
+//! stays for some generations and an hour at least, for clients that have the earlier index. A run
+//! that ends early is finished or taken back by the next one (`recovery`).
 //!
 //! apt reads `InRelease` and then by-hash files: it sees either publication whole. `Release` and
 //! `Release.gpg`, and `repomd.xml` and `repomd.xml.asc`, are two files each that no rename changes
@@ -30,6 +31,7 @@ mod compress;
 mod draft;
 mod input;
 mod key_package;
+mod recovery;
 mod rpm;
 mod settings;
 mod state;
@@ -227,7 +229,7 @@ fn active(
 /// Puts everything in place; see the module for the order.
 fn write(store: &dyn Store, channels: &mut Channels, mut drafts: Vec<Draft>) -> Result<Published> {
     for draft in &drafts {
-        channels.announce(store, &draft.name, &draft.next)?;
+        channels.announce(store, &draft.name, &draft.next, &draft.shown)?;
     }
     let hidden = drafts.iter_mut().flat_map(|draft| {
         let packages = std::mem::take(&mut draft.packages);

@@ -14,6 +14,7 @@ mod tools;
 mod again;
 mod clients_apt;
 mod clients_rpm;
+mod faults;
 mod figures;
 mod fixture;
 mod interrupted;

@@ -168,12 +168,19 @@ fn build_set(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenS
 }
 
 /// [`build`], and publishes what was written. The packages are not read again; where the repository
-/// is on the same file system, they are hard links there. `repo` says where and how.
+/// is on the same file system, they are hard links there. `repo` says where and how; what can be
+/// refused of it without the packages is refused before they are built.
 pub fn build_and_publish(
     options: &BuildOptions,
     repo: repo::RepoOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<(Built, repo::Published)> {
+    let formats = match repo.formats.is_empty() {
+        true => options.set.formats.clone(),
+        false => repo.formats.clone(),
+    };
+    let repo = repo::RepoOptions { formats, ..repo };
+    repo::check_ahead(&repo)?;
     let (built, indexed) = build_set(options, progress)?;
     let packages = indexed.keys().cloned().collect();
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };

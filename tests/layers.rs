@@ -101,8 +101,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "verify",
         ],
     ),
-    // Of the plan, the names of the formats.
-    ("repo", &["content", "formats", "indexed", "plan", "signing"]),
+    // Of the plan, the names of the formats. Files for clients say where the key package, which is
+    // named after the repository, puts the key.
+    ("repo", &["content", "formats", "indexed", "keyring", "plan", "signing"]),
     ("report", &[]),
     // Fingerprints are shown in hex.
     // Signatures of rpm headers are made for `formats::rpm` to put in place.

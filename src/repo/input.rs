@@ -112,6 +112,14 @@ fn given_of(found: &Found, record: Option<&Record>, options: &RepoOptions<'_>) -
     }
 }
 
+/// A package that was just written.
+pub(super) fn written(file: PathBuf, indexed: Indexed) -> Result<Given> {
+    let content = Content::open(&file)?;
+    let Found { file, name, size, modified } = look(file)?;
+    let source = Source { name, size, modified, sha256: indexed.sha256.clone() };
+    Ok(Given { file, content, source, indexed, read: false, link: true })
+}
+
 fn reading() -> String {
     "indexing packages".to_owned()
 }

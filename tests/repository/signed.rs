@@ -189,3 +189,40 @@ fn a_package_that_would_come_back_signed_is_another_one() {
     publish(at(&[&plain], 4001).arg("--sign-packages"));
     packages_are_signed(&out, &own, &["p/plain-1-1.noarch.rpm"]);
 }
+
+#[test]
+fn a_key_package_is_named_as_the_repository_is() {
+    if !have(&["gpg", "dpkg-deb", "rpm"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let at = |packages: &[&Path], after: i64| {
+        let mut repo = repo_at(packages, &out, after);
+        repo.arg("--sign-key").arg(&own.secret);
+        repo
+    };
+    let url = "https://example.org/hip";
+    publish(at(&[&one], 0).args(["--name", "hip", "--url", url]));
+    // A refused run makes nothing.
+    refused(at(&[], 1).args(["--key-package", "1", "--suite", "../x"]));
+    assert!(!out.join(".rockpack/keyring").exists());
+    // The name of the suite is remembered; the rpm repository is new and has its own.
+    publish(at(&[&plain], 1).args(["--key-package", "1", "--url", url]));
+    let sources = fs::read_to_string(out.join("hip-stable.sources")).unwrap();
+    let package = out.join("pool/main/h/hip-archive-keyring/hip-archive-keyring_1_all.deb");
+    let files = succeed(Command::new("dpkg-deb").arg("--contents").arg(package));
+    let path = "/usr/share/keyrings/hip-archive-keyring.asc";
+    assert!(files.contains(&format!(".{path}\n")), "{files}");
+    assert!(sources.contains(&format!("Signed-By: {path}\n")), "{sources}");
+    assert!(!out.join("pool/main/r").exists());
+    let package = out.join("packages/r/rocm-archive-keyring-1-1.noarch.rpm");
+    let files = succeed(Command::new("rpm").arg("-qlp").arg(package));
+    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
+    let repo = fs::read_to_string(out.join("rocm.repo")).unwrap();
+    assert!(repo.contains(&format!("gpgkey={url}/rocm-archive-keyring.asc\n")), "{repo}");
+    assert!(verify(&out, &own.public).contains("all checks passed"));
+}

@@ -212,7 +212,7 @@ impl Entry {
                 }
                 .to_owned(),
                 needs_host: false,
-                programs: kind != "dev",
+                programs: true,
             }),
         }
     }

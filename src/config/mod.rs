@@ -13,7 +13,7 @@
 //! | `validation.untransformable` | fat binaries that cannot be transformed: `error`, `keep-fat` | `error` |
 //! | `components` | artifact (`blas`) or component (`blas_lib`) → the keys of `validation`, `include_architectures`, `exclude_architectures` | as for all |
 //! | `packages` | package with host files → `include_architectures`, `exclude_architectures` of its kernel packages | all |
-//! | `packages` | any package → its `summary`, `description`, `section`, `license`, `homepage`, `copyright`; the last three hold for the other packages of its family, too | as for all |
+//! | `packages` | any package → its `summary`, `description`, `section`, `license`, `homepage`, `copyright`; of a host package or a family, the last three hold for the other packages of the family, too | as for all |
 //! | `scheme` | what packages are called: `rocm`, `rocm-versioned`, `amdrocm` | `rocm` |
 //! | `variant` | a word for this kind of build in names and prefix, e.g. `asan` | none |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
@@ -254,6 +254,11 @@ impl Config {
     /// by their index), with file, line and column where the configuration has them.
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
         self.origin.fault(keys, message)
+    }
+
+    /// `error`, which does not know where the value at `keys` came from, with its place.
+    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
+        self.origin.located(keys, error)
     }
 }
 

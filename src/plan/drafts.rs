@@ -10,7 +10,7 @@ use super::edits::Edits;
 use super::extras::Extras;
 use super::layout::file_mode;
 use super::linkage::Linkage;
-use super::naming::Names;
+use super::naming::{Names, place_of};
 use super::package::{Format, Relation, RelationKind, Role};
 use super::relations::{self, Link};
 use super::selectors::{Bundle, Owned};
@@ -56,6 +56,13 @@ pub(super) struct Draft {
     pub says: Says,
 }
 
+impl Draft {
+    /// Whether it is the host or support package of its stem.
+    pub fn is_base(&self) -> bool {
+        matches!(self.role, Role::Host | Role::Support)
+    }
+}
+
 /// What a package says of itself, if not what the configuration says for all.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Says {
@@ -63,6 +70,7 @@ pub(super) struct Says {
     pub vendor: Option<String>,
     pub homepage: Option<String>,
     pub license: Option<String>,
+    pub copyright: Option<String>,
     /// Debian's priority.
     pub priority: Option<String>,
 }
@@ -240,13 +248,10 @@ fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<S
     }
 }
 
-/// The place of the package that the configuration calls `name`: a name of either format, or of a
-/// host or support package without what the scheme adds to it.
+/// The place of the package that the configuration calls `name`, see [`place_of`].
 pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
-    let by_stem =
-        |draft: &Draft| matches!(draft.role, Role::Host | Role::Support) && draft.stem.has(name);
-    let by_name = drafts.iter().position(|draft| draft.names.has(name));
-    by_name.or_else(|| drafts.iter().position(by_stem))
+    let known = drafts.iter().map(|draft| (&draft.names, draft.is_base().then_some(&draft.stem)));
+    place_of(known, name)
 }
 
 /// Adds the relations of the configuration; a package that does not exist is a typo. Gives what is

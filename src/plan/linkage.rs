@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::discovered::{Discovered, Gatherer};
 use super::libraries::{self, Needs};
+use super::parts::Parts;
 use super::runpath;
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
@@ -62,7 +63,7 @@ pub(super) enum Found {
 
 /// Reads the dynamic sections of all programs and libraries.
 pub(super) fn discover(
-    setting: &Setting<'_>,
+    (setting, parts): (&Setting<'_>, &Parts),
     bundles: &[Bundle<'_>],
     findings: &mut Findings,
 ) -> Result<Linkage> {
@@ -76,8 +77,11 @@ pub(super) fn discover(
             if libraries::is_native(content)? {
                 linkage.native.insert(index);
             }
+            if !parts.are_run(owned.component.kind) {
+                continue;
+            }
             let component = owned.component.id();
-            if let Some(needs) = read((content, mode), (&component, path), bundle, findings) {
+            if let Some(needs) = read((content, mode), (&component, path), findings) {
                 let reader = Reader { bundle: index, path, needs, in_host: true };
                 let file = (content, component.as_str());
                 let written = runpath::search_path(setting, &reader, file, findings);
@@ -87,7 +91,7 @@ pub(super) fn discover(
                 readers.push((reader, written.text));
             }
         }
-        readers.extend(of_databases(index, bundle, findings)?);
+        readers.extend(of_databases((index, bundle), parts, findings)?);
     }
     let library_set = LibrarySet::new(setting, bundles, &readers);
     let mut gatherer = Gatherer::new(setting);
@@ -113,18 +117,18 @@ pub(super) fn discover(
 
 /// Libraries in kernel packages, which depend on their host: that one has what they need.
 fn of_databases<'a>(
-    index: usize,
-    bundle: &Bundle<'a>,
+    (index, bundle): (usize, &Bundle<'a>),
+    parts: &Parts,
     findings: &mut Findings,
 ) -> Result<Vec<(Reader<'a>, String)>> {
     let mut readers = Vec::new();
     for database in &bundle.databases {
         let (content, path) = (&database.file.content, &database.file.path);
-        if !libraries::is_native(content)? {
+        if !parts.are_run(database.component.kind) || !libraries::is_native(content)? {
             continue;
         }
         let component = database.component.id();
-        if let Some(needs) = read((content, 0), (&component, path), bundle, findings) {
+        if let Some(needs) = read((content, 0), (&component, path), findings) {
             let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
             let search_path = search_path.to_owned();
             readers.push((Reader { bundle: index, path, needs, in_host: false }, search_path));
@@ -148,12 +152,8 @@ fn host_content<'a>(owned: &Owned<'a>) -> Option<(&'a Content, u32)> {
 fn read(
     (content, mode): (&Content, u32),
     (component, path): (&str, &TreePath),
-    bundle: &Bundle<'_>,
     findings: &mut Findings,
 ) -> Option<Needs> {
-    if !bundle.part.programs {
-        return None;
-    }
     match libraries::needs(content, mode) {
         Ok(needs) => Some(needs).filter(|n| n.linking.is_some() || !n.interpreters.is_empty()),
         Err(error) => {

@@ -56,6 +56,7 @@ mod since;
 mod texts;
 mod upgrades;
 mod version;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -137,6 +138,14 @@ pub struct Plan {
     pub left_out: Vec<TreePath>,
     /// What was noticed.
     pub findings: Findings,
+}
+
+impl Plan {
+    /// Leaves the packages with these ids, and the archives that they refer to.
+    pub fn keep(&mut self, ids: &BTreeSet<String>) {
+        self.packages.retain(|package| ids.contains(&package.id));
+        self.archives = used(std::mem::take(&mut self.archives), &self.packages);
+    }
 }
 
 /// Where the bytes of a package's file come from.
@@ -232,10 +241,10 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         Some(listed) => assign_listed(recombined, config, listed, &mut findings)?,
         None => (selectors::assign(recombined, config, (&parts, &setting.names))?, Vec::new()),
     };
-    exclude::apply(&mut bundles, config, &mut findings)?;
+    exclude::apply(&mut bundles, &setting, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover(&setting, &bundles, &mut findings)?;
+    let linkage = linkage::discover((&setting, &parts), &bundles, &mut findings)?;
     let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
@@ -297,7 +306,7 @@ fn configured<'s>(
 ) -> Result<(Vec<Draft>, Edits<'s>)> {
     let edits = drafts::add_configured(setting, &mut drafts)?;
     upgrades::add_configured(setting, &mut drafts)?;
-    finish::check_words(setting, &drafts)?;
+    words::add_configured(setting, &mut drafts)?;
     scripts::note_odd_programs(setting, &drafts, findings);
     Ok((drafts, edits))
 }

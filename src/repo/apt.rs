@@ -80,7 +80,8 @@ impl Suite {
         let file = listing(path, &bytes);
         let path = format!("{}/{path}", folder(suite));
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-        for (name, digest) in [("SHA256", &file.sha256), ("SHA512", &file.sha512)] {
+        let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+        for (name, digest) in digests.into_iter().filter_map(|(name, d)| Some((name, d?))) {
             self.by_hash.push((format!("{above}/by-hash/{name}/{digest}"), bytes.clone()));
         }
         self.named.push((path, bytes));
@@ -97,7 +98,7 @@ fn listing(path: &str, bytes: &[u8]) -> IndexFile {
         path: path.to_owned(),
         size: bytes.len() as u64,
         sha256: hex(&Sha256::digest(bytes)),
-        sha512: hex(&Sha512::digest(bytes)),
+        sha512: Some(hex(&Sha512::digest(bytes))),
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Given {
     pub indexed: Indexed,
     /// Whether it was read, because nothing was known of it.
     pub read: bool,
+    /// Whether the pool may have a hard link to the file, which was just written.
+    pub link: bool,
 }
 
 struct Found {
@@ -84,7 +86,7 @@ fn given_of(found: &Found, record: Option<&Record>, options: &RepoOptions<'_>) -
     if let Some(record) = record {
         // What was signed while it was published is another file than the one it came from.
         let (source, indexed) = (record.source.clone(), record.indexed.clone());
-        return Ok(Given { file, content, source, indexed, read: false });
+        return Ok(Given { file, content, source, indexed, read: false, link: false });
     }
     let built = options.built.get(&file);
     let indexed = match built {
@@ -97,15 +99,24 @@ fn given_of(found: &Found, record: Option<&Record>, options: &RepoOptions<'_>) -
         modified: found.modified,
         sha256: indexed.sha256.clone(),
     };
-    let read = built.is_none();
+    let just_written = built.is_some();
     match (&options.package_signer, &indexed.facts) {
-        (Some(signer), Facts::Rpm(_)) => {
+        // What was just written was signed by who asks for signatures now.
+        (Some(signer), Facts::Rpm(package)) if !(just_written && package.signed) => {
             let content = rpm::signed(&content, signer).file(&file).context(reading)?;
             let indexed = Indexed::read(&content).file(&file).context(reading)?;
-            Ok(Given { file, content, source, indexed, read: true })
+            Ok(Given { file, content, source, indexed, read: true, link: false })
         }
-        _ => Ok(Given { file, content, source, indexed, read }),
+        _ => Ok(Given { file, content, source, indexed, read: !just_written, link: just_written }),
     }
+}
+
+/// A package that was just written.
+pub(super) fn written(file: PathBuf, indexed: Indexed) -> Result<Given> {
+    let content = Content::open(&file)?;
+    let Found { file, name, size, modified } = look(file)?;
+    let source = Source { name, size, modified, sha256: indexed.sha256.clone() };
+    Ok(Given { file, content, source, indexed, read: false, link: true })
 }
 
 fn reading() -> String {

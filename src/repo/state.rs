@@ -3,29 +3,30 @@
 //!
 //! ```text
 //! .rockpack/apt-<suite>.json, .rockpack/rpm.json        the published channel
-//! .rockpack/apt-<suite>.next.json, …                    the one that is being published
+//! .rockpack/next-apt-<suite>.json, …                    the one that is being published
 //! ```
 //!
 //! The next state is written before the first of its files, and becomes the state when they are
-//! all in place. A run that finds a next state finds an interrupted run: if the last file of that
-//! publication is there, the publication happened; otherwise what it has left is removed.
+//! all in place. A run that finds a next state finds an interrupted run, and finishes it or takes
+//! it back (`recovery`) before it does anything else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use super::recovery::{self, Shown};
 use super::settings::Settings;
 use super::store::{Body, Modified, PRIVATE, Store};
-use crate::content::hex;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::indexed::Indexed;
 
 /// Version of the state's shape.
 const SCHEMA: u32 = 1;
 
-const NEXT: &str = ".next.json";
-const CURRENT: &str = ".json";
+/// In front, because a suite may be called anything behind `apt-`.
+const NEXT: &str = "next-";
+const CURRENT: &str = "";
+const ENDING: &str = ".json";
 
 /// A published channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,8 +45,6 @@ pub(super) struct State {
     pub indexes: BTreeSet<String>,
     /// Packages and indexes of earlier generations that are still there, by path.
     pub retired: BTreeMap<String, Retired>,
-    /// Path and SHA-256 of the file that was put in place last: with it, all is published.
-    pub seal: (String, String),
 }
 
 /// A package of a channel.
@@ -119,27 +118,40 @@ impl State {
 #[derive(Debug, Default)]
 pub(super) struct Channels(pub BTreeMap<String, State>);
 
-fn path(channel: &str, ending: &str) -> String {
-    format!("{PRIVATE}/{channel}{ending}")
+fn path(which: &str, channel: &str) -> String {
+    format!("{PRIVATE}/{which}{channel}{ENDING}")
+}
+
+/// The files of a publication that is not finished, the one that says so first.
+fn begun(channel: &str) -> [String; 2] {
+    [path(NEXT, channel), recovery::path(channel)]
 }
 
 impl Channels {
     /// Reads all states, and finishes or takes back what an interrupted run had begun.
     pub fn load(store: &dyn Store) -> Result<Self> {
         let mut channels = Self::default();
-        let mut begun = BTreeMap::new();
+        let (mut begun, mut shown) = (BTreeMap::new(), Vec::new());
         for name in store.list(PRIVATE)? {
             let file = format!("{PRIVATE}/{name}");
             let read = || -> Result<State> {
                 let bytes = store.read(&file)?.unwrap_or_default();
                 State::parse(&bytes).file(&file)
             };
-            if let Some(channel) = name.strip_suffix(NEXT) {
-                begun.insert(channel.to_owned(), read()?);
-            } else if let Some(channel) = name.strip_suffix(CURRENT) {
-                channels.0.insert(channel.to_owned(), read()?);
+            let Some(name) = name.strip_suffix(ENDING) else { continue };
+            if let Some(channel) = name.strip_prefix(recovery::PREFIX) {
+                shown.push(channel.to_owned());
+                continue;
             }
+            match name.strip_prefix(NEXT) {
+                Some(channel) => begun.insert(channel.to_owned(), read()?),
+                None => channels.0.insert(name.to_owned(), read()?),
+            };
         }
+        // Of runs that ended right before they said that they began, or right after.
+        shown.retain(|channel| !begun.contains_key(channel));
+        let over: Vec<String> = shown.iter().map(|channel| recovery::path(channel)).collect();
+        store.remove(&over)?;
         for (channel, state) in begun {
             channels.settle(store, &channel, state)?;
         }
@@ -148,15 +160,13 @@ impl Channels {
 
     /// Decides about the publication `next` of a run that was interrupted.
     fn settle(&mut self, store: &dyn Store, channel: &str, next: State) -> Result<()> {
-        let (file, digest) = &next.seal;
-        let there = store.read(file)?.map(|bytes| hex(&Sha256::digest(&bytes)));
-        if there.as_ref() == Some(digest) {
-            self.put(store, channel, next)?;
-        } else {
-            let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
-            store.remove(&left)?;
+        if let Some(rest) = recovery::rest(store, channel, &next)? {
+            store.put(rest)?;
+            return self.put(store, channel, next);
         }
-        store.remove(&[path(channel, NEXT)])
+        let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
+        store.remove(&left)?;
+        store.remove(&begun(channel))
     }
 
     /// Whether a channel has the file.
@@ -169,14 +179,21 @@ impl Channels {
     }
 
     /// Notes what is about to be published.
-    pub fn announce(&self, store: &dyn Store, channel: &str, next: &State) -> Result<()> {
-        store.put(vec![(path(channel, NEXT), Body::Bytes(next.to_bytes()?))])
+    pub fn announce(
+        &self,
+        store: &dyn Store,
+        channel: &str,
+        next: &State,
+        shown: &[Shown],
+    ) -> Result<()> {
+        let next = (path(NEXT, channel), Body::Bytes(next.to_bytes()?));
+        store.put(vec![recovery::remembered(channel, shown)?, next])
     }
 
     /// Notes what was published.
     pub fn put(&mut self, store: &dyn Store, channel: &str, state: State) -> Result<()> {
-        store.put(vec![(path(channel, CURRENT), Body::Bytes(state.to_bytes()?))])?;
-        store.remove(&[path(channel, NEXT)])?;
+        store.put(vec![(path(CURRENT, channel), Body::Bytes(state.to_bytes()?))])?;
+        store.remove(&begun(channel))?;
         self.0.insert(channel.to_owned(), state);
         Ok(())
     }

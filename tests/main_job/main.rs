@@ -4,6 +4,8 @@
 
 #[path = "../support/archives.rs"]
 mod archives;
+#[path = "../support/bases.rs"]
+mod bases;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/roots.rs"]

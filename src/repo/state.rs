@@ -11,7 +11,9 @@
 //! publication is there, the publication happened; otherwise what it has left is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -22,7 +24,7 @@ use crate::error::{Error, Kind, Result, ResultExt};
 use crate::indexed::Indexed;
 
 /// Version of the state's shape.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 2;
 
 const NEXT: &str = ".next.json";
 const CURRENT: &str = ".json";
@@ -39,7 +41,7 @@ pub(super) struct State {
     /// Whether its indexes are signed.
     pub signed: bool,
     /// The packages by their paths.
-    pub records: BTreeMap<String, Record>,
+    pub records: Records,
     /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
     /// Packages and indexes of earlier generations that are still there, by path.
@@ -47,6 +49,9 @@ pub(super) struct State {
     /// Path and SHA-256 of the file that was put in place last: with it, all is published.
     pub seal: (String, String),
 }
+
+/// Packages by their paths; shared between a channel as it is and as it will be.
+pub(super) type Records = BTreeMap<String, Arc<Record>>;
 
 /// A package of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,8 +64,7 @@ pub(super) struct Record {
     /// When the file in the pool was modified.
     pub modified: Modified,
     /// The file in the pool.
-    #[serde(flatten)]
-    pub indexed: Indexed,
+    pub indexed: Arc<Indexed>,
 }
 
 /// A file that was published; one of the same name, size and time is not read again.
@@ -92,6 +96,13 @@ impl State {
         self.records.keys().chain(&self.indexes).chain(self.retired.keys())
     }
 
+    /// Whether the channel has the file.
+    pub fn uses(&self, file: &str) -> bool {
+        self.records.contains_key(file)
+            || self.indexes.contains(file)
+            || self.retired.contains_key(file)
+    }
+
     fn parse(bytes: &[u8]) -> Result<Self> {
         let state: Self = serde_json::from_slice(bytes).map_err(|error| {
             Error::malformed("is no state of a repository")
@@ -108,10 +119,11 @@ impl State {
         }
     }
 
-    fn to_bytes(&self) -> Result<Vec<u8>> {
-        let state = Self { schema: SCHEMA, ..self.clone() };
-        serde_json::to_vec(&state)
-            .map_err(|error| Error::bug("the state cannot be written").cause(error))
+    /// The file that remembers it.
+    pub fn to_body(&self) -> Result<Body> {
+        let bytes = serde_json::to_vec(self)
+            .map_err(|error| Error::bug("the state cannot be written").cause(error))?;
+        Ok(Body::Bytes(bytes.into()))
     }
 }
 
@@ -126,18 +138,16 @@ fn path(channel: &str, ending: &str) -> String {
 impl Channels {
     /// Reads all states, and finishes or takes back what an interrupted run had begun.
     pub fn load(store: &dyn Store) -> Result<Self> {
+        let names = store.list(PRIVATE)?;
+        let states: Vec<_> = names.par_iter().filter_map(|name| read(store, name)).collect();
         let mut channels = Self::default();
-        let mut begun = BTreeMap::new();
-        for name in store.list(PRIVATE)? {
-            let file = format!("{PRIVATE}/{name}");
-            let read = || -> Result<State> {
-                let bytes = store.read(&file)?.unwrap_or_default();
-                State::parse(&bytes).file(&file)
-            };
-            if let Some(channel) = name.strip_suffix(NEXT) {
-                begun.insert(channel.to_owned(), read()?);
-            } else if let Some(channel) = name.strip_suffix(CURRENT) {
-                channels.0.insert(channel.to_owned(), read()?);
+        let mut begun = Vec::new();
+        for state in states {
+            match state? {
+                (channel, Stage::Current, state) => {
+                    channels.0.insert(channel, state);
+                }
+                (channel, Stage::Next, state) => begun.push((channel, state)),
             }
         }
         for (channel, state) in begun {
@@ -151,7 +161,8 @@ impl Channels {
         let (file, digest) = &next.seal;
         let there = store.read(file)?.map(|bytes| hex(&Sha256::digest(&bytes)));
         if there.as_ref() == Some(digest) {
-            self.put(store, channel, next)?;
+            let body = next.to_body()?;
+            self.put(store, vec![(channel.to_owned(), next)], vec![body])?;
         } else {
             let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
             store.remove(&left)?;
@@ -161,23 +172,49 @@ impl Channels {
 
     /// Whether a channel has the file.
     pub fn uses(&self, file: &str) -> bool {
-        self.0.values().any(|state| {
-            state.records.contains_key(file)
-                || state.indexes.contains(file)
-                || state.retired.contains_key(file)
-        })
+        self.0.values().any(|state| state.uses(file))
     }
 
-    /// Notes what is about to be published.
-    pub fn announce(&self, store: &dyn Store, channel: &str, next: &State) -> Result<()> {
-        store.put(vec![(path(channel, NEXT), Body::Bytes(next.to_bytes()?))])
+    /// Notes what is about to be published; returns what [`Channels::put`] takes then.
+    pub fn announce(store: &dyn Store, next: &[(&str, &State)]) -> Result<Vec<Body>> {
+        let bodies: Vec<_> = next.par_iter().map(|(_, state)| state.to_body()).collect();
+        let bodies: Vec<Body> = bodies.into_iter().collect::<Result<_>>()?;
+        let names = next.iter().map(|(name, _)| path(name, NEXT));
+        store.put(names.zip(bodies.iter().cloned()).collect())?;
+        Ok(bodies)
     }
 
-    /// Notes what was published.
-    pub fn put(&mut self, store: &dyn Store, channel: &str, state: State) -> Result<()> {
-        store.put(vec![(path(channel, CURRENT), Body::Bytes(state.to_bytes()?))])?;
-        store.remove(&[path(channel, NEXT)])?;
-        self.0.insert(channel.to_owned(), state);
+    /// Notes what was published: channels with their states, and these as they are written.
+    pub fn put(
+        &mut self,
+        store: &dyn Store,
+        published: Vec<(String, State)>,
+        bodies: Vec<Body>,
+    ) -> Result<()> {
+        let names = published.iter().map(|(name, _)| path(name, CURRENT));
+        store.put(names.zip(bodies).collect())?;
+        let begun: Vec<String> = published.iter().map(|(name, _)| path(name, NEXT)).collect();
+        store.remove(&begun)?;
+        self.0.extend(published);
         Ok(())
     }
+}
+
+/// Which of the two files of a channel.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Current,
+    Next,
+}
+
+/// The state in the file `name`, if it is one of a channel.
+fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Stage, State)>> {
+    let (channel, stage) = match name.strip_suffix(NEXT) {
+        Some(channel) => (channel, Stage::Next),
+        None => (name.strip_suffix(CURRENT)?, Stage::Current),
+    };
+    let file = format!("{PRIVATE}/{name}");
+    let parse = |bytes: Option<Vec<u8>>| State::parse(&bytes.unwrap_or_default()).file(&file);
+    let state = store.read(&file).and_then(parse);
+    Some(state.map(|state| (channel.to_owned(), stage, state)))
 }

@@ -229,7 +229,8 @@ fn active(
 
 /// Puts everything in place; see the module for the order.
 fn write(store: &dyn Store, channels: &mut Channels, drafts: Vec<Draft>) -> Result<Published> {
-    let bodies = Channels::announce(store, &drafts)?;
+    let next: Vec<_> = drafts.iter().map(|d| (&*d.name, &d.next, &*d.shown)).collect();
+    let bodies = Channels::announce(store, &next)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut states, mut published) = (Vec::new(), Published::default());
     for draft in drafts {

@@ -16,8 +16,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::draft::Draft;
-use super::recovery;
+use super::recovery::{self, Shown};
 use super::settings::Settings;
 use super::store::{Body, Modified, PRIVATE, Store};
 use crate::error::{Error, Kind, Result, ResultExt};
@@ -182,13 +181,13 @@ impl Channels {
     }
 
     /// Notes what is about to be published; returns what [`Channels::put`] takes then.
-    pub fn announce(store: &dyn Store, drafts: &[Draft]) -> Result<Vec<Body>> {
-        let bodies: Vec<_> = drafts.par_iter().map(|draft| draft.next.to_body()).collect();
+    pub fn announce(store: &dyn Store, next: &[(&str, &State, &[Shown])]) -> Result<Vec<Body>> {
+        let bodies: Vec<_> = next.par_iter().map(|(_, state, _)| state.to_body()).collect();
         let bodies: Vec<Body> = bodies.into_iter().collect::<Result<_>>()?;
         let mut files = Vec::new();
-        for (draft, body) in drafts.iter().zip(&bodies) {
-            files.push(recovery::remembered(&draft.name, &draft.shown)?);
-            files.push((path(NEXT, &draft.name), body.clone()));
+        for ((name, _, shown), body) in next.iter().zip(&bodies) {
+            files.push(recovery::remembered(name, shown)?);
+            files.push((path(NEXT, name), body.clone()));
         }
         store.put(files)?;
         Ok(bodies)

@@ -28,9 +28,11 @@ mod index;
 mod inputs;
 mod installed;
 mod joined;
+mod linked;
 mod loader;
 mod manifests;
 mod markers;
+mod needs;
 mod originals;
 mod others;
 mod ownership;
@@ -226,6 +228,7 @@ fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems
     manifests::check(packages, Scope::Set, problems);
     dependencies::check(packages, problems);
     conflicts::check(packages, problems);
+    needs::check(packages, excuses, problems)?;
     pairs::check(packages, excuses, problems)
 }
 

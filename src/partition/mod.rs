@@ -79,8 +79,21 @@ pub fn matrix(shares: Vec<Share>) -> Matrix {
     Matrix { include: shares.into_iter().enumerate().map(job).collect() }
 }
 
-/// What the receipt of `part` says of the whole set, whose plan has this digest.
-pub fn record(plan: &Plan, shares: &[Share], part: Part, digest: String) -> PartRecord {
+/// Leaves what belongs to `part` in `plan`, which has this digest; says what the whole set is.
+pub fn keep(
+    recombined: &Recombined,
+    plan: &mut Plan,
+    (part, digest): (Part, String),
+) -> Result<PartRecord> {
+    let shares = divide(recombined, plan, part.of)?;
+    let record = record(plan, &shares, part, digest);
+    let own = shares.into_iter().zip(1..).find(|(_, number)| *number == part.index);
+    let (own, _) = own.ok_or_else(|| Error::bug(format!("there is no part {part}")))?;
+    plan.keep(&own.packages);
+    Ok(record)
+}
+
+fn record(plan: &Plan, shares: &[Share], part: Part, digest: String) -> PartRecord {
     let mut packages = BTreeMap::new();
     for (number, share) in (1..).zip(shares) {
         let own = plan.packages.iter().filter(|package| share.packages.contains(&package.id));

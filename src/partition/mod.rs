@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::content::hex;
 use crate::error::{Error, Result};
 use crate::pack::Sources;
-use crate::plan::package::{Package, Role};
+use crate::plan::package::{Package, RelationKind, Role};
 use crate::plan::{Plan, Source};
 use crate::receipt::{Part, PartRecord};
 use crate::recombine::Recombined;
@@ -202,7 +202,7 @@ fn hosts<'a>(
     let deb = package.deb.iter().flat_map(|control| &control.relations);
     let rpm = package.rpm.iter().flat_map(|control| &control.relations);
     let relations = deb.chain(rpm).filter(move |_| is_kernels);
-    let needed = relations.filter(|r| r.kind == crate::plan::package::RelationKind::Depends);
+    let needed = relations.filter(|r| r.kind == RelationKind::Depends);
     let names: BTreeSet<&str> = needed.map(|relation| relation.name.as_str()).collect();
     let others = plan.packages.iter().enumerate();
     let others = others.filter(|(_, other)| !matches!(other.role, Role::Meta));

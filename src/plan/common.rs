@@ -7,13 +7,12 @@
 //!
 //! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for which names it looks at.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use minijinja::context;
 
 use super::Source;
-use super::discovered::Discovered;
-use super::drafts::{Draft, Says};
+use super::drafts::Draft;
 use super::extras::{Extras, Placed};
 use super::layout::file_mode;
 use super::package::{RelationKind, Role, Treatment};
@@ -48,25 +47,9 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
     extras
         .outside
         .insert(loader_file(setting, &names.deb)?, Placed::in_all(node, Treatment::Config));
-    Ok(Some(Draft {
-        stem: names.clone(),
-        family: names.rpm.clone(),
-        names,
-        role: Role::Support,
-        is_main: false,
-        components,
-        section: "libs".to_owned(),
-        rpm_group: "System Environment/Libraries".to_owned(),
-        native: false,
-        description,
-        links: BTreeSet::new(),
-        relations: Vec::new(),
-        discovered: Discovered::default(),
-        files: BTreeMap::new(),
-        documents_of: None,
-        extras,
-        says: Says::default(),
-    }))
+    let words = ("libs", "System Environment/Libraries");
+    let draft = Draft::new((names, Role::Support), description, words);
+    Ok(Some(Draft { components, native: false, extras, ..draft }))
 }
 
 /// The loader's file of the package that is called `package`.

@@ -34,6 +34,8 @@ pub(super) struct Draft {
     pub family: String,
     /// Whether users install it, rather than developers or testers.
     pub is_main: bool,
+    /// Whether it is what the set needs outside of the prefix.
+    pub is_common: bool,
     /// The ids of the components it is made of; none for metapackages of the whole set.
     pub components: BTreeSet<String>,
     pub section: String,
@@ -69,6 +71,7 @@ impl Draft {
             names,
             role,
             is_main: false,
+            is_common: false,
             components: BTreeSet::new(),
             section: section.to_owned(),
             rpm_group: rpm_group.to_owned(),

@@ -182,7 +182,8 @@ fn read_all(
         source.packages.iter().map(move |path| (position, path.as_path()))
     });
     let files: Vec<(usize, &Path)> = files.collect();
-    progress.begin(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
+    progress.expect(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
+    progress.begin(Stage::Verify);
     let read = files.par_iter().map(|(position, path)| {
         let read = package::read(path, *position);
         progress.advance(Stage::Verify, size(path));

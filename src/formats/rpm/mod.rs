@@ -28,7 +28,7 @@ pub use header::Specification;
 pub use reader::{Front, Reader};
 pub use resign::signed;
 pub use scripts::{Change, Scriptlet, ScriptletPhase};
-pub use signature::{HeaderSigner, SignatureTag};
+pub use signature::{HeaderSignature, HeaderSigner, SignatureTag};
 pub use writer::{Writer, around};
 
 use std::cmp::Ordering;

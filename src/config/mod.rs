@@ -255,6 +255,11 @@ impl Config {
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
         self.origin.fault(keys, message)
     }
+
+    /// `error`, which does not know where the value at `keys` came from, with its place.
+    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
+        self.origin.located(keys, error)
+    }
 }
 
 /// The text of the file at `path`, which is a `what`.

@@ -46,7 +46,7 @@ pub(super) struct Gatherer<'a> {
 #[derive(Default)]
 struct Gathering<'a> {
     deb: Gathered<'a>,
-    configured: BTreeSet<&'a str>,
+    configured: BTreeSet<&'a Relation>,
     requires: BTreeSet<String>,
     provides: BTreeSet<String>,
     /// Needed library → files that need it and do not find it.
@@ -111,7 +111,7 @@ impl<'a> Gathering<'a> {
         let (configured, known): (Vec<&str>, Vec<&str>) =
             outside.into_iter().partition(|name| setting.configured_library(name).is_some());
         let dependencies = configured.into_iter().filter_map(|n| setting.configured_library(n));
-        self.configured.extend(dependencies.filter_map(|library| library.deb.as_deref()));
+        self.configured.extend(dependencies.flatten());
         self.deb.add(distribution, linking, &known);
         for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
             let library = distribution.library(&need.file);
@@ -146,11 +146,11 @@ impl<'a> Gathering<'a> {
 
     fn relations(self) -> Result<Discovered> {
         let texts = self.deb.dependencies();
-        let texts = texts.iter().map(String::as_str).chain(self.configured);
-        let deb = texts.map(|text| {
+        let deb = texts.iter().map(|text| {
             parse_deb(RelationKind::Depends, text)
                 .map_err(|error| Error::bug("a dependency template gives no relation").cause(error))
         });
+        let deb = deb.chain(self.configured.into_iter().cloned().map(Ok));
         let of_kind = |kind: RelationKind, names: BTreeSet<String>| {
             names.into_iter().map(move |name| Relation { kind, name, version: None })
         };

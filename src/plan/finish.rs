@@ -62,7 +62,8 @@ impl Draft {
         Ok(package)
     }
 
-    fn relations_in(&self, format: Format, setting: &Setting<'_>) -> BTreeSet<Relation> {
+    /// Its relations in `format`, without those that its files show.
+    pub fn relations_in(&self, format: Format, setting: &Setting<'_>) -> BTreeSet<Relation> {
         let own = self.links.iter().map(|link| link.relation(format, &setting.version));
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         own.chain(added.map(|(_, r)| r.clone())).collect()

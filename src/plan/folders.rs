@@ -34,12 +34,8 @@ pub(super) struct Folders {
 impl Folders {
     /// Those of the configuration.
     pub fn new(config: &Config) -> Result<Self> {
-        let checked = |key: &str, text: &str| {
-            folder(text).map_err(|error| {
-                let hint = error.hint_text().unwrap_or_default();
-                config.fault(&[key], error.message()).hint(hint)
-            })
-        };
+        let checked =
+            |key: &str, text: &str| folder(text).map_err(|error| config.located(&[key], &error));
         let libraries = checked("libdir", config.libdir.as_deref().unwrap_or(LIBRARIES))?;
         let kernels = match &config.kpackdir {
             Some(text) => checked("kpackdir", text)?,

@@ -19,10 +19,10 @@ use super::drafts::Draft;
 use super::listed::stem;
 use super::naming::Names;
 use super::package::{Format, Relation, RelationKind, Role};
-use super::relations::{Link, parse_deb, parse_rpm};
+use super::relations::{self, Link};
 use super::setting::Setting;
 use crate::config::{ListedPackage, PackageList};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::recombine::Group;
 use crate::report::{Code, Finding, Findings};
 
@@ -305,14 +305,9 @@ impl<'a> Resolver<'a> {
     }
 
     fn parse(&self, of: &Text<'_>, text: &str) -> Result<Relation> {
-        let parsed = match of.format {
-            Format::Deb => parse_deb(of.kind, text),
-            Format::Rpm => parse_rpm(of.kind, text),
-        };
-        parsed.map_err(|error: Error| {
-            let hint = error.hint_text().unwrap_or_default();
+        relations::parse(of.format, of.kind, text).map_err(|error| {
             let keys = [of.key, &of.index.to_string()];
-            self.list.fault(of.entry, &keys, error.message()).hint(hint)
+            self.list.located(of.entry, &keys, &error)
         })
     }
 

@@ -140,6 +140,14 @@ pub struct Plan {
     pub findings: Findings,
 }
 
+impl Plan {
+    /// Leaves the packages with these ids, and the archives that they refer to.
+    pub fn keep(&mut self, ids: &BTreeSet<String>) {
+        self.packages.retain(|package| ids.contains(&package.id));
+        self.archives = used(std::mem::take(&mut self.archives), &self.packages);
+    }
+}
+
 /// Where the bytes of a package's file come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {

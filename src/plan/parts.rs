@@ -169,8 +169,7 @@ fn check(config: &Config) -> Result<()> {
         for (at, component) in part.components.iter().enumerate() {
             let keys = ["parts", &place, "components", &at.to_string()];
             if let Err(error) = component.parse::<ComponentKind>() {
-                let hint = error.hint_text().unwrap_or_default();
-                faults.add(config.fault(&keys, error.message()).hint(hint));
+                faults.add(config.located(&keys, &error));
             }
             let again = part.components.iter().take(at).any(|other| other == component);
             if again || earlier().any(|other| other.components.contains(component)) {

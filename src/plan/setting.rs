@@ -12,7 +12,7 @@ use super::relations;
 use super::selectors::Bundle;
 use super::texts::Texts;
 use super::version::Version;
-use crate::config::{Config, DEFAULT_SCHEME, OutsideLibrary, Scheme};
+use crate::config::{Config, DEFAULT_SCHEME, Scheme};
 use crate::dependencies::Distribution;
 use crate::dependencies::distribution::{self, PayloadCompression};
 use crate::error::{Error, Kind, Result};
@@ -32,8 +32,9 @@ pub(super) struct Setting<'a> {
     pub version: Version,
     /// The naming scheme.
     pub names: Naming,
-    /// Where libraries from outside come from, as the scheme says.
-    libraries: Vec<(String, OutsideLibrary)>,
+    /// Libraries from outside and the dependencies on the packages that have them, as the
+    /// configuration and, behind it, the scheme say.
+    libraries: Vec<(String, Option<Relation>)>,
     pub prefix: Prefix,
     pub folders: Folders,
     pub formats: Vec<Format>,
@@ -60,21 +61,14 @@ impl<'a> Setting<'a> {
         let version = version(config, options, findings)?;
         let names = naming(config, options, &version)?;
         let prefix = prefix(config, options, &names)?;
-        let scheme = names.runtime()?;
-        let runtime = |format: &Format| {
-            let configured = relations::runtime(config, *format)?;
-            let relation = match configured {
-                Some(_) => configured,
-                None => relations::runtime_of_scheme(&scheme, *format)?,
-            };
-            Ok((*format, relation))
-        };
+        let runtime =
+            |format: &Format| Ok((*format, relations::runtime((config, &names), *format)?));
+        let runtime = formats.iter().map(runtime).collect::<Result<_>>()?;
         let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
-        relations::check_libraries(config)?;
         let distribution = distribution(config, options.distro.as_deref())?;
         Ok(Self {
             config,
-            libraries: names.libraries()?,
+            libraries: relations::libraries(config, &names)?,
             names,
             prefix,
             folders: Folders::new(config)?,
@@ -84,7 +78,7 @@ impl<'a> Setting<'a> {
             date: date(seconds)?,
             // Emission refuses times that rpm cannot hold.
             time: u32::try_from(seconds).unwrap_or_default(),
-            runtime: formats.iter().map(runtime).collect::<Result<_>>()?,
+            runtime,
             formats,
         })
     }
@@ -107,10 +101,11 @@ impl<'a> Setting<'a> {
         distribution.map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
     }
 
-    /// What the configuration or, behind it, the scheme says of the library `soname`.
-    pub fn configured_library(&self, soname: &str) -> Option<&OutsideLibrary> {
-        let mut all = self.config.libraries.iter().chain(&self.libraries);
-        all.find(|(known, _)| known == soname).map(|(_, library)| library)
+    /// The dependency of a `.deb` on the library `soname`, if the configuration or the scheme
+    /// knows the library and names one.
+    pub fn configured_library(&self, soname: &str) -> Option<Option<&Relation>> {
+        let found = self.libraries.iter().find(|(known, _)| known == soname);
+        found.map(|(_, relation)| relation.as_ref())
     }
 
     /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.
@@ -151,12 +146,11 @@ impl<'a> Chosen<'a> {
 
     /// Says whose value `error` is about.
     fn blame(&self, config: &Config, error: &Error) -> Error {
-        let hint = error.hint_text().unwrap_or_default();
         match self.given {
             Some(_) => Error::new(Kind::Usage, error.message())
                 .structure(format!("--{}", self.key))
-                .hint(hint),
-            None => config.fault(&[self.key], error.message()).hint(hint),
+                .hint(error.hint_text().unwrap_or_default()),
+            None => config.located(&[self.key], error),
         }
     }
 }
@@ -172,19 +166,16 @@ fn version(config: &Config, options: &PlanOptions, findings: &mut Findings) -> R
     Version::new(text, NO_RELEASE).map_err(|error| version.blame(config, &error))?;
     let version = Version::new(text, release.text().unwrap_or(NO_RELEASE))
         .map_err(|error| release.blame(config, &error))?;
-    version.with_epoch(config.epoch).with_tags(&config.distribution_tag).map_err(|error| {
-        let hint = error.hint_text().unwrap_or_default();
-        config.fault(&["distribution_tag"], error.message()).hint(hint)
-    })
+    let tagged = version.with_epoch(config.epoch).with_tags(&config.distribution_tag);
+    tagged.map_err(|error| config.located(&["distribution_tag"], &error))
 }
 
 fn naming(config: &Config, options: &PlanOptions, version: &Version) -> Result<Naming> {
     let scheme = match (&options.scheme, &config.scheme) {
         (Some(given), _) => given.clone(),
-        (None, Some(name)) => Scheme::shipped(name).map_err(|error| {
-            let hint = error.hint_text().unwrap_or_default();
-            config.fault(&["scheme"], error.message()).hint(hint)
-        })?,
+        (None, Some(name)) => {
+            Scheme::shipped(name).map_err(|error| config.located(&["scheme"], &error))?
+        }
         (None, None) => Scheme::shipped(DEFAULT_SCHEME)?,
     };
     let variant = Chosen::new("variant", &options.variant, &config.variant);

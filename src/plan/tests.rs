@@ -4,7 +4,7 @@ mod schemes;
 mod shared;
 mod upgrades;
 
-use super::package::{Comparison, Formats, Relation, RelationKind, Role};
+use super::package::{Formats, Relation, RelationKind, Role};
 use super::*;
 use crate::content::Content;
 use crate::recombine::fixture::{Part, config, join, path, wrapper};
@@ -70,8 +70,9 @@ fn paths(package: &Package<Source>, format: Format) -> Vec<String> {
 fn related(relations: &[Relation], kind: RelationKind) -> Vec<String> {
     let found = relations.iter().filter(|relation| relation.kind == kind);
     let shown = found.map(|relation| match &relation.version {
-        Some((Comparison::Equal, version)) => format!("{} = {version}", relation.name),
-        Some((_, version)) => format!("{} ? {version}", relation.name),
+        Some((comparison, version)) => {
+            format!("{} {} {version}", relation.name, comparison.as_str())
+        }
         None => relation.name.clone(),
     });
     shown.collect()

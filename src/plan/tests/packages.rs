@@ -211,8 +211,8 @@ fn the_runtime_is_needed_by_transformed_binaries_only() {
     let plan = planned(parts, &format!("{toml}{GROUPS}"));
     let common = "rocm-common = 7.1.0-1";
     let depends = deb_relations(&plan, "rocm-blas", RelationKind::Depends);
-    assert_eq!(depends, ["libamdhip64-7 ? 7.1", common]);
-    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends), ["hip ? 7.1", common]);
+    assert_eq!(depends, ["libamdhip64-7 >= 7.1", common]);
+    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends), ["hip >= 7.1", common]);
     assert!(deb_relations(&plan, "rocm-core", RelationKind::Depends).is_empty());
     assert!(!codes(&plan).contains(&Code::RuntimeUnset));
     assert!(codes(&planned(blas(), GROUPS)).contains(&Code::RuntimeUnset));
@@ -227,12 +227,12 @@ fn the_configuration_adds_relations() {
         "[relations.rocm-blas]\ndeb.conflicts = ['rocblas']\nrpm.obsoletes = ['rocblas < 7.1']\n";
     let plan = planned(blas(), &format!("{toml}{GROUPS}"));
     assert_eq!(deb_relations(&plan, "rocm-blas", RelationKind::Conflicts), ["rocblas"]);
-    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes), ["rocblas ? 7.1"]);
+    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes), ["rocblas < 7.1"]);
     let change = "[relations.rocm-blas]\ndeb.depends = ['rocm-common (>= {series})', 'x (= {version})']\n\
                   deb.remove = ['rocm-blas-gfx110x']\nrpm.remove = ['rocm-common']\n";
     let plan = planned(blas(), &format!("{change}{GROUPS}"));
     let depends = deb_relations(&plan, "rocm-blas", RelationKind::Depends);
-    assert_eq!(depends, ["rocm-common ? 7.1", "x = 7.1.0-1"]);
+    assert_eq!(depends, ["rocm-common >= 7.1", "x = 7.1.0-1"]);
     let suggests = |found: Vec<String>| found.join(" ");
     let deb = suggests(deb_relations(&plan, "rocm-blas", RelationKind::Suggests));
     assert_eq!(deb, "rocm-blas-gfx120x");

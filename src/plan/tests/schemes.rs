@@ -107,7 +107,7 @@ fn modules_that_no_artifact_has_are_refused() {
     assert_refused(refused, &["line 2", "selectors.rocm-x.0.modules.0", "no module `rocNOPE`"]);
 }
 
-fn import(entries: &str) -> PlanOptions {
+pub(super) fn import(entries: &str) -> PlanOptions {
     let list = PackageList::parse(entries).unwrap();
     let path = |text: &str| text.parse::<ComponentKind>().unwrap();
     let mut places = Places::default();

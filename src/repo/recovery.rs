@@ -72,9 +72,17 @@ pub(super) fn rest(
     let Some(bytes) = store.read(&file)? else {
         return Ok(None);
     };
+    let hint = "restore the file from a backup, or publish all packages to a new folder";
     let shown: Vec<Shown> = serde_json::from_slice(&bytes).map_err(|error| {
-        Error::malformed("does not say what is published").file(&file).cause(error)
+        Error::malformed("does not say what is published").file(&file).cause(error).hint(hint)
     })?;
+    let odd = |path: &str| {
+        path.starts_with(PRIVATE) || next.records.contains_key(path) || next.indexes.contains(path)
+    };
+    if let Some((path, _)) = shown.iter().find(|(path, _)| odd(path)) {
+        let message = format!("says that `{}` is published last", path.escape_debug());
+        return Err(Error::malformed(message).file(&file).hint(hint));
+    }
     for path in next.records.keys().chain(&next.indexes) {
         if store.stat(path)?.is_none() {
             return Ok(None);

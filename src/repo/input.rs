@@ -66,7 +66,8 @@ pub(super) fn given(
     files.dedup();
     let found: Vec<Result<Found>> = files.into_par_iter().map(look).collect();
     let found: Vec<Found> = found.into_iter().collect::<Result<_>>()?;
-    progress.begin(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.begin(Stage::Index);
     let known = known(channels);
     let read = |found: Found| {
         let key = (found.name.as_str(), found.size, found.modified);

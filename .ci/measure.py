@@ -1,19 +1,23 @@
 #!/usr/bin/python3
-"""Measures a build under a memory limit, beside bare zstd over the same payloads.
+"""Measures builds, beside the bare compressor over the same payloads.
 
-    measure.py cost ROCKPACK ARTIFACTS PACKAGES SCRATCH JOBS
+    measure.py cost ROCKPACK ARTIFACTS SCRATCH JOBS
     measure.py limited ROCKPACK ARTIFACTS OUT JOBS
+    measure.py bench ROCKPACK ARTIFACTS SCRATCH JOBS ROUNDS [OPTION...]
 
-PACKAGES are what a build of ARTIFACTS wrote; SCRATCH/code-objects holds the distinct code objects.
-Three rounds of a build and of zstd, one after the other, so that both see the same machine; printed
-are medians. Fails where the build takes more memory than the limit, more than 1.5 times the CPU
-time of zstd, or writes anything but the packages. `limited` only builds under the limit, into OUT.
+`cost`: three rounds of a build of Debian's libraries within 1 GiB of memory and of the bare
+compressor, one after the other, so that both see the same machine; printed are medians. Fails where
+the build takes more memory, more than 1.25 times the CPU time of the compressor, or writes anything
+but the packages. `limited` only builds within 1 GiB, into OUT. `bench` measures builds with any
+OPTIONs, without a limit, and prints a JSON object of medians.
+
+The bare compressor is zstd or xz on one thread, with the settings of the packages: every code object
+once, and the payload of every package, which goes through a pipe.
 """
 
 import json
 import os
 import pathlib
-import resource
 import shutil
 import statistics
 import subprocess
@@ -23,30 +27,39 @@ import time
 
 LIMIT = 1 << 30
 ROUNDS = 3
-RATIO = 1.5
-CONFIGURATION = pathlib.Path(__file__).resolve().parent.parent / "examples/debian-rocm/packaging.toml"
+RATIO = 1.25
+HERE = pathlib.Path(__file__).resolve().parent
+DEBIAN = ["--config", str(HERE.parent / "examples/debian-rocm/packaging.toml"), "--version", "5.7.1"]
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
+READERS = {".deb": ["dpkg-deb", "--fsys-tarfile"], ".rpm": ["rpm2cpio"]}
+# What archives and payloads are compressed with, by preset.
+ZSTD = {"fast": (["-3"], ["-3", "--long=27"]), "balanced": (["-9"], ["-9", "--long=27"]),
+        "small": (["-19"], ["-19", "--long=27"])}
 
 
 class Cgroup:
-    """A memory cgroup of either version with a limit, or none where that is not permitted."""
+    """A memory cgroup of either version, or none where that is not permitted."""
 
-    def __init__(self):
+    def __init__(self, limit):
         self.v2 = (V2 / "cgroup.controllers").exists()
         self.path = (V2 if self.v2 else V1) / f"rockpack-{os.getpid()}"
         try:
             if self.v2:
                 (V2 / "cgroup.subtree_control").write_text("+memory")
             self.path.mkdir()
-            self.write("memory.max" if self.v2 else "memory.limit_in_bytes", LIMIT)
-            # Without swap, or the limit would be none.
-            swap = "memory.swap.max" if self.v2 else "memory.memsw.limit_in_bytes"
-            if (self.path / swap).exists():
-                self.write(swap, 0 if self.v2 else LIMIT)
+            if limit:
+                self.restrict(limit)
         except OSError as error:
             print(f"no memory limit, a cgroup is not permitted: {error}", file=sys.stderr)
             self.path = None
+
+    def restrict(self, limit):
+        self.write("memory.max" if self.v2 else "memory.limit_in_bytes", limit)
+        # Without swap, or the limit would be none.
+        swap = "memory.swap.max" if self.v2 else "memory.memsw.limit_in_bytes"
+        if (self.path / swap).exists():
+            self.write(swap, 0 if self.v2 else limit)
 
     def write(self, name, value):
         (self.path / name).write_text(str(value))
@@ -55,9 +68,11 @@ class Cgroup:
         if self.path:
             self.write("cgroup.procs", os.getpid())
 
-    def anonymous(self):
+    def memory(self):
+        """Bytes of anonymous memory and of page cache."""
         fields = dict(line.split() for line in (self.path / "memory.stat").read_text().splitlines())
-        return int(fields["anon" if self.v2 else "total_rss"])
+        names = ("anon", "file") if self.v2 else ("total_rss", "total_cache")
+        return tuple(int(fields[name]) for name in names)
 
     def failures(self):
         """How often the limit left no choice but to kill."""
@@ -66,38 +81,45 @@ class Cgroup:
         return int(fields.get("oom_kill", 0))
 
     def remove(self):
-        if self.path:
-            self.path.rmdir()
+        if not self.path:
+            return
+        # The kernel lets go of a process a moment after it ended.
+        for _ in range(100):
+            try:
+                return self.path.rmdir()
+            except OSError:
+                time.sleep(0.05)
 
 
 class Watch(threading.Thread):
-    """Samples the anonymous memory of a process."""
+    """Samples the memory of a process."""
 
     def __init__(self, pid, cgroup):
         super().__init__(daemon=True)
         self.status = pathlib.Path(f"/proc/{pid}/status")
-        self.cgroup, self.peak, self.done = cgroup, 0, False
+        self.cgroup, self.anonymous, self.cached, self.done = cgroup, 0, 0, False
 
     def run(self):
         while not self.done:
-            self.peak = max(self.peak, self.sample())
+            anonymous, cached = self.sample()
+            self.anonymous = max(self.anonymous, anonymous)
+            self.cached = max(self.cached, cached)
             time.sleep(0.01)
 
     def sample(self):
         try:
             if self.cgroup.path:
-                return self.cgroup.anonymous()
+                return self.cgroup.memory()
             fields = dict(line.split(":", 1) for line in self.status.read_text().splitlines())
-            return int(fields["RssAnon"].split()[0]) * 1024
+            return int(fields["RssAnon"].split()[0]) * 1024, 0
         except (OSError, KeyError):
-            return 0
+            return 0, 0
 
 
-def build(rockpack, artifacts, out, jobs):
-    """Runs a build within the limit and returns its figures."""
-    cgroup = Cgroup()
-    command = [rockpack, "build", "--artifacts", artifacts, "--config", CONFIGURATION,
-               "--version", "5.7.1", "--jobs", jobs, "--out", out]
+def build(rockpack, artifacts, out, jobs, options, limit=None):
+    """Runs a build, within the limit if there is one, and returns its figures."""
+    cgroup = Cgroup(limit)
+    command = [rockpack, "build", "--artifacts", artifacts, "--jobs", jobs, "--out", out, *options]
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=sys.stderr, preexec_fn=cgroup.join)
     watch = Watch(process.pid, cgroup)
@@ -111,37 +133,50 @@ def build(rockpack, artifacts, out, jobs):
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        sys.exit(f"the build failed with status {process.returncode} under {LIMIT >> 20} MiB")
+        sys.exit(f"the build failed with status {process.returncode}")
     if cgroup.path and cgroup.failures():
         sys.exit("the memory limit killed")
     cgroup.remove()
-    return {"wall": wall, "user": usage.ru_utime, "sys": usage.ru_stime, "anonymous": watch.peak,
-            "total": usage.ru_maxrss * 1024, "written": int(counters["write_bytes"])}
+    return {"wall": wall, "user": usage.ru_utime, "sys": usage.ru_stime, "anonymous": watch.anonymous,
+            "cached": watch.cached, "total": usage.ru_maxrss * 1024,
+            "written": int(counters["write_bytes"])}
 
 
-def cpu(command, **options):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **options)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+def cpu(compressor, files=(), source=None):
+    """CPU seconds of a compressor, over files or over what another process writes."""
+    process = subprocess.Popen([*compressor, *files], stdin=source, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{compressor[0]} failed")
+    return usage.ru_utime + usage.ru_stime
 
 
-def zstd(payloads, code_objects):
-    """CPU seconds of the payloads with the packages' settings, and of every code object once."""
-    long = ["zstd", "-q", "-9", "--long=27", "-T1", "-c"]
-    packed = sum(cpu([*long, payload]) for payload in payloads)
-    return packed, cpu(["zstd", "-q", "-9", "-T1", "-c", *code_objects])
+def compressed(package, compressor):
+    """CPU seconds of the compressor over the payload of a package."""
+    with subprocess.Popen([*READERS[package.suffix], package], stdout=subprocess.PIPE) as reader:
+        return cpu(compressor, source=reader.stdout)
 
 
-def unpack(packages, folder):
-    """The payloads of all packages, decompressed."""
-    folder.mkdir()
-    for package in sorted(packages.iterdir()):
-        reader = {".deb": ["dpkg-deb", "--fsys-tarfile"], ".rpm": ["rpm2cpio"]}.get(package.suffix)
-        if reader:
-            with open(folder / package.name, "wb") as payload:
-                subprocess.run([*reader, package], check=True, stdout=payload)
-    return sorted(folder.iterdir())
+def bare(out, code_objects, options):
+    """CPU seconds of the bare compressor over the payloads and over every code object once."""
+    given = dict(zip(options, options[1:]))
+    archives, payloads = ZSTD[given.get("--preset", "balanced")]
+    payload = ["zstd", "-q", "-T1", "-c", *payloads]
+    if given.get("--compression") == "xz":
+        payload = ["xz", "-T1", "-c", "-6"]
+    packages = sorted(path for path in pathlib.Path(out).iterdir() if path.suffix in READERS)
+    packed = sum(compressed(package, payload) for package in packages)
+    return packed, cpu(["zstd", "-q", "-T1", "-c", *archives], code_objects) * repeated(out, code_objects)
+
+
+def repeated(out, code_objects):
+    """How often the build compressed what is in the files of distinct code objects."""
+    records = json.loads((pathlib.Path(out) / "packages.json").read_text())["code_objects"]
+    # Archives of one component share a frame for equal code objects.
+    stored = {(record["archive"].rsplit("_gfx", 1)[0], record["sha256"]): record["size"]
+              for record in records if "archive" in record}
+    return sum(stored.values()) / sum(path.stat().st_size for path in code_objects)
 
 
 def disk_size(folder):
@@ -149,41 +184,55 @@ def disk_size(folder):
     return sum(path.stat().st_blocks * 512 for path in folder.iterdir())
 
 
-def rounds(rockpack, artifacts, scratch, jobs, payloads):
-    code_objects = sorted((scratch / "code-objects").iterdir())
-    out = scratch / "measured"
-    figures = []
-    for _ in range(ROUNDS):
-        figure = build(rockpack, artifacts, out, jobs)
-        figure["packed"], figure["frames"] = zstd(payloads, code_objects)
+def rounds(rockpack, artifacts, scratch, jobs, count, options, limit=None):
+    """Medians of builds and of the bare compressor, and the bytes of input and packages."""
+    scratch = pathlib.Path(scratch)
+    code = scratch / "code-objects"
+    if not code.exists():
+        subprocess.run([HERE / "code_objects.py", "cut", artifacts, code], check=True)
+    code_objects, out, figures = sorted(code.iterdir()), scratch / "measured", []
+    for _ in range(count):
+        figure = build(rockpack, artifacts, out, jobs, options, limit)
+        figure["packed"], figure["frames"] = bare(out, code_objects, options)
         figure["excess"] = figure["written"] - disk_size(out)
+        figure["packages"] = sum(p.stat().st_size for p in out.iterdir() if p.suffix in READERS)
         shutil.rmtree(out)
         print(json.dumps(figure), file=sys.stderr)
         figures.append(figure)
-    return {name: statistics.median(figure[name] for figure in figures) for name in figures[0]}
+    median = {name: statistics.median(figure[name] for figure in figures) for name in figures[0]}
+    files = (path for path in pathlib.Path(artifacts).rglob("*") if not path.is_symlink())
+    median["input"] = sum(path.stat().st_size for path in files if path.is_file())
+    return median
+
+
+def line(figure):
+    return (f"wall {figure['wall']:.1f} s, CPU {figure['user']:.1f} + {figure['sys']:.1f} s, "
+            f"memory {figure['anonymous'] / (1 << 20):.0f} MiB anonymous, "
+            f"written {figure['written'] / (1 << 20):.1f} MiB")
 
 
 def limited(rockpack, artifacts, out, jobs):
-    figure = build(rockpack, artifacts, out, jobs)
-    print(f"wall {figure['wall']:.1f} s, CPU {figure['user']:.1f} + {figure['sys']:.1f} s, "
-          f"memory {figure['anonymous'] / (1 << 20):.0f} MiB anonymous, "
-          f"written {figure['written'] / (1 << 20):.1f} MiB")
+    print(line(build(rockpack, artifacts, out, jobs, DEBIAN, LIMIT)))
 
 
-def cost(rockpack, artifacts, packages, scratch, jobs):
-    scratch = pathlib.Path(scratch)
-    payloads = unpack(pathlib.Path(packages), scratch / "payloads")
-    median = rounds(rockpack, artifacts, scratch, jobs, payloads)
-    spent, bare = median["user"] + median["sys"], median["packed"] + median["frames"]
-    mib = {name: median[name] / (1 << 20) for name in ("anonymous", "total", "written", "excess")}
-    print(f"wall {median['wall']:.1f} s, CPU {median['user']:.1f} + {median['sys']:.1f} s, "
-          f"memory {mib['anonymous']:.0f} MiB anonymous, {mib['total']:.0f} MiB in all, "
-          f"written {mib['written']:.1f} MiB, {mib['excess']:+.1f} beside the packages; "
+def cost(rockpack, artifacts, scratch, jobs):
+    median = rounds(rockpack, artifacts, scratch, jobs, ROUNDS, DEBIAN, LIMIT)
+    spent, alone = median["user"] + median["sys"], median["packed"] + median["frames"]
+    print(f"{line(median)}, {median['excess'] / (1 << 20):+.1f} beside the packages; "
           f"bare zstd {median['packed']:.1f} + {median['frames']:.1f} s; "
-          f"ratio {spent / bare:.2f}")
+          f"ratio {spent / alone:.2f}")
     # A page at the front of each package is written twice, when what follows it is known.
-    if spent > RATIO * bare or abs(mib["excess"]) > 4 or median["total"] > LIMIT:
+    if spent > RATIO * alone or abs(median["excess"]) > 4 << 20 or median["total"] > LIMIT:
         sys.exit("over the limit")
 
 
-{"cost": cost, "limited": limited}[sys.argv[1]](*sys.argv[2:])
+def bench(rockpack, artifacts, scratch, jobs, count, *options):
+    median = rounds(rockpack, artifacts, scratch, jobs, int(count), list(options))
+    spent, alone = median["user"] + median["sys"], median["packed"] + median["frames"]
+    median |= {"cpu": spent, "bare": alone, "ratio": spent / alone,
+               "throughput": median["input"] / spent / 1e6}
+    print(json.dumps(median))
+
+
+if __name__ == "__main__":
+    {"cost": cost, "limited": limited, "bench": bench}[sys.argv[1]](*sys.argv[2:])

@@ -3,7 +3,7 @@ prefix="${RPM_INSTALL_PREFIX:-{{ prefix }}}"
 file={{ file }}
 if [ "$prefix" != {{ prefix }} ] && [ -f "$file" ]; then
   read -r line <"$file" || :
-  if [ "$line" = {{ prefix }}/lib ]; then
-    echo "$prefix/lib" >"$file"
+  if [ "$line" = {{ prefix }}/{{ libdir }} ]; then
+    echo "$prefix/{{ libdir }}" >"$file"
   fi
 fi

@@ -66,7 +66,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else {
         return;
     };
-    let name = ["apt-stable.json", "rpm.json", "apt-stable.next.json", "rpm.next.json"];
+    let name = ["apt-stable.json", "rpm.json", "next-apt-stable.json", "next-rpm.json"];
     let path = format!(".rockpack/{}", name[usize::from(kind % 4)]);
     let store = Memory { files: Mutex::default(), pool: pool(bytes) };
     store.files.lock().unwrap().insert(path, bytes.to_vec());
@@ -104,6 +104,7 @@ fn options() -> RepoOptions<'static> {
         signer: None,
         package_signer: None,
         built: BTreeMap::new(),
+        key_package: None,
     }
 }
 

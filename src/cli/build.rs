@@ -12,8 +12,9 @@ use super::signing::SigningArguments;
 use super::{Outcome, terminal};
 use crate::emit::Compression;
 use crate::error::Result;
+use crate::receipt::Part;
 use crate::repo::{Changes, Published};
-use crate::{BuildOptions, Built, render};
+use crate::{BuildOptions, Built, CacheOptions, render};
 
 /// Build the packages of one or more shards of artifacts.
 ///
@@ -30,6 +31,22 @@ pub(super) struct Arguments {
     /// Compressor of the package payloads [default: the best that the distribution can read]
     #[arg(long)]
     compression: Option<CompressionArgument>,
+    /// Build one part of the set, of as many as the number behind the stroke; `plan --matrix` lists
+    /// them. OUT then gets packages-I-of-N.json in place of packages.json, so that all parts fit
+    /// into one folder; `verify` joins them
+    #[arg(long, value_name = "I/N")]
+    partition: Option<Part>,
+    /// Keep what is compressed in this folder, and take from it what an earlier build compressed:
+    /// with another version, dependencies, scripts or descriptions nothing is compressed again but
+    /// the host packages of .deb, whose changelog changes. The packages are the same, byte for
+    /// byte. Several builds may use one cache at the same time; whoever may write to it decides what
+    /// is in the packages
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Bytes that the cache may take, with K, M, G or T behind the number for powers of 1024; what
+    /// was not used for the longest time goes first
+    #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = size)]
+    cache_size: u64,
     #[command(flatten)]
     signing: SigningArguments,
     /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
@@ -51,6 +68,15 @@ enum CompressionArgument {
     Xz,
 }
 
+/// A number of bytes, such as `20G`.
+fn size(text: &str) -> Result<u64, String> {
+    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
+    let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(*unit)?, *power)));
+    let (number, power) = unit.unwrap_or((text, 0));
+    let number = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << power));
+    number.ok_or_else(|| "is no number of bytes; 20G is one".to_owned())
+}
+
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let json = arguments.json;
     let options = BuildOptions {
@@ -60,6 +86,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
             CompressionArgument::Zstd => Compression::default(),
             CompressionArgument::Xz => Compression::XZ,
         }),
+        part: arguments.partition,
+        cache: arguments.cache.map(|folder| CacheOptions { folder, limit: arguments.cache_size }),
         signer: arguments.signing.signer()?,
         signs_indexes: arguments.repo.is_some(),
     };

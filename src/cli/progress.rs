@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::render;
-use crate::report::{Progress, Stage};
+use crate::report::{Finding, Progress, Stage};
 
 /// Shows progress on stderr.
 pub(super) struct Terminal {
@@ -63,6 +63,14 @@ impl Progress for Terminal {
         let line = format!("wrote {name} ({})", render::units::bytes(bytes));
         match &self.bars {
             // A line that cannot be shown is no reason to stop a build.
+            Some(bars) => drop(bars.all.println(line)),
+            None => drop(writeln!(std::io::stderr(), "{line}")),
+        }
+    }
+
+    fn warn(&self, finding: &Finding) {
+        let line = format!("warning {finding}");
+        match &self.bars {
             Some(bars) => drop(bars.all.println(line)),
             None => drop(writeln!(std::io::stderr(), "{line}")),
         }

@@ -1,7 +1,7 @@
 //! `rockpack repo`: packages in, a repository out.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Parser, ValueEnum};
@@ -9,12 +9,13 @@ use clap::{Args, Parser, ValueEnum};
 use super::progress::Terminal;
 use super::signing::{SigningArguments, TrustArguments};
 use super::{Outcome, environment, terminal};
+use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::Method;
 use crate::formats::rpm::HeaderSigner;
-use crate::plan::package::Format;
+use crate::plan::package::{Format, Package};
 use crate::render;
-use crate::repo::{Changes, RepoOptions, Settings, publish};
+use crate::repo::{Changes, KeyPackage, RepoOptions, Settings, publish};
 use crate::signing::{IndexSigner, Signer, header_signer, header_signer_of};
 
 /// Publish packages in a repository that apt, dnf and zypper use as it is.
@@ -67,9 +68,6 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-/// Where key packages are made, inside of the repository.
-const KEY_PACKAGES: &str = ".rockpack/keyring";
 
 /// Who maintains a key package where nobody is named.
 const DEFAULT_MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
@@ -192,6 +190,7 @@ impl Publication {
             signer: None,
             package_signer: None,
             built: BTreeMap::new(),
+            key_package: None,
         })
     }
 }
@@ -211,10 +210,15 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let asked = [(arguments.deb, Format::Deb), (arguments.rpm, Format::Rpm)];
     options.formats =
         asked.into_iter().filter_map(|(asked, format)| asked.then_some(format)).collect();
-    if let Some(version) = &arguments.key_package {
-        let maintainer = arguments.maintainer.as_deref();
-        add_key_package(&mut options, version, maintainer, signer.as_ref())?;
-    }
+    let write = |package: &Package<Content>, folder: &Path| {
+        crate::write_key_package(package, folder, signer.as_ref())
+    };
+    let maintainer = arguments.maintainer.as_deref().unwrap_or(DEFAULT_MAINTAINER);
+    options.key_package = arguments.key_package.as_deref().map(|version| KeyPackage {
+        version,
+        maintainer,
+        write: &write,
+    });
     let published = publish(&options, &Terminal::new())?;
     match arguments.json {
         true => terminal::print_json(&published)?,
@@ -235,25 +239,4 @@ fn package_signer(
         (None, None) => Err(Error::new(Kind::Usage, "--sign-packages needs a key")
             .hint("give --sign-key, --gpg-key-id or --sign-command")),
     }
-}
-
-/// Makes the key package and adds it to what is published.
-fn add_key_package(
-    options: &mut RepoOptions<'_>,
-    version: &str,
-    maintainer: Option<&str>,
-    signer: Option<&Arc<dyn Signer>>,
-) -> Result<()> {
-    let Some(keys) = options.signer else {
-        let error = Error::new(Kind::Usage, "a key package needs a key");
-        return Err(error.hint("give --sign-key, --gpg-key-id or --sign-command"));
-    };
-    let name = options.settings.name();
-    let maintainer = maintainer.unwrap_or(DEFAULT_MAINTAINER);
-    let package = crate::keyring::package(name, version, maintainer, &keys.public_keys()?)?;
-    let folder = options.out.join(KEY_PACKAGES);
-    let built = crate::write_key_package(&package, &folder, signer)?;
-    options.packages.extend(built.keys().cloned());
-    options.built.extend(built);
-    Ok(())
 }

@@ -56,6 +56,13 @@ pub(super) fn print(text: &str) -> Result<()> {
     written.map_err(|error| Error::io("<stdout>", "write", error))
 }
 
+/// Writes `value` as JSON in one line to stdout.
+pub(super) fn print_json_line(value: &impl serde::Serialize) -> Result<()> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
+    print(&(text + "\n"))
+}
+
 /// Writes `value` as indented JSON to stdout.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)

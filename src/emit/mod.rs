@@ -13,6 +13,7 @@ mod deb;
 mod fan_out;
 mod journal;
 mod receipt;
+mod reuse;
 mod rpm;
 mod staging;
 mod text;
@@ -29,15 +30,17 @@ pub use staging::Staging;
 pub use turns::{Turn, in_turn};
 pub use unsealed::Unsealed;
 
+use crate::cache::{Cache, Key};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter};
+use crate::formats::payload::{Entry, EntryKind, Marking, Specification};
 use crate::indexed::Indexed;
 use crate::plan::package::{Format, Package, PackageEntry, Treatment};
 use crate::report::Progress;
 use crate::signing::Signer;
 use crate::tree::Node;
 use fan_out::Sink;
+use reuse::{Known, Reuse};
 use unsealed::UnsealedFile;
 
 /// How packages are written.
@@ -54,6 +57,8 @@ pub struct EmitOptions<'a> {
     pub source_date_epoch: i64,
     /// What signs the headers of `.rpm`s; a `.deb` has no signature that apt asks for.
     pub signer: Option<&'a Arc<dyn Signer>>,
+    /// Where payloads are looked for that an earlier run compressed, and kept for later ones.
+    pub cache: Option<&'a Cache>,
     /// Told of every window read (`advance`) and every whole package; the caller begins and ends
     /// the stage.
     pub progress: &'a dyn Progress,
@@ -127,12 +132,12 @@ fn hexadecimal_option<S: Serializer>(
     }
 }
 
-/// A package file that is being written.
-struct Begun {
+/// A package file, decided but for the content of its files.
+struct Prepared {
     format: Format,
     file_name: String,
     installed_size: u64,
-    writer: Box<dyn PayloadWriter + Send>,
+    specification: Specification,
 }
 
 /// Writes `package` into `staging`, in every format it has, from one read of every file.
@@ -141,7 +146,7 @@ pub fn emit_package(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Vec<Emitted>> {
-    write_package(package, staging, options)?.seal(staging, options.progress)
+    write_package(package, staging, options)?.seal(staging, options.cache, options.progress)
 }
 
 /// [`emit_package`] without the step that waits for the disk.
@@ -158,23 +163,36 @@ fn write(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Unsealed> {
-    let mut begun = Vec::new();
+    let mut prepared = Vec::new();
     if let Some(control) = &package.deb {
-        begun.push(deb::begin(package, control, staging, options)?);
+        prepared.push(deb::prepare(package, control, options)?);
     }
     if let Some(control) = &package.rpm {
-        begun.push(rpm::begin(package, control, staging, options)?);
+        prepared.push(rpm::prepare(package, control, options)?);
     }
+    let reuse = options.cache.map(|cache| Reuse::new(cache, package, options)).transpose()?;
     let mut sinks = Vec::new();
     let mut files = Vec::new();
-    for Begun { format, file_name, installed_size, writer } in begun {
-        sinks.push(Sink { format, file_name: file_name.clone(), writer });
-        files.push((format, file_name, installed_size));
+    for Prepared { format, file_name, installed_size, specification } in prepared {
+        let file = staging.create(&file_name)?;
+        let known = reuse.as_ref().map(|reuse| reuse.fill((&file, format), &specification));
+        let key = match known.transpose().file(&file_name)? {
+            Some(Known::Filled) => None,
+            other => {
+                let writer = specification.writer(file).file(&file_name)?;
+                sinks.push(Sink { format, file_name: file_name.clone(), writer });
+                other.and_then(Known::key)
+            }
+        };
+        files.push((format, file_name, installed_size, key));
     }
-    let digests = fan_out::fan_out(&package.entries, sinks, options.progress)?;
-    let file = |(format, file_name, installed_size)| {
-        let members = members(&package.entries, &digests, format);
-        UnsealedFile { format, file_name, installed_size, members }
+    let known = reuse.map(Reuse::into_digests);
+    let read = fan_out::fan_out(&package.entries, known, sinks, options.progress)?;
+    let file = |(format, file_name, installed_size, key): (Format, String, u64, Option<Key>)| {
+        let finished = read.finished.iter().find(|(written, _)| *written == format);
+        let keep = key.zip(finished.map(|(_, finished)| finished.clone()));
+        let members = members(&package.entries, &read.digests, format);
+        UnsealedFile { format, file_name, installed_size, members, keep }
     };
     Ok(Unsealed { package: package.id.clone(), files: files.into_iter().map(file).collect() })
 }

@@ -1,8 +1,13 @@
 //! The last step of a package: its files are brought to disk and digested.
 
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
 use super::{Emitted, Member, Staging};
-use crate::content::unhex;
+use crate::cache::{Cache, Key};
+use crate::content::{WINDOW, unhex};
 use crate::error::{Error, Result, ResultExt};
+use crate::formats::payload::{Finished, io_fault};
 use crate::indexed::Indexed;
 use crate::plan::package::Format;
 use crate::report::Progress;
@@ -22,14 +27,24 @@ pub(super) struct UnsealedFile {
     pub file_name: String,
     pub installed_size: u64,
     pub members: Vec<Member>,
+    /// The payload, if a cache is to keep it.
+    pub keep: Option<(Key, Finished)>,
 }
 
 impl Unsealed {
-    /// Waits for the disk and tells sizes and digests.
-    pub fn seal(self, staging: &Staging, progress: &dyn Progress) -> Result<Vec<Emitted>> {
+    /// Waits for the disk, tells sizes and digests, and puts new payloads into the cache.
+    pub fn seal(
+        self,
+        staging: &Staging,
+        cache: Option<&Cache>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Emitted>> {
         let Self { package, files } = self;
         let seal = |file: UnsealedFile| {
-            let UnsealedFile { format, file_name, installed_size, members } = file;
+            let UnsealedFile { format, file_name, installed_size, members, keep } = file;
+            if let (Some(cache), Some((key, finished))) = (cache, &keep) {
+                keep_payload(cache, key, finished, staging.open(&file_name)?)?;
+            }
             let indexed = staging.seal(&file_name)?;
             let (size, sha256) = (indexed.size, digest(&indexed)?);
             progress.package(&file_name, size);
@@ -48,6 +63,17 @@ impl Unsealed {
         let emitted: Result<Vec<_>> = files.into_iter().map(seal).collect();
         emitted.context(|| format!("writing package {package}"))
     }
+}
+
+/// Puts the payload of the package `file` into the cache.
+fn keep_payload(cache: &Cache, key: &Key, finished: &Finished, mut file: File) -> Result<()> {
+    let Finished { payload, facts } = finished;
+    let start = file.seek(SeekFrom::Start(payload.start));
+    start.map_err(|e| io_fault("read the package", e))?;
+    let len = payload.end - payload.start;
+    let mut body = BufReader::with_capacity(WINDOW, file).take(len);
+    cache.keep(key, facts, (len, &mut body));
+    Ok(())
 }
 
 fn digest(indexed: &Indexed) -> Result<[u8; 32]> {

@@ -8,13 +8,17 @@ use super::package::Format;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::tree::{Node, TreePath};
 
-/// Fails unless every name and every path is one package's.
-pub(super) fn refuse(drafts: &[Draft]) -> Result<()> {
+/// Fails unless every name in one of `formats` and every path is one package's.
+pub(super) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
     let mut faults = Faults::default();
     let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
     let mut paths: BTreeMap<Place<'_>, (&Draft, bool)> = BTreeMap::new();
     for draft in drafts {
+        // Receipts and plans know packages by their name as .deb in any case.
         for format in [Format::Deb, Format::Rpm] {
+            if format == Format::Rpm && !formats.contains(&format) {
+                continue;
+            }
             if names.insert((format, draft.names.of(format)), draft).is_some() {
                 let message = format!("two packages would be named {}", draft.names.of(format));
                 let hint = "rename the group, or the package with a selector";

@@ -5,8 +5,8 @@
 //! - A licence text below `share/doc` or `share/licenses` is one to rpm, and goes into the
 //!   `copyright` of its family's packages.
 //! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id that its
-//!   library has: below the prefix no debugger finds it. One without a build-id stays where the
-//!   artifact has it, with a finding. Two with one build-id are refused unless they are the same.
+//!   library has: below the prefix no debugger finds it. One without a build-id, or so damaged that
+//!   it cannot be read, stays where the artifact has it, with a finding. Two with one build-id are refused unless they are the same.
 //!   Their package has no documents of its own (lintian: non-debug-file-in-debug-package).
 //!
 //! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
@@ -158,11 +158,24 @@ impl<'a> HostFiles<'a> {
             if component.kind != ComponentKind::Dbg {
                 continue;
             }
-            let Some(id) = id_of(content)? else {
-                let subject = format!("{}/{path}", component.id());
-                let message = "has no build-id by which a debugger would find it, and stays there";
-                findings.add(Finding::new(Code::DebugFileWithoutId, subject, message));
-                continue;
+            let subject = format!("{}/{path}", component.id());
+            let id = match id_of(content) {
+                Ok(Some(id)) => Ok(id),
+                Ok(None) => Err("has no build-id by which a debugger would find it".to_owned()),
+                Err(error) if matches!(error.kind(), Kind::Io | Kind::Changed) => {
+                    return Err(error.structure(subject));
+                }
+                Err(error) => {
+                    Err(format!("is damaged, so its build-id is not known: {}", error.message()))
+                }
+            };
+            let id = match id {
+                Ok(id) => id,
+                Err(why) => {
+                    let message = format!("{why}; it stays there");
+                    findings.add(Finding::new(Code::DebugFileWithoutId, subject, message));
+                    continue;
+                }
             };
             let place = place_of(&id)?;
             let placed = Placed::in_all(node.clone(), Treatment::Plain);

@@ -54,7 +54,7 @@ impl<'a> Scripts<'a> {
             Alternatives::None => Vec::new(),
             Alternatives::Programs => programs(draft).filter(|name| is_plain(name)).collect(),
         };
-        let loader = common::is_common(draft) || common::has_linker_libraries(draft);
+        let loader = common::is_common(draft) || common::has_linker_libraries(setting, draft);
         Self { setting, draft, programs, loader }
     }
 
@@ -140,6 +140,7 @@ impl<'a> Scripts<'a> {
         let programs: Vec<String> = self.programs.iter().map(|name| (*name).to_owned()).collect();
         let values = context! {
             prefix => self.setting.prefix.absolute(),
+            libdir => self.setting.folders.libraries.as_str(),
             programs,
             priority => self.setting.version.priority(),
             file => format!("/{file}"),

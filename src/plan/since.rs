@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Source;
 use super::drafts::Draft;
 use super::naming::Names;
-use super::package::{Comparison, Format, Package, PackageEntry, Relation, RelationKind};
+use super::package::{Format, Package, PackageEntry, Relation, RelationKind};
+use super::relations::depend_exactly;
 use super::setting::Setting;
 use super::upgrades::{Former, is_newer, of_moved};
 use super::version::Version;
@@ -135,7 +136,8 @@ impl Update<'_> {
             }
         }
         for (from, (owner, paths)) in taken {
-            let needed = needs_version(package, self.format, (from, &version));
+            let known = relations(package, self.format).iter();
+            let needed = depend_exactly(known, (from, &version));
             let former = Former { name: from, stays: self.set.has(self.format, from), needed };
             let added = of_moved(&former, self.format, &version);
             if let Some(relations) = relations_mut(package, self.format) {
@@ -266,13 +268,4 @@ fn relations_mut(package: &mut Package<Source>, format: Format) -> Option<&mut V
         Format::Deb => package.deb.as_mut().map(|control| &mut control.relations),
         Format::Rpm => package.rpm.as_mut().map(|control| &mut control.relations),
     }
-}
-
-fn needs_version(package: &Package<Source>, format: Format, (name, version): (&str, &str)) -> bool {
-    relations(package, format).iter().any(|relation| {
-        let exact = relation.version.as_ref().is_some_and(|(comparison, bound)| {
-            *comparison == Comparison::Equal && bound == version
-        });
-        relation.kind == RelationKind::Depends && relation.name == name && exact
-    })
 }

@@ -74,7 +74,8 @@ impl Suite {
     fn add(&mut self, suite: &str, file: &IndexFile, bytes: Arc<[u8]>) {
         let path = format!("{}/{}", folder(suite), file.path);
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-        for (name, digest) in [("SHA256", &file.sha256), ("SHA512", &file.sha512)] {
+        let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+        for (name, digest) in digests.into_iter().filter_map(|(name, d)| Some((name, d?))) {
             self.by_hash.push((format!("{above}/by-hash/{name}/{digest}"), bytes.clone()));
         }
         self.named.push((path, bytes));
@@ -93,7 +94,7 @@ fn index((method, path, text): (Method, String, &str)) -> Result<(IndexFile, Arc
         path,
         size: bytes.len() as u64,
         sha256: hex(&Sha256::digest(&bytes)),
-        sha512: hex(&Sha512::digest(&bytes)),
+        sha512: Some(hex(&Sha512::digest(&bytes))),
     };
     Ok((file, bytes.into()))
 }

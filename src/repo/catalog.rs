@@ -29,6 +29,8 @@ pub struct Changes {
 pub(super) struct Addition {
     pub file: PathBuf,
     pub content: Content,
+    /// Whether the pool may have a hard link to the file.
+    pub link: bool,
 }
 
 /// The packages of a channel after a run.
@@ -62,6 +64,7 @@ impl Catalog {
         if let Some(keep) = changes.keep {
             catalog.keep(keep);
         }
+        catalog.refuse_changed(earlier)?;
         catalog.added.retain(|path, _| !earlier.contains_key(path));
         Ok(catalog)
     }
@@ -96,9 +99,22 @@ impl Catalog {
             None => given.open()?,
         };
         let file = given.file.clone();
-        self.added.insert(path.clone(), Addition { file, content });
+        self.added.insert(path.clone(), Addition { file, content, link: given.link });
         self.records.insert(path, Arc::new(record));
         Ok(())
+    }
+
+    /// What is removed and given in one run has to be the file that the pool has.
+    fn refuse_changed(&self, earlier: &Records) -> Result<()> {
+        let mut faults = Faults::default();
+        for (path, addition) in &self.added {
+            let held = earlier.get(path).map(|record| &record.indexed.sha256);
+            let own = self.records.get(path).map(|record| &record.indexed.sha256);
+            if held.is_some() && held != own {
+                faults.add(other_content(path, addition));
+            }
+        }
+        faults.finish()
     }
 
     /// A package of one name, version and architecture is one file, in whatever component.
@@ -235,15 +251,20 @@ fn short(digest: &str) -> &str {
 pub(super) fn refuse_other_content(catalog: &Catalog, channels: &Channels) -> Result<()> {
     let mut faults = Faults::default();
     for (path, addition) in &catalog.added {
-        let own = catalog.records.get(path).map(|record| &record.source.sha256);
+        // Of the files as they are published: signing while publishing makes another one.
+        let own = catalog.records.get(path).map(|record| &record.indexed.sha256);
         let there = channels.0.values().filter_map(|state| {
-            let held = state.records.get(path).map(|record| &record.source.sha256);
+            let held = state.records.get(path).map(|record| &record.indexed.sha256);
             held.or_else(|| state.retired.get(path)?.sha256.as_ref())
         });
         if there.into_iter().any(|other| Some(other) != own) {
-            let message = format!("differs from the {path} that the repository has or had");
-            faults.add(Error::new(Kind::Conflict, message).file(&addition.file).hint(TWINS_HINT));
+            faults.add(other_content(path, addition));
         }
     }
     faults.finish()
+}
+
+fn other_content(path: &str, addition: &Addition) -> Error {
+    let message = format!("differs from the {path} that the repository has or had");
+    Error::new(Kind::Conflict, message).file(&addition.file).hint(TWINS_HINT)
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 
 use super::apt::{self, Suite};
 use super::catalog::{Catalog, refuse_other_content};
 use super::clients;
 use super::input::Given;
+use super::recovery::{Shown, shown};
 use super::rpm::{Metadata, REPOMD};
 use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
 use super::store::{Body, Store};
 use super::{ChannelReport, RepoOptions};
-use crate::content::hex;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::keyring;
 use crate::plan::package::Format;
 use crate::report::{Code, Finding, Findings};
 
@@ -60,6 +60,8 @@ pub(super) struct Draft {
     pub hidden: Vec<(String, Body)>,
     /// Files under names that clients read, the one that counts last.
     pub visible: Vec<(String, Body)>,
+    /// The same, as an interrupted run leaves it to the next.
+    pub shown: Vec<Shown>,
     /// Files that went out of use long enough ago.
     pub outdated: Vec<String>,
     pub report: ChannelReport,
@@ -95,17 +97,18 @@ impl Draft {
         let files = files(channel, &next, options, &mut findings)?;
         next.indexes.clone_from(&files.indexes);
         retire(earlier, &mut next);
-        next.seal = seal(&files)?;
+        let shown = shown(&files.visible, &files.hidden)?;
         let report = report(channel, earlier, &next, &own, &catalog);
         let outdated = outdated(&mut next, options.generations);
         let body = |(path, bytes)| (path, Body::Bytes(bytes));
         Ok(Self {
-            packages: packages(&catalog, channels, &next, options),
+            packages: packages(&catalog, channels, &next),
             hidden: missing(store, earlier, files.hidden, options.check)?
                 .into_iter()
                 .map(body)
                 .collect(),
             visible: files.visible.into_iter().map(body).collect(),
+            shown,
             name,
             next,
             outdated,
@@ -149,7 +152,8 @@ fn check_pool_file(store: &dyn Store, path: &str, record: &Record, check: bool) 
     }
 }
 
-fn next_state(earlier: &State, records: &Records, options: &RepoOptions<'_>) -> Result<State> {
+/// Refuses a publication after `earlier` that its clients would not take.
+pub(super) fn check_follows(earlier: &State, options: &RepoOptions<'_>) -> Result<()> {
     if options.date < earlier.date {
         let message = format!(
             "the time is {} and the repository was published at {}",
@@ -159,17 +163,21 @@ fn next_state(earlier: &State, records: &Records, options: &RepoOptions<'_>) -> 
             "clients take nothing older than what they have: set the clock, or SOURCE_DATE_EPOCH",
         ));
     }
-    let signed = options.signer.is_some();
-    if earlier.signed && !signed {
+    if earlier.signed && options.signer.is_none() {
         return Err(Error::new(Kind::Usage, "the repository is signed, and no key is given")
             .hint("its clients would refuse it: give --sign-key, --gpg-key-id or --sign-command"));
     }
+    Ok(())
+}
+
+fn next_state(earlier: &State, records: &Records, options: &RepoOptions<'_>) -> Result<State> {
+    check_follows(earlier, options)?;
     Ok(State {
         schema: SCHEMA,
         generation: earlier.generation.saturating_add(1),
         date: options.date,
         settings: options.settings.or(&earlier.settings),
-        signed,
+        signed: options.signer.is_some(),
         records: records.clone(),
         ..State::default()
     })
@@ -235,15 +243,10 @@ fn client_files(
     let mut files = Vec::new();
     if let Some(signer) = options.signer {
         let key = signer.public_keys()?;
-        files.push((clients::key_name(&next.settings), key.into_bytes().into()));
+        files.push((keyring::file_name(next.settings.name()), key.into_bytes().into()));
     }
     files.extend(file.map(|(name, text)| (name, text.into_bytes().into())));
     Ok(files)
-}
-
-fn seal(files: &Files) -> Result<(String, String)> {
-    let last = files.visible.last().ok_or_else(|| Error::bug("a channel without indexes"))?;
-    Ok((last.0.clone(), hex(&Sha256::digest(&last.1))))
 }
 
 /// Notes in `next` what `earlier` had and it has not.
@@ -292,16 +295,11 @@ fn missing(
 }
 
 /// Packages that are not in the pool yet.
-fn packages(
-    catalog: &Catalog,
-    channels: &Channels,
-    next: &State,
-    options: &RepoOptions<'_>,
-) -> Vec<(String, Body)> {
+fn packages(catalog: &Catalog, channels: &Channels, next: &State) -> Vec<(String, Body)> {
     let new = catalog.added.iter().filter(|(path, _)| !channels.uses(path));
     let body = |(path, addition): (&String, &super::catalog::Addition)| {
         let modified = next.records.get(path).map_or(0, |record| record.modified);
-        let body = match options.built.contains_key(&addition.file) {
+        let body = match addition.link {
             true => Body::Link(addition.file.clone(), modified),
             false => Body::Copy(addition.content.clone(), modified),
         };

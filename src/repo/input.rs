@@ -26,6 +26,8 @@ pub(super) struct Given {
     pub indexed: Arc<Indexed>,
     /// Whether it was read, because nothing was known of it.
     pub read: bool,
+    /// Whether the pool may have a hard link to the file, which was just written.
+    pub link: bool,
 }
 
 impl Given {
@@ -101,7 +103,7 @@ fn given_of(
     if let Some(record) = record {
         // What was signed while it was published is another file than the one it came from.
         let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
-        return Ok(Given { file, content: None, source, indexed, read: false });
+        return Ok(Given { file, content: None, source, indexed, read: false, link: false });
     }
     let content = Content::open(&file)?;
     let built = options.built.get(&file);
@@ -115,19 +117,30 @@ fn given_of(
         modified: found.modified,
         sha256: indexed.sha256.clone(),
     };
-    let read = built.is_none();
+    let just_written = built.is_some();
     match (&options.package_signer, &indexed.facts) {
-        (Some(signer), Facts::Rpm(_)) => {
+        // What was just written was signed by who asks for signatures now.
+        (Some(signer), Facts::Rpm(package)) if !(just_written && package.signed) => {
             let content = rpm::signed(&content, signer).file(&file).context(reading)?;
             let indexed = Indexed::read(&content).file(&file).context(reading)?;
             let (content, indexed) = (Some(content), Arc::new(indexed));
-            Ok(Given { file, content, source, indexed, read: true })
+            Ok(Given { file, content, source, indexed, read: true, link: false })
         }
         _ => {
             let (content, indexed) = (Some(content), Arc::new(indexed));
-            Ok(Given { file, content, source, indexed, read })
+            let (read, link) = (!just_written, just_written);
+            Ok(Given { file, content, source, indexed, read, link })
         }
     }
+}
+
+/// A package that was just written.
+pub(super) fn written(file: PathBuf, indexed: Indexed) -> Result<Given> {
+    let content = Some(Content::open(&file)?);
+    let Found { file, name, size, modified } = look(file)?;
+    let source = Source { name, size, modified, sha256: indexed.sha256.clone() };
+    let indexed = Arc::new(indexed);
+    Ok(Given { file, content, source, indexed, read: false, link: true })
 }
 
 fn reading() -> String {

@@ -13,7 +13,8 @@
 //! leaves an index without its files: packages, indexes under names that nobody knows yet
 //! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
 //! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`. What went out of use
-//! stays for some generations and an hour at least, for clients that have the earlier index.
+//! stays for some generations and an hour at least, for clients that have the earlier index. A run
+//! that ends early is finished or taken back by the next one (`recovery`).
 //!
 //! apt reads `InRelease` and then by-hash files: it sees either publication whole. `Release` and
 //! `Release.gpg`, and `repomd.xml` and `repomd.xml.asc`, are two files each that no rename changes
@@ -29,6 +30,8 @@ mod clients;
 mod compress;
 mod draft;
 mod input;
+mod key_package;
+mod recovery;
 mod rpm;
 mod settings;
 mod state;
@@ -41,6 +44,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use catalog::Changes;
+pub use key_package::KeyPackage;
 pub use settings::{Settings, check_word};
 pub use store::{Body, LocalStore, Modified, Stat, Store};
 
@@ -52,7 +56,7 @@ use crate::plan::package::Format;
 use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
 use draft::{Channel, Draft};
-use state::{Channels, State};
+use state::{Announced, Channels};
 
 /// What to publish, and how.
 pub struct RepoOptions<'a> {
@@ -87,6 +91,8 @@ pub struct RepoOptions<'a> {
     /// Packages of `packages` that were just written, by path: they are not read, and packages may
     /// be hard links to them.
     pub built: BTreeMap<PathBuf, Indexed>,
+    /// The package with the keys, if one is to be made and published.
+    pub key_package: Option<KeyPackage<'a>>,
 }
 
 /// What a run published.
@@ -127,6 +133,29 @@ pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Pub
     publish_to(&store, options, progress).context(doing)
 }
 
+/// Refuses what [`publish`] would refuse whatever the packages are, so that nobody waits for those
+/// first. Makes no repository; one that is there is brought in order if a run was interrupted.
+pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
+    check(options)?;
+    if !options.out.exists() {
+        return Ok(());
+    }
+    let doing = || format!("publishing in {}", options.out.display());
+    let store = match LocalStore::open(&options.out, false) {
+        // The other run may change what is there until it is this run's turn.
+        Err(error) if error.kind() == Kind::Conflict && options.wait => return Ok(()),
+        opened => opened.context(doing)?,
+    };
+    let channels = Channels::load(&store).context(doing)?;
+    let formats =
+        [Channel::Apt(options.suite.clone()), Channel::Rpm].into_iter().filter(|channel| {
+            options.formats.is_empty() || options.formats.contains(&channel.format())
+        });
+    let states = formats.filter_map(|channel| channels.0.get(&channel.name()));
+    let faults = states.filter_map(|earlier| draft::check_follows(earlier, options).err());
+    Error::gather(faults.collect()).map_or(Ok(()), Err).context(doing)
+}
+
 /// Publishes to `store`, which no other run writes to.
 pub fn publish_to(
     store: &dyn Store,
@@ -134,7 +163,8 @@ pub fn publish_to(
     progress: &dyn Progress,
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
-    let given = input::given(options, &channels, progress)?;
+    let mut given = input::given(options, &channels, progress)?;
+    given.extend(key_package::given(options, &channels)?);
     let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
     let active = active(options, &channels, &given)?;
     let states: Vec<_> =
@@ -199,7 +229,7 @@ fn active(
 
 /// Puts everything in place; see the module for the order.
 fn write(store: &dyn Store, channels: &mut Channels, drafts: Vec<Draft>) -> Result<Published> {
-    let next: Vec<(&str, &State)> = drafts.iter().map(|d| (&*d.name, &d.next)).collect();
+    let next: Vec<Announced<'_>> = drafts.iter().map(|d| (&*d.name, &d.next, &*d.shown)).collect();
     let bodies = Channels::announce(store, &next)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut states, mut published) = (Vec::new(), Published::default());

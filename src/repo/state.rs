@@ -3,31 +3,32 @@
 //!
 //! ```text
 //! .rockpack/apt-<suite>.json, .rockpack/rpm.json        the published channel
-//! .rockpack/apt-<suite>.next.json, …                    the one that is being published
+//! .rockpack/next-apt-<suite>.json, …                    the one that is being published
 //! ```
 //!
 //! The next state is written before the first of its files, and becomes the state when they are
-//! all in place. A run that finds a next state finds an interrupted run: if the last file of that
-//! publication is there, the publication happened; otherwise what it has left is removed.
+//! all in place. A run that finds a next state finds an interrupted run, and finishes it or takes
+//! it back (`recovery`) before it does anything else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use super::recovery::{self, Shown};
 use super::settings::Settings;
 use super::store::{Body, Modified, PRIVATE, Store};
-use crate::content::hex;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::indexed::Indexed;
 
 /// Version of the state's shape.
 pub(super) const SCHEMA: u32 = 2;
 
-const NEXT: &str = ".next.json";
-const CURRENT: &str = ".json";
+/// In front, because a suite may be called anything behind `apt-`.
+const NEXT: &str = "next-";
+const CURRENT: &str = "";
+const ENDING: &str = ".json";
 
 /// A published channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +47,6 @@ pub(super) struct State {
     pub indexes: BTreeSet<String>,
     /// Packages and indexes of earlier generations that are still there, by path.
     pub retired: BTreeMap<String, Retired>,
-    /// Path and SHA-256 of the file that was put in place last: with it, all is published.
-    pub seal: (String, String),
 }
 
 /// Packages by their paths; shared between a channel as it is and as it will be.
@@ -131,8 +130,13 @@ impl State {
 #[derive(Debug, Default)]
 pub(super) struct Channels(pub BTreeMap<String, State>);
 
-fn path(channel: &str, ending: &str) -> String {
-    format!("{PRIVATE}/{channel}{ending}")
+fn path(which: &str, channel: &str) -> String {
+    format!("{PRIVATE}/{which}{channel}{ENDING}")
+}
+
+/// The files of a publication that is not finished, the one that says so first.
+fn begun(channel: &str) -> [String; 2] {
+    [path(NEXT, channel), recovery::path(channel)]
 }
 
 impl Channels {
@@ -141,15 +145,20 @@ impl Channels {
         let names = store.list(PRIVATE)?;
         let states: Vec<_> = names.par_iter().filter_map(|name| read(store, name)).collect();
         let mut channels = Self::default();
-        let mut begun = Vec::new();
+        let (mut begun, mut shown) = (Vec::new(), Vec::new());
         for state in states {
             match state? {
-                (channel, Stage::Current, state) => {
+                (channel, Remembered::Current(state)) => {
                     channels.0.insert(channel, state);
                 }
-                (channel, Stage::Next, state) => begun.push((channel, state)),
+                (channel, Remembered::Next(state)) => begun.push((channel, state)),
+                (channel, Remembered::Shown) => shown.push(channel),
             }
         }
+        // Of runs that ended right before they said that they began, or right after.
+        shown.retain(|channel| !begun.iter().any(|(other, _)| other == channel));
+        let over: Vec<String> = shown.iter().map(|channel| recovery::path(channel)).collect();
+        store.remove(&over)?;
         for (channel, state) in begun {
             channels.settle(store, &channel, state)?;
         }
@@ -158,16 +167,14 @@ impl Channels {
 
     /// Decides about the publication `next` of a run that was interrupted.
     fn settle(&mut self, store: &dyn Store, channel: &str, next: State) -> Result<()> {
-        let (file, digest) = &next.seal;
-        let there = store.read(file)?.map(|bytes| hex(&Sha256::digest(&bytes)));
-        if there.as_ref() == Some(digest) {
+        if let Some(rest) = recovery::rest(store, channel, &next)? {
+            store.put(rest)?;
             let body = next.to_body()?;
-            self.put(store, vec![(channel.to_owned(), next)], vec![body])?;
-        } else {
-            let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
-            store.remove(&left)?;
+            return self.put(store, vec![(channel.to_owned(), next)], vec![body]);
         }
-        store.remove(&[path(channel, NEXT)])
+        let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
+        store.remove(&left)?;
+        store.remove(&begun(channel))
     }
 
     /// Whether a channel has the file.
@@ -176,11 +183,15 @@ impl Channels {
     }
 
     /// Notes what is about to be published; returns what [`Channels::put`] takes then.
-    pub fn announce(store: &dyn Store, next: &[(&str, &State)]) -> Result<Vec<Body>> {
-        let bodies: Vec<_> = next.par_iter().map(|(_, state)| state.to_body()).collect();
+    pub fn announce(store: &dyn Store, next: &[Announced<'_>]) -> Result<Vec<Body>> {
+        let bodies: Vec<_> = next.par_iter().map(|(_, state, _)| state.to_body()).collect();
         let bodies: Vec<Body> = bodies.into_iter().collect::<Result<_>>()?;
-        let names = next.iter().map(|(name, _)| path(name, NEXT));
-        store.put(names.zip(bodies.iter().cloned()).collect())?;
+        let mut files = Vec::new();
+        for ((channel, _, shown), body) in next.iter().zip(&bodies) {
+            files.push(recovery::remembered(channel, shown)?);
+            files.push((path(NEXT, channel), body.clone()));
+        }
+        store.put(files)?;
         Ok(bodies)
     }
 
@@ -191,30 +202,37 @@ impl Channels {
         published: Vec<(String, State)>,
         bodies: Vec<Body>,
     ) -> Result<()> {
-        let names = published.iter().map(|(name, _)| path(name, CURRENT));
+        let names = published.iter().map(|(channel, _)| path(CURRENT, channel));
         store.put(names.zip(bodies).collect())?;
-        let begun: Vec<String> = published.iter().map(|(name, _)| path(name, NEXT)).collect();
+        let begun: Vec<String> = published.iter().flat_map(|(channel, _)| begun(channel)).collect();
         store.remove(&begun)?;
         self.0.extend(published);
         Ok(())
     }
 }
 
-/// Which of the two files of a channel.
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    Current,
-    Next,
+/// A channel's name, the state that it will have, and the files that clients will read.
+pub(super) type Announced<'a> = (&'a str, &'a State, &'a [Shown]);
+
+/// A file that remembers something of a channel.
+enum Remembered {
+    Current(State),
+    Next(State),
+    /// For an interrupted run; read when it is needed.
+    Shown,
 }
 
-/// The state in the file `name`, if it is one of a channel.
-fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Stage, State)>> {
-    let (channel, stage) = match name.strip_suffix(NEXT) {
-        Some(channel) => (channel, Stage::Next),
-        None => (name.strip_suffix(CURRENT)?, Stage::Current),
-    };
+/// What is in the file `name`, and of which channel, if it is such a file.
+fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Remembered)>> {
+    let stem = name.strip_suffix(ENDING)?;
+    if let Some(channel) = stem.strip_prefix(recovery::PREFIX) {
+        return Some(Ok((channel.to_owned(), Remembered::Shown)));
+    }
     let file = format!("{PRIVATE}/{name}");
     let parse = |bytes: Option<Vec<u8>>| State::parse(&bytes.unwrap_or_default()).file(&file);
     let state = store.read(&file).and_then(parse);
-    Some(state.map(|state| (channel.to_owned(), stage, state)))
+    Some(state.map(|state| match stem.strip_prefix(NEXT) {
+        Some(channel) => (channel.to_owned(), Remembered::Next(state)),
+        None => (stem.to_owned(), Remembered::Current(state)),
+    }))
 }

@@ -1,5 +1,7 @@
 //! Progress of long stages, told to whoever listens.
 
+use super::Finding;
+
 /// A stage that takes long enough to be watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -25,6 +27,8 @@ pub trait Progress: Sync + Send {
     fn end(&self, stage: Stage);
     /// One package is whole (its file name and size in bytes).
     fn package(&self, name: &str, bytes: u64);
+    /// Something went wrong that changes nothing about the result, and so is in no result.
+    fn warn(&self, finding: &Finding);
 }
 
 /// Listens to nothing.
@@ -36,4 +40,5 @@ impl Progress for Silent {
     fn advance(&self, _: Stage, _: u64) {}
     fn end(&self, _: Stage) {}
     fn package(&self, _: &str, _: u64) {}
+    fn warn(&self, _: &Finding) {}
 }

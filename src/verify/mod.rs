@@ -27,6 +27,7 @@ mod host_elf;
 mod index;
 mod inputs;
 mod installed;
+mod joined;
 mod loader;
 mod manifests;
 mod markers;
@@ -47,7 +48,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-pub use problem::{Check, Problem, Report};
+pub use problem::{Check, Joined, Problem, Report};
 pub use repository::{Element, Keys, Trust};
 pub use subject::Folders;
 
@@ -92,11 +93,14 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages"));
     }
+    let joined = joined::join(&mut sources, &mut problems)?;
     let mut report = verify_packages(&sources, *against, progress, &mut problems)?;
     others.count(&mut report);
     let Report { repositories, indexed, elsewhere, signatures, .. } = repositories;
     let problems = problems.finish();
-    Ok(Report { problems, repositories, indexed, elsewhere, signatures, ..report })
+    // Parts are the set only if nothing at all is wrong with them.
+    let joined = joined.filter(|_| problems.is_empty());
+    Ok(Report { problems, joined, repositories, indexed, elsewhere, signatures, ..report })
 }
 
 /// What to compare with.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::bases::RPM_TOOLS;
 use crate::example::{COMMON, GROUPS, PREFIX, Set, kernels, rockpack};
 use crate::loader::{put_linked_program, run_linked_program};
 use crate::roots::{Manager, Rpm, is_root};
@@ -13,8 +14,7 @@ const MOVED: &str = "srv/gpu/rocm";
 
 #[test]
 fn a_moved_set_finds_its_kernels_and_is_found() {
-    let needed = ["rpm", "rpmbuild", "dpkg-deb", "ldd", "chroot"];
-    if !tools::have(&[&needed, TOOLS].concat()) || !is_root() {
+    if !tools::have(&[&["dpkg-deb", "chroot"], &RPM_TOOLS[..], TOOLS].concat()) || !is_root() {
         return;
     }
     let set = Set::build();
@@ -53,7 +53,7 @@ fn a_moved_set_finds_its_kernels_and_is_found() {
 
 #[test]
 fn a_moved_prefix_with_a_link_in_it_is_refused() {
-    if !tools::have(&["rpm", "rpmbuild", "ldd"]) || !is_root() {
+    if !tools::have(&RPM_TOOLS) || !is_root() {
         return;
     }
     let set = Set::build();

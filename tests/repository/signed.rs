@@ -170,3 +170,111 @@ fn a_key_package_brings_the_old_and_the_new_key() {
     signed(1, &new, &old, "2025.2");
     assert!(verify(&out, &keyring).contains("all checks passed"));
 }
+
+/// Every package is the file that the index names, and rpm itself takes its signature.
+fn packages_are_signed(out: &Path, by: &crate::keys::Key, names: &[&str]) {
+    let said = verify(out, &by.public);
+    assert!(said.contains("all checks passed"), "{said}");
+    let database = tempfile::tempdir().unwrap();
+    let rpmkeys = || {
+        let mut rpmkeys = Command::new("rpmkeys");
+        rpmkeys.arg("--dbpath").arg(database.path());
+        rpmkeys
+    };
+    run(rpmkeys().arg("--import").arg(&by.public));
+    for name in names {
+        let said = succeed(rpmkeys().arg("-Kv").arg(out.join("packages").join(name)));
+        assert!(said.contains("Signature, key ID") && !said.contains("NOKEY"), "{said}");
+    }
+}
+
+#[test]
+fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
+    if !have(&["gpg", "rpmbuild", "rpmkeys"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "rsa3072");
+    let out = room.path().join("out");
+    let signed = |after: i64, packages: &[&Path]| {
+        let mut repo = repo_at(packages, &out, after);
+        repo.args(["--sign-packages", "--key-package", "2025.1", "--sign-key"]).arg(&own.secret);
+        publish(&mut repo);
+    };
+    signed(0, &[&plain]);
+    let names = ["p/plain-1-1.noarch.rpm", "r/rocm-archive-keyring-2025.1-1.noarch.rpm"];
+    packages_are_signed(&out, &own, &names);
+    signed(1, &[]);
+    packages_are_signed(&out, &own, &names);
+}
+
+#[test]
+fn a_package_that_would_come_back_signed_is_another_one() {
+    if !have(&["gpg", "rpmbuild", "rpmkeys"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let rest = rpm(room.path(), &plain_spec("rest", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let at = |packages: &[&Path], after: i64| {
+        let mut repo = repo_at(packages, &out, after);
+        repo.arg("--sign-key").arg(&own.secret);
+        repo
+    };
+    publish(&mut at(&[&plain, &rest], 0));
+    // In one run, and in two.
+    let (said, code) =
+        refused(at(&[&plain], 1).args(["--sign-packages", "--check", "--remove", "plain"]));
+    assert!(code == 2 && said.contains("has or had"), "{said}");
+    publish(at(&[], 1).args(["--remove", "plain"]));
+    let (said, code) = refused(at(&[&plain], 2).arg("--sign-packages"));
+    assert!(code == 2 && said.contains("has or had"), "{said}");
+    // As it was, it is the file that is still there.
+    publish(&mut at(&[&plain], 3));
+    assert!(verify(&out, &own.public).contains("all checks passed"));
+    // When nobody can have the index any more that named it, it may.
+    publish(at(&[], 4).args(["--remove", "plain", "--generations", "1"]));
+    publish(at(&[], 4000).args(["--generations", "1"]));
+    publish(at(&[&plain], 4001).arg("--sign-packages"));
+    packages_are_signed(&out, &own, &["p/plain-1-1.noarch.rpm"]);
+}
+
+#[test]
+fn a_key_package_is_named_as_the_repository_is() {
+    if !have(&["gpg", "dpkg-deb", "rpm"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let at = |packages: &[&Path], after: i64| {
+        let mut repo = repo_at(packages, &out, after);
+        repo.arg("--sign-key").arg(&own.secret);
+        repo
+    };
+    let url = "https://example.org/hip";
+    publish(at(&[&one], 0).args(["--name", "hip", "--url", url]));
+    // A refused run makes nothing.
+    refused(at(&[], 1).args(["--key-package", "1", "--suite", "../x"]));
+    assert!(!out.join(".rockpack/keyring").exists());
+    // The name of the suite is remembered; the rpm repository is new and has its own.
+    publish(at(&[&plain], 1).args(["--key-package", "1", "--url", url]));
+    let sources = fs::read_to_string(out.join("hip-stable.sources")).unwrap();
+    let package = out.join("pool/main/h/hip-archive-keyring/hip-archive-keyring_1_all.deb");
+    let files = succeed(Command::new("dpkg-deb").arg("--contents").arg(package));
+    let path = "/usr/share/keyrings/hip-archive-keyring.asc";
+    assert!(files.contains(&format!(".{path}\n")), "{files}");
+    assert!(sources.contains(&format!("Signed-By: {path}\n")), "{sources}");
+    assert!(!out.join("pool/main/r").exists());
+    let package = out.join("packages/r/rocm-archive-keyring-1-1.noarch.rpm");
+    let files = succeed(Command::new("rpm").arg("-qlp").arg(package));
+    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
+    let repo = fs::read_to_string(out.join("rocm.repo")).unwrap();
+    assert!(repo.contains(&format!("gpgkey={url}/rocm-archive-keyring.asc\n")), "{repo}");
+    assert!(verify(&out, &own.public).contains("all checks passed"));
+}

@@ -29,7 +29,7 @@ pub use reader::{Front, Reader};
 pub use resign::signed;
 pub use scripts::{Change, Scriptlet, ScriptletPhase};
 pub use signature::{HeaderSignature, HeaderSigner, SignatureTag};
-pub use writer::Writer;
+pub use writer::{Writer, around};
 
 use std::cmp::Ordering;
 

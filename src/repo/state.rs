@@ -42,6 +42,7 @@ pub(super) struct State {
     /// Whether its indexes are signed.
     pub signed: bool,
     /// The packages by their paths.
+    #[serde(with = "shared_records")]
     pub records: Records,
     /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
@@ -63,6 +64,7 @@ pub(super) struct Record {
     /// When the file in the pool was modified.
     pub modified: Modified,
     /// The file in the pool.
+    #[serde(with = "shared")]
     pub indexed: Arc<Indexed>,
 }
 
@@ -75,6 +77,50 @@ pub(super) struct Source {
     pub modified: Modified,
     /// SHA-256 in hex; another one than the published file's if that was signed meanwhile.
     pub sha256: String,
+}
+
+/// What is shared is written as if it were not.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        value: &Arc<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        T::serialize(value, serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
+    }
+}
+
+/// As [`shared`], for maps.
+mod shared_records {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{Record, Records};
+
+    pub(super) fn serialize<S: Serializer>(
+        records: &Records,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(records.iter().map(|(path, record)| (path, &**record)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Records, D::Error> {
+        let records = BTreeMap::<String, Record>::deserialize(deserializer)?;
+        Ok(records.into_iter().map(|(path, record)| (path, Arc::new(record))).collect())
+    }
 }
 
 /// When a file went out of use.

@@ -294,14 +294,10 @@ struct Decided {
 impl Decided {
     /// Leaves what belongs to `part`, and says what the whole set is.
     fn keep_part(&mut self, part: Part, options: &BuildOptions) -> Result<PartRecord> {
+        let settings = options.settings(&self.plan);
         let whole = (&self.recombined, &self.plan);
-        let digest = partition::digest(whole, &self.findings, &options.settings(&self.plan))?;
-        let shares = partition::divide(&self.recombined, &self.plan, part.of)?;
-        let record = partition::record(&self.plan, &shares, part, digest);
-        let own = shares.into_iter().zip(1..).find(|(_, number)| *number == part.index);
-        let (own, _) = own.ok_or_else(|| Error::bug(format!("there is no part {part}")))?;
-        self.plan.keep(&own.packages);
-        Ok(record)
+        let digest = partition::digest(whole, &self.findings, &settings)?;
+        partition::keep(&self.recombined, &mut self.plan, (part, digest))
     }
 }
 
@@ -329,8 +325,10 @@ fn decide(
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
+    progress.begin(Stage::Plan);
     let mut recombined = recombine::recombine(split, &options.config)?;
     let mut plan = plan::plan(&recombined, &options.config, &plan_options(options, &scan))?;
+    progress.end(Stage::Plan);
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     if options.strict {
         findings.refuse_warnings()?;
@@ -408,14 +406,12 @@ fn write(
         progress,
     };
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
-    progress.begin(Stage::Pack, packer.device_bytes());
-    progress.begin(Stage::Emit, 0);
+    progress.expect(Stage::Pack, packer.device_bytes());
+    progress.expect(Stage::Emit, packer.known_bytes()?);
     let make = |package| packer.pack(package);
     let written = emit::in_turn(&plan.packages, &emit_options, make, |packed, turn| {
         write_one(packed, turn, staging, &emit_options)
     })?;
-    progress.end(Stage::Pack);
-    progress.end(Stage::Emit);
     Ok(written)
 }
 
@@ -434,7 +430,8 @@ fn write_one(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Written> {
-    let PackedPackage { package, code_objects, distinct } = packed;
+    let PackedPackage { package, code_objects, distinct, made } = packed;
+    options.progress.expect(Stage::Emit, made);
     let unsealed = emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
     drop((package, turn));

@@ -12,10 +12,11 @@ use super::{Outcome, environment, terminal};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::Method;
+use crate::formats::rpm::HeaderSigner;
 use crate::plan::package::{Format, Package};
 use crate::render;
 use crate::repo::{Changes, KeyPackage, RepoOptions, Settings, publish};
-use crate::signing::{IndexSigner, Signer, header_signer};
+use crate::signing::{IndexSigner, Signer, header_signer, header_signer_of};
 
 /// Publish packages in a repository that apt, dnf and zypper use as it is.
 ///
@@ -36,9 +37,10 @@ pub(super) struct Arguments {
     publication: Publication,
     #[command(flatten)]
     signing: SigningArguments,
-    /// Sign the headers of the .rpm packages that are added by --sign-key, in place of signatures
-    /// that they have; clients are told to insist on signatures when all packages have one
-    #[arg(long, requires = "sign_key")]
+    /// Sign the headers of the .rpm packages that are added by what signs the indexes, in place of
+    /// signatures that they have; clients are told to insist on signatures when all packages have
+    /// one
+    #[arg(long)]
     sign_packages: bool,
     /// Also make and publish the package <name>-archive-keyring of this version, with the public
     /// keys: what clients need when the key changes
@@ -150,7 +152,7 @@ impl Publication {
     pub(super) fn index_signer(
         &self,
         signer: Option<&Arc<dyn Signer>>,
-    ) -> Result<Option<Box<dyn IndexSigner>>> {
+    ) -> Result<Option<Arc<dyn IndexSigner>>> {
         self.trust.index_signer(signer, environment::now()?)
     }
 
@@ -193,7 +195,7 @@ impl Publication {
     }
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
     let changes = Changes { keep, remove: arguments.remove, ..Changes::default() };
     let signer = arguments.signing.signer()?;
@@ -201,8 +203,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut options = arguments.publication.options(arguments.packages, arguments.out, changes)?;
     options.check = arguments.check;
     if arguments.sign_packages {
-        let sign = |signer: &Arc<dyn Signer>| header_signer(signer, options.date);
-        options.package_signer = signer.as_ref().map(sign).transpose()?;
+        let by = package_signer(signer.as_ref(), index_signer.as_ref(), options.date)?;
+        options.package_signer = Some(by);
     }
     options.signer = index_signer.as_deref();
     let asked = [(arguments.deb, Format::Deb), (arguments.rpm, Format::Rpm)];
@@ -217,10 +219,24 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         maintainer,
         write: &write,
     });
-    let published = publish(&options, &Terminal::new())?;
+    let published = publish(&options, progress)?;
     match arguments.json {
         true => terminal::print_json(&published)?,
         false => terminal::print(&render::published_text(&published))?,
     }
     Ok(Outcome::Done)
+}
+
+/// What signs packages: the key in the file, or the program that signs indexes.
+fn package_signer(
+    key: Option<&Arc<dyn Signer>>,
+    other: Option<&Arc<dyn IndexSigner>>,
+    time: i64,
+) -> Result<HeaderSigner> {
+    match (key, other) {
+        (Some(key), _) => header_signer(key, time),
+        (None, Some(other)) => Ok(header_signer_of(Arc::clone(other))),
+        (None, None) => Err(Error::new(Kind::Usage, "--sign-packages needs a key")
+            .hint("give --sign-key, --gpg-key-id or --sign-command")),
+    }
 }

@@ -1,6 +1,9 @@
 //! A channel as it will be: everything computed, nothing written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rayon::prelude::*;
 
 use super::apt::{self, Suite};
 use super::catalog::{Catalog, refuse_other_content};
@@ -8,7 +11,7 @@ use super::clients;
 use super::input::Given;
 use super::recovery::{Shown, shown};
 use super::rpm::{Metadata, REPOMD};
-use super::state::{Channels, Record, Retired, State};
+use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
 use super::store::{Body, Store};
 use super::{ChannelReport, RepoOptions};
 use crate::error::{Error, Faults, Kind, Result};
@@ -67,8 +70,8 @@ pub(super) struct Draft {
 
 /// The files of a channel, without its packages.
 struct Files {
-    hidden: Vec<(String, Vec<u8>)>,
-    visible: Vec<(String, Vec<u8>)>,
+    hidden: Vec<(String, Arc<[u8]>)>,
+    visible: Vec<(String, Arc<[u8]>)>,
     indexes: BTreeSet<String>,
 }
 
@@ -100,7 +103,10 @@ impl Draft {
         let body = |(path, bytes)| (path, Body::Bytes(bytes));
         Ok(Self {
             packages: packages(&catalog, channels, &next),
-            hidden: files.hidden.into_iter().map(body).collect(),
+            hidden: missing(store, earlier, files.hidden, options.check)?
+                .into_iter()
+                .map(body)
+                .collect(),
             visible: files.visible.into_iter().map(body).collect(),
             shown,
             name,
@@ -115,9 +121,14 @@ impl Draft {
 /// The pool has every package that stays, unchanged.
 fn check_pool(store: &dyn Store, earlier: &State, catalog: &Catalog, check: bool) -> Result<()> {
     let mut faults = Faults::default();
-    let stay = |path: &str| catalog.records.contains_key(path);
-    for (path, record) in earlier.records.iter().filter(|(path, _)| stay(path)) {
-        faults.keep(check_pool_file(store, path, record, check));
+    let stay: Vec<_> =
+        earlier.records.iter().filter(|(path, _)| catalog.records.contains_key(*path)).collect();
+    let checked: Vec<Result<()>> = stay
+        .into_par_iter()
+        .map(|(path, record)| check_pool_file(store, path, record, check))
+        .collect();
+    for result in checked {
+        faults.keep(result);
     }
     faults.finish()
 }
@@ -159,13 +170,10 @@ pub(super) fn check_follows(earlier: &State, options: &RepoOptions<'_>) -> Resul
     Ok(())
 }
 
-fn next_state(
-    earlier: &State,
-    records: &BTreeMap<String, Record>,
-    options: &RepoOptions<'_>,
-) -> Result<State> {
+fn next_state(earlier: &State, records: &Records, options: &RepoOptions<'_>) -> Result<State> {
     check_follows(earlier, options)?;
     Ok(State {
+        schema: SCHEMA,
         generation: earlier.generation.saturating_add(1),
         date: options.date,
         settings: options.settings.or(&earlier.settings),
@@ -204,12 +212,12 @@ fn apt_files(suite: &str, next: &State, options: &RepoOptions<'_>) -> Result<Fil
     let folder = apt::folder(suite);
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(made.release.as_bytes())?;
-        visible.push((format!("{folder}/Release.gpg"), signed.into_bytes()));
+        visible.push((format!("{folder}/Release.gpg"), signed.into_bytes().into()));
     }
-    visible.push((format!("{folder}/Release"), made.release.clone().into_bytes()));
+    visible.push((format!("{folder}/Release"), made.release.as_bytes().into()));
     if let Some(signer) = options.signer {
         let signed = signer.sign_clear(&made.release)?;
-        visible.push((format!("{folder}/InRelease"), signed.into_bytes()));
+        visible.push((format!("{folder}/InRelease"), signed.into_bytes().into()));
     }
     Ok(Files { hidden: made.by_hash, visible, indexes })
 }
@@ -220,9 +228,9 @@ fn rpm_files(next: &State, options: &RepoOptions<'_>) -> Result<Files> {
     let mut visible = client_files(clients::repo(next), next, options)?;
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(&made.repomd)?;
-        visible.push((format!("{REPOMD}.asc"), signed.into_bytes()));
+        visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
     }
-    visible.push((REPOMD.to_owned(), made.repomd));
+    visible.push((REPOMD.to_owned(), made.repomd.into()));
     Ok(Files { hidden: made.lists, visible, indexes })
 }
 
@@ -231,28 +239,29 @@ fn client_files(
     file: Option<(String, String)>,
     next: &State,
     options: &RepoOptions<'_>,
-) -> Result<Vec<(String, Vec<u8>)>> {
+) -> Result<Vec<(String, Arc<[u8]>)>> {
     let mut files = Vec::new();
     if let Some(signer) = options.signer {
         let key = signer.public_keys()?;
-        files.push((keyring::file_name(next.settings.name()), key.into_bytes()));
+        files.push((keyring::file_name(next.settings.name()), key.into_bytes().into()));
     }
-    files.extend(file.map(|(name, text)| (name, text.into_bytes())));
+    files.extend(file.map(|(name, text)| (name, text.into_bytes().into())));
     Ok(files)
 }
 
 /// Notes in `next` what `earlier` had and it has not.
 fn retire(earlier: &State, next: &mut State) {
     let (generation, date) = (next.generation, next.date);
+    let stays = |path: &String| next.records.contains_key(path) || next.indexes.contains(path);
     let mut retired = earlier.retired.clone();
-    for (path, record) in &earlier.records {
+    retired.retain(|path, _| !stays(path));
+    for (path, record) in earlier.records.iter().filter(|(path, _)| !stays(path)) {
         let sha256 = Some(record.indexed.sha256.clone());
         retired.insert(path.clone(), Retired { generation, date, sha256 });
     }
-    for path in &earlier.indexes {
+    for path in earlier.indexes.iter().filter(|path| !stays(path)) {
         retired.insert(path.clone(), Retired { generation, date, sha256: None });
     }
-    retired.retain(|path, _| !next.records.contains_key(path) && !next.indexes.contains(path));
     next.retired = retired;
 }
 
@@ -265,6 +274,24 @@ fn outdated(next: &mut State, generations: u64) -> Vec<String> {
     };
     let gone = next.retired.iter().filter(|(_, retired)| old(retired));
     gone.map(|(path, _)| path.clone()).collect()
+}
+
+/// Indexes that are not there yet: their names say their content. A run that checks writes all.
+fn missing(
+    store: &dyn Store,
+    earlier: &State,
+    mut hidden: Vec<(String, Arc<[u8]>)>,
+    check: bool,
+) -> Result<Vec<(String, Arc<[u8]>)>> {
+    let mut there = BTreeSet::new();
+    for (path, bytes) in hidden.iter().filter(|(path, _)| earlier.indexes.contains(path)) {
+        let stat = store.stat(path)?;
+        if !check && stat.is_some_and(|stat| stat.size == bytes.len() as u64) {
+            there.insert(path.clone());
+        }
+    }
+    hidden.retain(|(path, _)| !there.contains(path));
+    Ok(hidden)
 }
 
 /// Packages that are not in the pool yet.

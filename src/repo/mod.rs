@@ -40,6 +40,7 @@ mod store;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 pub use catalog::Changes;
@@ -55,7 +56,7 @@ use crate::plan::package::Format;
 use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
 use draft::{Channel, Draft};
-use state::{Channels, State};
+use state::Channels;
 
 /// What to publish, and how.
 pub struct RepoOptions<'a> {
@@ -170,11 +171,11 @@ pub fn publish_to(
         active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
     catalog::check_removals(&options.changes.remove, &states)?;
     let mut faults = Faults::default();
-    let drafts: Vec<Draft> = active
-        .iter()
+    let drafts: Vec<Result<Draft>> = active
+        .par_iter()
         .map(|channel| Draft::new(store, channel, &channels, &given, options))
-        .filter_map(|draft| faults.keep(draft))
         .collect();
+    let drafts = drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
     faults.finish()?;
     write(store, &mut channels, drafts)
 }
@@ -227,43 +228,49 @@ fn active(
 }
 
 /// Puts everything in place; see the module for the order.
-fn write(store: &dyn Store, channels: &mut Channels, mut drafts: Vec<Draft>) -> Result<Published> {
-    for draft in &drafts {
-        channels.announce(store, &draft.name, &draft.next, &draft.shown)?;
-    }
-    let hidden = drafts.iter_mut().flat_map(|draft| {
-        let packages = std::mem::take(&mut draft.packages);
-        packages.into_iter().chain(std::mem::take(&mut draft.hidden))
-    });
-    store.put(hidden.collect())?;
-    let mut published = Published::default();
+fn write(store: &dyn Store, channels: &mut Channels, drafts: Vec<Draft>) -> Result<Published> {
+    let next: Vec<_> = drafts.iter().map(|d| (&*d.name, &d.next, &*d.shown)).collect();
+    let bodies = Channels::announce(store, &next)?;
+    let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut states, mut published) = (Vec::new(), Published::default());
     for draft in drafts {
-        let Draft { name, mut next, visible, outdated, report, findings, .. } = draft;
-        store.put(visible)?;
-        channels.put(store, &name, next.clone())?;
-        prune(store, channels, (&name, &mut next), outdated)?;
-        published.channels.push(report);
-        published.findings.extend(findings);
+        hidden.extend(draft.packages.into_iter().chain(draft.hidden));
+        visible.extend(draft.visible);
+        if !draft.outdated.is_empty() {
+            outdated.insert(draft.name.clone(), draft.outdated);
+        }
+        states.push((draft.name, draft.next));
+        published.channels.push(draft.report);
+        published.findings.extend(draft.findings);
     }
+    store.put(hidden)?;
+    store.put(visible)?;
+    channels.put(store, states, bodies)?;
+    prune(store, channels, &outdated)?;
     published.findings.sort();
     Ok(published)
 }
 
-/// Removes what went out of use long ago, unless another channel has it.
+/// Removes what went out of use of channels long ago, unless another channel has it.
 fn prune(
     store: &dyn Store,
     channels: &mut Channels,
-    (name, state): (&str, &mut State),
-    outdated: Vec<String>,
+    outdated: &BTreeMap<String, Vec<String>>,
 ) -> Result<()> {
-    if outdated.is_empty() {
+    let mut pruned = Vec::new();
+    for (name, paths) in outdated {
+        let Some(mut state) = channels.0.remove(name) else { continue };
+        paths.iter().for_each(|path| drop(state.retired.remove(path)));
+        pruned.push((name.clone(), state));
+    }
+    let used =
+        |path: &&String| channels.uses(path) || pruned.iter().any(|(_, state)| state.uses(path));
+    let paths = outdated.values().flatten();
+    let unused: Vec<String> = paths.filter(|path| !used(path)).cloned().collect();
+    store.remove(&unused)?;
+    if pruned.is_empty() {
         return Ok(());
     }
-    for path in &outdated {
-        state.retired.remove(path);
-    }
-    channels.0.insert(name.to_owned(), state.clone());
-    let unused: Vec<String> = outdated.into_iter().filter(|path| !channels.uses(path)).collect();
-    store.remove(&unused)?;
-    channels.put(store, name, state.clone())
+    let bodies = pruned.iter().map(|(_, state)| state.to_body()).collect::<Result<_>>()?;
+    channels.put(store, pruned, bodies)
 }

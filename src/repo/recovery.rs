@@ -59,7 +59,7 @@ pub(super) const PREFIX: &str = "shown-";
 pub(super) fn remembered(channel: &str, shown: &[Shown]) -> Result<(String, Body)> {
     let bytes = serde_json::to_vec(shown)
         .map_err(|error| Error::bug("what is shown cannot be written").cause(error))?;
-    Ok((path(channel), Body::Bytes(bytes)))
+    Ok((path(channel), Body::Bytes(bytes.into())))
 }
 
 /// What is to be put in place to finish the publication `next`, if all that it needs is there.
@@ -87,7 +87,7 @@ pub(super) fn rest(
                 Error::new(Kind::Changed, "is gone from the repository").file(&other)
             })?,
         };
-        Ok((path, Body::Bytes(bytes)))
+        Ok((path, Body::Bytes(bytes.into())))
     };
     let bodies: Result<Vec<_>> = shown.into_iter().map(body).collect();
     bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)

@@ -53,6 +53,57 @@ fn keys_in_files_in_gpg_and_behind_a_command_all_sign() {
     let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
 }
 
+/// Unsigned packages and those that another key signed; rpm's own word on what is served.
+#[test]
+fn packages_are_signed_and_signed_anew_by_whatever_signs() {
+    if !have(&["gpg", "rpmbuild", "rpmkeys"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let plain = rpm(&room.path().join("packages"), &plain_spec("plain", "1", ""));
+    let before = key(room.path(), "before", "rsa3072");
+    let signed = room.path().join("signed");
+    let mut first = repo(&[&plain], &signed);
+    publish(first.args(["--sign-packages", "--sign-key"]).arg(&before.secret));
+    let place = "packages/p/plain-1-1.noarch.rpm";
+    for algorithm in ["ed25519", "rsa4096"] {
+        let own = key(room.path(), algorithm, algorithm);
+        let home = room.path().join(format!("{algorithm}.gnupg"));
+        let user = format!("{algorithm}@example.org");
+        let command = format!("gpg --batch --yes --local-user {user} --armor --{{mode}}");
+        let public = own.public.to_str().unwrap();
+        let database = room.path().join(format!("{algorithm}.rpmdb"));
+        let rpmkeys = || {
+            let mut rpmkeys = Command::new("rpmkeys");
+            rpmkeys.arg("--dbpath").arg(&database);
+            rpmkeys
+        };
+        run(rpmkeys().arg("--import").arg(&own.public));
+        let ways: [&[&str]; 3] = [
+            &["--sign-key", own.secret.to_str().unwrap()],
+            &["--gpg-key-id", &user],
+            &["--sign-command", &command, "--public-key", public],
+        ];
+        for (number, options) in ways.iter().enumerate() {
+            for from in [&plain, &signed.join(place)] {
+                let out = room.path().join("out");
+                let _ = fs::remove_dir_all(&out);
+                let mut repo = repo(&[from], &out);
+                repo.arg("--sign-packages").args(*options).env("GNUPGHOME", &home);
+                publish(repo.args(["--url", "https://example.org/rocm"]));
+                let said = succeed(rpmkeys().arg("--checksig").arg("-v").arg(out.join(place)));
+                assert!(said.contains("Signature, key ID"), "{algorithm} {number}: {said}");
+                assert!(!said.contains("NOKEY") && !said.contains("BAD"), "{said}");
+                let text = fs::read_to_string(out.join("rocm.repo")).unwrap();
+                assert!(text.contains("\ngpgcheck=1\nrepo_gpgcheck=1\n"), "{text}");
+                let said = verify(&out, &own.public);
+                assert!(said.contains("passed"), "{said}");
+            }
+        }
+        let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+    }
+}
+
 #[test]
 fn what_cannot_sign_is_named_and_nothing_is_published() {
     if !have(&["gpg", "dpkg-deb"]) {
@@ -65,13 +116,14 @@ fn what_cannot_sign_is_named_and_nothing_is_published() {
     let public = own.public.to_str().unwrap();
     let failing = ["--sign-command", "false {mode}", "--public-key", public];
     let silent = ["--sign-command", "true {mode}", "--public-key", public];
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["--sign-key", public], "has no secret part"),
         (&["--sign-key", one.to_str().unwrap()], "is no OpenPGP key"),
         (&["--gpg-key-id", "nobody@example.org"], "gpg"),
         (&failing, "false failed"),
         (&silent, "wrote no armoured signature"),
         (&["--key-package", "1"], "needs a key"),
+        (&["--sign-packages"], "needs a key"),
     ];
     for (options, reason) in cases {
         let (said, _) = refused(repo(&[&one], &out).args(options).env("GNUPGHOME", room.path()));
@@ -144,17 +196,22 @@ fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
     let room = tempfile::tempdir().unwrap();
     let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let own = key(room.path(), "own", "rsa3072");
-    let out = room.path().join("out");
-    let signed = |after: i64, packages: &[&Path]| {
-        let mut repo = repo_at(packages, &out, after);
-        repo.args(["--sign-packages", "--key-package", "2025.1", "--sign-key"]).arg(&own.secret);
-        publish(&mut repo);
-    };
-    signed(0, &[&plain]);
+    let home = room.path().join("own.gnupg");
     let names = ["p/plain-1-1.noarch.rpm", "r/rocm-archive-keyring-2025.1-1.noarch.rpm"];
-    packages_are_signed(&out, &own, &names);
-    signed(1, &[]);
-    packages_are_signed(&out, &own, &names);
+    let ways = [["--sign-key", own.secret.to_str().unwrap()], ["--gpg-key-id", "own@example.org"]];
+    for (number, way) in ways.into_iter().enumerate() {
+        let out = room.path().join(format!("out{number}"));
+        let signed = |after: i64, packages: &[&Path]| {
+            let mut repo = repo_at(packages, &out, after);
+            repo.args(["--sign-packages", "--key-package", "2025.1"]).args(way);
+            publish(repo.env("GNUPGHOME", &home));
+        };
+        signed(0, &[&plain]);
+        packages_are_signed(&out, &own, &names);
+        signed(1, &[]);
+        packages_are_signed(&out, &own, &names);
+    }
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
 }
 
 #[test]

@@ -329,8 +329,10 @@ fn decide(
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
+    progress.begin(Stage::Plan);
     let mut recombined = recombine::recombine(split, &options.config)?;
     let mut plan = plan::plan(&recombined, &options.config, &plan_options(options, &scan))?;
+    progress.end(Stage::Plan);
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     if options.strict {
         findings.refuse_warnings()?;
@@ -408,14 +410,12 @@ fn write(
         progress,
     };
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
-    progress.begin(Stage::Pack, packer.device_bytes());
-    progress.begin(Stage::Emit, 0);
+    progress.expect(Stage::Pack, packer.device_bytes());
+    progress.expect(Stage::Emit, packer.known_bytes()?);
     let make = |package| packer.pack(package);
     let written = emit::in_turn(&plan.packages, &emit_options, make, |packed, turn| {
         write_one(packed, turn, staging, &emit_options)
     })?;
-    progress.end(Stage::Pack);
-    progress.end(Stage::Emit);
     Ok(written)
 }
 
@@ -434,7 +434,8 @@ fn write_one(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Written> {
-    let PackedPackage { package, code_objects, distinct } = packed;
+    let PackedPackage { package, code_objects, distinct, made } = packed;
+    options.progress.expect(Stage::Emit, made);
     let unsealed = emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
     drop((package, turn));

@@ -110,8 +110,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("signing", &["content", "formats"]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
-    // Of the databases, the rules: which files they have, not what became of them.
-    ("verify", &["artifact", "content", "database", "formats", "gfx", "plan", "receipt", "tree"]),
+    // Of the databases, the rules: which files they have, not what became of them. Of the
+    // dependencies, the tables of distributions: who has a library, not who needs it.
+    (
+        "verify",
+        &[
+            "artifact",
+            "content",
+            "database",
+            "dependencies",
+            "formats",
+            "gfx",
+            "plan",
+            "receipt",
+            "tree",
+        ],
+    ),
 ];
 
 /// Modules that everything may use: errors, findings, progress.

@@ -77,7 +77,7 @@ fn size(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "is no number of bytes; 20G is one".to_owned())
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let json = arguments.json;
     let options = BuildOptions {
         set: arguments.set.options()?,
@@ -94,13 +94,14 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let (built, published) = match arguments.repo {
         None => {
             arguments.publication.refuse_if_given()?;
-            (crate::build(&options, &Terminal::new())?, None)
+            (crate::build(&options, progress)?, None)
         }
         Some(repo) => {
-            let (built, published) = publish(&options, arguments.publication, repo)?;
+            let (built, published) = publish((&options, progress), arguments.publication, repo)?;
             (built, Some(published))
         }
     };
+    progress.summary();
     match json {
         true => terminal::print_json(&Printed { built: &built, published: published.as_ref() })?,
         false => {
@@ -121,12 +122,12 @@ struct Printed<'a> {
 }
 
 fn publish(
-    options: &BuildOptions,
+    (options, progress): (&BuildOptions, &Terminal),
     publication: Publication,
     out: PathBuf,
 ) -> Result<(Built, Published)> {
     let signer = publication.index_signer(options.signer.as_ref())?;
     let mut repo = publication.options(Vec::new(), out, Changes::default())?;
     repo.signer = signer.as_deref();
-    crate::build_and_publish(options, repo, &Terminal::new())
+    crate::build_and_publish(options, repo, progress)
 }

@@ -46,15 +46,15 @@ pub(super) struct Arguments {
     digests: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     if let Some(jobs) = arguments.matrix {
-        let matrix = crate::plan_matrix(&arguments.set.options()?, jobs, &Terminal::new())?;
+        let matrix = crate::plan_matrix(&arguments.set.options()?, jobs, progress)?;
         terminal::print_json_line(&matrix)?;
         return Ok(Outcome::Done);
     }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
     let earlier = arguments.diff.as_deref().map(listing::read).transpose()?;
-    let planned = crate::plan_set(&arguments.set.options()?, digests, &Terminal::new())?;
+    let planned = crate::plan_set(&arguments.set.options()?, digests, progress)?;
     let Some(earlier) = earlier else {
         match (arguments.json, arguments.dot) {
             (true, _) => terminal::print_json(&planned)?,

@@ -195,7 +195,7 @@ impl Publication {
     }
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
     let changes = Changes { keep, remove: arguments.remove, ..Changes::default() };
     let signer = arguments.signing.signer()?;
@@ -219,7 +219,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         maintainer,
         write: &write,
     });
-    let published = publish(&options, &Terminal::new())?;
+    let published = publish(&options, progress)?;
     match arguments.json {
         true => terminal::print_json(&published)?,
         false => terminal::print(&render::published_text(&published))?,

@@ -43,12 +43,6 @@ pub(super) fn print_error(error: &Error) {
     let _ = write!(io::stderr(), "{text}");
 }
 
-/// Writes a line to stderr.
-pub(super) fn say(line: &str) {
-    // Without stderr there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
 /// Writes `text` to stdout.
 pub(super) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();

@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let scan = match arguments.against.is_empty() {
         true => None,
         false => Some(artifact::scan(&arguments.against)?),
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     };
     let trust = Trust { keys: Keys::open(&arguments.key)?, now: environment::now()? };
     let options = Options { folders, against: scan.as_ref(), trust };
-    let report = verify::verify(&arguments.paths, &options, &Terminal::new())?;
+    let report = verify::verify(&arguments.paths, &options, progress)?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     if let Some(file) = &arguments.join {
         write_joined(&report, file)?;

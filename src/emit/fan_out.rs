@@ -55,6 +55,11 @@ pub(super) fn fan_out(
     progress: &dyn Progress,
 ) -> Result<Read> {
     if let (Some(digests), true) = (&known, sinks.is_empty()) {
+        let files = entries.iter().filter_map(|entry| match &entry.node {
+            Node::File { data, .. } => Some(data.len()),
+            Node::Directory { .. } | Node::Link { .. } => None,
+        });
+        progress.advance(Stage::Emit, files.sum());
         return Ok(Read { digests: digests.clone(), finished: Vec::new() });
     }
     thread::scope(|scope| {

@@ -36,7 +36,7 @@ use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::payload::{Entry, EntryKind, Marking, Specification};
 use crate::indexed::Indexed;
 use crate::plan::package::{Format, Package, PackageEntry, Treatment};
-use crate::report::Progress;
+use crate::report::{Compressed, Progress, Stage, Work};
 use crate::signing::Signer;
 use crate::tree::Node;
 use fan_out::Sink;
@@ -59,8 +59,8 @@ pub struct EmitOptions<'a> {
     pub signer: Option<&'a Arc<dyn Signer>>,
     /// Where payloads are looked for that an earlier run compressed, and kept for later ones.
     pub cache: Option<&'a Cache>,
-    /// Told of every window read (`advance`) and every whole package; the caller begins and ends
-    /// the stage.
+    /// Told of every window read (`advance`), every payload and every whole package; the caller says
+    /// how many bytes to expect.
     pub progress: &'a dyn Progress,
 }
 
@@ -155,7 +155,29 @@ pub fn write_package(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Unsealed> {
-    write(package, staging, options).context(|| format!("writing package {}", package.id))
+    options.progress.begin(Stage::Emit);
+    let unsealed = write(package, staging, options);
+    options.progress.end(Stage::Emit);
+    unsealed.context(|| format!("writing package {}", package.id))
+}
+
+/// Tells of a payload.
+fn tell(options: &EmitOptions<'_>, format: Format, (before, after): (u64, u64), reused: bool) {
+    let work = match format {
+        Format::Deb => Work::Deb,
+        Format::Rpm => Work::Rpm,
+    };
+    options.progress.compressed(work, Compressed { before, after, reused });
+}
+
+/// Bytes of the files in `format`.
+fn contents(entries: &[PackageEntry<Content>], format: Format) -> u64 {
+    let inside = entries.iter().filter(|entry| entry.formats.has(format));
+    let files = inside.filter_map(|entry| match &entry.node {
+        Node::File { data, .. } => Some(data.len()),
+        Node::Directory { .. } | Node::Link { .. } => None,
+    });
+    files.sum()
 }
 
 fn write(
@@ -177,7 +199,10 @@ fn write(
         let file = staging.create(&file_name)?;
         let known = reuse.as_ref().map(|reuse| reuse.fill((&file, format), &specification));
         let key = match known.transpose().file(&file_name)? {
-            Some(Known::Filled) => None,
+            Some(Known::Filled(after)) => {
+                tell(options, format, (contents(&package.entries, format), after), true);
+                None
+            }
             other => {
                 let writer = specification.writer(file).file(&file_name)?;
                 sinks.push(Sink { format, file_name: file_name.clone(), writer });
@@ -188,6 +213,10 @@ fn write(
     }
     let known = reuse.map(Reuse::into_digests);
     let read = fan_out::fan_out(&package.entries, known, sinks, options.progress)?;
+    for (format, finished) in &read.finished {
+        let after = finished.payload.end - finished.payload.start;
+        tell(options, *format, (contents(&package.entries, *format), after), false);
+    }
     let file = |(format, file_name, installed_size, key): (Format, String, u64, Option<Key>)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);
         let keep = key.zip(finished.map(|(_, finished)| finished.clone()));

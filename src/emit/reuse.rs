@@ -32,8 +32,8 @@ pub(super) struct Reuse<'a> {
 
 /// What became of a package file.
 pub(super) enum Known {
-    /// It is written.
-    Filled,
+    /// It is written; its payload has so many bytes.
+    Filled(u64),
     /// It is empty; its payload is to be kept under this key.
     New(Key),
 }
@@ -42,7 +42,7 @@ impl Known {
     /// The key of what is to be made.
     pub fn key(self) -> Option<Key> {
         match self {
-            Self::Filled => None,
+            Self::Filled(_) => None,
             Self::New(key) => Some(key),
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Reuse<'a> {
         file.write_all(&around.front).map_err(fault)?;
         if self.cache.copy(&entry, &mut file).map_err(fault)? {
             file.write_all(around.back).map_err(fault)?;
-            return Ok(Known::Filled);
+            return Ok(Known::Filled(entry.body_len()));
         }
         file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(fault)?;
         Ok(Known::New(key))

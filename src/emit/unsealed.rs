@@ -10,7 +10,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::formats::payload::{Finished, io_fault};
 use crate::indexed::Indexed;
 use crate::plan::package::Format;
-use crate::report::Progress;
+use crate::report::{Progress, Stage};
 
 /// A package whose files are written, but neither on disk for certain nor digested as a whole:
 /// their heads were patched last.
@@ -45,8 +45,11 @@ impl Unsealed {
             if let (Some(cache), Some((key, finished))) = (cache, &keep) {
                 keep_payload(cache, key, finished, staging.open(&file_name)?)?;
             }
+            progress.begin(Stage::Seal);
             let indexed = staging.seal(&file_name)?;
+            progress.end(Stage::Seal);
             let (size, sha256) = (indexed.size, digest(&indexed)?);
+            progress.advance(Stage::Seal, size);
             progress.package(&file_name, size);
             let package = package.clone();
             Ok(Emitted {

@@ -16,7 +16,7 @@ use crate::cache::{Key, KeyMaker};
 use crate::content::{Content, Pinned, Spool, WINDOW};
 use crate::error::{Error, Kind, Result};
 use crate::recombine::Kernel;
-use crate::report::Stage;
+use crate::report::{self, Compressed, Stage};
 
 /// Longest code object in bytes that is held whole while it is worked on. Its hash is then known
 /// before it is compressed, so that a copy of it costs no compression; longer ones are hashed and
@@ -171,6 +171,7 @@ impl Work<'_> {
             return Ok(false);
         }
         let content = sink.finish()?;
+        self.tell((original_size, content.len()), true);
         locked(&self.frames).insert(sha256, content);
         Ok(true)
     }
@@ -199,12 +200,18 @@ impl Work<'_> {
 
     fn keep(&self, (sha256, original_size): ([u8; 32], u64), sink: Sink<'_>) -> Result<()> {
         let content = sink.finish()?;
+        self.tell((original_size, content.len()), false);
         if let Some(cache) = self.options.cache {
             let key = self.key(sha256, original_size);
             cache.keep(&key, &[], (content.len(), &mut content.reader()));
         }
         locked(&self.frames).insert(sha256, content);
         Ok(())
+    }
+
+    fn tell(&self, (before, after): (u64, u64), reused: bool) {
+        let compressed = Compressed { before, after, reused };
+        self.options.progress.compressed(report::Work::Kernels, compressed);
     }
 
     fn advance(&self, bytes: u64) {

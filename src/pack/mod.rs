@@ -52,7 +52,8 @@ pub struct PackOptions<'a> {
     pub memory: u64,
     /// Where frames are looked for that an earlier run compressed, and kept for later ones.
     pub cache: Option<&'a Cache>,
-    /// Told of every byte of code objects read; the caller begins and ends the stage.
+    /// Told of every byte of code objects read and of every frame; the caller says how many bytes to
+    /// expect, and begins and ends the stage.
     pub progress: &'a dyn Progress,
 }
 

@@ -1,9 +1,11 @@
 //! No name and no path may belong to two packages: all of a set can be installed together.
+//! Debug files, which packages may share, are looked at where they are placed.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::drafts::Draft;
+use super::extras;
 use super::package::Format;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::tree::{Node, TreePath};
@@ -27,6 +29,7 @@ pub(super) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
         }
         let inside = draft.files.iter().map(|(path, node)| (Place::Inside(path), node));
         let outside = draft.extras.outside.iter();
+        let outside = outside.filter(|(path, _)| !extras::is_debug_place(path));
         let outside = outside.map(|(path, placed)| (Place::Outside(path), &placed.node));
         for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Source;
 use super::discovered;
 use super::drafts::Draft;
-use super::extras::Placed;
+use super::extras::{self, Placed};
 use super::layout::{Files, file_mode};
 use super::package::{
     Change, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
@@ -44,7 +44,8 @@ impl Draft {
         let rpm = has(Format::Rpm).then(|| self.rpm(setting, (&words, &scripts))).transpose()?;
         let mut outside = self.documents(setting, &words)?;
         let homepage = words.homepage.map(str::to_owned);
-        outside.extend(self.extras.outside);
+        let elsewhere = by_format((&self.names.deb, &setting.formats), self.extras.outside)?;
+        outside.extend(elsewhere);
         let treatments = self.extras.treatments;
         let files = Files { installed: self.files, treatments, outside };
         let mut package = Package {
@@ -175,6 +176,28 @@ impl Draft {
         documents.retain(|_, placed| wanted(placed));
         Ok(documents)
     }
+}
+
+/// What is outside of the prefix, with the debug files of a `.deb` in its own folder.
+fn by_format(
+    (package, formats): (&str, &[Format]),
+    outside: BTreeMap<TreePath, Placed>,
+) -> Result<BTreeMap<TreePath, Placed>> {
+    let mut found = BTreeMap::new();
+    for (path, placed) in outside {
+        if !extras::is_debug_place(&path) {
+            found.insert(path, placed);
+            continue;
+        }
+        for format in formats {
+            let place = match format {
+                Format::Deb => extras::own_place(package, &path)?,
+                Format::Rpm => path.clone(),
+            };
+            found.insert(place, Placed { formats: Formats::Only(*format), ..placed.clone() });
+        }
+    }
+    Ok(found)
 }
 
 /// A document of a `.deb`.

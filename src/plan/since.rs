@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Source;
 use super::drafts::Draft;
+use super::extras;
 use super::naming::Names;
 use super::package::{Format, Package, PackageEntry, Relation, RelationKind};
 use super::relations::depend_exactly;
@@ -89,7 +90,8 @@ fn note_beside(
     let Some(series) = series(first, setting) else { return };
     let owners = Owners::of(beside);
     let mut shared = BTreeSet::new();
-    for entry in packages.iter().flat_map(|package| &package.entries) {
+    let entries = packages.iter().flat_map(|package| &package.entries);
+    for entry in entries.filter(|entry| !extras::is_debug_place(&entry.path)) {
         let path = format!("/{}", entry.path);
         let is_folder = matches!(entry.node, Node::Directory { .. });
         let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
@@ -157,12 +159,15 @@ impl Update<'_> {
         }
     }
 
+    /// What is at one place in one package only, which debug files need not be.
     fn entries<'p>(
         &self,
         package: &'p Package<Source>,
     ) -> impl Iterator<Item = &'p PackageEntry<Source>> {
         let format = self.format;
-        package.entries.iter().filter(move |entry| entry.formats.has(format))
+        let own = |entry: &&PackageEntry<Source>| !extras::is_debug_place(&entry.path);
+        let has = move |entry: &&PackageEntry<Source>| entry.formats.has(format);
+        package.entries.iter().filter(own).filter(has)
     }
 
     /// Directories that became something else, or were something else.

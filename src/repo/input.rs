@@ -66,7 +66,8 @@ pub(super) fn given(
     files.dedup();
     let found: Vec<Result<Found>> = files.into_par_iter().map(look).collect();
     let found: Vec<Found> = found.into_iter().collect::<Result<_>>()?;
-    progress.begin(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.begin(Stage::Index);
     let known = known(channels);
     let read = |found: Found| {
         let key = (found.name.as_str(), found.size, found.modified);
@@ -117,30 +118,32 @@ fn given_of(
         modified: found.modified,
         sha256: indexed.sha256.clone(),
     };
-    let just_written = built.is_some();
-    match (&options.package_signer, &indexed.facts) {
-        // What was just written was signed by who asks for signatures now.
-        (Some(signer), Facts::Rpm(package)) if !(just_written && package.signed) => {
-            let content = rpm::signed(&content, signer).file(&file).context(reading)?;
-            let indexed = Indexed::read(&content).file(&file).context(reading)?;
-            let (content, indexed) = (Some(content), Arc::new(indexed));
-            Ok(Given { file, content, source, indexed, read: true, link: false })
-        }
-        _ => {
-            let (content, indexed) = (Some(content), Arc::new(indexed));
-            let (read, link) = (!just_written, just_written);
-            Ok(Given { file, content, source, indexed, read, link })
-        }
-    }
+    let (read, link) = (built.is_none(), built.is_some());
+    let (content, indexed) = (Some(content), Arc::new(indexed));
+    signed(Given { file, content, source, indexed, read, link }, options)
 }
 
 /// A package that was just written.
-pub(super) fn written(file: PathBuf, indexed: Indexed) -> Result<Given> {
-    let content = Some(Content::open(&file)?);
+pub(super) fn written(file: PathBuf, indexed: Indexed, options: &RepoOptions<'_>) -> Result<Given> {
+    let content = Content::open(&file)?;
     let Found { file, name, size, modified } = look(file)?;
     let source = Source { name, size, modified, sha256: indexed.sha256.clone() };
-    let indexed = Arc::new(indexed);
-    Ok(Given { file, content, source, indexed, read: false, link: true })
+    let (content, indexed) = (Some(content), Arc::new(indexed));
+    signed(Given { file, content, source, indexed, read: false, link: true }, options)
+}
+
+/// The package as it is published: with a signature, if packages are to be signed. What was just
+/// written may have one by who asks for it now.
+fn signed(given: Given, options: &RepoOptions<'_>) -> Result<Given> {
+    match (&options.package_signer, &given.indexed.facts, &given.content) {
+        (Some(signer), Facts::Rpm(package), Some(content)) if !(given.link && package.signed) => {
+            let content = rpm::signed(content, signer).file(&given.file).context(reading)?;
+            let indexed = Indexed::read(&content).file(&given.file).context(reading)?;
+            let (content, indexed) = (Some(content), Arc::new(indexed));
+            Ok(Given { content, indexed, read: true, link: false, ..given })
+        }
+        _ => Ok(given),
+    }
 }
 
 fn reading() -> String {

@@ -58,7 +58,7 @@ pub(super) fn given(options: &RepoOptions<'_>, channels: &Channels) -> Result<Ve
         for (file, indexed) in (wanted.write)(&package, &folder)? {
             let format = indexed.facts.format();
             if names.iter().any(|(channel, of)| channel.format() == format && of == name) {
-                given.push(input::written(file, indexed)?);
+                given.push(input::written(file, indexed, options)?);
             }
         }
     }

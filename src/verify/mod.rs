@@ -28,9 +28,11 @@ mod index;
 mod inputs;
 mod installed;
 mod joined;
+mod linked;
 mod loader;
 mod manifests;
 mod markers;
+mod needs;
 mod originals;
 mod others;
 mod ownership;
@@ -180,7 +182,8 @@ fn read_all(
         source.packages.iter().map(move |path| (position, path.as_path()))
     });
     let files: Vec<(usize, &Path)> = files.collect();
-    progress.begin(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
+    progress.expect(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
+    progress.begin(Stage::Verify);
     let read = files.par_iter().map(|(position, path)| {
         let read = package::read(path, *position);
         progress.advance(Stage::Verify, size(path));
@@ -225,6 +228,7 @@ fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems
     manifests::check(packages, Scope::Set, problems);
     dependencies::check(packages, problems);
     conflicts::check(packages, problems);
+    needs::check(packages, excuses, problems)?;
     pairs::check(packages, excuses, problems)
 }
 

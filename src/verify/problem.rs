@@ -73,6 +73,8 @@ problems! {
     BadArtifact = "V060" "bad-artifact";
     /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
     SetConflict = "V061" "set-conflict";
+    /// A program or library needs a library that no dependency of its package brings.
+    LibraryMissing = "V063" "library-missing";
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index";
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.

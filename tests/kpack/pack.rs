@@ -15,7 +15,7 @@ use rockpack::formats::kpack::Reader;
 use rockpack::formats::kpm::Manifest;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
-use rockpack::report::{Progress, Silent, Stage};
+use rockpack::report::{Compressed, Progress, Silent, Stage, Work};
 
 use crate::support::{bytes, code, judged, kernel, pack, python_is_there, sha256};
 
@@ -174,7 +174,9 @@ fn a_compressed_bundle_is_decoded_once() {
 struct Counter(AtomicU64);
 
 impl Progress for Counter {
-    fn begin(&self, _: Stage, _: u64) {}
+    fn expect(&self, _: Stage, _: u64) {}
+    fn begin(&self, _: Stage) {}
+    fn compressed(&self, _: Work, _: Compressed) {}
     fn advance(&self, stage: Stage, bytes: u64) {
         assert_eq!(stage, Stage::Pack);
         self.0.fetch_add(bytes, Ordering::Relaxed);

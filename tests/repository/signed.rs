@@ -196,17 +196,22 @@ fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
     let room = tempfile::tempdir().unwrap();
     let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let own = key(room.path(), "own", "rsa3072");
-    let out = room.path().join("out");
-    let signed = |after: i64, packages: &[&Path]| {
-        let mut repo = repo_at(packages, &out, after);
-        repo.args(["--sign-packages", "--key-package", "2025.1", "--sign-key"]).arg(&own.secret);
-        publish(&mut repo);
-    };
-    signed(0, &[&plain]);
+    let home = room.path().join("own.gnupg");
     let names = ["p/plain-1-1.noarch.rpm", "r/rocm-archive-keyring-2025.1-1.noarch.rpm"];
-    packages_are_signed(&out, &own, &names);
-    signed(1, &[]);
-    packages_are_signed(&out, &own, &names);
+    let ways = [["--sign-key", own.secret.to_str().unwrap()], ["--gpg-key-id", "own@example.org"]];
+    for (number, way) in ways.into_iter().enumerate() {
+        let out = room.path().join(format!("out{number}"));
+        let signed = |after: i64, packages: &[&Path]| {
+            let mut repo = repo_at(packages, &out, after);
+            repo.args(["--sign-packages", "--key-package", "2025.1"]).args(way);
+            publish(repo.env("GNUPGHOME", &home));
+        };
+        signed(0, &[&plain]);
+        packages_are_signed(&out, &own, &names);
+        signed(1, &[]);
+        packages_are_signed(&out, &own, &names);
+    }
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
 }
 
 #[test]

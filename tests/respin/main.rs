@@ -7,4 +7,5 @@ mod example;
 mod tools;
 
 mod cache;
+mod logs;
 mod partition;

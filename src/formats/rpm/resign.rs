@@ -6,7 +6,7 @@
 
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, PackageMetadata};
 
-use super::reader::Front;
+use super::front::Front;
 use super::signature::{HeaderSignature, HeaderSigner, SignatureTag};
 use crate::content::Content;
 use crate::error::{Error, Result};

@@ -1,5 +1,6 @@
 //! What a repository remembers of itself, read by a run that publishes it again: the pool has
-//! whatever the state says. What was published can be published again.
+//! whatever the state says. What was published can be published again. Behind a zero byte is what
+//! an interrupted run was to show.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -66,10 +67,16 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else {
         return;
     };
-    let name = ["apt-stable.json", "rpm.json", "next-apt-stable.json", "next-rpm.json"];
-    let path = format!(".rockpack/{}", name[usize::from(kind % 4)]);
-    let store = Memory { files: Mutex::default(), pool: pool(bytes) };
-    store.files.lock().unwrap().insert(path, bytes.to_vec());
+    let (channel, begun) = (["apt-stable", "rpm"][usize::from(kind % 2)], kind % 4 > 1);
+    let mut parts = bytes.splitn(2, |byte| *byte == 0);
+    let (state, shown) = (parts.next().unwrap_or_default(), parts.next());
+    let store = Memory { files: Mutex::default(), pool: pool(state) };
+    let path = format!(".rockpack/{}{channel}.json", if begun { "next-" } else { "" });
+    store.files.lock().unwrap().insert(path, state.to_vec());
+    if let Some(shown) = shown {
+        let path = format!(".rockpack/shown-{channel}.json");
+        store.files.lock().unwrap().insert(path, shown.to_vec());
+    }
     match publish_to(&store, &options(), &Silent) {
         Ok(_) => drop(publish_to(&store, &options(), &Silent).unwrap()),
         Err(error) => refuse_bug(&error),

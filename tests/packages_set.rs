@@ -269,7 +269,8 @@ fn bytes_do_not_depend_on_jobs() {
 }
 
 /// Digests of two packages, pinned: other bytes mean that users rebuild other packages from the
-/// same input. Change them together with the reason.
+/// same input. Change them together with the reason, and raise `PAYLOADS` in `emit::reuse`, or caches
+/// go on giving the bytes of before.
 #[test]
 fn bytes_are_those_of_every_other_machine() {
     let out = tempfile::tempdir().unwrap();

@@ -10,8 +10,9 @@ use super::repo::Publication;
 use super::set::SetArguments;
 use super::signing::SigningArguments;
 use super::{Outcome, terminal};
-use crate::emit::Compression;
 use crate::error::Result;
+use crate::formats::compression::Method;
+use crate::policy::{self, Policy, Preset};
 use crate::repo::{Changes, Published};
 use crate::{BuildOptions, Built, render};
 
@@ -27,10 +28,9 @@ pub(super) struct Arguments {
     /// Folder for the packages; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Compressor of the package payloads [default: the best that the distribution can read]
-    #[arg(long)]
-    compression: Option<CompressionArgument>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Cost")]
+    cost: CostArguments,
+    #[command(flatten, next_help_heading = "Signing")]
     signing: SigningArguments,
     /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
     #[arg(long)]
@@ -45,10 +45,60 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CompressionArgument {
-    /// zstd -9 with long-distance matching, window 27
+    /// zstd with long-distance matching, window 27
     Zstd,
-    /// xz -6, for package managers that cannot read zstd
+    /// xz, for package managers that cannot read zstd
     Xz,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PresetArgument {
+    /// zstd -3, xz -1: half the time, 5 % larger
+    Fast,
+    /// zstd -9, xz -6
+    Balanced,
+    /// zstd -19, xz -7: the smallest, in ten times the time
+    Small,
+}
+
+/// How hard to compress, and in how much memory.
+#[derive(Debug, Args)]
+struct CostArguments {
+    /// Compressor of the package payloads [default: the best that the distribution can read]
+    #[arg(long)]
+    compression: Option<CompressionArgument>,
+    /// Levels of kernel archives and payloads
+    #[arg(long, default_value = "balanced")]
+    preset: PresetArgument,
+    /// zstd level of the code objects in kernel archives, 1 to 22 [default: the preset's]
+    #[arg(long, value_name = "LEVEL")]
+    archive_level: Option<i32>,
+    /// Level of the payloads, 1 to 19 for zstd and 0 to 9 for xz [default: the preset's]
+    #[arg(long, value_name = "LEVEL")]
+    payload_level: Option<u32>,
+    /// Memory to keep to, e.g. 4G; the packages do not depend on it. With less there are fewer
+    /// threads, and more in nameless files beside OUT [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = policy::parse_size)]
+    memory: Option<u64>,
+}
+
+impl CostArguments {
+    fn policy(&self) -> Policy {
+        Policy {
+            method: self.compression.map(|compression| match compression {
+                CompressionArgument::Zstd => Method::Zstd,
+                CompressionArgument::Xz => Method::Xz,
+            }),
+            preset: match self.preset {
+                PresetArgument::Fast => Preset::Fast,
+                PresetArgument::Balanced => Preset::Balanced,
+                PresetArgument::Small => Preset::Small,
+            },
+            archive_level: self.archive_level,
+            payload_level: self.payload_level,
+            memory: self.memory,
+        }
+    }
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
@@ -56,10 +106,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let options = BuildOptions {
         set: arguments.set.options()?,
         out: arguments.out,
-        compression: arguments.compression.map(|compression| match compression {
-            CompressionArgument::Zstd => Compression::default(),
-            CompressionArgument::Xz => Compression::XZ,
-        }),
+        policy: arguments.cost.policy(),
         signer: arguments.signing.signer()?,
         signs_indexes: arguments.repo.is_some(),
     };

@@ -39,7 +39,7 @@ pub(super) fn begin(
         mtime: time("content date", options.content_date)?.into(),
         stamp: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?.into(),
         compression: options.compression,
-        workers: compressor::workers(options.jobs, package.formats(), options.compression),
+        workers: compressor::workers(package.formats(), options),
     };
     let file_name = check_file_name(control.file_name())?;
     let file = staging.create(&file_name)?;

@@ -11,17 +11,22 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 use crate::content::{Content, WINDOW};
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::payload::{PayloadWriter, io_fault};
+use crate::formats::compression::Effort;
+use crate::formats::payload::{FileDigests, PayloadWriter, io_fault};
 use crate::plan::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 use crate::tree::Node;
 
 /// Messages that may wait for a writer; most are a window.
 const DEPTH: usize = 8;
+
+/// Bytes that MD5 and SHA-256 take in one go.
+const DIGEST_BLOCK: usize = 64;
 
 /// A writer of one format.
 pub(super) struct Sink {
@@ -32,9 +37,9 @@ pub(super) struct Sink {
 
 #[derive(Clone)]
 enum Message {
-    Begin,
+    Begin(Effort),
     Data(Arc<Vec<u8>>),
-    End(Option<[u8; 32]>),
+    End(Option<FileDigests>),
     Finish,
 }
 
@@ -76,9 +81,9 @@ pub(super) fn fan_out(
 fn drain(mut writer: Box<dyn PayloadWriter + Send>, receiver: &Receiver<Message>) -> Result<()> {
     for message in receiver {
         match message {
-            Message::Begin => writer.begin()?,
+            Message::Begin(effort) => writer.begin(effort)?,
             Message::Data(bytes) => writer.data(&bytes)?,
-            Message::End(digest) => writer.end(digest)?,
+            Message::End(digests) => writer.end(digests)?,
             Message::Finish => return writer.finish(),
         }
     }
@@ -136,18 +141,21 @@ impl Source<'_> {
     }
 
     fn read(&mut self, entry: &PackageEntry<Content>) -> Result<Option<[u8; 32]>> {
-        self.send(entry, Message::Begin)?;
-        let digest = match &entry.node {
-            Node::File { data, .. } => Some(self.content(entry, data)?),
-            Node::Directory { .. } | Node::Link { .. } => None,
+        let Node::File { data, .. } = &entry.node else {
+            self.send(entry, Message::Begin(Effort::Full))?;
+            self.send(entry, Message::End(None))?;
+            return Ok(None);
         };
-        self.send(entry, Message::End(digest))?;
-        Ok(digest)
+        self.send(entry, Message::Begin(effort(data)?))?;
+        let digests = self.content(entry, data)?;
+        self.send(entry, Message::End(Some(digests)))?;
+        Ok(Some(digests.sha256))
     }
 
-    fn content(&mut self, entry: &PackageEntry<Content>, content: &Content) -> Result<[u8; 32]> {
+    fn content(&mut self, entry: &PackageEntry<Content>, content: &Content) -> Result<FileDigests> {
         let mut reader = content.reader();
-        let mut digest = Sha256::new();
+        let debs = self.channels.iter().any(|(format, _)| *format == Format::Deb);
+        let mut digests = Digests::new(debs && entry.formats.has(Format::Deb));
         let mut left = content.len();
         while left > 0 {
             let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
@@ -156,13 +164,13 @@ impl Source<'_> {
             if read != len {
                 return Err(Error::bug("content ends before its length"));
             }
-            digest.update(&window);
+            digests.update(&window);
             let window = self.windows.share(window);
             self.send(entry, Message::Data(window))?;
             self.progress.advance(Stage::Emit, len as u64);
             left -= len as u64;
         }
-        Ok(digest.finalize().into())
+        Ok(digests.finish())
     }
 
     fn send(&self, entry: &PackageEntry<Content>, message: Message) -> Result<()> {
@@ -172,6 +180,42 @@ impl Source<'_> {
             }
         }
         Ok(())
+    }
+}
+
+fn effort(content: &Content) -> Result<Effort> {
+    let mut start = [0; Effort::START];
+    let len = usize::try_from(content.len()).map_or(start.len(), |len| len.min(start.len()));
+    content.read_at(0, &mut start[..len])?;
+    Ok(Effort::of(&start[..len], content.len()))
+}
+
+/// Digests of a file that is read.
+struct Digests {
+    sha256: Sha256,
+    md5: Option<Md5>,
+}
+
+impl Digests {
+    fn new(debs: bool) -> Self {
+        Self { sha256: Sha256::new(), md5: debs.then(Md5::new) }
+    }
+
+    /// Each step of either digest waits for the one before. In turns over blocks of both, a
+    /// processor takes steps of one while it waits for the other: two for little more than MD5 alone.
+    fn update(&mut self, bytes: &[u8]) {
+        let Some(md5) = &mut self.md5 else {
+            return self.sha256.update(bytes);
+        };
+        for block in bytes.chunks(DIGEST_BLOCK) {
+            md5.update(block);
+            self.sha256.update(block);
+        }
+    }
+
+    fn finish(self) -> FileDigests {
+        let md5 = self.md5.map(|md5| md5.finalize().into());
+        FileDigests { sha256: self.sha256.finalize().into(), md5 }
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn begin(
         build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
         signer: options.signer.map(|s| header_signer(s, options.source_date_epoch)).transpose()?,
         compression: options.compression,
-        workers: compressor::workers(options.jobs, package.formats(), options.compression),
+        workers: compressor::workers(package.formats(), options),
     };
     let file_name = check_file_name(control.file_name())?;
     let file = staging.create(&file_name)?;

@@ -25,7 +25,6 @@ use std::sync::{Mutex, PoisonError};
 use super::journal::{self, Journal, RECEIPT};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::indexed::Indexed;
 
 const PREFIX: &str = ".rockpack-staging-";
 
@@ -86,12 +85,12 @@ impl Staging {
         Ok(file)
     }
 
-    /// Syncs a finished file to disk and returns its size, its digests, and what it says of itself.
-    pub fn seal(&self, name: &str) -> Result<Indexed> {
+    /// Syncs a finished file to disk and returns what it holds, to be digested.
+    pub fn seal(&self, name: &str) -> Result<Content> {
         let path = self.directory.join(name);
         let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
         file.sync_all().map_err(|e| Error::io(&path, "sync", e))?;
-        Indexed::read(&Content::open(&path)?)
+        Content::open(&path)
     }
 
     /// Where a staged file is, to be read back before the set is committed.

@@ -1,11 +1,10 @@
 //! The last step of a package: its files are brought to disk and digested.
 
-use super::{Emitted, Member, Staging};
-use crate::content::unhex;
+use super::{EmitOptions, Emitted, Member, Staging};
+use crate::content::{Content, unhex};
 use crate::error::{Error, Result, ResultExt};
 use crate::indexed::Indexed;
 use crate::plan::package::Format;
-use crate::report::Progress;
 
 /// A package whose files are written, but neither on disk for certain nor digested as a whole:
 /// their heads were patched last.
@@ -26,13 +25,14 @@ pub(super) struct UnsealedFile {
 
 impl Unsealed {
     /// Waits for the disk and tells sizes and digests.
-    pub fn seal(self, staging: &Staging, progress: &dyn Progress) -> Result<Vec<Emitted>> {
+    pub fn seal(self, staging: &Staging, options: &EmitOptions<'_>) -> Result<Vec<Emitted>> {
         let Self { package, files } = self;
         let seal = |file: UnsealedFile| {
             let UnsealedFile { format, file_name, installed_size, members } = file;
-            let indexed = staging.seal(&file_name)?;
-            let (size, sha256) = (indexed.size, digest(&indexed)?);
-            progress.package(&file_name, size);
+            let content = staging.seal(&file_name)?;
+            let size = content.len();
+            let (sha256, indexed) = digested(&content, options)?;
+            options.progress.package(&file_name, size);
             let package = package.clone();
             Ok(Emitted {
                 package,
@@ -50,6 +50,12 @@ impl Unsealed {
     }
 }
 
-fn digest(indexed: &Indexed) -> Result<[u8; 32]> {
-    unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))
+/// Read once, for its digest and what is known besides.
+fn digested(content: &Content, options: &EmitOptions<'_>) -> Result<([u8; 32], Option<Indexed>)> {
+    if !options.indexed {
+        return Ok((content.sha256()?, None));
+    }
+    let indexed = Indexed::read(content)?;
+    let sha256 = unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))?;
+    Ok((sha256, Some(indexed)))
 }

@@ -123,9 +123,11 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
 pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
     EmitOptions {
         jobs,
+        memory: 896 << 20,
         compression,
         content_date: CONTENT_DATE,
         source_date_epoch: EPOCH,
+        indexed: false,
         signer: None,
         progress: &Silent,
     }

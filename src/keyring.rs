@@ -15,6 +15,16 @@ use crate::plan::package::{
 };
 use crate::tree::{Node, TreePath};
 
+/// The file with the keys of a repository called `name`, beside its indexes and where apt looks.
+pub fn file_name(name: &str) -> String {
+    format!("{name}-archive-keyring.asc")
+}
+
+/// Where the key package for apt puts that file, and where a `.sources` file says it is.
+pub fn installed_path(name: &str) -> String {
+    format!("usr/share/keyrings/{}", file_name(name))
+}
+
 /// The key package of a repository called `name`.
 pub fn package(
     name: &str,
@@ -31,7 +41,7 @@ pub fn package(
     let mut entries = Vec::new();
     folder(&mut entries, Format::Deb, &["usr", "usr/share", "usr/share/keyrings"])?;
     let files = [
-        (Format::Deb, format!("usr/share/keyrings/{name}-archive-keyring.asc")),
+        (Format::Deb, installed_path(name)),
         (Format::Rpm, format!("etc/pki/rpm-gpg/RPM-GPG-KEY-{name}")),
     ];
     for (format, path) in files {

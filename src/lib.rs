@@ -9,6 +9,7 @@
 //! [`build`] is that line.
 
 pub mod artifact;
+pub mod cache;
 pub mod cli;
 pub mod config;
 pub mod content;
@@ -29,6 +30,7 @@ pub mod keyring;
 pub mod listing;
 pub mod new_file;
 pub mod pack;
+pub mod partition;
 pub mod plan;
 pub mod planned;
 pub mod policy;
@@ -49,6 +51,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
+use cache::Cache;
 use config::{Config, PackageList, Scheme};
 use database::Rules;
 use dependencies::distribution::PayloadCompression;
@@ -59,10 +62,10 @@ use indexed::Indexed;
 use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
-use plan::{Import, Places, Plan, PlanOptions};
+use plan::{Import, Plan, PlanOptions};
 use planned::{Digests, Planned};
 use policy::Policy;
-use receipt::Receipt;
+use receipt::{Part, PartRecord, Receipt};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 use signing::Signer;
@@ -115,8 +118,28 @@ pub struct BuildOptions {
     pub policy: Policy,
     /// What signs the headers of `.rpm`s, if they are to be signed.
     pub signer: Option<Arc<dyn Signer>>,
+    /// The part of the set to write; all of it if unset.
+    pub part: Option<Part>,
+    /// Where compression of earlier builds is looked for, and kept for later ones.
+    pub cache: Option<CacheOptions>,
     /// Whether the signer is there for the indexes of a repository, too.
     pub signs_indexes: bool,
+}
+
+/// A cache of finished compression.
+#[derive(Debug, Clone)]
+pub struct CacheOptions {
+    /// Its folder; created if missing.
+    pub folder: PathBuf,
+    /// Bytes that it may take.
+    pub limit: u64,
+}
+
+impl CacheOptions {
+    fn open(&self, set: &SetOptions) -> Result<Cache> {
+        artifact::refuse_output_inside(&set.artifacts, &self.folder)?;
+        Cache::open(&self.folder, self.limit)
+    }
 }
 
 /// A set that was written, and what the index of a repository says of its packages, by path.
@@ -146,12 +169,19 @@ fn build_set(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> 
 }
 
 /// [`build`], and publishes what was written. The packages are not read again; where the repository
-/// is on the same file system, they are hard links there. `repo` says where and how.
+/// is on the same file system, they are hard links there. `repo` says where and how; what can be
+/// refused of it without the packages is refused before they are built.
 pub fn build_and_publish(
     options: &BuildOptions,
     repo: repo::RepoOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<(Built, repo::Published)> {
+    let formats = match repo.formats.is_empty() {
+        true => options.set.formats.clone(),
+        false => repo.formats.clone(),
+    };
+    let repo = repo::RepoOptions { formats, ..repo };
+    repo::check_ahead(&repo)?;
     let (built, indexed) = build_set(options, true, progress)?;
     let packages = indexed.keys().cloned().collect();
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };
@@ -172,6 +202,20 @@ pub fn plan_set(
         let planned = planned::planned(recombined, plan, (findings.clone(), digests))?;
         scan.inputs.recheck()?;
         Ok(planned)
+    })
+}
+
+/// Decides the packages of the artifacts and cuts them into parts for `jobs` machines.
+pub fn plan_matrix(
+    options: &SetOptions,
+    jobs: u32,
+    progress: &dyn Progress,
+) -> Result<partition::Matrix> {
+    with_threads(options.jobs, || {
+        let decided = decide(options, &ScanOptions::default(), progress)?;
+        let shares = partition::divide(&decided.recombined, &decided.plan, jobs)?;
+        decided.scan.inputs.recheck()?;
+        Ok(partition::matrix(shares))
     })
 }
 
@@ -197,6 +241,7 @@ pub fn write_key_package(
         source_date_epoch: date,
         indexed: true,
         signer,
+        cache: None,
         progress: &report::Silent,
     };
     let staging = Staging::begin(folder)?;
@@ -223,16 +268,22 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
 fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
     check_signer(options)?;
     artifact::refuse_output_inside(&options.set.artifacts, &options.out)?;
-    let decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
+    let cache = options.cache.as_ref().map(|cache| cache.open(&options.set)).transpose()?;
+    let mut decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
+    let part = options.part.map(|part| decided.keep_part(part, options)).transpose()?;
     let Decided { scan, recombined, plan, findings } = &decided;
-    let staging = Staging::begin(&options.out)?;
-    let written = write(options, indexed, (recombined, plan), &staging, progress)?;
+    let staging = Staging::begin_part(&options.out, options.part)?;
+    let places = Places { staging: &staging, cache: cache.as_ref() };
+    let written = write(options, indexed, (recombined, plan), places, progress)?;
+    for finding in cache.iter().flat_map(Cache::findings) {
+        progress.warn(&finding);
+    }
     scan.inputs.recheck()?;
     let emitted = written.iter().flat_map(|written| &written.emitted);
     let indexed =
         emitted.filter_map(|e| Some((options.out.join(&e.file_name), e.indexed.clone()?)));
     let indexed = indexed.collect();
-    let receipt = emit::receipt(plan, written, findings);
+    let receipt = emit::receipt(plan, (written, part), findings);
     let removed = staging.commit(&receipt.to_bytes()?)?;
     Ok((Built { receipt, removed }, indexed))
 }
@@ -246,6 +297,33 @@ struct Decided {
     findings: Findings,
 }
 
+impl Decided {
+    /// Leaves what belongs to `part`, and says what the whole set is.
+    fn keep_part(&mut self, part: Part, options: &BuildOptions) -> Result<PartRecord> {
+        let whole = (&self.recombined, &self.plan);
+        let digest = partition::digest(whole, &self.findings, &options.settings(&self.plan)?)?;
+        let shares = partition::divide(&self.recombined, &self.plan, part.of)?;
+        let record = partition::record(&self.plan, &shares, part, digest);
+        let own = shares.into_iter().zip(1..).find(|(_, number)| *number == part.index);
+        let (own, _) = own.ok_or_else(|| Error::bug(format!("there is no part {part}")))?;
+        self.plan.keep(&own.packages);
+        Ok(record)
+    }
+}
+
+impl BuildOptions {
+    fn compression(&self, plan: &Plan) -> Result<emit::Compression> {
+        self.policy.payload(readable(plan.compression))
+    }
+
+    /// Everything beside the plan that decides the bytes of packages.
+    fn settings(&self, plan: &Plan) -> Result<String> {
+        let (compression, level) = (self.compression(plan)?, self.policy.archive_level()?);
+        let signer = self.signer.as_ref().map(|signer| signer.fingerprint());
+        Ok(format!("{compression:?} {level} {:?} {signer:?}", self.set.source_date_epoch))
+    }
+}
+
 /// The pure part of a build: from artifacts to packages.
 fn decide(
     options: &SetOptions,
@@ -257,8 +335,10 @@ fn decide(
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
+    progress.begin(Stage::Plan);
     let mut recombined = recombine::recombine(split, &options.config)?;
     let mut plan = plan::plan(&recombined, &options.config, &plan_options(options, &scan))?;
+    progress.end(Stage::Plan);
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     if options.strict {
         findings.refuse_warnings()?;
@@ -281,7 +361,7 @@ fn check_signer(options: &BuildOptions) -> Result<()> {
 }
 
 fn plan_options(options: &SetOptions, scan: &Scan) -> PlanOptions {
-    let import = |list: &PackageList| Import { list: list.clone(), places: Places::of(scan) };
+    let import = |list: &PackageList| Import { list: list.clone(), places: plan::Places::of(scan) };
     PlanOptions {
         import: options.packages.as_ref().map(import),
         scheme: options.scheme.clone(),
@@ -305,21 +385,28 @@ fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Find
     findings
 }
 
+/// Where a build writes.
+struct Places<'a> {
+    staging: &'a Staging,
+    cache: Option<&'a Cache>,
+}
+
 /// Packs one package after the other on all cores and writes each in its turn.
 fn write(
     options: &BuildOptions,
     indexed: bool,
     (recombined, plan): (&Recombined, &Plan),
-    staging: &Staging,
+    Places { staging, cache }: Places<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<Written>> {
     let policy = &options.policy;
-    let compression = policy.payload(readable(plan.compression))?;
+    let compression = options.compression(plan)?;
     let shares = policy.shares(compression, options.set.formats.len())?;
     let pack_options = PackOptions {
         level: policy.archive_level()?,
         spool_dir: &options.out,
         memory: shares.frames,
+        cache,
         progress,
     };
     let content_date = i64::from(plan.content_date);
@@ -331,17 +418,16 @@ fn write(
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
         indexed,
         signer: options.signer.as_ref(),
+        cache,
         progress,
     };
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
-    progress.begin(Stage::Pack, packer.device_bytes());
-    progress.begin(Stage::Emit, 0);
+    progress.expect(Stage::Pack, packer.device_bytes());
+    progress.expect(Stage::Emit, packer.known_bytes()?);
     let make = |package| packer.pack(package);
     let written = emit::in_turn(&plan.packages, &emit_options, make, |packed, turn| {
         write_one(packed, turn, staging, &emit_options)
     })?;
-    progress.end(Stage::Pack);
-    progress.end(Stage::Emit);
     Ok(written)
 }
 
@@ -369,7 +455,8 @@ fn write_one(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Written> {
-    let PackedPackage { package, code_objects, distinct } = packed;
+    let PackedPackage { package, code_objects, distinct, made } = packed;
+    options.progress.expect(Stage::Emit, made);
     let unsealed = emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
     drop((package, turn));

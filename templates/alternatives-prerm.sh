@@ -1,5 +1,3 @@
-#!/bin/sh
-set -e
 # Not on upgrade: the alternative that somebody chose stays chosen.
 case "$1" in
   remove | deconfigure)

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     // Packed artifacts are compressed tar archives.
     ("artifact", &["content", "formats", "tree"]),
+    ("cache", &["content"]),
     ("config", &["artifact", "content", "database", "gfx"]),
     ("content", &[]),
     ("database", &["content", "formats", "gfx", "tree"]),
@@ -23,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
     // What the index of a repository says of a package is taken up while its digests are.
-    ("emit", &["content", "formats", "indexed", "plan", "receipt", "signing", "tree"]),
+    ("emit", &["cache", "content", "formats", "indexed", "plan", "receipt", "signing", "tree"]),
     ("error", &[]),
     ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
     ("formats", &["content", "gfx"]),
@@ -41,6 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pack",
         &[
+            "cache",
             "content",
             // Search paths are written anew in the final file.
             "dependencies",
@@ -54,6 +56,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
+    // The whole set is decided on every machine; sizes are asked of the sources that packing reads.
+    ("partition", &["content", "pack", "plan", "receipt", "recombine", "tree"]),
     // Relations are listed in the receipt's words; an update knows the set before it. Dependencies of
     // host files on libraries are part of what a package says.
     (
@@ -99,16 +103,31 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "verify",
         ],
     ),
-    // Of the plan, the names of the formats.
-    ("repo", &["content", "formats", "indexed", "plan", "signing"]),
+    // Of the plan, the names of the formats. Files for clients say where the key package, which is
+    // named after the repository, puts the key.
+    ("repo", &["content", "formats", "indexed", "keyring", "plan", "signing"]),
     ("report", &[]),
     // Fingerprints are shown in hex.
     // Signatures of rpm headers are made for `formats::rpm` to put in place.
     ("signing", &["content", "formats"]),
     ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
-    // Of the databases, the rules: which files they have, not what became of them.
-    ("verify", &["artifact", "content", "database", "formats", "gfx", "plan", "receipt", "tree"]),
+    // Of the databases, the rules: which files they have, not what became of them. Of the
+    // dependencies, the tables of distributions: who has a library, not who needs it.
+    (
+        "verify",
+        &[
+            "artifact",
+            "content",
+            "database",
+            "dependencies",
+            "formats",
+            "gfx",
+            "plan",
+            "receipt",
+            "tree",
+        ],
+    ),
 ];
 
 /// Modules that everything may use: errors, findings, progress.

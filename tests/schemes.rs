@@ -356,4 +356,14 @@ fn bad_schemes_are_refused() {
     refused(&["--scheme", own], &["line 4, column 1", "did you mean `vendor`?"]);
     fs::write(&file, text.replace("{group}", "")).unwrap();
     refused(&["--scheme", own], &["cannot be a package name"]);
+    // Nothing of the set needs the library.
+    for (added, key) in [
+        ("[libraries.'libno.so.{major}']\ndeb = 'a, b'\n", "libraries.libno.so.{major}.deb"),
+        ("[runtime_relation]\nrpm = 'hip >= '\n", "runtime_relation.rpm"),
+    ] {
+        fs::write(&file, format!("{text}{added}")).unwrap();
+        refused(&["--scheme", own], &["own.toml", "line ", key, "is no relation"]);
+    }
+    fs::write(&file, format!("{text}[runtime_relation]\ndeb = 'hip-{{name}}'\n")).unwrap();
+    refused(&["--scheme", own], &["own.toml", "runtime_relation.deb", "`{name}` is none of"]);
 }

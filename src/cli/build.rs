@@ -13,8 +13,9 @@ use super::{Outcome, terminal};
 use crate::error::Result;
 use crate::formats::compression::Method;
 use crate::policy::{self, Policy, Preset};
+use crate::receipt::Part;
 use crate::repo::{Changes, Published};
-use crate::{BuildOptions, Built, render};
+use crate::{BuildOptions, Built, CacheOptions, render};
 
 /// Build the packages of one or more shards of artifacts.
 ///
@@ -28,6 +29,22 @@ pub(super) struct Arguments {
     /// Folder for the packages; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Build one part of the set, of as many as the number behind the stroke; `plan --matrix` lists
+    /// them. OUT then gets packages-I-of-N.json in place of packages.json, so that all parts fit
+    /// into one folder; `verify` joins them
+    #[arg(long, value_name = "I/N")]
+    partition: Option<Part>,
+    /// Keep what is compressed in this folder, and take from it what an earlier build compressed:
+    /// with another version, dependencies, scripts or descriptions nothing is compressed again but
+    /// the host packages of .deb, whose changelog changes. The packages are the same, byte for
+    /// byte. Several builds may use one cache at the same time; whoever may write to it decides what
+    /// is in the packages
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Bytes that the cache may take, with K, M, G or T behind the number for powers of 1024; what
+    /// was not used for the longest time goes first
+    #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = policy::parse_size)]
+    cache_size: u64,
     #[command(flatten, next_help_heading = "Cost")]
     cost: CostArguments,
     #[command(flatten, next_help_heading = "Signing")]
@@ -101,25 +118,28 @@ impl CostArguments {
     }
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let json = arguments.json;
     let options = BuildOptions {
         set: arguments.set.options()?,
         out: arguments.out,
         policy: arguments.cost.policy(),
+        part: arguments.partition,
+        cache: arguments.cache.map(|folder| CacheOptions { folder, limit: arguments.cache_size }),
         signer: arguments.signing.signer()?,
         signs_indexes: arguments.repo.is_some(),
     };
     let (built, published) = match arguments.repo {
         None => {
             arguments.publication.refuse_if_given()?;
-            (crate::build(&options, &Terminal::new())?, None)
+            (crate::build(&options, progress)?, None)
         }
         Some(repo) => {
-            let (built, published) = publish(&options, arguments.publication, repo)?;
+            let (built, published) = publish((&options, progress), arguments.publication, repo)?;
             (built, Some(published))
         }
     };
+    progress.summary();
     match json {
         true => terminal::print_json(&Printed { built: &built, published: published.as_ref() })?,
         false => {
@@ -140,12 +160,12 @@ struct Printed<'a> {
 }
 
 fn publish(
-    options: &BuildOptions,
+    (options, progress): (&BuildOptions, &Terminal),
     publication: Publication,
     out: PathBuf,
 ) -> Result<(Built, Published)> {
     let signer = publication.index_signer(options.signer.as_ref())?;
     let mut repo = publication.options(Vec::new(), out, Changes::default())?;
     repo.signer = signer.as_deref();
-    crate::build_and_publish(options, repo, &Terminal::new())
+    crate::build_and_publish(options, repo, progress)
 }

@@ -42,11 +42,11 @@ struct Found {
     proposal: Option<Proposal>,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let file = arguments.propose.as_ref().and_then(Option::as_deref);
     let syntax = file.map(syntax_of).transpose()?;
     let folders = [arguments.folders, arguments.artifacts].concat();
-    let discovery = crate::discover(&folders, &Terminal::new())?;
+    let discovery = crate::discover(&folders, progress)?;
     let proposal = arguments.propose.as_ref().map(|_| propose(&discovery)).transpose()?;
     if let (Some(proposal), Some(file), Some(syntax)) = (&proposal, file, syntax) {
         let text = proposal.configuration(syntax)?;

@@ -23,12 +23,16 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::error::{Kind, Result};
+use progress::{LogFormat, Terminal};
 
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
 /// per GPU group, as .deb and .rpm.
 #[derive(Debug, Parser)]
 #[command(name = "rockpack", version, max_term_width = 100)]
 struct Arguments {
+    /// How progress, warnings and errors are written to stderr
+    #[arg(long, global = true, value_enum, default_value = "text", value_name = "FORMAT")]
+    log_format: LogFormat,
     #[command(subcommand)]
     command: Command,
 }
@@ -63,28 +67,29 @@ pub fn run() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
         }
     };
-    match dispatch(arguments.command) {
+    let terminal = Terminal::new(arguments.log_format);
+    match dispatch(arguments.command, &terminal) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::ChecksFailed) => ExitCode::from(1),
         // A reader that went away, as `head` does, is not a failure of ours.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::print_error(&error);
+            terminal.error(&error);
             ExitCode::from(if error.kind() == Kind::Usage { 64 } else { 2 })
         }
     }
 }
 
-fn dispatch(command: Command) -> Result<Outcome> {
+fn dispatch(command: Command, terminal: &Terminal) -> Result<Outcome> {
     match command {
-        Command::Build(arguments) => build::run(*arguments),
-        Command::Plan(arguments) => plan::run(arguments),
-        Command::Discover(arguments) => discover::run(arguments),
-        Command::Split(arguments) => split::run(arguments),
-        Command::Recombine(arguments) => recombine::run(arguments),
+        Command::Build(arguments) => build::run(*arguments, terminal),
+        Command::Plan(arguments) => plan::run(arguments, terminal),
+        Command::Discover(arguments) => discover::run(arguments, terminal),
+        Command::Split(arguments) => split::run(arguments, terminal),
+        Command::Recombine(arguments) => recombine::run(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
-        Command::Repo(arguments) => repo::run(*arguments),
-        Command::Verify(arguments) => verify::run(arguments),
+        Command::Repo(arguments) => repo::run(*arguments, terminal),
+        Command::Verify(arguments) => verify::run(arguments, terminal),
     }
 }

@@ -36,15 +36,25 @@ pub(super) struct Arguments {
     /// With --diff, end with exit code 1 if there are differences
     #[arg(long, requires = "diff")]
     exit_code: bool,
+    /// Print how the set is cut into at most N parts of about one size, as JSON in one line, for the
+    /// matrix of a CI system: `include` has one object for each, whose `partition` is for `build`
+    #[arg(long, value_name = "N", conflicts_with_all = ["details", "dot", "diff", "digests"],
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    matrix: Option<u32>,
     /// Read every file for its digest, so that contents can be compared and not only sizes
     #[arg(long)]
     digests: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    if let Some(jobs) = arguments.matrix {
+        let matrix = crate::plan_matrix(&arguments.set.options()?, jobs, progress)?;
+        terminal::print_json_line(&matrix)?;
+        return Ok(Outcome::Done);
+    }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
     let earlier = arguments.diff.as_deref().map(listing::read).transpose()?;
-    let planned = crate::plan_set(&arguments.set.options()?, digests, &Terminal::new())?;
+    let planned = crate::plan_set(&arguments.set.options()?, digests, progress)?;
     let Some(earlier) = earlier else {
         match (arguments.json, arguments.dot) {
             (true, _) => terminal::print_json(&planned)?,

@@ -39,14 +39,14 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let config = match &arguments.config {
         Some(path) => Config::open(path)?,
         None => Config::default(),
     };
     let artifacts = arguments.input_shards_dir.into_iter().chain(arguments.artifacts).collect();
     let options = RecombineOptions { artifacts, config, out: arguments.output_dir };
-    let report = directories::recombine(&options, &Terminal::new())?;
+    let report = directories::recombine(&options, progress)?;
     if arguments.json {
         terminal::print_json(&DirectoriesReport::of_recombine(&report))?;
         return Ok(Outcome::Done);

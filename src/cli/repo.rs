@@ -1,7 +1,7 @@
 //! `rockpack repo`: packages in, a repository out.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Parser, ValueEnum};
@@ -9,12 +9,14 @@ use clap::{Args, Parser, ValueEnum};
 use super::progress::Terminal;
 use super::signing::{SigningArguments, TrustArguments};
 use super::{Outcome, environment, terminal};
+use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::Method;
-use crate::plan::package::Format;
+use crate::formats::rpm::HeaderSigner;
+use crate::plan::package::{Format, Package};
 use crate::render;
-use crate::repo::{Changes, RepoOptions, Settings, publish};
-use crate::signing::{IndexSigner, Signer, header_signer};
+use crate::repo::{Changes, KeyPackage, RepoOptions, Settings, publish};
+use crate::signing::{IndexSigner, Signer, header_signer, header_signer_of};
 
 /// Publish packages in a repository that apt, dnf and zypper use as it is.
 ///
@@ -35,9 +37,10 @@ pub(super) struct Arguments {
     publication: Publication,
     #[command(flatten)]
     signing: SigningArguments,
-    /// Sign the headers of the .rpm packages that are added by --sign-key, in place of signatures
-    /// that they have; clients are told to insist on signatures when all packages have one
-    #[arg(long, requires = "sign_key")]
+    /// Sign the headers of the .rpm packages that are added by what signs the indexes, in place of
+    /// signatures that they have; clients are told to insist on signatures when all packages have
+    /// one
+    #[arg(long)]
     sign_packages: bool,
     /// Also make and publish the package <name>-archive-keyring of this version, with the public
     /// keys: what clients need when the key changes
@@ -65,9 +68,6 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-/// Where key packages are made, inside of the repository.
-const KEY_PACKAGES: &str = ".rockpack/keyring";
 
 /// Who maintains a key package where nobody is named.
 const DEFAULT_MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
@@ -152,7 +152,7 @@ impl Publication {
     pub(super) fn index_signer(
         &self,
         signer: Option<&Arc<dyn Signer>>,
-    ) -> Result<Option<Box<dyn IndexSigner>>> {
+    ) -> Result<Option<Arc<dyn IndexSigner>>> {
         self.trust.index_signer(signer, environment::now()?)
     }
 
@@ -190,11 +190,12 @@ impl Publication {
             signer: None,
             package_signer: None,
             built: BTreeMap::new(),
+            key_package: None,
         })
     }
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
     let changes = Changes { keep, remove: arguments.remove, ..Changes::default() };
     let signer = arguments.signing.signer()?;
@@ -202,18 +203,23 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut options = arguments.publication.options(arguments.packages, arguments.out, changes)?;
     options.check = arguments.check;
     if arguments.sign_packages {
-        let sign = |signer: &Arc<dyn Signer>| header_signer(signer, options.date);
-        options.package_signer = signer.as_ref().map(sign).transpose()?;
+        let by = package_signer(signer.as_ref(), index_signer.as_ref(), options.date)?;
+        options.package_signer = Some(by);
     }
     options.signer = index_signer.as_deref();
     let asked = [(arguments.deb, Format::Deb), (arguments.rpm, Format::Rpm)];
     options.formats =
         asked.into_iter().filter_map(|(asked, format)| asked.then_some(format)).collect();
-    if let Some(version) = &arguments.key_package {
-        let maintainer = arguments.maintainer.as_deref();
-        add_key_package(&mut options, version, maintainer, signer.as_ref())?;
-    }
-    let published = publish(&options, &Terminal::new())?;
+    let write = |package: &Package<Content>, folder: &Path| {
+        crate::write_key_package(package, folder, signer.as_ref())
+    };
+    let maintainer = arguments.maintainer.as_deref().unwrap_or(DEFAULT_MAINTAINER);
+    options.key_package = arguments.key_package.as_deref().map(|version| KeyPackage {
+        version,
+        maintainer,
+        write: &write,
+    });
+    let published = publish(&options, progress)?;
     match arguments.json {
         true => terminal::print_json(&published)?,
         false => terminal::print(&render::published_text(&published))?,
@@ -221,23 +227,16 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Makes the key package and adds it to what is published.
-fn add_key_package(
-    options: &mut RepoOptions<'_>,
-    version: &str,
-    maintainer: Option<&str>,
-    signer: Option<&Arc<dyn Signer>>,
-) -> Result<()> {
-    let Some(keys) = options.signer else {
-        let error = Error::new(Kind::Usage, "a key package needs a key");
-        return Err(error.hint("give --sign-key, --gpg-key-id or --sign-command"));
-    };
-    let name = options.settings.name();
-    let maintainer = maintainer.unwrap_or(DEFAULT_MAINTAINER);
-    let package = crate::keyring::package(name, version, maintainer, &keys.public_keys()?)?;
-    let folder = options.out.join(KEY_PACKAGES);
-    let built = crate::write_key_package(&package, &folder, signer)?;
-    options.packages.extend(built.keys().cloned());
-    options.built.extend(built);
-    Ok(())
+/// What signs packages: the key in the file, or the program that signs indexes.
+fn package_signer(
+    key: Option<&Arc<dyn Signer>>,
+    other: Option<&Arc<dyn IndexSigner>>,
+    time: i64,
+) -> Result<HeaderSigner> {
+    match (key, other) {
+        (Some(key), _) => header_signer(key, time),
+        (None, Some(other)) => Ok(header_signer_of(Arc::clone(other))),
+        (None, None) => Err(Error::new(Kind::Usage, "--sign-packages needs a key")
+            .hint("give --sign-key, --gpg-key-id or --sign-command")),
+    }
 }

@@ -49,20 +49,20 @@ impl TrustArguments {
         &self,
         signer: Option<&Arc<dyn Signer>>,
         time: i64,
-    ) -> Result<Option<Box<dyn IndexSigner>>> {
+    ) -> Result<Option<Arc<dyn IndexSigner>>> {
         let read = |path: &PathBuf| std::fs::read(path).map_err(|e| Error::io(path, "read", e));
         if let Some(id) = &self.gpg_key_id {
-            return Ok(Some(Box::new(CommandSigner::gpg(id)?)));
+            return Ok(Some(Arc::new(CommandSigner::gpg(id)?)));
         }
         if let (Some(command), Some(key)) = (&self.sign_command, &self.public_key) {
             let key = String::from_utf8_lossy(&read(key)?).into_owned();
-            return Ok(Some(Box::new(CommandSigner::new(command, key)?)));
+            return Ok(Some(Arc::new(CommandSigner::new(command, key)?)));
         }
         let Some(signer) = signer else {
             return Ok(None);
         };
         let others: Vec<Vec<u8>> = self.also_key.iter().map(read).collect::<Result<_>>()?;
-        Ok(Some(Box::new(KeySigner::new(Arc::clone(signer), time, &others)?)))
+        Ok(Some(Arc::new(KeySigner::new(Arc::clone(signer), time, &others)?)))
     }
 }
 

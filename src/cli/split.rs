@@ -60,11 +60,11 @@ pub(super) struct Arguments {
     clang_offload_bundler: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
-    note_unused(&arguments);
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    note_unused(&arguments, progress);
     let (json, verbose) = (arguments.json, arguments.verbose);
     let out = arguments.output_dir.display().to_string();
-    let report = directories::split(&options(arguments)?, &Terminal::new())?;
+    let report = directories::split(&options(arguments)?, progress)?;
     if json {
         terminal::print_json(&DirectoriesReport::of_split(&report))?;
     } else {
@@ -75,11 +75,11 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         let text = render::directories_text(&report.artifacts, &report.removed, &findings);
         terminal::print(&text)?;
     }
-    finish(report, json, &out)
+    finish(report, (json, progress), &out)
 }
 
 /// Fails with all failures, if there is one.
-fn finish(report: SplitReport, json: bool, out: &str) -> Result<Outcome> {
+fn finish(report: SplitReport, (json, progress): (bool, &Terminal), out: &str) -> Result<Outcome> {
     let (failed, written) = (report.failures.len(), report.artifacts.len());
     let failures = report.failures.into_iter();
     match Error::gather(failures.map(|(_, error)| error).collect()) {
@@ -91,7 +91,7 @@ fn finish(report: SplitReport, json: bool, out: &str) -> Result<Outcome> {
         Some(error) => {
             let components = if failed == 1 { "component" } else { "components" };
             let artifacts = if written == 1 { "artifact" } else { "artifacts" };
-            terminal::say(&format!(
+            progress.note(&format!(
                 "{failed} {components} failed; {written} {artifacts} written to {out}"
             ));
             Err(error)
@@ -99,7 +99,7 @@ fn finish(report: SplitReport, json: bool, out: &str) -> Result<Outcome> {
     }
 }
 
-fn note_unused(arguments: &Arguments) {
+fn note_unused(arguments: &Arguments, progress: &Terminal) {
     let unused = [
         (
             arguments.split_databases.is_some(),
@@ -112,7 +112,7 @@ fn note_unused(arguments: &Arguments) {
         ),
     ];
     for (_, why) in unused.iter().filter(|(given, _)| *given) {
-        terminal::say(&format!("note: not used: {why}"));
+        progress.note(&format!("note: not used: {why}"));
     }
 }
 

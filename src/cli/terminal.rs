@@ -43,17 +43,18 @@ pub(super) fn print_error(error: &Error) {
     let _ = write!(io::stderr(), "{text}");
 }
 
-/// Writes a line to stderr.
-pub(super) fn say(line: &str) {
-    // Without stderr there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
 /// Writes `text` to stdout.
 pub(super) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| Error::io("<stdout>", "write", error))
+}
+
+/// Writes `value` as JSON in one line to stdout.
+pub(super) fn print_json_line(value: &impl serde::Serialize) -> Result<()> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
+    print(&(text + "\n"))
 }
 
 /// Writes `value` as indented JSON to stdout.

@@ -1,14 +1,15 @@
 //! `rockpack verify`: finished output against the invariants.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::progress::Terminal;
 use super::{Outcome, environment, terminal};
-use crate::error::Result;
-use crate::verify::{Folders, Keys, Options, Trust};
-use crate::{artifact, render, verify};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::verify::{Folders, Keys, Options, Report, Trust};
+use crate::{artifact, new_file, render, verify};
 
 /// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
 /// binaries.
@@ -16,7 +17,8 @@ use crate::{artifact, render, verify};
 /// Packages are checked as one set, so it should be whole: a host package alone finds no archives.
 /// With --against, every file and code object of the artifacts is looked for in the packages, and
 /// nothing else may be in them. Of repositories (folders with dists/ or repodata/), every index is
-/// held against every package, and, with --key, against its signature. Artifacts (one, a shard, or a folder of shards) are checked by
+/// held against every package, and, with --key, against its signature. Folders of parts that
+/// `build --partition` wrote are joined: all have to be there and to be of one plan. Artifacts (one, a shard, or a folder of shards) are checked by
 /// component: split ones have host code in the generic artifact, and code of its arch in each
 /// other. What a folder is, is told by what is in it. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
@@ -36,12 +38,16 @@ pub(super) struct Arguments {
     /// are signed, too; may be given several times
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
+    /// Write the packages.json of the whole set here, if parts of it were named and no check fails:
+    /// with the packages of all parts it is what one build of the set writes
+    #[arg(long, value_name = "FILE")]
+    join: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let scan = match arguments.against.is_empty() {
         true => None,
         false => Some(artifact::scan(&arguments.against)?),
@@ -52,11 +58,26 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     };
     let trust = Trust { keys: Keys::open(&arguments.key)?, now: environment::now()? };
     let options = Options { folders, against: scan.as_ref(), trust };
-    let report = verify::verify(&arguments.paths, &options, &Terminal::new())?;
+    let report = verify::verify(&arguments.paths, &options, progress)?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
+    if let Some(file) = &arguments.join {
+        write_joined(&report, file)?;
+    }
     match arguments.json {
         true => terminal::print_json(&report)?,
         false => terminal::print(&render::verify_text(&report))?,
     }
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
+}
+
+/// Writes the receipt of the whole set, unless a check failed.
+fn write_joined(report: &Report, file: &Path) -> Result<()> {
+    let Some(joined) = &report.joined else {
+        if !report.problems.is_empty() {
+            return Ok(());
+        }
+        let error = Error::new(Kind::Usage, "no parts of a set are named, so none are joined");
+        return Err(error.hint("name the folders that `build --partition` wrote"));
+    };
+    new_file::write(file, &Content::of_bytes(joined.receipt.to_bytes()?)).map(drop)
 }

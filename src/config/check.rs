@@ -46,6 +46,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
         version: schema.version,
         release: schema.release,
         prefix: schema.prefix,
+        libdir: schema.libdir,
+        kpackdir: schema.kpackdir,
         content_date,
         maintainer: schema.maintainer.unwrap_or(default.maintainer),
         vendor: schema.vendor,
@@ -117,8 +119,7 @@ fn selectors(selectors: &Ordered<Vec<Selector>>, origin: &Origin, faults: &mut F
             for kind in selector.components.iter().flatten() {
                 if let Err(error) = kind.parse::<ComponentKind>() {
                     let keys = ["selectors", package, &index, "components"];
-                    let fault = origin.fault(&keys, error.message());
-                    faults.add(fault.hint(error.hint_text().unwrap_or_default()));
+                    faults.add(origin.located(&keys, &error));
                 }
             }
         }

@@ -13,13 +13,15 @@
 //! | `validation.untransformable` | fat binaries that cannot be transformed: `error`, `keep-fat` | `error` |
 //! | `components` | artifact (`blas`) or component (`blas_lib`) → the keys of `validation`, `include_architectures`, `exclude_architectures` | as for all |
 //! | `packages` | package with host files → `include_architectures`, `exclude_architectures` of its kernel packages | all |
-//! | `packages` | any package → its `summary`, `description`, `section`, `license`, `homepage`, `copyright`; the last three hold for the other packages of its family, too | as for all |
+//! | `packages` | any package → its `summary`, `description`, `section`, `license`, `homepage`, `copyright`; of a host package or a family, the last three hold for the other packages of the family, too | as for all |
 //! | `scheme` | what packages are called: `rocm`, `rocm-versioned`, `amdrocm` | `rocm` |
 //! | `variant` | a word for this kind of build in names and prefix, e.g. `asan` | none |
 //! | `version`, `release` | of all packages; the command line wins | `0.0.0` with a finding, `1` |
 //! | `epoch` | of all packages | none |
 //! | `distribution_tag.deb`, `.rpm` | what all releases end in, e.g. `~deb12`, `.el9` | none |
 //! | `prefix` | install prefix | the scheme's: `/opt/rocm-<major>.<minor>` |
+//! | `libdir` | the folder below the prefix where the artifacts have their libraries | `lib` |
+//! | `kpackdir` | the folder below the prefix for kernel archives and manifests | `<libdir>/.kpack` |
 //! | `parts` | which components make up which package of a family | `config/components.toml` |
 //! | `content_date` | time of every packed file, RFC 3339 | [`CONTENT_DATE`] |
 //! | `maintainer`, `vendor`, `homepage`, `license` | as the formats' fields | [`MAINTAINER`], none, none, [`LICENSE`] |
@@ -121,6 +123,10 @@ pub struct Config {
     pub release: Option<String>,
     /// Install prefix.
     pub prefix: Option<String>,
+    /// The folder of libraries, relative to the prefix.
+    pub libdir: Option<String>,
+    /// The folder of kernel archives, relative to the prefix.
+    pub kpackdir: Option<String>,
     /// Time of packed files, in seconds since 1970.
     pub content_date: u32,
     /// `Name <address>`.
@@ -184,6 +190,8 @@ impl Default for Config {
             version: None,
             release: None,
             prefix: None,
+            libdir: None,
+            kpackdir: None,
             // The text above in seconds; a test compares the two.
             content_date: 1_735_689_600,
             maintainer: MAINTAINER.to_owned(),
@@ -246,6 +254,11 @@ impl Config {
     /// by their index), with file, line and column where the configuration has them.
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
         self.origin.fault(keys, message)
+    }
+
+    /// `error`, which does not know where the value at `keys` came from, with its place.
+    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
+        self.origin.located(keys, error)
     }
 }
 

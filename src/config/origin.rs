@@ -64,6 +64,15 @@ impl Origin {
         self.at_line(at, &message)
     }
 
+    /// `error` about the value at `keys`, with its hint.
+    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
+        let located = self.fault(keys, error.message());
+        match error.hint_text() {
+            Some(hint) => located.hint(hint),
+            None => located,
+        }
+    }
+
     fn at_line(&self, at: Option<(usize, usize)>, message: &str) -> Error {
         let mut error = Error::new(Kind::Config, message);
         if let Some(file) = &self.file {

@@ -28,6 +28,8 @@ pub(super) struct Schema {
     pub version: Option<String>,
     pub release: Option<String>,
     pub prefix: Option<String>,
+    pub libdir: Option<String>,
+    pub kpackdir: Option<String>,
     pub content_date: Option<String>,
     pub maintainer: Option<String>,
     pub vendor: Option<String>,

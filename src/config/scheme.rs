@@ -25,6 +25,9 @@ const SHIPPED: [(&str, &str); 3] = [
 /// What templates may name.
 const PLACEHOLDERS: [&str; 6] = ["name", "group", "major", "series", "version", "variant"];
 
+/// What those that are the same for the whole set may name.
+const PLACEHOLDERS_OF_SET: [&str; 4] = ["major", "series", "version", "variant"];
+
 /// What to do about a scheme that does not have the schema.
 const SCHEMA_HINT: &str = "config/schemes/README.md explains the keys of a scheme";
 
@@ -57,6 +60,8 @@ pub struct Scheme {
     /// Variant of the build → the word for it in names.
     #[serde(default)]
     pub variants: BTreeMap<String, String>,
+    #[serde(skip)]
+    origin: Origin,
 }
 
 /// What a kernel package is for.
@@ -146,37 +151,47 @@ impl Scheme {
             return Err(Error::new(Kind::Config, message).hint(hint));
         };
         let origin = Origin::new(None, (*text).to_owned(), Syntax::Toml);
-        Self::read(&origin)
+        Self::read(origin)
             .map_err(|e| Error::bug(format!("the scheme {name} cannot be read")).cause(e))
     }
 
     /// The scheme in the file `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = read_text(path, "naming scheme")?;
-        Self::read(&Origin::new(Some(path.to_path_buf()), text, Syntax::Toml))
+        Self::read(Origin::new(Some(path.to_path_buf()), text, Syntax::Toml))
     }
 
-    fn read(origin: &Origin) -> Result<Self> {
+    fn read(origin: Origin) -> Result<Self> {
         let scheme: Self = origin.decode(SCHEMA_HINT)?;
         for (keys, template) in scheme.templates() {
             for text in template.texts() {
-                check(text).map_err(|why| origin.fault(&keys, why).hint(SCHEMA_HINT))?;
+                check(text, &PLACEHOLDERS)
+                    .map_err(|why| origin.fault(&keys, why).hint(SCHEMA_HINT))?;
             }
         }
-        check(&scheme.prefix).map_err(|why| origin.fault(&["prefix"], why).hint(SCHEMA_HINT))?;
-        let runtime = &scheme.runtime_relation;
-        let mut others: Vec<(&str, &String)> = [&runtime.deb, &runtime.rpm]
-            .into_iter()
-            .flatten()
-            .map(|t| ("runtime_relation", t))
-            .collect();
-        for (name, library) in &scheme.libraries {
-            others.extend(std::iter::once(name).chain(&library.deb).map(|t| ("libraries", t)));
+        for (keys, text) in scheme.texts_of_set() {
+            check(text, &PLACEHOLDERS_OF_SET)
+                .map_err(|why| origin.fault(&keys, why).hint(SCHEMA_HINT))?;
         }
-        for (key, text) in others {
-            check(text).map_err(|why| origin.fault(&[key], why).hint(SCHEMA_HINT))?;
+        Ok(Self { origin, ..scheme })
+    }
+
+    /// `error`, which does not know where the value at `keys` came from, with its place.
+    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
+        self.origin.located(keys, error)
+    }
+
+    /// Texts that are the same for the whole set, and their places.
+    fn texts_of_set(&self) -> Vec<(Vec<&str>, &String)> {
+        let RuntimeRelation { deb, rpm } = &self.runtime_relation;
+        let mut texts = vec![(vec!["prefix"], &self.prefix)];
+        texts.extend(deb.as_ref().map(|text| (vec!["runtime_relation", "deb"], text)));
+        texts.extend(rpm.as_ref().map(|text| (vec!["runtime_relation", "rpm"], text)));
+        for (name, library) in &self.libraries {
+            texts.push((vec!["libraries", name], name));
+            texts.extend(library.deb.as_ref().map(|text| (vec!["libraries", name, "deb"], text)));
         }
-        Ok(scheme)
+        texts
     }
 
     fn templates(&self) -> Vec<([&'static str; 2], &Template)> {
@@ -201,15 +216,15 @@ impl Scheme {
     }
 }
 
-/// Fails, with the reason, if something in braces is no placeholder.
-fn check(template: &str) -> std::result::Result<(), String> {
+/// Fails, with the reason, if something in braces is none of the `known` placeholders.
+fn check(template: &str, known: &[&str]) -> std::result::Result<(), String> {
     let mut parts = template.split('{');
     let first = parts.next().unwrap_or_default();
     let mut closed = !first.contains('}');
     for part in parts {
         let (name, rest) = part.split_once('}').unwrap_or((part, "}"));
-        if !PLACEHOLDERS.contains(&name) {
-            let known = PLACEHOLDERS.join("}, {");
+        if !known.contains(&name) {
+            let known = known.join("}, {");
             return Err(format!("`{{{name}}}` is none of {{{known}}}"));
         }
         closed &= !rest.contains('}');
@@ -236,10 +251,10 @@ mod tests {
     #[test]
     fn placeholders_that_nothing_replaces_are_refused() {
         for good in ["", "x", "{name}", "{name}{series}-{group}"] {
-            assert_eq!(check(good), Ok(()), "{good}");
+            assert_eq!(check(good, &PLACEHOLDERS), Ok(()), "{good}");
         }
         for bad in ["{", "}", "{}", "{nam}", "{name", "{name}}", "x}{name}", "{name}{"] {
-            assert!(check(bad).is_err(), "{bad}");
+            assert!(check(bad, &PLACEHOLDERS).is_err(), "{bad}");
         }
     }
 }

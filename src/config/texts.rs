@@ -26,6 +26,11 @@ impl PackageTexts {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether it says what can be of one package only.
+    pub fn is_of_one(&self) -> bool {
+        self.summary.is_some() || self.description.is_some() || self.section.is_some()
+    }
 }
 
 /// Longest summary that package managers show in one line, in characters.

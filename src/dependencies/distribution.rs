@@ -17,7 +17,7 @@
 //!
 //! Symbols that are not listed, and whose version is no node, need `minimum`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -130,6 +130,11 @@ impl Distribution {
         })
     }
 
+    /// Every library with the names of all packages that its dependencies may be on.
+    pub fn packages(&self) -> impl Iterator<Item = (&str, BTreeSet<String>)> {
+        self.libraries.iter().map(|(soname, library)| (soname.as_str(), library.packages()))
+    }
+
     /// The library with `soname`.
     pub fn library(&self, soname: &str) -> Option<&Library> {
         self.libraries.get(soname)
@@ -159,6 +164,12 @@ impl Library {
             nodes,
             symbols,
         })
+    }
+
+    fn packages(&self) -> BTreeSet<String> {
+        let wishes = self.templates.iter().flat_map(|template| template.split([',', '|']));
+        let names = wishes.filter_map(|wish| wish.split_whitespace().next());
+        names.map(str::to_owned).collect()
     }
 
     /// What it takes to have the library at all.

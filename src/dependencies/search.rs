@@ -7,9 +7,6 @@
 use crate::formats::elf::Linking;
 use crate::tree::TreePath;
 
-/// The folder that `rocm-common` makes a linker path, relative to the prefix.
-pub const LINKER_PATH: &str = "lib";
-
 /// A folder of a search path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Folder {

@@ -110,20 +110,59 @@ fn changes(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> 
 /// By digest, else by size. Archives of a plan have neither; their code objects are compared where
 /// both sides know them.
 fn content(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> Option<Change> {
-    let (old, new) = (before.size?, after.size?);
+    if !before.is_file() {
+        return None;
+    }
     if let (Some(old), Some(new)) = (&before.sha256, &after.sha256) {
         return (old != new).then_some(Change::Content);
     }
     if let (Some(old), Some(new)) = (&before.code_sha256, &after.code_sha256) {
         return (old != new).then_some(Change::Code);
     }
-    if old.estimated || new.estimated {
+    let exact = |member: &ListedMember| member.size.filter(|size| !size.estimated);
+    let Some((old, new)) = exact(before).zip(exact(after)) else {
         counts.uncompared += 1;
         return None;
-    }
+    };
     if old.bytes != new.bytes {
         return Some(Change::Size);
     }
     counts.by_size += 1;
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listing::Size;
+
+    fn file(size: Option<u64>, sha256: Option<&str>) -> ListedMember {
+        ListedMember {
+            path: "/x".to_owned(),
+            kind: "file".to_owned(),
+            mode: 0o644,
+            size: size.map(Size::exact),
+            sha256: sha256.map(str::to_owned),
+            code_sha256: None,
+            target: None,
+        }
+    }
+
+    #[test]
+    fn digests_are_compared_whether_or_not_sizes_are_known() {
+        let compared = |before: &ListedMember, after: &ListedMember| {
+            let mut counts = Counts::default();
+            let change = content(before, after, &mut counts);
+            (change, counts.uncompared, counts.by_size)
+        };
+        let whole = file(Some(1), Some("a"));
+        assert_eq!(compared(&whole, &file(None, Some("b"))), (Some(Change::Content), 0, 0));
+        assert_eq!(compared(&file(None, Some("a")), &whole), (None, 0, 0));
+        assert_eq!(compared(&whole, &file(None, None)), (None, 1, 0));
+        assert_eq!(compared(&file(None, None), &file(None, None)), (None, 1, 0));
+        assert_eq!(compared(&whole, &file(Some(2), None)), (Some(Change::Size), 0, 0));
+        assert_eq!(compared(&whole, &file(Some(1), None)), (None, 0, 1));
+        let folder = ListedMember { kind: "directory".to_owned(), ..file(None, None) };
+        assert_eq!(compared(&folder, &folder), (None, 0, 0));
+    }
 }

@@ -78,6 +78,7 @@ impl Kernels<'_> {
 
     fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
         let options = PackOptions {
+            cache: None,
             level: LEVEL,
             spool_dir: self.spool_dir,
             memory: FRAME_MEMORY,

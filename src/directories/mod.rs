@@ -33,7 +33,8 @@ const LEVEL: i32 = 1;
 /// Bytes of compressed kernels that are held in memory before they are spooled.
 const FRAME_MEMORY: u64 = 256 << 20;
 
-/// The folder of kernel archives, relative to a stage prefix.
+/// The folder of kernel archives, relative to a stage prefix: where ROCm's Python tool puts them, so
+/// what the configuration says of packages does not hold here.
 const KERNEL_FOLDER: &str = "lib/.kpack";
 
 /// What kernel manifests call the folder above the last component of [`KERNEL_FOLDER`].

@@ -53,7 +53,8 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
     let primary = options.config.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
-    progress.begin(Stage::Pack, device_bytes(&recombined));
+    progress.expect(Stage::Pack, device_bytes(&recombined));
+    progress.begin(Stage::Pack);
     for component in &recombined.components {
         let writer = Writer {
             component,

@@ -234,7 +234,8 @@ impl Job {
         let artifacts: Vec<&Artifact> =
             scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
         let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
-        progress.begin(Stage::Split, bytes);
+        progress.expect(Stage::Split, bytes);
+        progress.begin(Stage::Split);
         let strict = split::SplitOptions::strict(rules);
         let split = split::split_artifacts(&artifacts, &strict, progress)?;
         progress.end(Stage::Split);

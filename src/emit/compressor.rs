@@ -46,6 +46,7 @@ mod tests {
         EmitOptions {
             jobs,
             memory: 896 << 20,
+            cache: None,
             compression,
             content_date: 0,
             source_date_epoch: 0,

@@ -1,11 +1,10 @@
 //! From the plan's package to a `.deb`: fields, their order, and the file name.
 
-use super::{
-    Begun, EmitOptions, Staging, check_file_name, compressor, payload_entries, text, time,
-};
+use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
 use crate::content::Content;
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::deb::{Control, Field, INSTALLED_UNIT, Specification, Writer, installed_kib};
+use crate::error::{Error, Kind, Result};
+use crate::formats::deb::{Control, Field, INSTALLED_UNIT, Specification, installed_kib};
+use crate::formats::payload;
 use crate::plan::package::{Comparison, DebControl, Format, Package, Relation, RelationKind};
 
 /// Fields of relations in the order of Debian's own tools.
@@ -20,13 +19,12 @@ const RELATIONS: [(RelationKind, &str); 8] = [
     (RelationKind::Provides, "Provides"),
 ];
 
-/// Opens the file and writes everything in front of the data archive.
-pub(super) fn begin(
+/// Decides everything that does not depend on the content of files.
+pub(super) fn prepare(
     package: &Package<Content>,
     control: &DebControl,
-    staging: &Staging,
     options: &EmitOptions<'_>,
-) -> Result<Begun> {
+) -> Result<Prepared> {
     let entries = payload_entries(package, Format::Deb)?;
     let kib = installed_kib(&entries);
     let specification = Specification {
@@ -41,10 +39,12 @@ pub(super) fn begin(
         compression: options.compression,
         workers: compressor::workers(package.formats(), options),
     };
-    let file_name = check_file_name(control.file_name())?;
-    let file = staging.create(&file_name)?;
-    let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
-    Ok(Begun { format: Format::Deb, file_name, installed_size: kib * INSTALLED_UNIT, writer })
+    Ok(Prepared {
+        format: Format::Deb,
+        file_name: check_file_name(control.file_name())?,
+        installed_size: kib * INSTALLED_UNIT,
+        specification: payload::Specification::Deb(Box::new(specification)),
+    })
 }
 
 fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<Vec<Field>> {

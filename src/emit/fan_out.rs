@@ -15,9 +15,9 @@ use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 use crate::content::{Content, WINDOW};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::compression::Effort;
-use crate::formats::payload::{FileDigests, PayloadWriter, io_fault};
+use crate::formats::payload::{FileDigests, Finished, PayloadWriter, io_fault};
 use crate::plan::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 use crate::tree::Node;
@@ -43,12 +43,30 @@ enum Message {
     Finish,
 }
 
-/// Goes once through `entries` and returns the SHA-256 of each file's content.
+/// What is known of a package when it was read.
+pub(super) struct Read {
+    /// SHA-256 of each entry that is a file.
+    pub digests: Vec<Option<[u8; 32]>>,
+    /// What the writers made.
+    pub finished: Vec<(Format, Finished)>,
+}
+
+/// Goes once through `entries`, whose digests may be `known`; where nobody writes and they are, not
+/// at all.
 pub(super) fn fan_out(
     entries: &[PackageEntry<Content>],
+    known: Option<Vec<Option<[u8; 32]>>>,
     sinks: Vec<Sink>,
     progress: &dyn Progress,
-) -> Result<Vec<Option<[u8; 32]>>> {
+) -> Result<Read> {
+    if let (Some(digests), true) = (&known, sinks.is_empty()) {
+        let files = entries.iter().filter_map(|entry| match &entry.node {
+            Node::File { data, .. } => Some(data.len()),
+            Node::Directory { .. } | Node::Link { .. } => None,
+        });
+        progress.advance(Stage::Emit, files.sum());
+        return Ok(Read { digests: digests.clone(), finished: Vec::new() });
+    }
     thread::scope(|scope| {
         let mut channels = Vec::new();
         let mut writers = Vec::new();
@@ -56,38 +74,44 @@ pub(super) fn fan_out(
             let (sender, receiver) = sync_channel(DEPTH);
             channels.push((sink.format, sender));
             let drain = move || {
-                let Sink { file_name, writer, .. } = sink;
-                drain(writer, &receiver).map_err(|e| e.file(file_name))
+                let Sink { file_name, writer, format } = sink;
+                let finished = drain(writer, &receiver).map_err(|e| e.file(file_name))?;
+                Ok(finished.map(|finished| (format, finished)))
             };
             let thread = thread::Builder::new().spawn_scoped(scope, drain);
             writers.push(thread.map_err(|e| io_fault("start a thread", e))?);
         }
         let windows = Windows::default();
-        let read = Source { channels, windows, progress }.read_all(entries);
-        let mut faults = Vec::new();
+        let read = Source { channels, windows, known, progress }.read_all(entries);
+        let (mut finished, mut faults) = (Vec::new(), Vec::new());
         for writer in writers {
-            let result = writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked")));
-            faults.extend(result.err());
+            match writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))) {
+                Ok(written) => finished.extend(written),
+                Err(fault) => faults.push(fault),
+            }
         }
         // A reader that found a closed channel failed because of a writer, whose error says why.
         match (read, Error::gather(faults)) {
             (_, Some(fault)) => Err(fault),
-            (read, None) => read,
+            (read, None) => Ok(Read { digests: read?, finished }),
         }
     })
 }
 
-/// Writes what arrives; `Ok` too where the reader gave up, whose own error counts.
-fn drain(mut writer: Box<dyn PayloadWriter + Send>, receiver: &Receiver<Message>) -> Result<()> {
+/// Writes what arrives; nothing is finished where the reader gave up, whose own error counts.
+fn drain(
+    mut writer: Box<dyn PayloadWriter + Send>,
+    receiver: &Receiver<Message>,
+) -> Result<Option<Finished>> {
     for message in receiver {
         match message {
             Message::Begin(effort) => writer.begin(effort)?,
             Message::Data(bytes) => writer.data(&bytes)?,
             Message::End(digests) => writer.end(digests)?,
-            Message::Finish => return writer.finish(),
+            Message::Finish => return writer.finish().map(Some),
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Windows that are used again when all writers are done with them: fresh memory for each would
@@ -124,14 +148,22 @@ impl Windows {
 struct Source<'a> {
     channels: Vec<(Format, SyncSender<Message>)>,
     windows: Windows,
+    /// The digest of each entry, where they were read for it before.
+    known: Option<Vec<Option<[u8; 32]>>>,
     progress: &'a dyn Progress,
 }
 
 impl Source<'_> {
     fn read_all(mut self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<[u8; 32]>>> {
+        let known = self.known.take();
+        let known_of = |index: usize| known.as_ref().and_then(|known| *known.get(index)?);
         let digests: Result<Vec<_>> = entries
             .iter()
-            .map(|entry| self.read(entry).context(|| format!("packing /{}", entry.path)))
+            .enumerate()
+            .map(|(index, entry)| {
+                let doing = || format!("packing /{}", entry.path);
+                self.read(entry, known_of(index)).context(doing)
+            })
             .collect();
         let digests = digests?;
         for (_, channel) in &self.channels {
@@ -140,19 +172,28 @@ impl Source<'_> {
         Ok(digests)
     }
 
-    fn read(&mut self, entry: &PackageEntry<Content>) -> Result<Option<[u8; 32]>> {
+    fn read(
+        &mut self,
+        entry: &PackageEntry<Content>,
+        known: Option<[u8; 32]>,
+    ) -> Result<Option<[u8; 32]>> {
         let Node::File { data, .. } = &entry.node else {
             self.send(entry, Message::Begin(Effort::Full))?;
             self.send(entry, Message::End(None))?;
             return Ok(None);
         };
         self.send(entry, Message::Begin(effort(data)?))?;
-        let digests = self.content(entry, data)?;
+        let digests = self.content(entry, data, known)?;
         self.send(entry, Message::End(Some(digests)))?;
         Ok(Some(digests.sha256))
     }
 
-    fn content(&mut self, entry: &PackageEntry<Content>, content: &Content) -> Result<FileDigests> {
+    fn content(
+        &mut self,
+        entry: &PackageEntry<Content>,
+        content: &Content,
+        known: Option<[u8; 32]>,
+    ) -> Result<FileDigests> {
         let mut reader = content.reader();
         let debs = self.channels.iter().any(|(format, _)| *format == Format::Deb);
         let mut digests = Digests::new(debs && entry.formats.has(Format::Deb));
@@ -170,7 +211,12 @@ impl Source<'_> {
             self.progress.advance(Stage::Emit, len as u64);
             left -= len as u64;
         }
-        Ok(digests.finish())
+        let digests = digests.finish();
+        match known {
+            // What is compressed is kept for later runs under the digest that was read before.
+            Some(known) if known != digests.sha256 => Err(changed(content)),
+            _ => Ok(digests),
+        }
     }
 
     fn send(&self, entry: &PackageEntry<Content>, message: Message) -> Result<()> {
@@ -217,6 +263,12 @@ impl Digests {
         let md5 = self.md5.map(|md5| md5.finalize().into());
         FileDigests { sha256: self.sha256.finalize().into(), md5 }
     }
+}
+
+fn changed(content: &Content) -> Error {
+    let message = "changed between two readings during the run";
+    let error = Error::new(Kind::Changed, message).at(&content.place(0));
+    error.hint("run again when nothing else writes to the artifacts")
 }
 
 /// Never shown: the writer that closed the channel has the error that counts.

@@ -13,9 +13,7 @@ use serde_json::Value;
 
 use super::staging::sync_directory;
 use crate::error::{Error, Kind, Result};
-
-/// The receipt's file name.
-pub(super) const RECEIPT: &str = "packages.json";
+use crate::receipt;
 
 /// Inside a staging directory: what a commit moved out of the way.
 const REPLACED: &str = "replaced";
@@ -41,9 +39,9 @@ fn is_package_name(name: &str) -> bool {
     packaged && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
-/// Names of the package files that the receipt in `directory` lists; none where there is none.
-pub(super) fn earlier_packages(directory: &Path) -> Result<BTreeSet<String>> {
-    let path = directory.join(RECEIPT);
+/// Names of the package files that `receipt` in `directory` lists; none where there is none.
+pub(super) fn earlier_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
+    let path = directory.join(receipt);
     match fs::read(&path) {
         Ok(receipt) => packages_of(&receipt).map_err(|e| e.file(&path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
@@ -51,27 +49,62 @@ pub(super) fn earlier_packages(directory: &Path) -> Result<BTreeSet<String>> {
     }
 }
 
+/// The receipts in a folder: that of a whole set, those of parts.
+fn receipts(directory: &Path) -> Result<BTreeSet<String>> {
+    let names = list(directory)?.into_iter().filter_map(|name| name.into_string().ok());
+    Ok(names.filter(|name| is_receipt(name)).collect())
+}
+
+fn is_receipt(name: &str) -> bool {
+    name == receipt::FILE_NAME || receipt::part_of_file(name).is_some()
+}
+
+/// Refuses to write a set beside parts, a part beside a set, and parts of several divisions beside
+/// each other: their packages would be taken for one set.
+pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
+    let of = |name: &str| receipt::part_of_file(name).map(|part| part.of);
+    let mut others = receipts(out)?.into_iter();
+    let Some(other) = others.find(|other| of(other) != of(receipt)) else { return Ok(()) };
+    let what = |name: &str| match of(name) {
+        None => "a whole set".to_owned(),
+        Some(of) => format!("one of {of} parts"),
+    };
+    let message =
+        format!("is the receipt of {}, and this run writes {}", what(&other), what(receipt));
+    let hint = "write into another folder, or remove that receipt and its packages";
+    Err(Error::new(Kind::Conflict, message).file(out.join(other)).hint(hint))
+}
+
 /// The renames of a commit so far.
 pub(super) struct Journal<'a> {
     out: &'a Path,
     staging: &'a Path,
+    /// The receipt's file name.
+    receipt: &'a str,
     done: Vec<(PathBuf, PathBuf)>,
 }
 
 impl<'a> Journal<'a> {
     /// A commit from `staging` into `out` that has not begun.
-    pub fn new(out: &'a Path, staging: &'a Path) -> Self {
-        Self { out, staging, done: Vec::new() }
+    pub fn new(out: &'a Path, staging: &'a Path, receipt: &'a str) -> Self {
+        Self { out, staging, receipt, done: Vec::new() }
     }
 
     /// Replaces the earlier set by the staged packages `names` and the staged receipt. Returns
-    /// what the earlier set had beyond `names`.
+    /// what the earlier set had beyond `names`. Where the set is a part, packages can have come
+    /// from another part, or gone to one.
     pub fn replace_set(&mut self, names: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-        let earlier = earlier_packages(self.out)?;
-        refuse_foreign(self.out, &earlier, names)?;
+        refuse_mixed(self.out, self.receipt)?;
+        let earlier = earlier_packages(self.out, self.receipt)?;
+        let mut elsewhere = BTreeSet::new();
+        for other in receipts(self.out)?.iter().filter(|other| *other != self.receipt) {
+            elsewhere.extend(earlier_packages(self.out, other)?);
+        }
+        refuse_foreign(self.out, &earlier.union(&elsewhere).cloned().collect(), names)?;
+        let earlier: BTreeSet<String> = earlier.difference(&elsewhere).cloned().collect();
         let replaced = self.staging.join(REPLACED);
         fs::create_dir(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
-        self.set_aside(RECEIPT)?;
+        self.set_aside(self.receipt)?;
         sync_directory(self.out)?;
         let mut removed = BTreeSet::new();
         for name in earlier.union(names) {
@@ -83,7 +116,7 @@ impl<'a> Journal<'a> {
             self.rename(self.staging.join(name), self.out.join(name))?;
         }
         sync_directory(self.out)?;
-        self.rename(self.staging.join(RECEIPT), self.out.join(RECEIPT))?;
+        self.rename(self.staging.join(self.receipt), self.out.join(self.receipt))?;
         sync_directory(self.out)?;
         Ok(removed)
     }
@@ -117,15 +150,15 @@ impl<'a> Journal<'a> {
                 return false;
             }
         }
-        forget(self.staging).is_ok()
+        forget(self.staging, self.receipt).is_ok()
     }
 }
 
 /// Makes an undone commit unrecognisable as one. Otherwise its clean-up, cut off in the middle,
 /// would leave a staging directory in which files that were put back look like files that were
 /// made visible.
-fn forget(staging: &Path) -> Result<()> {
-    let receipt = staging.join(RECEIPT);
+fn forget(staging: &Path, receipt: &str) -> Result<()> {
+    let receipt = staging.join(receipt);
     match fs::remove_file(&receipt) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(Error::io(&receipt, "remove", error))
@@ -150,13 +183,11 @@ fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<Strin
 /// The steps are known from their order: a package that is no longer in the staging directory is
 /// in `out`, and everything in `replaced` came from there, the receipt included.
 pub(super) fn undo_dead(out: &Path, staging: &Path) -> Result<()> {
-    let receipt = staging.join(RECEIPT);
     let replaced = staging.join(REPLACED);
     // The receipt is synced before the first step, and the last step moves it away.
-    if !receipt.exists() || !replaced.exists() {
-        return Ok(());
-    }
-    for name in earlier_packages(staging)? {
+    let receipt = receipts(staging)?.into_iter().next();
+    let Some(receipt) = receipt.filter(|_| replaced.exists()) else { return Ok(()) };
+    for name in earlier_packages(staging, &receipt)? {
         let (staged, visible) = (staging.join(&name), out.join(&name));
         if !staged.exists() && visible.exists() {
             fs::rename(&visible, &staged).map_err(|e| Error::io(&visible, "take back", e))?;
@@ -164,13 +195,13 @@ pub(super) fn undo_dead(out: &Path, staging: &Path) -> Result<()> {
     }
     let mut names: Vec<_> = list(&replaced)?;
     // The receipt comes last, when the set that it describes is complete.
-    names.sort_by_key(|name| name == RECEIPT);
+    names.sort_by_key(|name| *name == *receipt);
     for name in names {
         let to = out.join(&name);
         fs::rename(replaced.join(&name), &to).map_err(|e| Error::io(&to, "put back", e))?;
     }
     sync_directory(out)?;
-    forget(staging)
+    forget(staging, &receipt)
 }
 
 fn list(directory: &Path) -> Result<Vec<std::ffi::OsString>> {
@@ -192,7 +223,7 @@ mod tests {
         fs::create_dir(&staging).unwrap();
         for (folder, text) in [(out.path(), "old"), (&staging, "new")] {
             fs::write(folder.join("a.deb"), text).unwrap();
-            fs::write(folder.join(RECEIPT), OLD).unwrap();
+            fs::write(folder.join(receipt::FILE_NAME), OLD).unwrap();
         }
         (out, staging)
     }
@@ -203,13 +234,13 @@ mod tests {
         fs::remove_file(staging.join("a.deb")).unwrap();
         undo_dead(out, staging).unwrap();
         assert_eq!(fs::read(out.join("a.deb")).unwrap(), b"old");
-        assert_eq!(fs::read(out.join(RECEIPT)).unwrap(), OLD.as_bytes());
+        assert_eq!(fs::read(out.join(receipt::FILE_NAME)).unwrap(), OLD.as_bytes());
     }
 
     #[test]
     fn a_commit_that_was_taken_back_is_no_commit_any_more() {
         let (out, staging) = folders();
-        let mut journal = Journal::new(out.path(), &staging);
+        let mut journal = Journal::new(out.path(), &staging, receipt::FILE_NAME);
         journal.replace_set(&["a.deb".to_owned()].into()).unwrap();
         assert_eq!(fs::read(out.path().join("a.deb")).unwrap(), b"new");
         assert!(journal.undo());
@@ -220,7 +251,7 @@ mod tests {
     fn a_killed_commit_that_was_undone_is_no_commit_any_more() {
         let (out, staging) = folders();
         fs::create_dir(staging.join(REPLACED)).unwrap();
-        for name in [RECEIPT, "a.deb"] {
+        for name in [receipt::FILE_NAME, "a.deb"] {
             fs::rename(out.path().join(name), staging.join(REPLACED).join(name)).unwrap();
         }
         undo_dead(out.path(), &staging).unwrap();

@@ -13,6 +13,7 @@ mod deb;
 mod fan_out;
 mod journal;
 mod receipt;
+mod reuse;
 mod rpm;
 mod staging;
 mod text;
@@ -29,15 +30,17 @@ pub use staging::Staging;
 pub use turns::{Turn, in_turn};
 pub use unsealed::Unsealed;
 
+use crate::cache::{Cache, Key};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::{Entry, EntryKind, Marking, PayloadWriter};
+use crate::formats::payload::{Entry, EntryKind, Marking, Specification};
 use crate::indexed::Indexed;
 use crate::plan::package::{Format, Package, PackageEntry, Treatment};
-use crate::report::Progress;
+use crate::report::{Compressed, Progress, Stage, Work};
 use crate::signing::Signer;
 use crate::tree::Node;
 use fan_out::Sink;
+use reuse::{Known, Reuse};
 use unsealed::UnsealedFile;
 
 /// How packages are written.
@@ -59,8 +62,10 @@ pub struct EmitOptions<'a> {
     pub indexed: bool,
     /// What signs the headers of `.rpm`s; a `.deb` has no signature that apt asks for.
     pub signer: Option<&'a Arc<dyn Signer>>,
-    /// Told of every window read (`advance`) and every whole package; the caller begins and ends
-    /// the stage.
+    /// Where payloads are looked for that an earlier run compressed, and kept for later ones.
+    pub cache: Option<&'a Cache>,
+    /// Told of every window read (`advance`), every payload and every whole package; the caller says
+    /// how many bytes to expect.
     pub progress: &'a dyn Progress,
 }
 
@@ -132,12 +137,12 @@ fn hexadecimal_option<S: Serializer>(
     }
 }
 
-/// A package file that is being written.
-struct Begun {
+/// A package file, decided but for the content of its files.
+struct Prepared {
     format: Format,
     file_name: String,
     installed_size: u64,
-    writer: Box<dyn PayloadWriter + Send>,
+    specification: Specification,
 }
 
 /// Writes `package` into `staging`, in every format it has, from one read of every file.
@@ -155,7 +160,29 @@ pub fn write_package(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Unsealed> {
-    write(package, staging, options).context(|| format!("writing package {}", package.id))
+    options.progress.begin(Stage::Emit);
+    let unsealed = write(package, staging, options);
+    options.progress.end(Stage::Emit);
+    unsealed.context(|| format!("writing package {}", package.id))
+}
+
+/// Tells of a payload.
+fn tell(options: &EmitOptions<'_>, format: Format, (before, after): (u64, u64), reused: bool) {
+    let work = match format {
+        Format::Deb => Work::Deb,
+        Format::Rpm => Work::Rpm,
+    };
+    options.progress.compressed(work, Compressed { before, after, reused });
+}
+
+/// Bytes of the files in `format`.
+fn contents(entries: &[PackageEntry<Content>], format: Format) -> u64 {
+    let inside = entries.iter().filter(|entry| entry.formats.has(format));
+    let files = inside.filter_map(|entry| match &entry.node {
+        Node::File { data, .. } => Some(data.len()),
+        Node::Directory { .. } | Node::Link { .. } => None,
+    });
+    files.sum()
 }
 
 fn write(
@@ -163,23 +190,43 @@ fn write(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Unsealed> {
-    let mut begun = Vec::new();
+    let mut prepared = Vec::new();
     if let Some(control) = &package.deb {
-        begun.push(deb::begin(package, control, staging, options)?);
+        prepared.push(deb::prepare(package, control, options)?);
     }
     if let Some(control) = &package.rpm {
-        begun.push(rpm::begin(package, control, staging, options)?);
+        prepared.push(rpm::prepare(package, control, options)?);
     }
+    let reuse = options.cache.map(|cache| Reuse::new(cache, package, options)).transpose()?;
     let mut sinks = Vec::new();
     let mut files = Vec::new();
-    for Begun { format, file_name, installed_size, writer } in begun {
-        sinks.push(Sink { format, file_name: file_name.clone(), writer });
-        files.push((format, file_name, installed_size));
+    for Prepared { format, file_name, installed_size, specification } in prepared {
+        let file = staging.create(&file_name)?;
+        let known = reuse.as_ref().map(|reuse| reuse.fill((&file, format), &specification));
+        let key = match known.transpose().file(&file_name)? {
+            Some(Known::Filled(after)) => {
+                tell(options, format, (contents(&package.entries, format), after), true);
+                None
+            }
+            other => {
+                let writer = specification.writer(file).file(&file_name)?;
+                sinks.push(Sink { format, file_name: file_name.clone(), writer });
+                other.and_then(Known::key)
+            }
+        };
+        files.push((format, file_name, installed_size, key));
     }
-    let digests = fan_out::fan_out(&package.entries, sinks, options.progress)?;
-    let file = |(format, file_name, installed_size)| {
-        let members = members(&package.entries, &digests, format);
-        UnsealedFile { format, file_name, installed_size, members }
+    let known = reuse.map(Reuse::into_digests);
+    let read = fan_out::fan_out(&package.entries, known, sinks, options.progress)?;
+    for (format, finished) in &read.finished {
+        let after = finished.payload.end - finished.payload.start;
+        tell(options, *format, (contents(&package.entries, *format), after), false);
+    }
+    let file = |(format, file_name, installed_size, key): (Format, String, u64, Option<Key>)| {
+        let finished = read.finished.iter().find(|(written, _)| *written == format);
+        let keep = key.zip(finished.map(|(_, finished)| finished.clone()));
+        let members = members(&package.entries, &read.digests, format);
+        UnsealedFile { format, file_name, installed_size, members, keep }
     };
     Ok(Unsealed { package: package.id.clone(), files: files.into_iter().map(file).collect() })
 }

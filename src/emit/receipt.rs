@@ -5,7 +5,7 @@ use crate::content::hex;
 use crate::plan::Plan;
 use crate::plan::package::Role;
 use crate::receipt::{
-    CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, Receipt, SCHEMA,
+    CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, PartRecord, Receipt, SCHEMA,
 };
 use crate::report::{Findings, Severity};
 
@@ -22,8 +22,12 @@ pub struct Written {
     pub emitted: Vec<Emitted>,
 }
 
-/// The receipt of the packages `written` for `plan`.
-pub fn receipt(plan: &Plan, written: Vec<Written>, findings: &Findings) -> Receipt {
+/// The receipt of the packages `written` for `plan`, which may be one part of it.
+pub fn receipt(
+    plan: &Plan,
+    (written, part): (Vec<Written>, Option<PartRecord>),
+    findings: &Findings,
+) -> Receipt {
     let mut packages: Vec<PackageRecord> =
         written.iter().flat_map(|w| package_records(plan, w)).collect();
     packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
@@ -37,6 +41,7 @@ pub fn receipt(plan: &Plan, written: Vec<Written>, findings: &Findings) -> Recei
         release: plan.version.release().to_owned(),
         prefix: prefix.clone(),
         content_date: i64::from(plan.content_date),
+        part,
         packages,
         code_objects,
         left_out: plan.left_out.iter().map(|path| format!("{prefix}/{path}")).collect(),

@@ -2,27 +2,24 @@
 
 use ::rpm::DependencyFlags;
 
-use super::{
-    Begun, EmitOptions, Staging, check_file_name, compressor, payload_entries, text, time,
-};
+use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
 use crate::content::Content;
-use crate::error::{Error, Kind, Result, ResultExt};
+use crate::error::{Error, Kind, Result};
+use crate::formats::payload;
 use crate::formats::rpm::{
-    self, Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, Writer,
-    installed_size,
+    self, Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, installed_size,
 };
 use crate::plan::package::{
     Change, Comparison, Format, Package, Relation, RelationKind, RpmControl,
 };
 use crate::signing::header_signer;
 
-/// Opens the file and makes room for the header.
-pub(super) fn begin(
+/// Decides everything that does not depend on the content of files.
+pub(super) fn prepare(
     package: &Package<Content>,
     control: &RpmControl,
-    staging: &Staging,
     options: &EmitOptions<'_>,
-) -> Result<Begun> {
+) -> Result<Prepared> {
     let entries = payload_entries(package, Format::Rpm)?;
     let installed_size = installed_size(&entries);
     let specification = Specification {
@@ -49,10 +46,12 @@ pub(super) fn begin(
         compression: options.compression,
         workers: compressor::workers(package.formats(), options),
     };
-    let file_name = check_file_name(control.file_name())?;
-    let file = staging.create(&file_name)?;
-    let writer = Box::new(Writer::create(file, specification).file(&file_name)?);
-    Ok(Begun { format: Format::Rpm, file_name, installed_size, writer })
+    Ok(Prepared {
+        format: Format::Rpm,
+        file_name: check_file_name(control.file_name())?,
+        installed_size,
+        specification: payload::Specification::Rpm(Box::new(specification)),
+    })
 }
 
 /// What is stated, and what was discovered, which carries rpmbuild's mark of its generators.

@@ -8,6 +8,8 @@
 //! OUT/packages.json                   the receipt of the set in OUT, last to appear
 //! ```
 //!
+//! Where the set is one of several parts, packages.json is packages-1-of-3.json in both places.
+//!
 //! Beginning, committing and cleaning up happen under a lock on OUT itself, so that runs into the
 //! same folder take turns; between, they do not disturb each other. A directory whose lock can be
 //! taken belongs to a dead run: if that run was committing (its receipt is still there), what it
@@ -22,9 +24,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::journal::{self, Journal, RECEIPT};
+use super::journal::{self, Journal};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
+use crate::receipt::{self, Part};
 
 const PREFIX: &str = ".rockpack-staging-";
 
@@ -47,17 +50,27 @@ pub struct Staging {
     /// Whether the directory holds packages of the earlier set that could not be put back.
     kept: bool,
     names: Mutex<BTreeSet<String>>,
+    /// The receipt's file name.
+    receipt: String,
 }
 
 impl Staging {
-    /// Makes a staging directory inside `out` (which is made too if it does not exist) and clears
-    /// away what dead runs left there.
+    /// For a whole set: makes a staging directory inside `out` (which is made too if it does not
+    /// exist) and clears away what dead runs left there.
     pub fn begin(out: &Path) -> Result<Self> {
+        Self::begin_part(out, None)
+    }
+
+    /// The same for a part of a set, which has a receipt of its own, so that all parts can be
+    /// written into one folder.
+    pub fn begin_part(out: &Path, part: Option<Part>) -> Result<Self> {
+        let receipt = receipt::file_name(part);
         let made_out = !out.exists();
         make_folder(out)?;
         let guard = lock(out)?;
         clear_dead(out)?;
-        journal::earlier_packages(out)?;
+        journal::refuse_mixed(out, &receipt)?;
+        journal::earlier_packages(out, &receipt)?;
         let (directory, own) = make_directory(out)?;
         drop(guard);
         Ok(Self {
@@ -67,6 +80,7 @@ impl Staging {
             made_out,
             kept: false,
             names: Mutex::default(),
+            receipt,
         })
     }
 
@@ -93,6 +107,12 @@ impl Staging {
         Content::open(&path)
     }
 
+    /// A staged file, to be read.
+    pub fn open(&self, name: &str) -> Result<File> {
+        let path = self.path(name);
+        File::open(&path).map_err(|e| Error::io(&path, "open", e))
+    }
+
     /// Where a staged file is, to be read back before the set is committed.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
@@ -114,9 +134,9 @@ impl Staging {
         }
         let guard = lock(&self.out)?;
         clear_dead(&self.out)?;
-        write_synced(&self.directory.join(RECEIPT), receipt)?;
+        write_synced(&self.directory.join(&self.receipt), receipt)?;
         sync_directory(&self.directory)?;
-        let mut journal = Journal::new(&self.out, &self.directory);
+        let mut journal = Journal::new(&self.out, &self.directory, &self.receipt);
         let result = journal.replace_set(&names);
         if result.is_err() {
             self.kept = !journal.undo();

@@ -1,10 +1,16 @@
 //! The last step of a package: its files are brought to disk and digested.
 
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
 use super::{EmitOptions, Emitted, Member, Staging};
-use crate::content::{Content, unhex};
+use crate::cache::{Cache, Key};
+use crate::content::{Content, WINDOW, unhex};
 use crate::error::{Error, Result, ResultExt};
+use crate::formats::payload::{Finished, io_fault};
 use crate::indexed::Indexed;
 use crate::plan::package::Format;
+use crate::report::Stage;
 
 /// A package whose files are written, but neither on disk for certain nor digested as a whole:
 /// their heads were patched last.
@@ -21,18 +27,28 @@ pub(super) struct UnsealedFile {
     pub file_name: String,
     pub installed_size: u64,
     pub members: Vec<Member>,
+    /// The payload, if a cache is to keep it.
+    pub keep: Option<(Key, Finished)>,
 }
 
 impl Unsealed {
-    /// Waits for the disk and tells sizes and digests.
+    /// Waits for the disk, tells sizes and digests, and puts new payloads into the cache.
     pub fn seal(self, staging: &Staging, options: &EmitOptions<'_>) -> Result<Vec<Emitted>> {
+        let EmitOptions { cache, progress, .. } = *options;
         let Self { package, files } = self;
         let seal = |file: UnsealedFile| {
-            let UnsealedFile { format, file_name, installed_size, members } = file;
+            let UnsealedFile { format, file_name, installed_size, members, keep } = file;
+            if let (Some(cache), Some((key, finished))) = (cache, &keep) {
+                keep_payload(cache, key, finished, staging.open(&file_name)?)?;
+            }
+            progress.begin(Stage::Seal);
             let content = staging.seal(&file_name)?;
             let size = content.len();
-            let (sha256, indexed) = digested(&content, options)?;
-            options.progress.package(&file_name, size);
+            let digested = digested(&content, options);
+            progress.end(Stage::Seal);
+            let (sha256, indexed) = digested?;
+            progress.advance(Stage::Seal, size);
+            progress.package(&file_name, size);
             let package = package.clone();
             Ok(Emitted {
                 package,
@@ -58,4 +74,15 @@ fn digested(content: &Content, options: &EmitOptions<'_>) -> Result<([u8; 32], O
     let indexed = Indexed::read(content)?;
     let sha256 = unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))?;
     Ok((sha256, Some(indexed)))
+}
+
+/// Puts the payload of the package `file` into the cache.
+fn keep_payload(cache: &Cache, key: &Key, finished: &Finished, mut file: File) -> Result<()> {
+    let Finished { payload, facts } = finished;
+    let start = file.seek(SeekFrom::Start(payload.start));
+    start.map_err(|e| io_fault("read the package", e))?;
+    let len = payload.end - payload.start;
+    let mut body = BufReader::with_capacity(WINDOW, file).take(len);
+    cache.keep(key, facts, (len, &mut body));
+    Ok(())
 }

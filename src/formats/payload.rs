@@ -4,9 +4,11 @@
 //! Both formats carry an archive of directories, symbolic links and regular files, owned by root.
 //! Everything else (devices, pipes, hard links, sparse files, capabilities) is refused.
 
+use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 
-use super::compression::Effort;
+use super::compression::{Compression, Effort};
 use super::{deb, rpm};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -118,7 +120,91 @@ pub trait PayloadWriter {
     /// The entry is whole; with the digests of its content if it is a regular file.
     fn end(&mut self, digests: Option<FileDigests>) -> Result<()>;
     /// All entries are whole: writes what is left and what only now is known.
-    fn finish(self: Box<Self>) -> Result<()>;
+    fn finish(self: Box<Self>) -> Result<Finished>;
+}
+
+/// A payload that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// Where its compressed bytes lie in the package.
+    pub payload: Range<u64>,
+    /// What the package says of the content elsewhere, and [`Specification::around`] needs to say
+    /// it again: of a deb the MD5 sum of each file; of an rpm the SHA-256 of the archive and, as
+    /// u32, the colour of each entry.
+    pub facts: Vec<u8>,
+}
+
+/// Everything about a package of either format but the content of its files.
+#[derive(Debug)]
+pub enum Specification {
+    /// Of a `.deb`.
+    Deb(Box<deb::Specification>),
+    /// Of an `.rpm`.
+    Rpm(Box<rpm::Specification>),
+}
+
+/// A payload that was compressed before.
+#[derive(Debug, Clone, Copy)]
+pub struct Ready<'a> {
+    /// Number of its compressed bytes.
+    pub len: u64,
+    /// Their digest.
+    pub sha256: [u8; 32],
+    /// [`Finished::facts`].
+    pub facts: &'a [u8],
+    /// SHA-256 of the content of each entry that is a regular file.
+    pub files: &'a [Option<[u8; 32]>],
+}
+
+/// The bytes of a package in front of and behind its payload.
+#[derive(Debug)]
+pub struct Around {
+    /// Those in front.
+    pub front: Vec<u8>,
+    /// Those behind.
+    pub back: &'static [u8],
+}
+
+impl Specification {
+    /// A writer into `file`, which is empty.
+    pub fn writer(self, file: File) -> Result<Box<dyn PayloadWriter + Send>> {
+        Ok(match self {
+            Self::Deb(specification) => Box::new(deb::Writer::create(file, *specification)?),
+            Self::Rpm(specification) => Box::new(rpm::Writer::create(file, *specification)?),
+        })
+    }
+
+    /// What is around a payload that need not be compressed again.
+    pub fn around(&self, ready: &Ready<'_>) -> Result<Around> {
+        match self {
+            Self::Deb(specification) => deb::around(specification, ready),
+            Self::Rpm(specification) => rpm::around(specification, ready),
+        }
+    }
+
+    /// The entries in their order.
+    pub fn entries(&self) -> &[Entry] {
+        match self {
+            Self::Deb(specification) => &specification.entries,
+            Self::Rpm(specification) => &specification.entries,
+        }
+    }
+
+    /// How the payload is compressed.
+    pub fn compression(&self) -> Compression {
+        match self {
+            Self::Deb(specification) => specification.compression,
+            Self::Rpm(specification) => specification.compression,
+        }
+    }
+
+    /// Modification time of every entry, seconds since 1970.
+    pub fn mtime(&self) -> u64 {
+        match self {
+            Self::Deb(specification) => specification.mtime,
+            Self::Rpm(specification) => specification.mtime.into(),
+        }
+    }
 }
 
 /// A finished package of either format.

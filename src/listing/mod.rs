@@ -11,6 +11,7 @@ mod owners;
 mod package;
 mod read;
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ pub use owners::{Owned, Owners};
 pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, read};
 
+use crate::formats::{deb, rpm};
 use crate::receipt::RelationRecord;
 
 /// A set of packages.
@@ -131,6 +133,11 @@ impl std::iter::Sum for Size {
 }
 
 impl ListedMember {
+    /// Whether it is a file, which has bytes.
+    pub fn is_file(&self) -> bool {
+        self.kind == "file"
+    }
+
     /// Whether it is a directory, which packages share.
     pub fn is_directory(&self) -> bool {
         self.kind == "directory"
@@ -151,12 +158,21 @@ impl ListedPackage {
 }
 
 impl Listing {
-    /// Brings the packages into their order.
+    /// Brings the packages into their order: by format, name and version, the newest last.
     pub(crate) fn sorted(mut self) -> Self {
         self.packages.sort_by(|a, b| {
-            (&a.format, &a.name, &a.version).cmp(&(&b.format, &b.name, &b.version))
+            let versions = || compare_versions(&a.format, &a.version, &b.version);
+            a.key().cmp(&b.key()).then_with(versions).then_with(|| a.version.cmp(&b.version))
         });
         self
+    }
+}
+
+/// Which of two versions is newer, as package managers of `format` decide it.
+fn compare_versions(format: &str, one: &str, other: &str) -> Ordering {
+    match format {
+        "rpm" => rpm::compare_versions(one, other),
+        _ => deb::compare_versions(one, other),
     }
 }
 
@@ -168,6 +184,50 @@ impl fmt::Display for RelationRecord {
                 write!(f, "{} {comparison} {version}", self.name)
             }
             _ => f.write_str(&self.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_of_several_versions_is_the_last() {
+        let package = |format: &str, version: &str| ListedPackage {
+            format: format.to_owned(),
+            name: "rocm-blas".to_owned(),
+            version: version.to_owned(),
+            architecture: "amd64".to_owned(),
+            file_name: String::new(),
+            role: None,
+            group: None,
+            archs: Vec::new(),
+            download: Size::default(),
+            installed: Size::default(),
+            relations: None,
+            members: vec![ListedMember {
+                path: "/x".to_owned(),
+                kind: "file".to_owned(),
+                mode: 0o644,
+                size: None,
+                sha256: None,
+                code_sha256: None,
+                target: None,
+            }],
+        };
+        for format in ["deb", "rpm"] {
+            for versions in [["7.9.0-1", "7.10.0-1"], ["7.10.0~rc1-1", "7.10.0-1"]] {
+                let both = [versions, [versions[1], versions[0]]];
+                for order in both {
+                    let packages = order.map(|version| package(format, version)).into();
+                    let listing = Listing { name: String::new(), prefix: None, packages };
+                    let sorted = listing.sorted().packages;
+                    assert_eq!(sorted[1].version, versions[1]);
+                    let owner = Owners::of(&sorted).owner(format, "/x").unwrap();
+                    assert_eq!(owner.version, versions[1]);
+                }
+            }
         }
     }
 }

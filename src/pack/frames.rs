@@ -12,15 +12,20 @@ use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
 use super::PackOptions;
+use crate::cache::{Key, KeyMaker};
 use crate::content::{Content, Pinned, Spool, WINDOW};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::recombine::Kernel;
-use crate::report::Stage;
+use crate::report::{self, Compressed, Stage};
 
 /// Longest code object in bytes that is held whole while it is worked on. Its hash is then known
 /// before it is compressed, so that a copy of it costs no compression; longer ones are hashed and
-/// compressed window by window, and the frame of a copy is dropped.
+/// compressed window by window, and the frame of a copy is dropped. Where there is a cache, longer
+/// ones are hashed first, to look there, and read again if they have to be compressed.
 const HELD_LIMIT: u64 = 8 << 20;
+
+/// Raised when frames of the same code object at the same level get other bytes.
+const FRAMES: u64 = 1;
 
 /// Bytes of a frame that are gathered before they are put into memory or spool.
 const PIECE_LEN: usize = 4 << 20;
@@ -101,19 +106,44 @@ impl Work<'_> {
     fn held(&self, content: &Content) -> Result<[u8; 32]> {
         let bytes = content.read_vec(0..content.len(), HELD_LIMIT, "code object")?;
         let sha256: [u8; 32] = Sha256::digest(&bytes).into();
-        if self.claim(sha256) {
+        if self.claim(sha256) && !self.cached(sha256, content.len())? {
             let mut encoder = self.encoder(content.len())?;
             // The same steps as for longer ones: the bytes of a frame depend on its content only.
             for window in bytes.chunks(WINDOW) {
                 encoder.write_all(window).map_err(fault)?;
             }
-            self.keep(sha256, encoder.finish().map_err(fault)?)?;
+            self.keep((sha256, content.len()), encoder.finish().map_err(fault)?)?;
         }
-        self.advance(bytes.len());
+        self.advance(content.len());
         Ok(sha256)
     }
 
     fn windowed(&self, content: &Content) -> Result<[u8; 32]> {
+        if self.options.cache.is_some() {
+            let sha256 = content.sha256()?;
+            if !self.claim(sha256) || self.cached(sha256, content.len())? {
+                self.advance(content.len());
+                return Ok(sha256);
+            }
+            let (read, sink) = self.compressed(content)?;
+            if read != sha256 {
+                let message = "changed between two readings during the run";
+                let hint = "run again when nothing else writes to the artifacts";
+                return Err(Error::new(Kind::Changed, message).at(&content.place(0)).hint(hint));
+            }
+            self.keep((sha256, content.len()), sink)?;
+            return Ok(sha256);
+        }
+        let (sha256, sink) = self.compressed(content)?;
+        match self.claim(sha256) {
+            true => self.keep((sha256, content.len()), sink)?,
+            false => sink.discard(),
+        }
+        Ok(sha256)
+    }
+
+    /// Its frame and digest, from one reading in windows.
+    fn compressed(&self, content: &Content) -> Result<([u8; 32], Sink<'_>)> {
         let mut encoder = self.encoder(content.len())?;
         let mut hasher = Sha256::new();
         let mut reader = content.reader();
@@ -125,15 +155,33 @@ impl Work<'_> {
             }
             hasher.update(&window[..len]);
             encoder.write_all(&window[..len]).map_err(fault)?;
-            self.advance(len);
+            self.advance(len as u64);
         }
-        let sha256 = hasher.finalize().into();
-        let sink = encoder.finish().map_err(fault)?;
-        match self.claim(sha256) {
-            true => self.keep(sha256, sink)?,
-            false => sink.discard(),
+        Ok((hasher.finalize().into(), encoder.finish().map_err(fault)?))
+    }
+
+    /// Whether an earlier run compressed the code object, whose frame is kept then.
+    fn cached(&self, sha256: [u8; 32], original_size: u64) -> Result<bool> {
+        let Some(cache) = self.options.cache else { return Ok(false) };
+        let Some(entry) = cache.find(&self.key(sha256, original_size)) else { return Ok(false) };
+        let mut sink = Sink::new(self.store);
+        // What a sink fails with is this crate's own error.
+        if !cache.copy(&entry, &mut sink).map_err(fault)? {
+            sink.discard();
+            return Ok(false);
         }
-        Ok(sha256)
+        let content = sink.finish()?;
+        self.tell((original_size, content.len()), true);
+        locked(&self.frames).insert(sha256, content);
+        Ok(true)
+    }
+
+    /// Of the frame of a code object.
+    fn key(&self, sha256: [u8; 32], original_size: u64) -> Key {
+        let mut key = KeyMaker::new("frame");
+        key.number(FRAMES).text(&self.options.level.to_string());
+        key.bytes(&sha256).number(original_size);
+        key.finish()
     }
 
     fn encoder(&self, content_size: u64) -> Result<Encoder<'static, Sink<'_>>> {
@@ -150,14 +198,24 @@ impl Work<'_> {
         locked(&self.claimed).insert(sha256)
     }
 
-    fn keep(&self, sha256: [u8; 32], sink: Sink<'_>) -> Result<()> {
+    fn keep(&self, (sha256, original_size): ([u8; 32], u64), sink: Sink<'_>) -> Result<()> {
         let content = sink.finish()?;
+        self.tell((original_size, content.len()), false);
+        if let Some(cache) = self.options.cache {
+            let key = self.key(sha256, original_size);
+            cache.keep(&key, &[], (content.len(), &mut content.reader()));
+        }
         locked(&self.frames).insert(sha256, content);
         Ok(())
     }
 
-    fn advance(&self, bytes: usize) {
-        self.options.progress.advance(Stage::Pack, bytes as u64);
+    fn tell(&self, (before, after): (u64, u64), reused: bool) {
+        let compressed = Compressed { before, after, reused };
+        self.options.progress.compressed(report::Work::Kernels, compressed);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.options.progress.advance(Stage::Pack, bytes);
     }
 
     fn into_frames(self, hashed: &[Hashed]) -> Result<Vec<Frame>> {

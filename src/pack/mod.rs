@@ -24,6 +24,7 @@ pub use archive::{PackedArchive, PackedRow};
 pub use set::{PackedPackage, SetPacker};
 pub use sources::Sources;
 
+use crate::cache::Cache;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::kpm::{Archive, Manifest};
@@ -59,7 +60,10 @@ pub struct PackOptions<'a> {
     pub spool_dir: &'a Path,
     /// Bytes of frames that are held in memory before the spool is used.
     pub memory: u64,
-    /// Told of every byte of code objects read; the caller begins and ends the stage.
+    /// Where frames are looked for that an earlier run compressed, and kept for later ones.
+    pub cache: Option<&'a Cache>,
+    /// Told of every byte of code objects read and of every frame; the caller says how many bytes to
+    /// expect, and begins and ends the stage.
     pub progress: &'a dyn Progress,
 }
 

@@ -9,6 +9,7 @@ use crate::plan::package::{Package, PackageEntry, Role};
 use crate::plan::{Plan, Source};
 use crate::receipt::{CodeObjectRecord, Place};
 use crate::recombine::{Kernel, Recombined};
+use crate::report::Stage;
 use crate::split::{LooseCode, loose_code};
 use crate::tree::{Node, TreePath};
 
@@ -21,11 +22,14 @@ pub struct PackedPackage {
     pub code_objects: Vec<CodeObjectRecord>,
     /// Number of distinct code objects in its archives.
     pub distinct: u64,
+    /// Bytes of its archives and their manifests.
+    pub made: u64,
 }
 
 /// Makes the packages of a plan, one after the other. The archives of a set are packed when its
 /// first package is made and let go after its last.
 pub struct SetPacker<'a> {
+    plan: &'a Plan,
     sources: Sources<'a>,
     packer: Packer<'a>,
     packed: BTreeMap<&'a str, PackedSet>,
@@ -48,7 +52,8 @@ impl<'a> SetPacker<'a> {
         for name in plan.packages.iter().flat_map(sets_of) {
             *waiting.entry(name).or_default() += 1;
         }
-        Self { sources: Sources::new(recombined, plan), packer, packed: BTreeMap::new(), waiting }
+        let sources = Sources::new(recombined, plan);
+        Self { plan, sources, packer, packed: BTreeMap::new(), waiting }
     }
 
     /// Bytes of device code that making all packages goes through.
@@ -56,12 +61,26 @@ impl<'a> SetPacker<'a> {
         self.sources.device_bytes()
     }
 
+    /// Bytes of all files of all packages but archives and their manifests.
+    pub fn known_bytes(&self) -> Result<u64> {
+        let files = self.plan.packages.iter().flat_map(|package| &package.entries);
+        let sources = files.filter_map(|entry| match &entry.node {
+            Node::File { data, .. } => Some(data),
+            Node::Directory { .. } | Node::Link { .. } => None,
+        });
+        let len = |source| Ok(self.sources.known(source)?.map_or(0, |content| content.len()));
+        sources.map(len).sum()
+    }
+
     /// Makes `package`, one of the plan's.
     pub fn pack(&mut self, package: &'a Package<Source>) -> Result<PackedPackage> {
         let sets = sets_of(package);
         for name in &sets {
             if !self.packed.contains_key(name) {
+                let progress = self.packer.options.progress;
+                progress.begin(Stage::Pack);
                 let set = self.pack_set(name)?;
+                progress.end(Stage::Pack);
                 self.packed.insert(name, set);
             }
         }
@@ -92,7 +111,7 @@ impl<'a> SetPacker<'a> {
     fn make(&self, package: &Package<Source>) -> Result<PackedPackage> {
         let mut entries = Vec::new();
         let mut code_objects = Vec::new();
-        let mut distinct = 0;
+        let (mut distinct, mut made) = (0, 0);
         for entry in &package.entries {
             if let Node::File { data: Source::Archive { archives, arch }, .. } = &entry.node {
                 let (set, archive) = self.archive(archives, arch.as_str())?;
@@ -103,12 +122,15 @@ impl<'a> SetPacker<'a> {
             if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
             {
                 code_objects.extend(self.loose(package, &entry.path, source, data)?);
+                if matches!(source, Source::Archive { .. } | Source::Manifest { .. }) {
+                    made += data.len();
+                }
             }
             let PackageEntry { path, treatment, formats, .. } = entry.clone();
             entries.push(PackageEntry { path, node, treatment, formats });
         }
         let package = package.with_entries(entries);
-        Ok(PackedPackage { package, code_objects, distinct })
+        Ok(PackedPackage { package, code_objects, distinct, made })
     }
 
     fn content(&self, source: &Source) -> Result<Content> {

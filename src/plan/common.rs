@@ -1,6 +1,7 @@
 //! `rocm-common`: what a set needs outside of the prefix, once.
 //!
-//! It holds the file by which the dynamic loader knows `<prefix>/lib`, so that a program from
+//! It holds the file by which the dynamic loader knows `<prefix>/lib` (or the configuration's
+//! `libdir`), so that a program from
 //! anywhere finds the libraries of the set. Every package with libraries there depends on it. The
 //! file is a configuration file: an administrator who wants another order of libraries keeps it.
 //!
@@ -19,19 +20,20 @@ use super::package::{RelationKind, Role, Treatment};
 use super::relations::Link;
 use super::setting::Setting;
 use crate::error::Result;
+use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
+
+/// Folders of a prefix that builds put libraries into.
+const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
 
 /// Where the loader's configuration is read from.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
-
-/// The folder of the linker path, relative to the prefix.
-const LIBRARY_FOLDER: &str = "lib";
 
 /// The package, if the set has libraries in the linker path; their packages then depend on it.
 pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option<Draft>> {
     let names = setting.names.system()?;
     let mut components = BTreeSet::new();
-    for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(draft)) {
+    for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
         draft.links.insert(Link::exact(RelationKind::Depends, &names));
         components.extend(draft.components.iter().cloned());
     }
@@ -40,7 +42,7 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
     }
     let values = context! { prefix => setting.prefix.absolute() };
     let description = setting.texts.description("set", &names.deb, values)?;
-    let line = format!("{}/{LIBRARY_FOLDER}\n", setting.prefix.absolute());
+    let line = format!("{}/{}\n", setting.prefix.absolute(), setting.folders.libraries);
     let node = Node::File { data: Source::Text(line), mode: file_mode(0) };
     let mut extras = Extras::default();
     extras
@@ -87,15 +89,38 @@ fn file_name(package: &str, order: Option<&str>) -> String {
 }
 
 /// Whether ldconfig finds something of the package in the linker path.
-pub(super) fn has_linker_libraries(draft: &Draft) -> bool {
-    let inside = draft.files.iter().filter(|(path, node)| {
-        let folder = path.parent();
-        let is_folder = matches!(node, Node::Directory { .. });
-        !is_folder && folder.is_some_and(|folder| folder.as_str() == LIBRARY_FOLDER)
-    });
-    let mut names = inside.map(|(path, _)| path.name());
-    // What ldconfig looks at, but for the development links `libx.so`, which it does not need.
-    names.any(|name| name.starts_with("lib") && name.contains(".so."))
+pub(super) fn has_linker_libraries(setting: &Setting<'_>, draft: &Draft) -> bool {
+    libraries(draft).any(|path| setting.folders.is_public(path))
+}
+
+/// What ldconfig looks at, wherever it lies, but for the development links `libx.so`, which it does
+/// not need.
+fn libraries(draft: &Draft) -> impl Iterator<Item = &TreePath> {
+    let is_folder = |node: &Node<_>| matches!(node, Node::Directory { .. });
+    let files = draft.files.iter().filter(move |(_, node)| !is_folder(node));
+    let named = |path: &&TreePath| path.name().starts_with("lib") && path.name().contains(".so.");
+    files.map(|(path, _)| path).filter(named)
+}
+
+/// Notes that all libraries lie where the loader is not told to look: the folder of libraries is
+/// the artifacts' choice, and `libdir` has to say the same.
+pub(super) fn note_elsewhere(setting: &Setting<'_>, drafts: &[Draft], findings: &mut Findings) {
+    let folders = &setting.folders;
+    if drafts.iter().any(|draft| has_linker_libraries(setting, draft)) {
+        return;
+    }
+    let is_candidate = |folder: &TreePath| LIBRARY_FOLDERS.contains(&folder.as_str());
+    let all = drafts.iter().flat_map(libraries);
+    let elsewhere = all.filter(|path| path.parent().is_some_and(|folder| is_candidate(&folder)));
+    let elsewhere: BTreeSet<&TreePath> = elsewhere.collect();
+    if let Some(first) = elsewhere.first() {
+        let message = format!(
+            "has none of the set's libraries, and other folders have {} ({first}, …): the loader \
+             is not told of them; `libdir` names the folder that the artifacts were built for",
+            elsewhere.len()
+        );
+        findings.add(Finding::new(Code::LibdirEmpty, folders.libraries.to_string(), message));
+    }
 }
 
 /// Whether it is the package of [`make`].

@@ -1,20 +1,26 @@
 //! No name and no path may belong to two packages: all of a set can be installed together.
+//! Debug files, which packages may share, are looked at where they are placed.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::drafts::Draft;
+use super::extras;
 use super::package::Format;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::tree::{Node, TreePath};
 
-/// Fails unless every name and every path is one package's.
-pub(super) fn refuse(drafts: &[Draft]) -> Result<()> {
+/// Fails unless every name in one of `formats` and every path is one package's.
+pub(super) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
     let mut faults = Faults::default();
     let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
     let mut paths: BTreeMap<Place<'_>, (&Draft, bool)> = BTreeMap::new();
     for draft in drafts {
+        // Receipts and plans know packages by their name as .deb in any case.
         for format in [Format::Deb, Format::Rpm] {
+            if format == Format::Rpm && !formats.contains(&format) {
+                continue;
+            }
             if names.insert((format, draft.names.of(format)), draft).is_some() {
                 let message = format!("two packages would be named {}", draft.names.of(format));
                 let hint = "rename the group, or the package with a selector";
@@ -23,6 +29,7 @@ pub(super) fn refuse(drafts: &[Draft]) -> Result<()> {
         }
         let inside = draft.files.iter().map(|(path, node)| (Place::Inside(path), node));
         let outside = draft.extras.outside.iter();
+        let outside = outside.filter(|(path, _)| !extras::is_debug_place(path));
         let outside = outside.map(|(path, placed)| (Place::Outside(path), &placed.node));
         for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });

@@ -6,9 +6,9 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layout::{KERNEL_FOLDER, KERNEL_PREFIX, file_mode};
-use super::naming::Naming;
+use super::layout::file_mode;
 use super::selectors::{Bundle, Owned, OwnedDatabase};
+use super::setting::Setting;
 use super::{ArchiveSet, Source};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
@@ -38,12 +38,16 @@ pub(super) struct Contents {
 }
 
 /// What a bundle's code objects and databases become.
-pub(super) fn contents(bundle: &Bundle<'_>, groups: &[Group], naming: &Naming) -> Result<Contents> {
-    let archives = archive_set(bundle, naming)?;
+pub(super) fn contents(
+    setting: &Setting<'_>,
+    groups: &[Group],
+    bundle: &Bundle<'_>,
+) -> Result<Contents> {
+    let archives = archive_set(setting, bundle)?;
     let mut contents = Contents::default();
     for arch in archives.iter().flat_map(|set| &set.archs) {
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
-        let path = TreePath::new(format!("{KERNEL_FOLDER}/{set}_{arch}.kpack"))?;
+        let path = setting.folders.kernels.join(&format!("{set}_{arch}.kpack"))?;
         let data = Source::Archive { archives: set, arch: arch.clone() };
         let node = Node::File { data, mode: file_mode(0) };
         contents.add(groups, std::slice::from_ref(arch), (path, node))?;
@@ -120,7 +124,8 @@ fn claimed_twice(path: &TreePath, one: &Node<Source>, other: &Node<Source>) -> E
 }
 
 /// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
-fn archive_set(bundle: &Bundle<'_>, naming: &Naming) -> Result<Option<ArchiveSet>> {
+fn archive_set(setting: &Setting<'_>, bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
+    let Setting { names, folders, .. } = setting;
     let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
     let binaries: BTreeSet<(String, TreePath)> =
         fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
@@ -129,11 +134,13 @@ fn archive_set(bundle: &Bundle<'_>, naming: &Naming) -> Result<Option<ArchiveSet
     }
     let archs: BTreeSet<&BaseArch> =
         bundle.kernels.iter().map(|kernel| kernel.target.base()).collect();
+    let search = names.archive_search().iter().map(TreePath::new);
+    let search = search.collect::<Result<Vec<_>>>()?;
     Ok(Some(ArchiveSet {
-        name: format!("{}_{}", naming.short(&bundle.family), bundle.part.archives),
-        folder: TreePath::new(KERNEL_FOLDER)?,
-        search: naming.archive_search().iter().map(TreePath::new).collect::<Result<_>>()?,
-        manifest_prefix: KERNEL_PREFIX.to_owned(),
+        name: format!("{}_{}", names.short(&bundle.family), bundle.part.archives),
+        folder: folders.kernels.clone(),
+        search: search.into_iter().filter(|folder| *folder != folders.kernels).collect(),
+        manifest_prefix: folders.manifest_prefix(),
         binaries,
         archs: archs.into_iter().cloned().collect(),
     }))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::linkage::{Found, Reader, is_public};
+use super::linkage::{Found, Reader};
 use super::package::{Comparison, Format, Package, Relation, RelationKind};
 use super::relations::parse_deb;
 use super::setting::Setting;
@@ -46,7 +46,7 @@ pub(super) struct Gatherer<'a> {
 #[derive(Default)]
 struct Gathering<'a> {
     deb: Gathered<'a>,
-    configured: BTreeSet<&'a str>,
+    configured: BTreeSet<&'a Relation>,
     requires: BTreeSet<String>,
     provides: BTreeSet<String>,
     /// Needed library → files that need it and do not find it.
@@ -73,7 +73,7 @@ impl<'a> Gatherer<'a> {
         let counts = |name: &str| !is_private(name);
         let requires = rpm::requires(linking, reader.needs.is_executable, counts);
         gathering.requires.extend(requires);
-        if reader.in_host && is_public(reader.path) {
+        if reader.in_host && self.setting.folders.is_public(reader.path) {
             gathering.provides.extend(rpm::provides(linking, reader.path.name()));
         }
         for name in found.iter().filter(|(_, place)| **place == Found::Nowhere).map(|(n, _)| n) {
@@ -104,16 +104,17 @@ impl<'a> Gathering<'a> {
         (reader, linking): (&Reader<'_>, &Linking),
         found: &BTreeMap<&str, Found>,
     ) {
+        let Some(distribution) = &setting.distribution else { return };
         let is_outside = |name: &&str| found.get(name) == Some(&Found::Outside);
         let outside: Vec<&str> =
             linking.needed.iter().map(String::as_str).filter(is_outside).collect();
         let (configured, known): (Vec<&str>, Vec<&str>) =
             outside.into_iter().partition(|name| setting.configured_library(name).is_some());
         let dependencies = configured.into_iter().filter_map(|n| setting.configured_library(n));
-        self.configured.extend(dependencies.filter_map(|library| library.deb.as_deref()));
-        self.deb.add(&setting.distribution, linking, &known);
+        self.configured.extend(dependencies.flatten());
+        self.deb.add(distribution, linking, &known);
         for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
-            let library = setting.distribution.library(&need.file);
+            let library = distribution.library(&need.file);
             for (_, version) in &need.versions {
                 if library.is_some_and(|library| library.lacks(version)) {
                     let key = (need.file.clone(), version.clone());
@@ -125,7 +126,8 @@ impl<'a> Gathering<'a> {
 
     /// One finding per package and library.
     fn note(&self, package: &str, setting: &Setting<'_>, findings: &mut Findings) {
-        let distribution = &setting.distribution.name;
+        let Some(distribution) = &setting.distribution else { return };
+        let distribution = &distribution.name;
         for (library, files) in &self.missing {
             let message = format!(
                 "needs {library}, which neither the set nor {distribution} has ({})",
@@ -144,11 +146,11 @@ impl<'a> Gathering<'a> {
 
     fn relations(self) -> Result<Discovered> {
         let texts = self.deb.dependencies();
-        let texts = texts.iter().map(String::as_str).chain(self.configured);
-        let deb = texts.map(|text| {
+        let deb = texts.iter().map(|text| {
             parse_deb(RelationKind::Depends, text)
                 .map_err(|error| Error::bug("a dependency template gives no relation").cause(error))
         });
+        let deb = deb.chain(self.configured.into_iter().cloned().map(Ok));
         let of_kind = |kind: RelationKind, names: BTreeSet<String>| {
             names.into_iter().map(move |name| Relation { kind, name, version: None })
         };

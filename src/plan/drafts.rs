@@ -8,9 +8,9 @@ use super::device::{Contents, contents};
 use super::discovered::Discovered;
 use super::edits::Edits;
 use super::extras::Extras;
-use super::layout::{KERNEL_FOLDER, file_mode};
+use super::layout::file_mode;
 use super::linkage::Linkage;
-use super::naming::Names;
+use super::naming::{Names, place_of};
 use super::package::{Format, Relation, RelationKind, Role};
 use super::relations::{self, Link};
 use super::selectors::{Bundle, Owned};
@@ -56,6 +56,13 @@ pub(super) struct Draft {
     pub says: Says,
 }
 
+impl Draft {
+    /// Whether it is the host or support package of its stem.
+    pub fn is_base(&self) -> bool {
+        matches!(self.role, Role::Host | Role::Support)
+    }
+}
+
 /// What a package says of itself, if not what the configuration says for all.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Says {
@@ -63,6 +70,7 @@ pub(super) struct Says {
     pub vendor: Option<String>,
     pub homepage: Option<String>,
     pub license: Option<String>,
+    pub copyright: Option<String>,
     /// Debian's priority.
     pub priority: Option<String>,
 }
@@ -79,7 +87,7 @@ pub(super) fn make(
     groups: &[Group],
     (bundles, linkage): (&[Bundle<'_>], &Linkage),
 ) -> Result<Made> {
-    let contents = bundles.iter().map(|bundle| contents(bundle, groups, &setting.names));
+    let contents = bundles.iter().map(|bundle| contents(setting, groups, bundle));
     let contents: Vec<_> = contents.collect::<Result<_>>()?;
     let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
@@ -207,7 +215,7 @@ impl Maker<'_> {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
         if let Some(archives) = archives {
-            let path = TreePath::new(format!("{KERNEL_FOLDER}/{archives}.kpm"))?;
+            let path = self.setting.folders.kernels.join(&format!("{archives}.kpm"))?;
             if files.contains_key(&path) {
                 let message =
                     format!("{path} comes from the input, and is made for the package too");
@@ -240,13 +248,10 @@ fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<S
     }
 }
 
-/// The place of the package that the configuration calls `name`: a name of either format, or of a
-/// host or support package without what the scheme adds to it.
+/// The place of the package that the configuration calls `name`, see [`place_of`].
 pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
-    let by_stem =
-        |draft: &Draft| matches!(draft.role, Role::Host | Role::Support) && draft.stem.has(name);
-    let by_name = drafts.iter().position(|draft| draft.names.has(name));
-    by_name.or_else(|| drafts.iter().position(by_stem))
+    let known = drafts.iter().map(|draft| (&draft.names, draft.is_base().then_some(&draft.stem)));
+    place_of(known, name)
 }
 
 /// Adds the relations of the configuration; a package that does not exist is a typo. Gives what is
@@ -263,10 +268,12 @@ pub(super) fn add_configured<'a>(
             faults.add(setting.config.fault(&["relations", package], message));
             continue;
         };
-        for format in &setting.formats {
-            let relations = relations::added(setting, (package, added), *format);
-            let relations = faults.keep(relations).into_iter().flatten();
-            draft.relations.extend(relations.map(|relation| (*format, relation)));
+        for format in [Format::Deb, Format::Rpm] {
+            // What is no relation is refused whether or not the format is made.
+            let relations = faults.keep(relations::added(setting, (package, added), format));
+            let wanted =
+                relations.into_iter().flatten().filter(|_| setting.formats.contains(&format));
+            draft.relations.extend(wanted.map(|relation| (format, relation)));
         }
         edits.add(&draft.names.deb, package, added);
     }

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use super::naming::{Names, place_of};
 use super::selectors::{Bundle, OwnedDatabase};
+use super::setting::Setting;
 use crate::config::{ArchFilter, Config};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
@@ -16,24 +18,24 @@ use crate::report::{Code, Findings};
 /// Takes out what no package is made of.
 pub(super) fn apply(
     bundles: &mut [Bundle<'_>],
-    config: &Config,
+    setting: &Setting<'_>,
     findings: &mut Findings,
 ) -> Result<()> {
     let mut faults = Faults::default();
-    for (package, filter) in &config.packages {
-        match bundles.iter_mut().find(|bundle| is_named(bundle, package)) {
+    let names = bundles.iter().map(|bundle| setting.host_names(bundle));
+    let names: Vec<Names> = names.collect::<Result<_>>()?;
+    for (package, filter) in &setting.config.packages {
+        let stems = bundles.iter().map(|bundle| Some(&bundle.stem));
+        let found = place_of(names.iter().zip(stems), package);
+        match found.and_then(|index| bundles.get_mut(index)) {
             Some(bundle) => faults.keep(reduce(bundle, (package, filter), findings)),
             None => {
-                faults.add(unknown(package, bundles, config));
+                faults.add(unknown(package, bundles, setting.config));
                 None
             }
         };
     }
     faults.finish()
-}
-
-fn is_named(bundle: &Bundle<'_>, package: &str) -> bool {
-    bundle.stem.has(package)
 }
 
 fn unknown(package: &str, bundles: &[Bundle<'_>], config: &Config) -> Error {

@@ -5,9 +5,17 @@
 //! - A licence text below `share/doc` or `share/licenses` is one to rpm, and goes into the
 //!   `copyright` of its family's packages.
 //! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id that its
-//!   library has: below the prefix no debugger finds it. One without a build-id stays where the
-//!   artifact has it, with a finding. Two with one build-id are refused unless they are the same.
+//!   library has: below the prefix no debugger finds it. One without a build-id, or so damaged that
+//!   it cannot be read, stays where the artifact has it, with a finding. Two with one build-id are refused unless they are the same.
 //!   Their package has no documents of its own (lintian: non-debug-file-in-debug-package).
+//!
+//! Build-ids stay as the build made them, so packages can have one debug file in common: those of
+//! two families with one library, and those of two versions side by side in which a library did
+//! not change. (Fedora keeps them apart by other build-ids for each release, Debian by a build-id
+//! for each build; both would change what was built.) rpm lets packages own a file together that
+//! is the same. dpkg does not: a `.deb` has its debug files in a folder of its own
+//! ([`own_place`]), and its scripts keep the place by build-id a link to one of them. The folder
+//! is laid out so that it is one for gdb's `debug-file-directory`, too.
 //!
 //! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
 
@@ -30,7 +38,10 @@ use crate::report::{Code, Finding, Findings};
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
 
-/// Where debuggers look for debug files.
+/// What debuggers look into for debug files.
+pub(super) const DEBUG_ROOT: &str = "usr/lib/debug";
+
+/// Where debuggers look for debug files by their build-ids.
 const DEBUG_FOLDER: &str = "usr/lib/debug/.build-id";
 
 /// Where builds with split debug files put them, relative to the prefix.
@@ -76,9 +87,10 @@ pub(super) fn add(
     let host = HostFiles(components.collect());
     let mut faults = Faults::default();
     let mut licences: BTreeMap<String, Vec<Licence>> = BTreeMap::new();
+    let mut debug_files = BTreeMap::new();
     for draft in drafts.iter_mut() {
         faults.keep(host.treat(draft));
-        faults.keep(host.move_debug_files(draft, findings));
+        faults.keep(host.move_debug_files(draft, &mut debug_files, findings));
         let texts = host.licences(draft, findings)?;
         licences.entry(draft.family.clone()).or_default().extend(texts);
     }
@@ -150,7 +162,13 @@ impl<'a> HostFiles<'a> {
         Ok(found)
     }
 
-    fn move_debug_files(&self, draft: &mut Draft, findings: &mut Findings) -> Result<()> {
+    /// Moves the debug files of `draft` to where debuggers look; `known` are those of all drafts.
+    fn move_debug_files(
+        &self,
+        draft: &mut Draft,
+        known: &mut BTreeMap<TreePath, &'a Content>,
+        findings: &mut Findings,
+    ) -> Result<()> {
         let mut moved: BTreeMap<TreePath, TreePath> = BTreeMap::new();
         for (path, node) in &draft.files {
             let Node::File { data, .. } = node else { continue };
@@ -158,17 +176,28 @@ impl<'a> HostFiles<'a> {
             if component.kind != ComponentKind::Dbg {
                 continue;
             }
-            let Some(id) = id_of(content)? else {
-                let subject = format!("{}/{path}", component.id());
-                let message = "has no build-id by which a debugger would find it, and stays there";
-                findings.add(Finding::new(Code::DebugFileWithoutId, subject, message));
-                continue;
+            let subject = format!("{}/{path}", component.id());
+            let id = match id_of(content) {
+                Ok(Some(id)) => Ok(id),
+                Ok(None) => Err("has no build-id by which a debugger would find it".to_owned()),
+                Err(error) if matches!(error.kind(), Kind::Io | Kind::Changed) => {
+                    return Err(error.structure(subject));
+                }
+                Err(error) => {
+                    Err(format!("is damaged, so its build-id is not known: {}", error.message()))
+                }
+            };
+            let id = match id {
+                Ok(id) => id,
+                Err(why) => {
+                    let message = format!("{why}; it stays there");
+                    findings.add(Finding::new(Code::DebugFileWithoutId, subject, message));
+                    continue;
+                }
             };
             let place = place_of(&id)?;
             let placed = Placed::in_all(node.clone(), Treatment::Plain);
-            if let Some(other) = draft.extras.outside.get(&place)
-                && !self.same(&other.node, content)?
-            {
+            if !known.entry(place.clone()).or_insert(content).same_bytes(content)? {
                 let message = format!("{path} has the build-id {id} of another debug file");
                 let hint = "a build-id belongs to one file: build both again";
                 let error = Error::new(Kind::Conflict, message).structure(component.id());
@@ -184,11 +213,6 @@ impl<'a> HostFiles<'a> {
         let replaced = &draft.extras.replaced;
         draft.files.retain(|path, _| !moved.contains_key(path) && !replaced.contains(path));
         Ok(())
-    }
-
-    fn same(&self, node: &Node<Source>, content: &Content) -> Result<bool> {
-        let Node::File { data, .. } = node else { return Ok(false) };
-        self.content(data).map_or(Ok(false), |(_, other)| other.same_bytes(content))
     }
 }
 
@@ -213,6 +237,17 @@ fn id_of(content: &Content) -> Result<Option<String>> {
 fn place_of(id: &str) -> Result<TreePath> {
     let (folder, rest) = id.split_at_checked(2).unwrap_or((id, ""));
     TreePath::new(format!("{DEBUG_FOLDER}/{folder}/{rest}.debug"))
+}
+
+/// Whether `path` is one by which debuggers find a file.
+pub(super) fn is_debug_place(path: &TreePath) -> bool {
+    path.as_str().strip_prefix(DEBUG_FOLDER).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Where the `.deb` called `package` has the debug file of `place`.
+pub(super) fn own_place(package: &str, place: &TreePath) -> Result<TreePath> {
+    let rest = place.as_str().strip_prefix(DEBUG_ROOT).unwrap_or_default();
+    TreePath::new(format!("{DEBUG_ROOT}/{package}{rest}"))
 }
 
 /// Whether a loader maps `content` at run time: an x86-64 shared object that is no program, under
@@ -259,5 +294,9 @@ mod tests {
     fn debug_files_lie_where_gdb_looks() {
         let place = place_of("abcdef").unwrap();
         assert_eq!(place.as_str(), "usr/lib/debug/.build-id/ab/cdef.debug");
+        assert!(is_debug_place(&place));
+        let own = own_place("rocm-x-dbgsym", &place).unwrap();
+        assert_eq!(own.as_str(), "usr/lib/debug/rocm-x-dbgsym/.build-id/ab/cdef.debug");
+        assert!(!is_debug_place(&own));
     }
 }

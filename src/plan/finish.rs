@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Source;
 use super::discovered;
 use super::drafts::Draft;
-use super::extras::Placed;
+use super::extras::{self, Placed};
 use super::layout::{Files, file_mode};
 use super::package::{
     Change, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
 };
 use super::scripts::Scripts;
 use super::setting::Setting;
-use super::texts::{Description, Rights};
-use crate::config::{Config, PackageTexts};
-use crate::error::{Faults, Result};
+use super::texts::Rights;
+use super::words::Words;
+use crate::error::Result;
 use crate::tree::{Node, TreePath};
 
 /// The field of kernel packages that names their archs.
@@ -43,16 +43,16 @@ impl Draft {
         let deb = has(Format::Deb).then(|| self.deb(setting, (&words, &scripts))).transpose()?;
         let rpm = has(Format::Rpm).then(|| self.rpm(setting, (&words, &scripts))).transpose()?;
         let mut outside = self.documents(setting, &words)?;
-        let Words { description, homepage, .. } = words;
-        let homepage = homepage.map(str::to_owned);
-        outside.extend(self.extras.outside);
+        let homepage = words.homepage.map(str::to_owned);
+        let elsewhere = by_format((&self.names.deb, &setting.formats), self.extras.outside)?;
+        outside.extend(elsewhere);
         let treatments = self.extras.treatments;
         let files = Files { installed: self.files, treatments, outside };
         let mut package = Package {
             id: self.names.deb,
             role: self.role,
-            summary: description.summary,
-            description: description.paragraphs,
+            summary: self.description.summary,
+            description: self.description.paragraphs,
             homepage,
             deb,
             rpm,
@@ -63,7 +63,8 @@ impl Draft {
         Ok(package)
     }
 
-    fn relations_in(&self, format: Format, setting: &Setting<'_>) -> BTreeSet<Relation> {
+    /// Its relations in `format`, without those that its files show.
+    pub fn relations_in(&self, format: Format, setting: &Setting<'_>) -> BTreeSet<Relation> {
         let own = self.links.iter().map(|link| link.relation(format, &setting.version));
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         own.chain(added.map(|(_, r)| r.clone())).collect()
@@ -78,7 +79,7 @@ impl Draft {
             name: self.names.deb.clone(),
             version: setting.version.full(Format::Deb),
             architecture: if self.native { "amd64" } else { "all" }.to_owned(),
-            section: words.section.to_owned(),
+            section: self.section.clone(),
             priority: self.says.priority.clone().unwrap_or_else(|| "optional".to_owned()),
             maintainer: words.maintainer.to_owned(),
             relations: self.relations_in(Format::Deb, setting).into_iter().collect(),
@@ -177,68 +178,30 @@ impl Draft {
     }
 }
 
+/// What is outside of the prefix, with the debug files of a `.deb` in its own folder.
+fn by_format(
+    (package, formats): (&str, &[Format]),
+    outside: BTreeMap<TreePath, Placed>,
+) -> Result<BTreeMap<TreePath, Placed>> {
+    let mut found = BTreeMap::new();
+    for (path, placed) in outside {
+        if !extras::is_debug_place(&path) {
+            found.insert(path, placed);
+            continue;
+        }
+        for format in formats {
+            let place = match format {
+                Format::Deb => extras::own_place(package, &path)?,
+                Format::Rpm => path.clone(),
+            };
+            found.insert(place, Placed { formats: Formats::Only(*format), ..placed.clone() });
+        }
+    }
+    Ok(found)
+}
+
 /// A document of a `.deb`.
 fn document(node: Node<Source>) -> Placed {
     let formats = Formats::Only(Format::Deb);
     Placed { node, treatment: Treatment::Doc, formats }
-}
-
-/// What a package says of itself: its own words in the configuration, those of its family, those
-/// of a list of packages, those for all, or the program's.
-struct Words<'a> {
-    description: Description,
-    section: &'a str,
-    license: &'a str,
-    homepage: Option<&'a str>,
-    copyright: Option<&'a str>,
-    maintainer: &'a str,
-    vendor: Option<&'a str>,
-}
-
-impl<'a> Words<'a> {
-    fn of(draft: &'a Draft, config: &'a Config) -> Self {
-        let named = |name: &str| config.texts.iter().find(|(known, _)| known == name);
-        let own = named(&draft.names.deb).or_else(|| named(&draft.names.rpm));
-        let own = own.map(|(_, texts)| texts);
-        let family = named(&draft.family).map(|(_, texts)| texts);
-        let pick = |text: fn(&PackageTexts) -> &Option<String>| {
-            own.and_then(|own| text(own).as_deref())
-                .or_else(|| family.and_then(|family| text(family).as_deref()))
-        };
-        let says = &draft.says;
-        let mut description = draft.description.clone();
-        if let Some(summary) = own.and_then(|own| own.summary.clone()) {
-            description.summary = summary;
-        }
-        if let Some(paragraphs) = own.and_then(|own| own.description.clone()) {
-            description.paragraphs = paragraphs;
-        }
-        Self {
-            description,
-            section: own.and_then(|own| own.section.as_deref()).unwrap_or(&draft.section),
-            license: pick(|texts| &texts.license)
-                .or(says.license.as_deref())
-                .unwrap_or(&config.license),
-            homepage: pick(|texts| &texts.homepage)
-                .or(says.homepage.as_deref())
-                .or(config.homepage.as_deref()),
-            copyright: pick(|texts| &texts.copyright).or(config.copyright.as_deref()),
-            maintainer: says.maintainer.as_deref().unwrap_or(&config.maintainer),
-            vendor: says.vendor.as_deref().or(config.vendor.as_deref()),
-        }
-    }
-}
-
-/// Words about a package that does not exist are a typo.
-pub(super) fn check_words(setting: &Setting<'_>, drafts: &[Draft]) -> Result<()> {
-    let mut faults = Faults::default();
-    for (package, _) in &setting.config.texts {
-        let is_meant =
-            |d: &Draft| d.names.deb == *package || d.names.rpm == *package || d.family == *package;
-        if !drafts.iter().any(is_meant) {
-            let message = "there is no such package in the set";
-            faults.add(setting.config.fault(&["packages", package], message));
-        }
-    }
-    faults.finish()
 }

@@ -19,13 +19,6 @@ const EXECUTABLE: u32 = 0o755;
 /// Mode of other files.
 const PLAIN: u32 = 0o644;
 
-/// The folder of kernel archives and their manifest, relative to the prefix. Loaders look for it
-/// beside the libraries.
-pub(super) const KERNEL_FOLDER: &str = "lib/.kpack";
-
-/// What the manifest calls the folder above [`KERNEL_FOLDER`]'s last component.
-pub(super) const KERNEL_PREFIX: &str = "lib";
-
 /// The mode of a packed file.
 pub(super) fn file_mode(mode: u32) -> u32 {
     match mode & 0o111 {

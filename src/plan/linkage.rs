@@ -4,7 +4,8 @@
 //! A needed library is looked up as the dynamic linker would: in the search path written in the
 //! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
 //! these, but somewhere else in the set, that is taken: whatever loads the file may have loaded it.
-//! A library outside of the linker path is *private*: files that find it depend on its package,
+//! Without `.deb` packages no distribution is asked: what the set does not have, an `.rpm` needs by
+//! its name. A library outside of the linker path is *private*: files that find it depend on its package,
 //! and no file elsewhere should find it by its name. What libraries in kernel packages need is
 //! the host package's: kernel packages depend on it.
 
@@ -12,11 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::discovered::{Discovered, Gatherer};
 use super::libraries::{self, Needs};
+use super::parts::Parts;
 use super::runpath;
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use crate::content::Content;
-use crate::dependencies::search::{self, Folder, LINKER_PATH};
+use crate::dependencies::search::{self, Folder};
 use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::split::{HostFile, HostKind};
@@ -52,7 +54,8 @@ pub(super) struct Reader<'a> {
 pub(super) enum Found {
     /// In these bundles of the set: that of the library, and those of links to it.
     InSet { bundles: BTreeSet<usize>, is_private: bool },
-    /// In the distribution or the configuration.
+    /// In the distribution or the configuration; where there is no distribution to ask, not in
+    /// the set.
     Outside,
     /// Nowhere.
     Nowhere,
@@ -60,7 +63,7 @@ pub(super) enum Found {
 
 /// Reads the dynamic sections of all programs and libraries.
 pub(super) fn discover(
-    setting: &Setting<'_>,
+    (setting, parts): (&Setting<'_>, &Parts),
     bundles: &[Bundle<'_>],
     findings: &mut Findings,
 ) -> Result<Linkage> {
@@ -74,8 +77,11 @@ pub(super) fn discover(
             if libraries::is_native(content)? {
                 linkage.native.insert(index);
             }
+            if !parts.are_run(owned.component.kind) {
+                continue;
+            }
             let component = owned.component.id();
-            if let Some(needs) = read((content, mode), (&component, path), bundle, findings) {
+            if let Some(needs) = read((content, mode), (&component, path), findings) {
                 let reader = Reader { bundle: index, path, needs, in_host: true };
                 let file = (content, component.as_str());
                 let written = runpath::search_path(setting, &reader, file, findings);
@@ -85,7 +91,7 @@ pub(super) fn discover(
                 readers.push((reader, written.text));
             }
         }
-        readers.extend(of_databases(index, bundle, findings)?);
+        readers.extend(of_databases((index, bundle), parts, findings)?);
     }
     let library_set = LibrarySet::new(setting, bundles, &readers);
     let mut gatherer = Gatherer::new(setting);
@@ -111,18 +117,18 @@ pub(super) fn discover(
 
 /// Libraries in kernel packages, which depend on their host: that one has what they need.
 fn of_databases<'a>(
-    index: usize,
-    bundle: &Bundle<'a>,
+    (index, bundle): (usize, &Bundle<'a>),
+    parts: &Parts,
     findings: &mut Findings,
 ) -> Result<Vec<(Reader<'a>, String)>> {
     let mut readers = Vec::new();
     for database in &bundle.databases {
         let (content, path) = (&database.file.content, &database.file.path);
-        if !libraries::is_native(content)? {
+        if !parts.are_run(database.component.kind) || !libraries::is_native(content)? {
             continue;
         }
         let component = database.component.id();
-        if let Some(needs) = read((content, 0), (&component, path), bundle, findings) {
+        if let Some(needs) = read((content, 0), (&component, path), findings) {
             let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
             let search_path = search_path.to_owned();
             readers.push((Reader { bundle: index, path, needs, in_host: false }, search_path));
@@ -146,12 +152,8 @@ fn host_content<'a>(owned: &Owned<'a>) -> Option<(&'a Content, u32)> {
 fn read(
     (content, mode): (&Content, u32),
     (component, path): (&str, &TreePath),
-    bundle: &Bundle<'_>,
     findings: &mut Findings,
 ) -> Option<Needs> {
-    if !bundle.part.programs {
-        return None;
-    }
     match libraries::needs(content, mode) {
         Ok(needs) => Some(needs).filter(|n| n.linking.is_some() || !n.interpreters.is_empty()),
         Err(error) => {
@@ -212,12 +214,13 @@ impl<'a> LibrarySet<'a> {
                 return found;
             }
         }
-        let linker_path = TreePath::new(LINKER_PATH).ok().map(Folder::Inside);
-        if let Some(found) = linker_path.and_then(|folder| self.in_folder(&folder, name)) {
+        let linker_path = Folder::Inside(self.setting.folders.libraries.clone());
+        if let Some(found) = self.in_folder(&linker_path, name) {
             return found;
         }
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
-        let public: Vec<_> = providers.iter().filter(|p| is_public(p.path)).collect();
+        let public: Vec<_> =
+            providers.iter().filter(|p| self.setting.folders.is_public(p.path)).collect();
         if let Some(found) = self.chosen(reader.bundle, (name, &public), findings) {
             return Found::InSet { bundles: BTreeSet::from([found]), is_private: false };
         }
@@ -227,6 +230,7 @@ impl<'a> LibrarySet<'a> {
         let all: Vec<_> = providers.iter().collect();
         match self.chosen(reader.bundle, (name, &all), findings) {
             Some(found) => Found::InSet { bundles: BTreeSet::from([found]), is_private: true },
+            None if self.setting.distribution.is_none() => Found::Outside,
             None => Found::Nowhere,
         }
     }
@@ -234,7 +238,7 @@ impl<'a> LibrarySet<'a> {
     /// What lies at `name` in `folder`, with all links on the way.
     fn in_folder(&self, folder: &Folder, name: &str) -> Option<Found> {
         let mut path = folder.join(name)?;
-        let is_private = !is_public(&path);
+        let is_private = !self.setting.folders.is_public(&path);
         let mut bundles = BTreeSet::new();
         for _ in 0..LINK_LIMIT {
             let (bundle, node) = self.by_path.get(&path)?;
@@ -268,11 +272,6 @@ impl<'a> LibrarySet<'a> {
         }
         first
     }
-}
-
-/// Whether the dynamic linker finds what lies at `path` by its name alone.
-pub(super) fn is_public(path: &TreePath) -> bool {
-    path.parent().is_some_and(|folder| folder.as_str() == LINKER_PATH)
 }
 
 impl Linkage {

@@ -11,11 +11,14 @@ use super::parts::Part;
 use super::places::Places;
 use super::selectors::Bundle;
 use crate::artifact::ComponentKind;
-use crate::config::{Claim, ListedPackage, PackageList, PartRole, PartSchema, Suffix};
+use crate::config::{Claim, ListedPackage, PackageList, PartRole};
 use crate::error::{Error, Faults, Result};
 use crate::recombine::Component;
 use crate::report::{Code, Finding, Findings};
 use crate::tree::TreePath;
+
+/// How names of development packages end.
+const DEVEL: &str = "-devel";
 
 /// How names of test packages end.
 const TEST: &str = "-test";
@@ -188,32 +191,17 @@ impl Entry {
     /// Development and test packages are of the family that they are about, with archives of their
     /// own names.
     fn new(entry: &ListedPackage) -> Self {
-        let test = entry.name.strip_suffix(TEST);
-        let devel = entry.name.strip_suffix("-devel");
-        let (family, kind) = match (devel, test) {
-            (Some(family), _) => (family, "dev"),
-            (None, Some(family)) => (family, "test"),
-            (None, None) => (entry.name.as_str(), "lib"),
+        let devel = entry.name.strip_suffix(DEVEL).map(|family| (family, "dev", "dev"));
+        let test = entry.name.strip_suffix(TEST).map(|family| (family, "test", "tests"));
+        let (role, of_family) = match devel.or(test) {
+            Some(of_family) => (PartRole::Support, of_family),
+            None => (PartRole::Host, (entry.name.as_str(), "lib", "host")),
         };
+        let (family, archives, template) = of_family;
         Self {
             family: family.to_owned(),
-            stem: Names { deb: entry.deb_name(), rpm: entry.name.clone() },
-            part: Part::plain(PartSchema {
-                name: kind.to_owned(),
-                components: Vec::new(),
-                suffix: Suffix { deb: String::new(), rpm: String::new() },
-                role: if kind == "lib" { PartRole::Host } else { PartRole::Support },
-                section: entry.section.clone().unwrap_or_else(|| "misc".to_owned()),
-                group: entry.group.clone().unwrap_or_else(|| "Unspecified".to_owned()),
-                template: match kind {
-                    "dev" => "dev",
-                    "test" => "tests",
-                    _ => "host",
-                }
-                .to_owned(),
-                needs_host: false,
-                programs: kind != "dev",
-            }),
+            stem: stem(entry),
+            part: Part::of_entry(archives, role, template, entry),
         }
     }
 }

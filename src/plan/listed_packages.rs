@@ -144,6 +144,7 @@ fn say(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft, findings: 
         vendor: entry.vendor.clone(),
         homepage: entry.homepage.clone(),
         license: entry.license.clone(),
+        copyright: None,
         priority: entry.priority.clone(),
     };
     if let Some(section) = &entry.section {

@@ -19,10 +19,10 @@ use super::drafts::Draft;
 use super::listed::stem;
 use super::naming::Names;
 use super::package::{Format, Relation, RelationKind, Role};
-use super::relations::{Link, parse_deb, parse_rpm};
+use super::relations::{self, Link};
 use super::setting::Setting;
 use crate::config::{ListedPackage, PackageList};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::recombine::Group;
 use crate::report::{Code, Finding, Findings};
 
@@ -213,7 +213,8 @@ impl<'a> Resolver<'a> {
 
     /// Adds what `entry` provides, replaces and conflicts with; these are names of other packages.
     pub fn replace(&self, entry: &ListedPackage, draft: &mut Draft) -> Result<()> {
-        for (key, format, kind) in REPLACES {
+        let wanted = REPLACES.iter().filter(|(_, format, _)| self.setting.formats.contains(format));
+        for &(key, format, kind) in wanted {
             for (index, text) in entry.relations(key).iter().enumerate() {
                 let name = match format {
                     Format::Deb => crate::config::deb_name(text),
@@ -304,14 +305,9 @@ impl<'a> Resolver<'a> {
     }
 
     fn parse(&self, of: &Text<'_>, text: &str) -> Result<Relation> {
-        let parsed = match of.format {
-            Format::Deb => parse_deb(of.kind, text),
-            Format::Rpm => parse_rpm(of.kind, text),
-        };
-        parsed.map_err(|error: Error| {
-            let hint = error.hint_text().unwrap_or_default();
+        relations::parse(of.format, of.kind, text).map_err(|error| {
             let keys = [of.key, &of.index.to_string()];
-            self.list.fault(of.entry, &keys, error.message()).hint(hint)
+            self.list.located(of.entry, &keys, &error)
         })
     }
 
@@ -331,17 +327,18 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Takes out dependencies on any version of what another one bounds.
+/// Takes dependencies on any version of what another one bounds out of an `.rpm`; a `.deb` has all
+/// that others imply taken out at the end, where those that were discovered are known as well.
 fn without_bare(draft: &mut Draft) {
-    let bounded: BTreeSet<(Format, String)> = draft
-        .relations
-        .iter()
-        .filter(|(_, r)| r.kind == RelationKind::Depends && r.version.is_some())
-        .map(|(format, relation)| (*format, relation.name.clone()))
-        .collect();
+    let is_required = |format: Format, relation: &Relation| {
+        format == Format::Rpm && relation.kind == RelationKind::Depends
+    };
+    let required = draft.relations.iter().filter(|(format, r)| is_required(*format, r));
+    let bounded = required.filter(|(_, relation)| relation.version.is_some());
+    let bounded: BTreeSet<String> = bounded.map(|(_, relation)| relation.name.clone()).collect();
     draft.relations.retain(|(format, relation)| {
-        let is_bare = relation.kind == RelationKind::Depends && relation.version.is_none();
-        !(is_bare && bounded.contains(&(*format, relation.name.clone())))
+        let is_bare = is_required(*format, relation) && relation.version.is_none();
+        !(is_bare && bounded.contains(&relation.name))
     });
 }
 
@@ -356,7 +353,7 @@ fn groups_of(made: &Made) -> impl Iterator<Item = usize> {
 fn made_of(entry: &ListedPackage, groups: &[Group], drafts: &[Draft]) -> Made {
     let stem = stem(entry);
     let own = || drafts.iter().filter(|draft| draft.stem == stem);
-    let base = own().find(|draft| matches!(draft.role, Role::Host | Role::Support));
+    let base = own().find(|draft| draft.is_base());
     let Some(base) = base else {
         return Made::Nothing;
     };

@@ -90,7 +90,7 @@ pub(super) fn components(
         let has = |name: &str| members.iter().any(|draft| draft.group_name() == Some(name));
         let groups = all_groups.iter().filter(|group| has(&group.name));
         let groups: Vec<&str> = groups.map(|group| group.display_name.as_str()).collect();
-        let host = members.iter().find(|draft| is_base(draft));
+        let host = members.iter().find(|draft| draft.is_base());
         let (Some(host), false) = (host, groups.is_empty()) else {
             continue;
         };
@@ -146,7 +146,7 @@ pub(super) fn unversioned(
         return Ok(Vec::new());
     };
     let mut metas = Vec::new();
-    for draft in drafts.iter().filter(|draft| is_base(draft)) {
+    for draft in drafts.iter().filter(|draft| draft.is_base()) {
         let names = setting.names.meta(template, &draft.stem)?;
         let versioned = whole(draft, components);
         let values = context! {
@@ -161,11 +161,6 @@ pub(super) fn unversioned(
         metas.push(made);
     }
     Ok(metas)
-}
-
-/// Whether it is the host or support package of a stem.
-fn is_base(draft: &Draft) -> bool {
-    matches!(draft.role, Role::Host | Role::Support)
 }
 
 /// What brings all of a host package's stem.

@@ -30,6 +30,7 @@ mod exclude;
 mod extras;
 mod families;
 mod finish;
+mod folders;
 mod kernels;
 mod layout;
 mod left_out;
@@ -55,6 +56,7 @@ mod since;
 mod texts;
 mod upgrades;
 mod version;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -136,6 +138,14 @@ pub struct Plan {
     pub left_out: Vec<TreePath>,
     /// What was noticed.
     pub findings: Findings,
+}
+
+impl Plan {
+    /// Leaves the packages with these ids, and the archives that they refer to.
+    pub fn keep(&mut self, ids: &BTreeSet<String>) {
+        self.packages.retain(|package| ids.contains(&package.id));
+        self.archives = used(std::mem::take(&mut self.archives), &self.packages);
+    }
 }
 
 /// Where the bytes of a package's file come from.
@@ -231,10 +241,10 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
         Some(listed) => assign_listed(recombined, config, listed, &mut findings)?,
         None => (selectors::assign(recombined, config, (&parts, &setting.names))?, Vec::new()),
     };
-    exclude::apply(&mut bundles, config, &mut findings)?;
+    exclude::apply(&mut bundles, &setting, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover(&setting, &bundles, &mut findings)?;
+    let linkage = linkage::discover((&setting, &parts), &bundles, &mut findings)?;
     let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
@@ -257,11 +267,11 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     Ok(Plan {
         archives: used(made.archives, &packages),
         packages,
+        compression: setting.compression(),
         prefix: setting.prefix,
         version: setting.version,
         content_date: config.content_date,
         rewritten: linkage.rewritten,
-        compression: setting.distribution.compression,
         left_out,
         findings,
     })
@@ -281,9 +291,10 @@ fn with_metas(
         }
         None => drafts.extend(metas::make(setting, groups, &drafts)?),
     }
+    common::note_elsewhere(setting, &drafts, findings);
     let common = common::make(setting, &mut drafts)?;
     drafts.extend(common);
-    conflicts::refuse(&drafts)?;
+    conflicts::refuse(&drafts, &setting.formats)?;
     Ok(drafts)
 }
 
@@ -295,7 +306,7 @@ fn configured<'s>(
 ) -> Result<(Vec<Draft>, Edits<'s>)> {
     let edits = drafts::add_configured(setting, &mut drafts)?;
     upgrades::add_configured(setting, &mut drafts)?;
-    finish::check_words(setting, &drafts)?;
+    words::add_configured(setting, &mut drafts)?;
     scripts::note_odd_programs(setting, &drafts, findings);
     Ok((drafts, edits))
 }

@@ -10,7 +10,7 @@
 
 use super::package::Format;
 use super::version::Version;
-use crate::config::{KernelsPer, MetaTemplates, OutsideLibrary, RuntimeRelation, Scheme, Template};
+use crate::config::{KernelsPer, MetaTemplates, Scheme, Template};
 use crate::error::{Error, Kind, Result};
 use crate::recombine::Group;
 
@@ -49,6 +49,17 @@ impl Names {
     pub fn has(&self, name: &str) -> bool {
         self.deb == name || self.rpm == name
     }
+}
+
+/// The place of what the configuration calls `name` among packages with their names and, of host
+/// and support packages, their stems: a name of either format goes before a stem, which is a name
+/// without what the scheme adds to it.
+pub(super) fn place_of<'a>(
+    mut known: impl Iterator<Item = (&'a Names, Option<&'a Names>)> + Clone,
+    name: &str,
+) -> Option<usize> {
+    let by_name = known.clone().position(|(names, _)| names.has(name));
+    by_name.or_else(|| known.position(|(_, stem)| stem.is_some_and(|stem| stem.has(name))))
 }
 
 /// Lowers `text` and refuses what cannot be a package name.
@@ -96,7 +107,7 @@ impl Naming {
 
     /// The scheme's install prefix.
     pub fn prefix(&self) -> Result<String> {
-        self.render(&self.scheme.prefix, None, None)
+        self.of_set(&self.scheme.prefix)
     }
 
     /// What of `version` is in the names of packages with files, where the scheme lets several
@@ -113,23 +124,14 @@ impl Naming {
         if all("{series}") { Some(series) } else { Some(major).filter(|_| all("{major}")) }
     }
 
-    /// The HIP runtime that the scheme's hosts depend on.
-    pub fn runtime(&self) -> Result<RuntimeRelation> {
-        let render = |text: &Option<String>| {
-            text.as_ref().map(|text| self.render(text, None, None)).transpose()
-        };
-        let RuntimeRelation { deb, rpm } = &self.scheme.runtime_relation;
-        Ok(RuntimeRelation { deb: render(deb)?, rpm: render(rpm)? })
+    /// The scheme itself.
+    pub fn scheme(&self) -> &Scheme {
+        &self.scheme
     }
 
-    /// Libraries from outside of a set and the packages that have them.
-    pub fn libraries(&self) -> Result<Vec<(String, OutsideLibrary)>> {
-        let rendered = self.scheme.libraries.iter().map(|(name, library)| {
-            let deb = library.deb.as_ref().map(|text| self.render(text, None, None));
-            let library = OutsideLibrary { deb: deb.transpose()? };
-            Ok((self.render(name, None, None)?, library))
-        });
-        rendered.collect()
+    /// A text of the scheme that is the same for the whole set.
+    pub fn of_set(&self, template: &str) -> Result<String> {
+        self.render(template, None, None)
     }
 
     /// What is made of packages without files.

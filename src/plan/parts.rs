@@ -5,12 +5,14 @@
 //! component that it takes is taken from the others. Refused: components that are in no part or in
 //! two, and descriptions that do not exist.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use super::naming::{Names, Naming};
 use super::texts;
 use crate::artifact::ComponentKind;
-use crate::config::{Config, Ordered, PartRole, PartSchema, Selector, Suffix};
+use crate::config::{Config, ListedPackage, Ordered, PartRole, PartSchema, Selector, Suffix};
 use crate::error::{Error, Faults, Result};
 
 /// The shipped rules.
@@ -28,7 +30,6 @@ pub(super) struct Part {
     pub group: String,
     pub template: String,
     pub needs_host: bool,
-    pub programs: bool,
 }
 
 #[derive(Deserialize)]
@@ -40,24 +41,31 @@ struct Rules {
 
 impl Part {
     fn new(schema: PartSchema, naming: &Naming) -> Self {
-        let suffix = naming.suffix(&schema.name);
-        let part = Self::plain(schema);
-        Self { suffix: suffix.unwrap_or(part.suffix), ..part }
-    }
-
-    /// Without regard to the scheme.
-    pub fn plain(schema: PartSchema) -> Self {
         let Suffix { deb, rpm } = schema.suffix;
         Self {
+            suffix: naming.suffix(&schema.name).unwrap_or(Names { deb, rpm }),
             components: schema.components,
-            suffix: Names { deb, rpm },
             archives: schema.name,
             role: schema.role,
             section: schema.section,
             group: schema.group,
             template: schema.template,
             needs_host: schema.needs_host,
-            programs: schema.programs,
+        }
+    }
+
+    /// What an entry of a list is made into: its name is whole, and its components and needs are
+    /// what the list says.
+    pub fn of_entry(archives: &str, role: PartRole, template: &str, entry: &ListedPackage) -> Self {
+        Self {
+            components: Vec::new(),
+            suffix: Names { deb: String::new(), rpm: String::new() },
+            archives: archives.to_owned(),
+            role,
+            section: entry.section.clone().unwrap_or_else(|| "misc".to_owned()),
+            group: entry.group.clone().unwrap_or_else(|| "Unspecified".to_owned()),
+            template: template.to_owned(),
+            needs_host: false,
         }
     }
 
@@ -80,6 +88,8 @@ impl Part {
 #[derive(Debug)]
 pub(super) struct Parts {
     parts: Vec<Part>,
+    /// Those whose programs and libraries are run.
+    run: BTreeSet<String>,
     /// Family → what goes into it, as in the packaging configuration.
     pub selectors: Vec<(String, Vec<Selector>)>,
 }
@@ -110,10 +120,17 @@ impl Parts {
         }
         let families = rules.selectors.0.into_iter();
         let selectors = families.map(|(name, list)| Ok((naming.family(&name)?, list)));
+        let run = parts.iter().filter(|part| part.programs);
         Ok(Self {
+            run: run.flat_map(|part| part.components.clone()).collect(),
             parts: parts.into_iter().map(|part| Part::new(part, naming)).collect(),
             selectors: selectors.collect::<Result<_>>()?,
         })
+    }
+
+    /// Whether programs and libraries of `kind` are run, so that what they need is needed.
+    pub fn are_run(&self, kind: ComponentKind) -> bool {
+        self.run.contains(kind.as_str())
     }
 
     /// The part that `kind` goes into, and its place in the order of packages.
@@ -152,8 +169,7 @@ fn check(config: &Config) -> Result<()> {
         for (at, component) in part.components.iter().enumerate() {
             let keys = ["parts", &place, "components", &at.to_string()];
             if let Err(error) = component.parse::<ComponentKind>() {
-                let hint = error.hint_text().unwrap_or_default();
-                faults.add(config.fault(&keys, error.message()).hint(hint));
+                faults.add(config.located(&keys, &error));
             }
             let again = part.components.iter().take(at).any(|other| other == component);
             if again || earlier().any(|other| other.components.contains(component)) {
@@ -170,8 +186,6 @@ fn check(config: &Config) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::config::{Scheme, Syntax};
     use crate::plan::Version;

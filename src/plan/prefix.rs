@@ -90,6 +90,13 @@ impl Prefix {
     pub fn is_add_on(&self) -> bool {
         self.0.components().next() == Some("opt")
     }
+
+    /// The folders between `/opt` and the prefix, the innermost first: no distribution has them.
+    pub fn folders_above(&self) -> Vec<String> {
+        let above = std::iter::successors(self.0.parent(), TreePath::parent);
+        let own = above.filter(|folder| folder.as_str().starts_with("opt/"));
+        own.map(|folder| format!("/{folder}")).collect()
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +108,14 @@ mod tests {
         for text in ["/opt/rocm-7.1", "/opt/rocm/core-8.2", "/usr/lib/rocm-7", "/nfs/tools/rocm"] {
             assert_eq!(Prefix::new(text).unwrap().absolute(), text);
         }
+    }
+
+    #[test]
+    fn folders_above_a_prefix_are_those_below_opt() {
+        let above = |text: &str| Prefix::new(text).unwrap().folders_above();
+        assert_eq!(above("/opt/amd/rocm/core-7.1"), ["/opt/amd/rocm", "/opt/amd"]);
+        assert_eq!(above("/opt/rocm-7.1"), Vec::<String>::new());
+        assert_eq!(above("/usr/lib/rocm-7"), Vec::<String>::new());
     }
 
     #[test]

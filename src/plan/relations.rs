@@ -1,6 +1,6 @@
 //! Relations: how packages of the set refer to each other, and what the configuration adds.
 
-use super::naming::Names;
+use super::naming::{Names, Naming};
 use super::package::{Comparison, Format, Relation, RelationKind};
 use super::setting::Setting;
 use super::version::Version;
@@ -39,6 +39,18 @@ impl Link {
     }
 }
 
+/// Whether one of `relations` is a dependency on exactly this `version` of the package `name`.
+pub(super) fn depend_exactly<'a>(
+    mut relations: impl Iterator<Item = &'a Relation>,
+    (name, version): (&str, &str),
+) -> bool {
+    let is_exact = |relation: &Relation| {
+        let bound = relation.version.as_ref();
+        bound.is_some_and(|(sign, bound)| *sign == Comparison::Equal && bound == version)
+    };
+    relations.any(|r| r.kind == RelationKind::Depends && r.name == name && is_exact(r))
+}
+
 /// Debian's comparisons, the longer before those they start with.
 const DEB_COMPARISONS: [(&str, Comparison); 5] = [
     ("<<", Comparison::Less),
@@ -56,6 +68,14 @@ const RPM_COMPARISONS: [(&str, Comparison); 5] = [
     (">", Comparison::Greater),
     ("=", Comparison::Equal),
 ];
+
+/// Reads a relation of `kind` as `format` writes it.
+pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Relation> {
+    match format {
+        Format::Deb => parse_deb(kind, text),
+        Format::Rpm => parse_rpm(kind, text),
+    }
+}
 
 /// Reads `name`, `name (>= 1.2)` or `a | b` as a relation of `kind`.
 pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
@@ -80,7 +100,7 @@ pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
 }
 
 /// Reads `name`, `name >= 1.2` or a boolean `(a or b)` as a relation of `kind`.
-pub(super) fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
+fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
     let refuse = || refused(text, "hip-runtime-amd >= 7.1");
     let text = text.trim();
     if text.contains(char::is_control) {
@@ -164,43 +184,52 @@ fn refused(text: &str, example: &str) -> Error {
     Error::new(Kind::Config, message).hint(format!("relations are written as in `{example}`"))
 }
 
-/// The configured relation to the HIP runtime, if `format` has one.
-pub(super) fn runtime(config: &Config, format: Format) -> Result<Option<Relation>> {
-    let (key, text) = match format {
-        Format::Deb => ("deb", &config.runtime_relation.deb),
-        Format::Rpm => ("rpm", &config.runtime_relation.rpm),
-    };
-    let Some(text) = text else { return Ok(None) };
-    let relation = match format {
-        Format::Deb => parse_deb(RelationKind::Depends, text),
-        Format::Rpm => parse_rpm(RelationKind::Depends, text),
-    };
-    let placed = |e: Error| located(config, &["runtime_relation", key], &e);
-    relation.map(Some).map_err(placed)
-}
-
-/// The relation to the HIP runtime that a scheme has for `format`.
-pub(super) fn runtime_of_scheme(
-    runtime: &RuntimeRelation,
+/// The relation to the HIP runtime in `format`: the configuration's or, behind it, the scheme's.
+pub(super) fn runtime(
+    (config, naming): (&Config, &Naming),
     format: Format,
 ) -> Result<Option<Relation>> {
-    let relation = match format {
-        Format::Deb => runtime.deb.as_ref().map(|text| parse_deb(RelationKind::Depends, text)),
-        Format::Rpm => runtime.rpm.as_ref().map(|text| parse_rpm(RelationKind::Depends, text)),
+    let of = |relation: &RuntimeRelation| match format {
+        Format::Deb => relation.deb.clone(),
+        Format::Rpm => relation.rpm.clone(),
     };
-    relation.transpose()
+    let keys = ["runtime_relation", format.as_str()];
+    if let Some(text) = of(&config.runtime_relation) {
+        let relation = parse(format, RelationKind::Depends, &text);
+        return relation.map(Some).map_err(|error| config.located(&keys, &error));
+    }
+    let scheme = naming.scheme();
+    let Some(text) = of(&scheme.runtime_relation) else { return Ok(None) };
+    let relation = parse(format, RelationKind::Depends, &naming.of_set(&text)?);
+    relation.map(Some).map_err(|error| scheme.located(&keys, &error))
 }
 
-/// Checks the dependencies that the configuration names for libraries.
-pub(super) fn check_libraries(config: &Config) -> Result<()> {
+/// Libraries from outside of the set and the dependencies of a `.deb` on them: those of the
+/// configuration and, behind them, those of the scheme.
+pub(super) fn libraries(
+    config: &Config,
+    naming: &Naming,
+) -> Result<Vec<(String, Option<Relation>)>> {
     let mut faults = Faults::default();
+    let mut libraries = Vec::new();
+    let parse = |text: &str| parse_deb(RelationKind::Depends, text);
     for (soname, library) in &config.libraries {
-        let Some(text) = &library.deb else { continue };
-        if let Err(error) = parse_deb(RelationKind::Depends, text) {
-            faults.add(located(config, &["libraries", soname, "deb"], &error));
-        }
+        let relation = library.deb.as_ref().map(|text| parse(text)).transpose();
+        let keys = ["libraries", soname, "deb"];
+        let relation = relation.map_err(|error| config.located(&keys, &error));
+        libraries.extend(faults.keep(relation).map(|relation| (soname.clone(), relation)));
     }
-    faults.finish()
+    let scheme = naming.scheme();
+    for (template, library) in &scheme.libraries {
+        let text = library.deb.as_ref().map(|text| naming.of_set(text)).transpose()?;
+        let relation = text.map(|text| parse(&text)).transpose();
+        let keys = ["libraries", template, "deb"];
+        let relation = relation.map_err(|error| scheme.located(&keys, &error));
+        let soname = naming.of_set(template)?;
+        libraries.extend(faults.keep(relation).map(|relation| (soname, relation)));
+    }
+    faults.finish()?;
+    Ok(libraries)
 }
 
 /// The relations that the configuration adds to `package`. In their texts, `{version}` is the
@@ -221,21 +250,13 @@ pub(super) fn added(
             if let Some(series) = setting.version.series() {
                 text = text.replace("{series}", &series);
             }
-            let relation = match format {
-                Format::Deb => parse_deb(kind, &text),
-                Format::Rpm => parse_rpm(kind, &text),
-            };
+            let relation = parse(format, kind, &text);
             let index = index.to_string();
             let keys = ["relations", package, key, field, &index];
-            relations.push(relation.map_err(|e| located(setting.config, &keys, &e))?);
+            relations.push(relation.map_err(|error| setting.config.located(&keys, &error))?);
         }
     }
     Ok(relations)
-}
-
-fn located(config: &Config, keys: &[&str], error: &Error) -> Error {
-    let hint = error.hint_text().unwrap_or_default();
-    config.fault(keys, error.message()).hint(hint)
 }
 
 type Field<'a> = (&'static str, RelationKind, &'a [String]);

@@ -4,8 +4,10 @@
 //! |---|---|---|
 //! | a link on the way to the prefix is refused | `preinst` | `%pre` |
 //! | the loader's cache is made anew | `triggers`: `activate-noawait ldconfig` | `%post`, `%postun`: `/sbin/ldconfig` |
-//! | programs are alternatives | `postinst`, `prerm` | `%post`, `%postun` |
-//! | the loader's configuration follows a moved prefix | a `.deb` is not moved | `%post` of the common package |
+//! | programs are alternatives | `postinst`, `prerm`, `postrm` | `%post`, `%postun` |
+//! | debug files are found by their build-ids | `postinst`, `prerm` | packages share the files |
+//! | the loader's configuration follows a moved prefix | a `.deb` is not moved | `%post`, `%postun` of the common package |
+//! | folders above the prefix go when they are empty | by dpkg | `%postun` |
 //!
 //! rpm distributions run ldconfig by a file trigger of glibc's, but only for the system's own
 //! folders, so packages below `/opt` have to ask for it.
@@ -30,11 +32,23 @@ const LDCONFIG: &str = "/sbin/ldconfig";
 /// What keeps alternatives; distributions that are packaged as rpm have it at this path.
 const UPDATE_ALTERNATIVES: &str = "/usr/sbin/update-alternatives";
 
+/// What removes files and folders.
+const REMOVE: &str = "/usr/bin/rm";
+const REMOVE_FOLDER: &str = "/usr/bin/rmdir";
+
+/// How the loader's file begins where the prefix was moved: packages know by it what is theirs to
+/// write anew.
+const MOVED: &str =
+    "# Written where rpm moved the packages to; as it is, the next version writes it anew";
+
 /// The folder of programs, relative to the prefix.
 const PROGRAM_FOLDER: &str = "bin";
 
 /// The trigger that Debian's libc waits for.
 const TRIGGER: &str = "activate-noawait ldconfig";
+
+/// How the maintainer scripts of a `.deb` begin.
+const DEB_START: &str = "#!/bin/sh\nset -e\n";
 
 /// An rpm scriptlet: phase, interpreter and text.
 type Scriptlet = (String, (String, String));
@@ -54,7 +68,7 @@ impl<'a> Scripts<'a> {
             Alternatives::None => Vec::new(),
             Alternatives::Programs => programs(draft).filter(|name| is_plain(name)).collect(),
         };
-        let loader = common::is_common(draft) || common::has_linker_libraries(draft);
+        let loader = common::is_common(draft) || common::has_linker_libraries(setting, draft);
         Self { setting, draft, programs, loader }
     }
 
@@ -70,11 +84,29 @@ impl<'a> Scripts<'a> {
         if self.is_guarded() {
             add("preinst", self.guard(Format::Deb)?);
         }
-        if !self.programs.is_empty() {
-            add("postinst", self.render("alternatives-postinst")?);
-            add("prerm", self.render("alternatives-prerm")?);
+        for phase in ["postinst", "prerm", "postrm"] {
+            let mut text = String::new();
+            for (what, phases) in self.deb_parts() {
+                if phases.contains(&phase) {
+                    text.push_str(&self.render(&format!("{what}-{phase}"))?);
+                }
+            }
+            if !text.is_empty() {
+                add(phase, format!("{DEB_START}{text}"));
+            }
         }
         Ok(scripts)
+    }
+
+    /// The templates of a `.deb`'s scripts: what they are for, and when they run.
+    fn deb_parts(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        let programs: &[&str] = &["postinst", "prerm", "postrm"];
+        let debug: &[&str] = &["postinst", "prerm"];
+        let parts = [
+            (!self.programs.is_empty(), ("alternatives", programs)),
+            (!self.draft.extras.build_ids.is_empty(), ("debug", debug)),
+        ];
+        parts.into_iter().filter_map(|(has, part)| has.then_some(part))
     }
 
     /// The scriptlets of an `.rpm`.
@@ -89,10 +121,14 @@ impl<'a> Scripts<'a> {
         let mut postun = String::new();
         if common::is_common(self.draft) {
             post.push_str(&self.render("loader-post")?);
+            postun.push_str(&self.render("loader-postun")?);
         }
         if !self.programs.is_empty() {
             post.push_str(&self.render("alternatives-post")?);
             postun.push_str(&self.render("alternatives-postun")?);
+        }
+        if !self.folders().is_empty() {
+            postun.push_str(&self.render("folders-postun")?);
         }
         scripts.extend(self.with_loader("%post", post));
         scripts.extend(self.with_loader("%postun", postun));
@@ -101,15 +137,22 @@ impl<'a> Scripts<'a> {
 
     /// What the programs of an `.rpm`'s scriptlets need beyond their interpreters.
     pub fn rpm_needs(&self) -> Vec<Relation> {
-        let alternatives = (!self.programs.is_empty()).then_some(UPDATE_ALTERNATIVES);
-        let in_shell = self.loader && (alternatives.is_some() || common::is_common(self.draft));
-        let needed = in_shell.then_some(LDCONFIG).into_iter().chain(alternatives);
+        let has_programs = !self.programs.is_empty();
+        let (is_common, has_folders) = (common::is_common(self.draft), !self.folders().is_empty());
+        let in_shell = self.loader && (has_programs || is_common || has_folders);
+        let needed = [
+            (in_shell, LDCONFIG),
+            (has_programs, UPDATE_ALTERNATIVES),
+            (is_common, REMOVE),
+            (has_folders, REMOVE_FOLDER),
+        ];
         let relation = |name: &str| Relation {
             kind: RelationKind::Depends,
             name: name.to_owned(),
             version: None,
         };
-        needed.map(relation).collect()
+        let needed = needed.into_iter().filter(|(is_needed, _)| *is_needed);
+        needed.map(|(_, name)| relation(name)).collect()
     }
 
     /// `text` with the loader's cache behind it; without text the program alone.
@@ -123,6 +166,11 @@ impl<'a> Scripts<'a> {
                 Some(shell(phase, text))
             }
         }
+    }
+
+    /// The folders above the prefix that are nobody else's, the innermost first.
+    fn folders(&self) -> Vec<String> {
+        if self.is_guarded() { self.setting.prefix.folders_above() } else { Vec::new() }
     }
 
     /// Only packages with files below the prefix can write through a link.
@@ -139,10 +187,14 @@ impl<'a> Scripts<'a> {
         let file = common::loader_file(self.setting, &self.draft.names.rpm)?;
         let programs: Vec<String> = self.programs.iter().map(|name| (*name).to_owned()).collect();
         let values = context! {
+            package => &self.draft.names.deb,
             prefix => self.setting.prefix.absolute(),
+            libdir => self.setting.folders.libraries.as_str(),
             programs,
             priority => self.setting.version.priority(),
             file => format!("/{file}"),
+            moved => MOVED,
+            folders => self.folders(),
         };
         self.setting.texts.script(script, values)
     }

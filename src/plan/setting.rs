@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::PlanOptions;
+use super::folders::Folders;
 use super::naming::{Names, Naming};
 use super::package::{Format, Relation};
 use super::prefix::Prefix;
@@ -11,8 +12,9 @@ use super::relations;
 use super::selectors::Bundle;
 use super::texts::Texts;
 use super::version::Version;
-use crate::config::{Config, DEFAULT_SCHEME, OutsideLibrary, Scheme};
-use crate::dependencies::{Distribution, distribution};
+use crate::config::{Config, DEFAULT_SCHEME, Scheme};
+use crate::dependencies::Distribution;
+use crate::dependencies::distribution::{self, PayloadCompression};
 use crate::error::{Error, Kind, Result};
 use crate::report::{Code, Finding, Findings};
 
@@ -30,17 +32,20 @@ pub(super) struct Setting<'a> {
     pub version: Version,
     /// The naming scheme.
     pub names: Naming,
-    /// Where libraries from outside come from, as the scheme says.
-    libraries: Vec<(String, OutsideLibrary)>,
+    /// Libraries from outside and the dependencies on the packages that have them, as the
+    /// configuration and, behind it, the scheme say.
+    libraries: Vec<(String, Option<Relation>)>,
     pub prefix: Prefix,
+    pub folders: Folders,
     pub formats: Vec<Format>,
     pub texts: Texts,
     /// The time of changelog entries, as Debian's write it.
     pub date: String,
     /// The same in seconds since 1970.
     pub time: u32,
-    /// Whose libraries the packages depend on.
-    pub distribution: Distribution,
+    /// Whose libraries `.deb` packages depend on; none where there are none. An `.rpm` needs
+    /// libraries by their names, which no table of Debian's could confirm or deny.
+    pub distribution: Option<Distribution>,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
 }
@@ -56,29 +61,24 @@ impl<'a> Setting<'a> {
         let version = version(config, options, findings)?;
         let names = naming(config, options, &version)?;
         let prefix = prefix(config, options, &names)?;
-        let scheme = names.runtime()?;
-        let runtime = |format: &Format| {
-            let configured = relations::runtime(config, *format)?;
-            let relation = match configured {
-                Some(_) => configured,
-                None => relations::runtime_of_scheme(&scheme, *format)?,
-            };
-            Ok((*format, relation))
-        };
+        let runtime =
+            |format: &Format| Ok((*format, relations::runtime((config, &names), *format)?));
+        let runtime = formats.iter().map(runtime).collect::<Result<_>>()?;
         let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
-        relations::check_libraries(config)?;
+        let distribution = distribution(config, options.distro.as_deref())?;
         Ok(Self {
             config,
-            libraries: names.libraries()?,
+            libraries: relations::libraries(config, &names)?,
             names,
             prefix,
+            folders: Folders::new(config)?,
             version,
-            distribution: self::distribution(config, options.distro.as_deref())?,
+            distribution: Some(distribution).filter(|_| formats.contains(&Format::Deb)),
             texts: Texts::new()?,
             date: date(seconds)?,
             // Emission refuses times that rpm cannot hold.
             time: u32::try_from(seconds).unwrap_or_default(),
-            runtime: formats.iter().map(runtime).collect::<Result<_>>()?,
+            runtime,
             formats,
         })
     }
@@ -90,13 +90,22 @@ impl<'a> Setting<'a> {
 
     /// Whether the distribution has the library `soname`, or the configuration says who has.
     pub fn knows_library(&self, soname: &str) -> bool {
-        self.configured_library(soname).is_some() || self.distribution.library(soname).is_some()
+        let distribution = self.distribution.as_ref();
+        self.configured_library(soname).is_some()
+            || distribution.is_some_and(|distribution| distribution.library(soname).is_some())
     }
 
-    /// What the configuration or, behind it, the scheme says of the library `soname`.
-    pub fn configured_library(&self, soname: &str) -> Option<&OutsideLibrary> {
-        let mut all = self.config.libraries.iter().chain(&self.libraries);
-        all.find(|(known, _)| known == soname).map(|(_, library)| library)
+    /// Which payloads the package managers of the set can read. Every rpm since 4.14 reads zstd.
+    pub fn compression(&self) -> PayloadCompression {
+        let distribution = self.distribution.as_ref();
+        distribution.map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
+    }
+
+    /// The dependency of a `.deb` on the library `soname`, if the configuration or the scheme
+    /// knows the library and names one.
+    pub fn configured_library(&self, soname: &str) -> Option<Option<&Relation>> {
+        let found = self.libraries.iter().find(|(known, _)| known == soname);
+        found.map(|(_, relation)| relation.as_ref())
     }
 
     /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.
@@ -137,12 +146,11 @@ impl<'a> Chosen<'a> {
 
     /// Says whose value `error` is about.
     fn blame(&self, config: &Config, error: &Error) -> Error {
-        let hint = error.hint_text().unwrap_or_default();
         match self.given {
             Some(_) => Error::new(Kind::Usage, error.message())
                 .structure(format!("--{}", self.key))
-                .hint(hint),
-            None => config.fault(&[self.key], error.message()).hint(hint),
+                .hint(error.hint_text().unwrap_or_default()),
+            None => config.located(&[self.key], error),
         }
     }
 }
@@ -158,19 +166,16 @@ fn version(config: &Config, options: &PlanOptions, findings: &mut Findings) -> R
     Version::new(text, NO_RELEASE).map_err(|error| version.blame(config, &error))?;
     let version = Version::new(text, release.text().unwrap_or(NO_RELEASE))
         .map_err(|error| release.blame(config, &error))?;
-    version.with_epoch(config.epoch).with_tags(&config.distribution_tag).map_err(|error| {
-        let hint = error.hint_text().unwrap_or_default();
-        config.fault(&["distribution_tag"], error.message()).hint(hint)
-    })
+    let tagged = version.with_epoch(config.epoch).with_tags(&config.distribution_tag);
+    tagged.map_err(|error| config.located(&["distribution_tag"], &error))
 }
 
 fn naming(config: &Config, options: &PlanOptions, version: &Version) -> Result<Naming> {
     let scheme = match (&options.scheme, &config.scheme) {
         (Some(given), _) => given.clone(),
-        (None, Some(name)) => Scheme::shipped(name).map_err(|error| {
-            let hint = error.hint_text().unwrap_or_default();
-            config.fault(&["scheme"], error.message()).hint(hint)
-        })?,
+        (None, Some(name)) => {
+            Scheme::shipped(name).map_err(|error| config.located(&["scheme"], &error))?
+        }
         (None, None) => Scheme::shipped(DEFAULT_SCHEME)?,
     };
     let variant = Chosen::new("variant", &options.variant, &config.variant);

@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Source;
 use super::drafts::Draft;
+use super::extras;
 use super::naming::Names;
-use super::package::{Comparison, Format, Package, PackageEntry, Relation, RelationKind};
+use super::package::{Format, Package, PackageEntry, Relation, RelationKind};
+use super::relations::depend_exactly;
 use super::setting::Setting;
 use super::upgrades::{Former, is_newer, of_moved};
 use super::version::Version;
@@ -88,7 +90,8 @@ fn note_beside(
     let Some(series) = series(first, setting) else { return };
     let owners = Owners::of(beside);
     let mut shared = BTreeSet::new();
-    for entry in packages.iter().flat_map(|package| &package.entries) {
+    let entries = packages.iter().flat_map(|package| &package.entries);
+    for entry in entries.filter(|entry| !extras::is_debug_place(&entry.path)) {
         let path = format!("/{}", entry.path);
         let is_folder = matches!(entry.node, Node::Directory { .. });
         let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
@@ -135,7 +138,8 @@ impl Update<'_> {
             }
         }
         for (from, (owner, paths)) in taken {
-            let needed = needs_version(package, self.format, (from, &version));
+            let known = relations(package, self.format).iter();
+            let needed = depend_exactly(known, (from, &version));
             let former = Former { name: from, stays: self.set.has(self.format, from), needed };
             let added = of_moved(&former, self.format, &version);
             if let Some(relations) = relations_mut(package, self.format) {
@@ -155,12 +159,15 @@ impl Update<'_> {
         }
     }
 
+    /// What is at one place in one package only, which debug files need not be.
     fn entries<'p>(
         &self,
         package: &'p Package<Source>,
     ) -> impl Iterator<Item = &'p PackageEntry<Source>> {
         let format = self.format;
-        package.entries.iter().filter(move |entry| entry.formats.has(format))
+        let own = |entry: &&PackageEntry<Source>| !extras::is_debug_place(&entry.path);
+        let has = move |entry: &&PackageEntry<Source>| entry.formats.has(format);
+        package.entries.iter().filter(own).filter(has)
     }
 
     /// Directories that became something else, or were something else.
@@ -266,13 +273,4 @@ fn relations_mut(package: &mut Package<Source>, format: Format) -> Option<&mut V
         Format::Deb => package.deb.as_mut().map(|control| &mut control.relations),
         Format::Rpm => package.rpm.as_mut().map(|control| &mut control.relations),
     }
-}
-
-fn needs_version(package: &Package<Source>, format: Format, (name, version): (&str, &str)) -> bool {
-    relations(package, format).iter().any(|relation| {
-        let exact = relation.version.as_ref().is_some_and(|(comparison, bound)| {
-            *comparison == Comparison::Equal && bound == version
-        });
-        relation.kind == RelationKind::Depends && relation.name == name && exact
-    })
 }

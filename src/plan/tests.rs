@@ -4,7 +4,7 @@ mod schemes;
 mod shared;
 mod upgrades;
 
-use super::package::{Comparison, Formats, Relation, RelationKind, Role};
+use super::package::{Formats, Relation, RelationKind, Role};
 use super::*;
 use crate::content::Content;
 use crate::recombine::fixture::{Part, config, join, path, wrapper};
@@ -70,8 +70,9 @@ fn paths(package: &Package<Source>, format: Format) -> Vec<String> {
 fn related(relations: &[Relation], kind: RelationKind) -> Vec<String> {
     let found = relations.iter().filter(|relation| relation.kind == kind);
     let shown = found.map(|relation| match &relation.version {
-        Some((Comparison::Equal, version)) => format!("{} = {version}", relation.name),
-        Some((_, version)) => format!("{} ? {version}", relation.name),
+        Some((comparison, version)) => {
+            format!("{} {} {version}", relation.name, comparison.as_str())
+        }
         None => relation.name.clone(),
     });
     shown.collect()
@@ -108,4 +109,35 @@ fn blas() -> Vec<Part> {
         Part::new("one", "blas_doc_generic").plain("share/doc/blas/README", "text"),
         Part::new("one", "blas_test_all").fat("bin/blas-test", tests),
     ]
+}
+
+/// A library with a dynamic section of the given names: header, two segments, entries, strings.
+fn library(soname: &str, needed: &[&str]) -> Content {
+    let mut strings = vec![0];
+    let mut tags: Vec<(u64, u64)> = Vec::new();
+    let names = needed.iter().map(|name| (1, *name)).chain([(14, soname)]);
+    for (tag, name) in names {
+        tags.push((tag, strings.len() as u64));
+        strings.extend(name.bytes().chain([0]));
+    }
+    let start = 64 + 2 * 56;
+    let dynamic_len = (tags.len() as u64 + 3) * 16;
+    tags.extend([(5, start + dynamic_len), (10, strings.len() as u64), (0, 0)]);
+    let len = start + dynamic_len + strings.len() as u64;
+    let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+    for value in [0, 64, 0] {
+        bytes.extend(u64::to_le_bytes(value));
+    }
+    bytes.extend([0, 0, 0, 0, 64, 0, 56, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+    for (kind, offset, size) in [(1_u64, 0, len), (2, start, dynamic_len)] {
+        for value in [kind, offset, offset, offset, size, size, 8] {
+            bytes.extend(u64::to_le_bytes(value));
+        }
+    }
+    for (tag, value) in tags {
+        bytes.extend(u64::to_le_bytes(tag));
+        bytes.extend(u64::to_le_bytes(value));
+    }
+    bytes.extend(strings);
+    Content::of_bytes(bytes)
 }

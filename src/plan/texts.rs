@@ -40,12 +40,17 @@ const DESCRIPTIONS: [(&str, &str); 15] = [
 ];
 
 /// The scripts by name.
-const SCRIPTS: [(&str, &str); 5] = [
+const SCRIPTS: [(&str, &str); 10] = [
     ("alternatives-post", include_str!("../../templates/alternatives-post.sh")),
     ("alternatives-postinst", include_str!("../../templates/alternatives-postinst.sh")),
+    ("alternatives-postrm", include_str!("../../templates/alternatives-postrm.sh")),
     ("alternatives-postun", include_str!("../../templates/alternatives-postun.sh")),
     ("alternatives-prerm", include_str!("../../templates/alternatives-prerm.sh")),
+    ("debug-postinst", include_str!("../../templates/debug-postinst.sh")),
+    ("debug-prerm", include_str!("../../templates/debug-prerm.sh")),
+    ("folders-postun", include_str!("../../templates/folders-postun.sh")),
     ("loader-post", include_str!("../../templates/loader-post.sh")),
+    ("loader-postun", include_str!("../../templates/loader-postun.sh")),
 ];
 
 /// What a `copyright` file says.

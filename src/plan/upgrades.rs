@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use super::drafts::{self, Draft};
 use super::package::{Comparison, Format, Relation, RelationKind};
-use super::relations::Link;
+use super::relations;
 use super::setting::Setting;
 use crate::config::{FormerPackage, FormerPackages};
 use crate::error::{Faults, Result};
@@ -153,10 +153,11 @@ fn moved(
     (setting, (drafts, index)): (&Setting<'_>, (&[Draft], usize)),
 ) -> Result<Vec<Relation>> {
     let stays = drafts.iter().any(|draft| draft.names.of(format) == former.name);
-    let needed = drafts.get(index).is_some_and(|draft| needs_exactly(draft, format, &former.name));
+    let own = setting.version.full(format);
+    let relations = drafts.get(index).map(|draft| draft.relations_in(format, setting));
+    let needed = relations::depend_exactly(relations.iter().flatten(), (&former.name, &own));
     let before = former.before.clone().unwrap_or_default();
     let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
-    let own = setting.version.full(format);
     if stays && !relations.is_empty() && is_newer(format, &before, &own) {
         let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
         let message = format!(
@@ -168,11 +169,6 @@ fn moved(
         return Err(setting.config.fault(&keys, message).hint(hint));
     }
     Ok(relations)
-}
-
-fn needs_exactly(draft: &Draft, format: Format, name: &str) -> bool {
-    let exact = |link: &&Link| link.kind == RelationKind::Depends && link.exact;
-    draft.links.iter().filter(exact).any(|link| link.to.of(format) == name)
 }
 
 /// A package that had a path of another one.

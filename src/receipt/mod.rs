@@ -3,7 +3,11 @@
 //! It is written last, so a folder with a receipt holds a whole set. `verify` reads it back as a
 //! claim to be checked against the packages, never as a fact.
 
+mod part;
+
 use serde::{Deserialize, Serialize};
+
+pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file};
 
 use crate::error::{Error, Kind, Result};
 
@@ -29,6 +33,9 @@ pub struct Receipt {
     pub prefix: String,
     /// Seconds since the epoch that every payload entry carries as its time.
     pub content_date: i64,
+    /// Where it is of one part of a set only: which, and what the whole is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartRecord>,
     /// The packages, by file name.
     pub packages: Vec<PackageRecord>,
     /// Every code object of the input that is in a package, by place.

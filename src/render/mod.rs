@@ -9,6 +9,7 @@ mod inspect;
 pub mod kpm;
 mod plan;
 mod repo;
+mod summary;
 mod table;
 pub mod units;
 mod verify;
@@ -21,6 +22,7 @@ pub use extract::extract_text;
 pub use inspect::inspect_text;
 pub use plan::{plan_dot, plan_text};
 pub use repo::published_text;
+pub use summary::summary_text;
 pub use verify::verify_text;
 
 use crate::report::{Finding, Findings};

@@ -29,6 +29,10 @@ pub fn verify_text(report: &Report) -> String {
         text.push_str(&format!("{}, ", counted(count as u64, what)));
     }
     text.push_str(&format!("{}, {archives}\n", counted(report.files, "file")));
+    if let Some(joined) = &report.joined {
+        let (parts, sha256) = (counted(joined.parts as u64, "part"), &joined.receipt_sha256);
+        text.push_str(&format!("{parts}, together the set whose packages.json is {sha256}\n"));
+    }
     if let Some(count) = report.input_code_objects {
         let count = counted(count, "code object");
         text.push_str(&format!("{count} of the artifacts looked for in each format\n"));

@@ -5,6 +5,7 @@
 //! is enough. A suite with nothing else has the index of `all` alone.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256, Sha512};
@@ -29,9 +30,9 @@ const METHODS: [Method; 4] = [Method::Stored, Method::Gzip, Method::Xz, Method::
 #[derive(Debug, Default)]
 pub(super) struct Suite {
     /// Under names that say their content.
-    pub by_hash: Vec<(String, Vec<u8>)>,
+    pub by_hash: Vec<(String, Arc<[u8]>)>,
     /// The same under the names that `Release` lists.
-    pub named: Vec<(String, Vec<u8>)>,
+    pub named: Vec<(String, Arc<[u8]>)>,
     /// `Release`, without a signature.
     pub release: String,
 }
@@ -51,36 +52,30 @@ impl Suite {
         };
         let pairs: Vec<(&str, &str)> =
             components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
-        let texts = pairs.iter().map(|pair| text(state, *pair));
-        let jobs: Vec<(String, String, Method)> = pairs
-            .iter()
-            .zip(texts)
-            .flat_map(|((component, arch), text)| {
-                let path = format!("{component}/binary-{arch}/Packages");
-                METHODS.map(|method| (format!("{path}{}", ending(method)), text.clone(), method))
-            })
-            .collect();
-        let files: Vec<Result<(String, Vec<u8>)>> = jobs
-            .into_par_iter()
-            .map(|(path, text, method)| Ok((path, compress(text.as_bytes(), method)?)))
-            .collect();
-        let files: Vec<(String, Vec<u8>)> = files.into_iter().collect::<Result<_>>()?;
-        let mut listed: Vec<IndexFile> = files.iter().map(|(path, b)| listing(path, b)).collect();
+        let texts: Vec<String> = pairs.par_iter().map(|pair| text(state, *pair)).collect();
+        let mut jobs: Vec<(Method, String, &str)> = Vec::new();
+        for ((component, arch), text) in pairs.iter().zip(&texts) {
+            let path = format!("{component}/binary-{arch}/Packages");
+            jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text.as_str())));
+        }
+        let files: Vec<Result<_>> = jobs.into_par_iter().map(index).collect();
+        let files: Vec<(IndexFile, Arc<[u8]>)> = files.into_iter().collect::<Result<_>>()?;
+        let mut listed: Vec<IndexFile> = files.iter().map(|(file, _)| file.clone()).collect();
         listed.sort();
         let fields = fields(suite, state, &components, &archs)?;
-        let release = Release { fields, files: listed.clone() }.render()?;
+        let release = Release { fields, files: listed }.render()?;
         let mut made = Self { release, ..Self::default() };
-        for (path, bytes) in files {
-            made.add(suite, &path, bytes);
+        for (file, bytes) in files {
+            made.add(suite, &file, bytes);
         }
         Ok(made)
     }
 
-    fn add(&mut self, suite: &str, path: &str, bytes: Vec<u8>) {
-        let file = listing(path, &bytes);
-        let path = format!("{}/{path}", folder(suite));
+    fn add(&mut self, suite: &str, file: &IndexFile, bytes: Arc<[u8]>) {
+        let path = format!("{}/{}", folder(suite), file.path);
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-        for (name, digest) in [("SHA256", &file.sha256), ("SHA512", &file.sha512)] {
+        let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+        for (name, digest) in digests.into_iter().filter_map(|(name, d)| Some((name, d?))) {
             self.by_hash.push((format!("{above}/by-hash/{name}/{digest}"), bytes.clone()));
         }
         self.named.push((path, bytes));
@@ -92,13 +87,16 @@ impl Suite {
     }
 }
 
-fn listing(path: &str, bytes: &[u8]) -> IndexFile {
-    IndexFile {
-        path: path.to_owned(),
+/// One form of an index, and its line in `Release`.
+fn index((method, path, text): (Method, String, &str)) -> Result<(IndexFile, Arc<[u8]>)> {
+    let bytes = compress(text.as_bytes(), method)?;
+    let file = IndexFile {
+        path,
         size: bytes.len() as u64,
-        sha256: hex(&Sha256::digest(bytes)),
-        sha512: hex(&Sha512::digest(bytes)),
-    }
+        sha256: hex(&Sha256::digest(&bytes)),
+        sha512: Some(hex(&Sha512::digest(&bytes))),
+    };
+    Ok((file, bytes.into()))
 }
 
 fn control(record: &Record) -> Option<&apt_index::Package> {
@@ -119,7 +117,7 @@ fn archs(state: &State) -> Vec<&str> {
 
 /// The index of a component and an architecture.
 fn text(state: &State, (component, arch): (&str, &str)) -> String {
-    let belongs = |record: &Record| {
+    let belongs = |record: &Arc<Record>| {
         let own = record.indexed.facts.arch();
         record.component == component && (own == arch || own == ALL)
     };

@@ -4,9 +4,10 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::input::Given;
-use super::state::{Channels, Record};
+use super::state::{Channels, Record, Records};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::indexed::Facts;
@@ -28,12 +29,14 @@ pub struct Changes {
 pub(super) struct Addition {
     pub file: PathBuf,
     pub content: Content,
+    /// Whether the pool may have a hard link to the file.
+    pub link: bool,
 }
 
 /// The packages of a channel after a run.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
-    pub records: BTreeMap<String, Record>,
+    pub records: Records,
     /// Paths that the channel did not have, with the files they come from.
     pub added: BTreeMap<String, Addition>,
     pub findings: Findings,
@@ -42,7 +45,7 @@ pub(super) struct Catalog {
 impl Catalog {
     /// The packages of a channel that had those of `earlier` and is given `given`.
     pub fn merge(
-        earlier: &BTreeMap<String, Record>,
+        earlier: &Records,
         given: &[&Given],
         component: &str,
         changes: &Changes,
@@ -61,6 +64,7 @@ impl Catalog {
         if let Some(keep) = changes.keep {
             catalog.keep(keep);
         }
+        catalog.refuse_changed(earlier)?;
         catalog.added.retain(|path, _| !earlier.contains_key(path));
         Ok(catalog)
     }
@@ -71,14 +75,15 @@ impl Catalog {
 
     fn add(&mut self, given: &Given, component: &str) -> Result<()> {
         let path = given.indexed.facts.pool_path(component);
-        if let Some(there) = self.records.get(&path) {
-            if there.source.sha256 == given.source.sha256 {
-                // The same under another time: that is what to look for next time.
-                let source = given.source.clone();
-                self.records.entry(path).and_modify(|record| record.source = source);
-                return Ok(());
+        if let Some(there) = self.records.get_mut(&path) {
+            if there.source.sha256 != given.source.sha256 {
+                return Err(two_contents(&path, given, there));
             }
-            return Err(two_contents(&path, given, there));
+            if there.source != given.source {
+                // The same under another time: that is what to look for next time.
+                Arc::make_mut(there).source = given.source.clone();
+            }
+            return Ok(());
         }
         let record = Record {
             source: given.source.clone(),
@@ -87,19 +92,39 @@ impl Catalog {
                 Facts::Rpm(_) => String::new(),
             },
             modified: given.source.modified,
-            indexed: given.indexed.clone(),
+            indexed: Arc::clone(&given.indexed),
         };
-        let (file, content) = (given.file.clone(), given.content.clone());
-        self.added.insert(path.clone(), Addition { file, content });
-        self.records.insert(path, record);
+        let content = match &given.content {
+            Some(content) => content.clone(),
+            None => given.open()?,
+        };
+        let file = given.file.clone();
+        self.added.insert(path.clone(), Addition { file, content, link: given.link });
+        self.records.insert(path, Arc::new(record));
         Ok(())
+    }
+
+    /// What is removed and given in one run has to be the file that the pool has.
+    fn refuse_changed(&self, earlier: &Records) -> Result<()> {
+        let mut faults = Faults::default();
+        for (path, addition) in &self.added {
+            let held = earlier.get(path).map(|record| &record.indexed.sha256);
+            let own = self.records.get(path).map(|record| &record.indexed.sha256);
+            if held.is_some() && held != own {
+                faults.add(other_content(path, addition));
+            }
+        }
+        faults.finish()
     }
 
     /// A package of one name, version and architecture is one file, in whatever component.
     fn refuse_twins(&self) -> Result<()> {
         let mut first: BTreeMap<(&str, String, &str), (&String, &Record)> = BTreeMap::new();
         let mut faults = Faults::default();
-        for (path, record) in &self.records {
+        let added = self.added.keys().filter_map(|path| self.records.get(path));
+        let names: BTreeSet<&str> = added.map(|record| record.indexed.facts.name()).collect();
+        let of_added = |record: &Record| names.contains(record.indexed.facts.name());
+        for (path, record) in self.records.iter().filter(|(_, record)| of_added(record)) {
             let facts = &record.indexed.facts;
             let key = (facts.name(), facts.version(), facts.arch());
             let (other_path, other) = *first.entry(key).or_insert((path, record));
@@ -184,7 +209,7 @@ fn names(spec: &str, record: &Record) -> bool {
 }
 
 /// Refuses a specification of `--remove` that names no package of any of the channels.
-pub(super) fn check_removals(specs: &[String], states: &[&BTreeMap<String, Record>]) -> Result<()> {
+pub(super) fn check_removals(specs: &[String], states: &[&Records]) -> Result<()> {
     let mut faults = Faults::default();
     for spec in specs {
         let mut records = states.iter().flat_map(|state| state.values());
@@ -226,15 +251,20 @@ fn short(digest: &str) -> &str {
 pub(super) fn refuse_other_content(catalog: &Catalog, channels: &Channels) -> Result<()> {
     let mut faults = Faults::default();
     for (path, addition) in &catalog.added {
-        let own = catalog.records.get(path).map(|record| &record.source.sha256);
+        // Of the files as they are published: signing while publishing makes another one.
+        let own = catalog.records.get(path).map(|record| &record.indexed.sha256);
         let there = channels.0.values().filter_map(|state| {
-            let held = state.records.get(path).map(|record| &record.source.sha256);
+            let held = state.records.get(path).map(|record| &record.indexed.sha256);
             held.or_else(|| state.retired.get(path)?.sha256.as_ref())
         });
         if there.into_iter().any(|other| Some(other) != own) {
-            let message = format!("differs from the {path} that the repository has or had");
-            faults.add(Error::new(Kind::Conflict, message).file(&addition.file).hint(TWINS_HINT));
+            faults.add(other_content(path, addition));
         }
     }
     faults.finish()
+}
+
+fn other_content(path: &str, addition: &Addition) -> Error {
+    let message = format!("differs from the {path} that the repository has or had");
+    Error::new(Kind::Conflict, message).file(&addition.file).hint(TWINS_HINT)
 }

@@ -1,18 +1,11 @@
 //! The files that make a repository known to a client: `.sources` for apt, `.repo` for dnf and
 //! zypper, and the key.
 
-use super::settings::Settings;
-use super::state::State;
-use crate::indexed::Facts;
 use std::collections::BTreeSet;
 
-/// Where the key package puts the key, and where `.sources` looks for it.
-pub(super) const KEYRINGS: &str = "usr/share/keyrings";
-
-/// The file name of the key.
-pub(super) fn key_name(settings: &Settings) -> String {
-    format!("{}-archive-keyring.asc", settings.name())
-}
+use super::state::State;
+use crate::indexed::Facts;
+use crate::keyring;
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
 pub(super) fn sources(suite: &str, state: &State) -> Option<(String, String)> {
@@ -31,7 +24,8 @@ pub(super) fn sources(suite: &str, state: &State) -> Option<(String, String)> {
         text.push_str(&format!("Architectures: {}\n", words(archs)));
     }
     if state.signed {
-        text.push_str(&format!("Signed-By: /{KEYRINGS}/{}\n", key_name(settings)));
+        let path = keyring::installed_path(settings.name());
+        text.push_str(&format!("Signed-By: /{path}\n"));
     }
     Some((format!("{}-{suite}.sources", settings.name()), text))
 }
@@ -53,7 +47,7 @@ pub(super) fn repo(state: &State) -> Option<(String, String)> {
         check(state.signed)
     );
     if state.signed {
-        text.push_str(&format!("gpgkey={url}/{}\n", key_name(settings)));
+        text.push_str(&format!("gpgkey={url}/{}\n", keyring::file_name(name)));
     }
     Some((format!("{name}.repo"), text))
 }

@@ -9,7 +9,7 @@ use crate::formats::compression::{Compression, Encoder, Method};
 
 /// Levels at which an index of thousands of packages takes a fraction of a second.
 const GZIP_LEVEL: u32 = 6;
-const XZ_PRESET: u32 = 1;
+const XZ_PRESET: u32 = 0;
 const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: false };
 
 /// `bytes`, compressed.

@@ -1,19 +1,21 @@
 //! A channel as it will be: everything computed, nothing written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
+use rayon::prelude::*;
 
 use super::apt::{self, Suite};
 use super::catalog::{Catalog, refuse_other_content};
 use super::clients;
 use super::input::Given;
+use super::recovery::{Shown, shown};
 use super::rpm::{Metadata, REPOMD};
-use super::state::{Channels, Record, Retired, State};
+use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
 use super::store::{Body, Store};
 use super::{ChannelReport, RepoOptions};
-use crate::content::hex;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::keyring;
 use crate::plan::package::Format;
 use crate::report::{Code, Finding, Findings};
 
@@ -58,6 +60,8 @@ pub(super) struct Draft {
     pub hidden: Vec<(String, Body)>,
     /// Files under names that clients read, the one that counts last.
     pub visible: Vec<(String, Body)>,
+    /// The same, as an interrupted run leaves it to the next.
+    pub shown: Vec<Shown>,
     /// Files that went out of use long enough ago.
     pub outdated: Vec<String>,
     pub report: ChannelReport,
@@ -66,8 +70,8 @@ pub(super) struct Draft {
 
 /// The files of a channel, without its packages.
 struct Files {
-    hidden: Vec<(String, Vec<u8>)>,
-    visible: Vec<(String, Vec<u8>)>,
+    hidden: Vec<(String, Arc<[u8]>)>,
+    visible: Vec<(String, Arc<[u8]>)>,
     indexes: BTreeSet<String>,
 }
 
@@ -93,14 +97,18 @@ impl Draft {
         let files = files(channel, &next, options, &mut findings)?;
         next.indexes.clone_from(&files.indexes);
         retire(earlier, &mut next);
-        next.seal = seal(&files)?;
+        let shown = shown(&files.visible, &files.hidden)?;
         let report = report(channel, earlier, &next, &own, &catalog);
         let outdated = outdated(&mut next, options.generations);
         let body = |(path, bytes)| (path, Body::Bytes(bytes));
         Ok(Self {
-            packages: packages(&catalog, channels, &next, options),
-            hidden: files.hidden.into_iter().map(body).collect(),
+            packages: packages(&catalog, channels, &next),
+            hidden: missing(store, earlier, files.hidden, options.check)?
+                .into_iter()
+                .map(body)
+                .collect(),
             visible: files.visible.into_iter().map(body).collect(),
+            shown,
             name,
             next,
             outdated,
@@ -113,9 +121,14 @@ impl Draft {
 /// The pool has every package that stays, unchanged.
 fn check_pool(store: &dyn Store, earlier: &State, catalog: &Catalog, check: bool) -> Result<()> {
     let mut faults = Faults::default();
-    let stay = |path: &str| catalog.records.contains_key(path);
-    for (path, record) in earlier.records.iter().filter(|(path, _)| stay(path)) {
-        faults.keep(check_pool_file(store, path, record, check));
+    let stay: Vec<_> =
+        earlier.records.iter().filter(|(path, _)| catalog.records.contains_key(*path)).collect();
+    let checked: Vec<Result<()>> = stay
+        .into_par_iter()
+        .map(|(path, record)| check_pool_file(store, path, record, check))
+        .collect();
+    for result in checked {
+        faults.keep(result);
     }
     faults.finish()
 }
@@ -139,11 +152,8 @@ fn check_pool_file(store: &dyn Store, path: &str, record: &Record, check: bool) 
     }
 }
 
-fn next_state(
-    earlier: &State,
-    records: &BTreeMap<String, Record>,
-    options: &RepoOptions<'_>,
-) -> Result<State> {
+/// Refuses a publication after `earlier` that its clients would not take.
+pub(super) fn check_follows(earlier: &State, options: &RepoOptions<'_>) -> Result<()> {
     if options.date < earlier.date {
         let message = format!(
             "the time is {} and the repository was published at {}",
@@ -153,16 +163,21 @@ fn next_state(
             "clients take nothing older than what they have: set the clock, or SOURCE_DATE_EPOCH",
         ));
     }
-    let signed = options.signer.is_some();
-    if earlier.signed && !signed {
+    if earlier.signed && options.signer.is_none() {
         return Err(Error::new(Kind::Usage, "the repository is signed, and no key is given")
             .hint("its clients would refuse it: give --sign-key, --gpg-key-id or --sign-command"));
     }
+    Ok(())
+}
+
+fn next_state(earlier: &State, records: &Records, options: &RepoOptions<'_>) -> Result<State> {
+    check_follows(earlier, options)?;
     Ok(State {
+        schema: SCHEMA,
         generation: earlier.generation.saturating_add(1),
         date: options.date,
         settings: options.settings.or(&earlier.settings),
-        signed,
+        signed: options.signer.is_some(),
         records: records.clone(),
         ..State::default()
     })
@@ -197,12 +212,12 @@ fn apt_files(suite: &str, next: &State, options: &RepoOptions<'_>) -> Result<Fil
     let folder = apt::folder(suite);
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(made.release.as_bytes())?;
-        visible.push((format!("{folder}/Release.gpg"), signed.into_bytes()));
+        visible.push((format!("{folder}/Release.gpg"), signed.into_bytes().into()));
     }
-    visible.push((format!("{folder}/Release"), made.release.clone().into_bytes()));
+    visible.push((format!("{folder}/Release"), made.release.as_bytes().into()));
     if let Some(signer) = options.signer {
         let signed = signer.sign_clear(&made.release)?;
-        visible.push((format!("{folder}/InRelease"), signed.into_bytes()));
+        visible.push((format!("{folder}/InRelease"), signed.into_bytes().into()));
     }
     Ok(Files { hidden: made.by_hash, visible, indexes })
 }
@@ -213,9 +228,9 @@ fn rpm_files(next: &State, options: &RepoOptions<'_>) -> Result<Files> {
     let mut visible = client_files(clients::repo(next), next, options)?;
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(&made.repomd)?;
-        visible.push((format!("{REPOMD}.asc"), signed.into_bytes()));
+        visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
     }
-    visible.push((REPOMD.to_owned(), made.repomd));
+    visible.push((REPOMD.to_owned(), made.repomd.into()));
     Ok(Files { hidden: made.lists, visible, indexes })
 }
 
@@ -224,33 +239,29 @@ fn client_files(
     file: Option<(String, String)>,
     next: &State,
     options: &RepoOptions<'_>,
-) -> Result<Vec<(String, Vec<u8>)>> {
+) -> Result<Vec<(String, Arc<[u8]>)>> {
     let mut files = Vec::new();
     if let Some(signer) = options.signer {
         let key = signer.public_keys()?;
-        files.push((clients::key_name(&next.settings), key.into_bytes()));
+        files.push((keyring::file_name(next.settings.name()), key.into_bytes().into()));
     }
-    files.extend(file.map(|(name, text)| (name, text.into_bytes())));
+    files.extend(file.map(|(name, text)| (name, text.into_bytes().into())));
     Ok(files)
-}
-
-fn seal(files: &Files) -> Result<(String, String)> {
-    let last = files.visible.last().ok_or_else(|| Error::bug("a channel without indexes"))?;
-    Ok((last.0.clone(), hex(&Sha256::digest(&last.1))))
 }
 
 /// Notes in `next` what `earlier` had and it has not.
 fn retire(earlier: &State, next: &mut State) {
     let (generation, date) = (next.generation, next.date);
+    let stays = |path: &String| next.records.contains_key(path) || next.indexes.contains(path);
     let mut retired = earlier.retired.clone();
-    for (path, record) in &earlier.records {
+    retired.retain(|path, _| !stays(path));
+    for (path, record) in earlier.records.iter().filter(|(path, _)| !stays(path)) {
         let sha256 = Some(record.indexed.sha256.clone());
         retired.insert(path.clone(), Retired { generation, date, sha256 });
     }
-    for path in &earlier.indexes {
+    for path in earlier.indexes.iter().filter(|path| !stays(path)) {
         retired.insert(path.clone(), Retired { generation, date, sha256: None });
     }
-    retired.retain(|path, _| !next.records.contains_key(path) && !next.indexes.contains(path));
     next.retired = retired;
 }
 
@@ -265,17 +276,30 @@ fn outdated(next: &mut State, generations: u64) -> Vec<String> {
     gone.map(|(path, _)| path.clone()).collect()
 }
 
+/// Indexes that are not there yet: their names say their content. A run that checks writes all.
+fn missing(
+    store: &dyn Store,
+    earlier: &State,
+    mut hidden: Vec<(String, Arc<[u8]>)>,
+    check: bool,
+) -> Result<Vec<(String, Arc<[u8]>)>> {
+    let mut there = BTreeSet::new();
+    for (path, bytes) in hidden.iter().filter(|(path, _)| earlier.indexes.contains(path)) {
+        let stat = store.stat(path)?;
+        if !check && stat.is_some_and(|stat| stat.size == bytes.len() as u64) {
+            there.insert(path.clone());
+        }
+    }
+    hidden.retain(|(path, _)| !there.contains(path));
+    Ok(hidden)
+}
+
 /// Packages that are not in the pool yet.
-fn packages(
-    catalog: &Catalog,
-    channels: &Channels,
-    next: &State,
-    options: &RepoOptions<'_>,
-) -> Vec<(String, Body)> {
+fn packages(catalog: &Catalog, channels: &Channels, next: &State) -> Vec<(String, Body)> {
     let new = catalog.added.iter().filter(|(path, _)| !channels.uses(path));
     let body = |(path, addition): (&String, &super::catalog::Addition)| {
         let modified = next.records.get(path).map_or(0, |record| record.modified);
-        let body = match options.built.contains_key(&addition.file) {
+        let body = match addition.link {
             true => Body::Link(addition.file.clone(), modified),
             false => Body::Copy(addition.content.clone(), modified),
         };

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::RepoOptions;
 use super::state::{Channels, Record, Source};
-use super::store::{Modified, stat_of};
+use super::store::{Modified, Stat, stat_of};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::rpm;
@@ -19,12 +20,26 @@ use crate::report::{Progress, Stage};
 #[derive(Debug, Clone)]
 pub(super) struct Given {
     pub file: PathBuf,
-    /// As it was when it was looked at: another content later is an error.
-    pub content: Content,
+    /// As it was when it was read, if it was: another content later is an error.
+    pub content: Option<Content>,
     pub source: Source,
-    pub indexed: Indexed,
+    pub indexed: Arc<Indexed>,
     /// Whether it was read, because nothing was known of it.
     pub read: bool,
+    /// Whether the pool may have a hard link to the file, which was just written.
+    pub link: bool,
+}
+
+impl Given {
+    /// The content of a file that is known by name, size and time, as it is now.
+    pub fn open(&self) -> Result<Content> {
+        let metadata = fs::metadata(&self.file).map_err(|e| Error::io(&self.file, "inspect", e))?;
+        let stat = Stat { size: self.source.size, modified: self.source.modified };
+        match stat_of(&metadata) == stat {
+            true => Content::open(&self.file),
+            false => Err(Error::new(Kind::Changed, "was changed meanwhile").file(&self.file)),
+        }
+    }
 }
 
 struct Found {
@@ -49,8 +64,10 @@ pub(super) fn given(
     faults.finish()?;
     files.sort();
     files.dedup();
-    let found: Vec<Found> = files.into_iter().map(look).collect::<Result<_>>()?;
-    progress.begin(Stage::Index, found.iter().map(|found| found.size).sum());
+    let found: Vec<Result<Found>> = files.into_par_iter().map(look).collect();
+    let found: Vec<Found> = found.into_iter().collect::<Result<_>>()?;
+    progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.begin(Stage::Index);
     let known = known(channels);
     let read = |found: Found| {
         let key = (found.name.as_str(), found.size, found.modified);
@@ -68,7 +85,7 @@ pub(super) fn given(
 
 type Key<'a> = (&'a str, u64, Modified);
 
-fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Record> {
+fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Arc<Record>> {
     let records = channels.0.values().flat_map(|state| state.records.values());
     records
         .map(|record| {
@@ -78,14 +95,18 @@ fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Record> {
         .collect()
 }
 
-fn given_of(found: &Found, record: Option<&Record>, options: &RepoOptions<'_>) -> Result<Given> {
+fn given_of(
+    found: &Found,
+    record: Option<&Arc<Record>>,
+    options: &RepoOptions<'_>,
+) -> Result<Given> {
     let file = found.file.clone();
-    let content = Content::open(&file)?;
     if let Some(record) = record {
         // What was signed while it was published is another file than the one it came from.
-        let (source, indexed) = (record.source.clone(), record.indexed.clone());
-        return Ok(Given { file, content, source, indexed, read: false });
+        let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
+        return Ok(Given { file, content: None, source, indexed, read: false, link: false });
     }
+    let content = Content::open(&file)?;
     let built = options.built.get(&file);
     let indexed = match built {
         Some(built) => built.clone(),
@@ -97,14 +118,31 @@ fn given_of(found: &Found, record: Option<&Record>, options: &RepoOptions<'_>) -
         modified: found.modified,
         sha256: indexed.sha256.clone(),
     };
-    let read = built.is_none();
-    match (&options.package_signer, &indexed.facts) {
-        (Some(signer), Facts::Rpm(_)) => {
-            let content = rpm::signed(&content, signer).file(&file).context(reading)?;
-            let indexed = Indexed::read(&content).file(&file).context(reading)?;
-            Ok(Given { file, content, source, indexed, read: true })
+    let (read, link) = (built.is_none(), built.is_some());
+    let (content, indexed) = (Some(content), Arc::new(indexed));
+    signed(Given { file, content, source, indexed, read, link }, options)
+}
+
+/// A package that was just written.
+pub(super) fn written(file: PathBuf, indexed: Indexed, options: &RepoOptions<'_>) -> Result<Given> {
+    let content = Content::open(&file)?;
+    let Found { file, name, size, modified } = look(file)?;
+    let source = Source { name, size, modified, sha256: indexed.sha256.clone() };
+    let (content, indexed) = (Some(content), Arc::new(indexed));
+    signed(Given { file, content, source, indexed, read: false, link: true }, options)
+}
+
+/// The package as it is published: with a signature, if packages are to be signed. What was just
+/// written may have one by who asks for it now.
+fn signed(given: Given, options: &RepoOptions<'_>) -> Result<Given> {
+    match (&options.package_signer, &given.indexed.facts, &given.content) {
+        (Some(signer), Facts::Rpm(package), Some(content)) if !(given.link && package.signed) => {
+            let content = rpm::signed(content, signer).file(&given.file).context(reading)?;
+            let indexed = Indexed::read(&content).file(&given.file).context(reading)?;
+            let (content, indexed) = (Some(content), Arc::new(indexed));
+            Ok(Given { content, indexed, read: true, link: false, ..given })
         }
-        _ => Ok(Given { file, content, source, indexed, read }),
+        _ => Ok(given),
     }
 }
 

@@ -13,7 +13,8 @@
 //! leaves an index without its files: packages, indexes under names that nobody knows yet
 //! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
 //! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`. What went out of use
-//! stays for some generations and an hour at least, for clients that have the earlier index.
+//! stays for some generations and an hour at least, for clients that have the earlier index. A run
+//! that ends early is finished or taken back by the next one (`recovery`).
 //!
 //! apt reads `InRelease` and then by-hash files: it sees either publication whole. `Release` and
 //! `Release.gpg`, and `repomd.xml` and `repomd.xml.asc`, are two files each that no rename changes
@@ -29,6 +30,8 @@ mod clients;
 mod compress;
 mod draft;
 mod input;
+mod key_package;
+mod recovery;
 mod rpm;
 mod settings;
 mod state;
@@ -37,9 +40,11 @@ mod store;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 pub use catalog::Changes;
+pub use key_package::KeyPackage;
 pub use settings::{Settings, check_word};
 pub use store::{Body, LocalStore, Modified, Stat, Store};
 
@@ -51,7 +56,7 @@ use crate::plan::package::Format;
 use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
 use draft::{Channel, Draft};
-use state::{Channels, State};
+use state::Channels;
 
 /// What to publish, and how.
 pub struct RepoOptions<'a> {
@@ -86,6 +91,8 @@ pub struct RepoOptions<'a> {
     /// Packages of `packages` that were just written, by path: they are not read, and packages may
     /// be hard links to them.
     pub built: BTreeMap<PathBuf, Indexed>,
+    /// The package with the keys, if one is to be made and published.
+    pub key_package: Option<KeyPackage<'a>>,
 }
 
 /// What a run published.
@@ -126,6 +133,29 @@ pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Pub
     publish_to(&store, options, progress).context(doing)
 }
 
+/// Refuses what [`publish`] would refuse whatever the packages are, so that nobody waits for those
+/// first. Makes no repository; one that is there is brought in order if a run was interrupted.
+pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
+    check(options)?;
+    if !options.out.exists() {
+        return Ok(());
+    }
+    let doing = || format!("publishing in {}", options.out.display());
+    let store = match LocalStore::open(&options.out, false) {
+        // The other run may change what is there until it is this run's turn.
+        Err(error) if error.kind() == Kind::Conflict && options.wait => return Ok(()),
+        opened => opened.context(doing)?,
+    };
+    let channels = Channels::load(&store).context(doing)?;
+    let formats =
+        [Channel::Apt(options.suite.clone()), Channel::Rpm].into_iter().filter(|channel| {
+            options.formats.is_empty() || options.formats.contains(&channel.format())
+        });
+    let states = formats.filter_map(|channel| channels.0.get(&channel.name()));
+    let faults = states.filter_map(|earlier| draft::check_follows(earlier, options).err());
+    Error::gather(faults.collect()).map_or(Ok(()), Err).context(doing)
+}
+
 /// Publishes to `store`, which no other run writes to.
 pub fn publish_to(
     store: &dyn Store,
@@ -133,18 +163,19 @@ pub fn publish_to(
     progress: &dyn Progress,
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
-    let given = input::given(options, &channels, progress)?;
+    let mut given = input::given(options, &channels, progress)?;
+    given.extend(key_package::given(options, &channels)?);
     let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
     let active = active(options, &channels, &given)?;
     let states: Vec<_> =
         active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
     catalog::check_removals(&options.changes.remove, &states)?;
     let mut faults = Faults::default();
-    let drafts: Vec<Draft> = active
-        .iter()
+    let drafts: Vec<Result<Draft>> = active
+        .par_iter()
         .map(|channel| Draft::new(store, channel, &channels, &given, options))
-        .filter_map(|draft| faults.keep(draft))
         .collect();
+    let drafts = drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
     faults.finish()?;
     write(store, &mut channels, drafts)
 }
@@ -197,43 +228,49 @@ fn active(
 }
 
 /// Puts everything in place; see the module for the order.
-fn write(store: &dyn Store, channels: &mut Channels, mut drafts: Vec<Draft>) -> Result<Published> {
-    for draft in &drafts {
-        channels.announce(store, &draft.name, &draft.next)?;
-    }
-    let hidden = drafts.iter_mut().flat_map(|draft| {
-        let packages = std::mem::take(&mut draft.packages);
-        packages.into_iter().chain(std::mem::take(&mut draft.hidden))
-    });
-    store.put(hidden.collect())?;
-    let mut published = Published::default();
+fn write(store: &dyn Store, channels: &mut Channels, drafts: Vec<Draft>) -> Result<Published> {
+    let next: Vec<_> = drafts.iter().map(|d| (&*d.name, &d.next, &*d.shown)).collect();
+    let bodies = Channels::announce(store, &next)?;
+    let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut states, mut published) = (Vec::new(), Published::default());
     for draft in drafts {
-        let Draft { name, mut next, visible, outdated, report, findings, .. } = draft;
-        store.put(visible)?;
-        channels.put(store, &name, next.clone())?;
-        prune(store, channels, (&name, &mut next), outdated)?;
-        published.channels.push(report);
-        published.findings.extend(findings);
+        hidden.extend(draft.packages.into_iter().chain(draft.hidden));
+        visible.extend(draft.visible);
+        if !draft.outdated.is_empty() {
+            outdated.insert(draft.name.clone(), draft.outdated);
+        }
+        states.push((draft.name, draft.next));
+        published.channels.push(draft.report);
+        published.findings.extend(draft.findings);
     }
+    store.put(hidden)?;
+    store.put(visible)?;
+    channels.put(store, states, bodies)?;
+    prune(store, channels, &outdated)?;
     published.findings.sort();
     Ok(published)
 }
 
-/// Removes what went out of use long ago, unless another channel has it.
+/// Removes what went out of use of channels long ago, unless another channel has it.
 fn prune(
     store: &dyn Store,
     channels: &mut Channels,
-    (name, state): (&str, &mut State),
-    outdated: Vec<String>,
+    outdated: &BTreeMap<String, Vec<String>>,
 ) -> Result<()> {
-    if outdated.is_empty() {
+    let mut pruned = Vec::new();
+    for (name, paths) in outdated {
+        let Some(mut state) = channels.0.remove(name) else { continue };
+        paths.iter().for_each(|path| drop(state.retired.remove(path)));
+        pruned.push((name.clone(), state));
+    }
+    let used =
+        |path: &&String| channels.uses(path) || pruned.iter().any(|(_, state)| state.uses(path));
+    let paths = outdated.values().flatten();
+    let unused: Vec<String> = paths.filter(|path| !used(path)).cloned().collect();
+    store.remove(&unused)?;
+    if pruned.is_empty() {
         return Ok(());
     }
-    for path in &outdated {
-        state.retired.remove(path);
-    }
-    channels.0.insert(name.to_owned(), state.clone());
-    let unused: Vec<String> = outdated.into_iter().filter(|path| !channels.uses(path)).collect();
-    store.remove(&unused)?;
-    channels.put(store, name, state.clone())
+    let bodies = pruned.iter().map(|(_, state)| state.to_body()).collect::<Result<_>>()?;
+    channels.put(store, pruned, bodies)
 }

@@ -1,6 +1,7 @@
 //! The indexes of the rpm repository.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -20,7 +21,7 @@ pub(super) const REPOMD: &str = "repodata/repomd.xml";
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     /// The lists, under names that say their content.
-    pub lists: Vec<(String, Vec<u8>)>,
+    pub lists: Vec<(String, Arc<[u8]>)>,
     /// `repomd.xml`.
     pub repomd: Vec<u8>,
 }
@@ -38,7 +39,7 @@ impl Metadata {
         let (mut data, mut lists) = (Vec::new(), Vec::new());
         for made in made {
             let (file, bytes): (DataFile, Vec<u8>) = made?;
-            lists.push((file.path.clone(), bytes));
+            lists.push((file.path.clone(), bytes.into()));
             data.push(file);
         }
         let repomd = Repomd { revision: state.date, data }.render()?;
@@ -67,7 +68,7 @@ fn list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Vec<u8>)> 
 
 /// The packages by name, version and architecture.
 fn places(state: &State) -> Vec<Place<'_>> {
-    let mut records: Vec<(&String, &Record)> = state.records.iter().collect();
+    let mut records: Vec<(&String, &Arc<Record>)> = state.records.iter().collect();
     records.sort_by(|(a_path, a), (b_path, b)| {
         let (a, b) = (&a.indexed.facts, &b.indexed.facts);
         let versions = || a.compare_versions(b);

@@ -3,29 +3,32 @@
 //!
 //! ```text
 //! .rockpack/apt-<suite>.json, .rockpack/rpm.json        the published channel
-//! .rockpack/apt-<suite>.next.json, …                    the one that is being published
+//! .rockpack/next-apt-<suite>.json, …                    the one that is being published
 //! ```
 //!
 //! The next state is written before the first of its files, and becomes the state when they are
-//! all in place. A run that finds a next state finds an interrupted run: if the last file of that
-//! publication is there, the publication happened; otherwise what it has left is removed.
+//! all in place. A run that finds a next state finds an interrupted run, and finishes it or takes
+//! it back (`recovery`) before it does anything else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use super::recovery::{self, Shown};
 use super::settings::Settings;
 use super::store::{Body, Modified, PRIVATE, Store};
-use crate::content::hex;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::indexed::Indexed;
 
 /// Version of the state's shape.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 2;
 
-const NEXT: &str = ".next.json";
-const CURRENT: &str = ".json";
+/// In front, because a suite may be called anything behind `apt-`.
+const NEXT: &str = "next-";
+const CURRENT: &str = "";
+const ENDING: &str = ".json";
 
 /// A published channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,14 +42,15 @@ pub(super) struct State {
     /// Whether its indexes are signed.
     pub signed: bool,
     /// The packages by their paths.
-    pub records: BTreeMap<String, Record>,
+    pub records: Records,
     /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
     /// Packages and indexes of earlier generations that are still there, by path.
     pub retired: BTreeMap<String, Retired>,
-    /// Path and SHA-256 of the file that was put in place last: with it, all is published.
-    pub seal: (String, String),
 }
+
+/// Packages by their paths; shared between a channel as it is and as it will be.
+pub(super) type Records = BTreeMap<String, Arc<Record>>;
 
 /// A package of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,8 +63,7 @@ pub(super) struct Record {
     /// When the file in the pool was modified.
     pub modified: Modified,
     /// The file in the pool.
-    #[serde(flatten)]
-    pub indexed: Indexed,
+    pub indexed: Arc<Indexed>,
 }
 
 /// A file that was published; one of the same name, size and time is not read again.
@@ -92,6 +95,13 @@ impl State {
         self.records.keys().chain(&self.indexes).chain(self.retired.keys())
     }
 
+    /// Whether the channel has the file.
+    pub fn uses(&self, file: &str) -> bool {
+        self.records.contains_key(file)
+            || self.indexes.contains(file)
+            || self.retired.contains_key(file)
+    }
+
     fn parse(bytes: &[u8]) -> Result<Self> {
         let state: Self = serde_json::from_slice(bytes).map_err(|error| {
             Error::malformed("is no state of a repository")
@@ -108,10 +118,11 @@ impl State {
         }
     }
 
-    fn to_bytes(&self) -> Result<Vec<u8>> {
-        let state = Self { schema: SCHEMA, ..self.clone() };
-        serde_json::to_vec(&state)
-            .map_err(|error| Error::bug("the state cannot be written").cause(error))
+    /// The file that remembers it.
+    pub fn to_body(&self) -> Result<Body> {
+        let bytes = serde_json::to_vec(self)
+            .map_err(|error| Error::bug("the state cannot be written").cause(error))?;
+        Ok(Body::Bytes(bytes.into()))
     }
 }
 
@@ -119,27 +130,33 @@ impl State {
 #[derive(Debug, Default)]
 pub(super) struct Channels(pub BTreeMap<String, State>);
 
-fn path(channel: &str, ending: &str) -> String {
-    format!("{PRIVATE}/{channel}{ending}")
+fn path(which: &str, channel: &str) -> String {
+    format!("{PRIVATE}/{which}{channel}{ENDING}")
+}
+
+/// The files of a publication that is not finished, the one that says so first.
+fn begun(channel: &str) -> [String; 2] {
+    [path(NEXT, channel), recovery::path(channel)]
 }
 
 impl Channels {
     /// Reads all states, and finishes or takes back what an interrupted run had begun.
     pub fn load(store: &dyn Store) -> Result<Self> {
+        let names = store.list(PRIVATE)?;
+        let states: Vec<_> = names.par_iter().filter_map(|name| read(store, name)).collect();
         let mut channels = Self::default();
-        let mut begun = BTreeMap::new();
-        for name in store.list(PRIVATE)? {
-            let file = format!("{PRIVATE}/{name}");
-            let read = || -> Result<State> {
-                let bytes = store.read(&file)?.unwrap_or_default();
-                State::parse(&bytes).file(&file)
-            };
-            if let Some(channel) = name.strip_suffix(NEXT) {
-                begun.insert(channel.to_owned(), read()?);
-            } else if let Some(channel) = name.strip_suffix(CURRENT) {
-                channels.0.insert(channel.to_owned(), read()?);
+        let (mut begun, mut shown) = (BTreeMap::new(), Vec::new());
+        for state in states {
+            match state? {
+                Found::Current(channel, state) => drop(channels.0.insert(channel, state)),
+                Found::Next(channel, state) => drop(begun.insert(channel, state)),
+                Found::Shown(channel) => shown.push(channel),
             }
         }
+        // Of runs that ended right before they said that they began, or right after.
+        shown.retain(|channel| !begun.contains_key(channel));
+        let over: Vec<String> = shown.iter().map(|channel| recovery::path(channel)).collect();
+        store.remove(&over)?;
         for (channel, state) in begun {
             channels.settle(store, &channel, state)?;
         }
@@ -148,36 +165,69 @@ impl Channels {
 
     /// Decides about the publication `next` of a run that was interrupted.
     fn settle(&mut self, store: &dyn Store, channel: &str, next: State) -> Result<()> {
-        let (file, digest) = &next.seal;
-        let there = store.read(file)?.map(|bytes| hex(&Sha256::digest(&bytes)));
-        if there.as_ref() == Some(digest) {
-            self.put(store, channel, next)?;
-        } else {
-            let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
-            store.remove(&left)?;
+        if let Some(rest) = recovery::rest(store, channel, &next)? {
+            store.put(rest)?;
+            let body = next.to_body()?;
+            return self.put(store, vec![(channel.to_owned(), next)], vec![body]);
         }
-        store.remove(&[path(channel, NEXT)])
+        let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
+        store.remove(&left)?;
+        store.remove(&begun(channel))
     }
 
     /// Whether a channel has the file.
     pub fn uses(&self, file: &str) -> bool {
-        self.0.values().any(|state| {
-            state.records.contains_key(file)
-                || state.indexes.contains(file)
-                || state.retired.contains_key(file)
-        })
+        self.0.values().any(|state| state.uses(file))
     }
 
-    /// Notes what is about to be published.
-    pub fn announce(&self, store: &dyn Store, channel: &str, next: &State) -> Result<()> {
-        store.put(vec![(path(channel, NEXT), Body::Bytes(next.to_bytes()?))])
+    /// Notes what is about to be published; returns what [`Channels::put`] takes then.
+    pub fn announce(store: &dyn Store, next: &[(&str, &State, &[Shown])]) -> Result<Vec<Body>> {
+        let bodies: Vec<_> = next.par_iter().map(|(_, state, _)| state.to_body()).collect();
+        let bodies: Vec<Body> = bodies.into_iter().collect::<Result<_>>()?;
+        let mut files = Vec::new();
+        for ((name, _, shown), body) in next.iter().zip(&bodies) {
+            files.push(recovery::remembered(name, shown)?);
+            files.push((path(NEXT, name), body.clone()));
+        }
+        store.put(files)?;
+        Ok(bodies)
     }
 
-    /// Notes what was published.
-    pub fn put(&mut self, store: &dyn Store, channel: &str, state: State) -> Result<()> {
-        store.put(vec![(path(channel, CURRENT), Body::Bytes(state.to_bytes()?))])?;
-        store.remove(&[path(channel, NEXT)])?;
-        self.0.insert(channel.to_owned(), state);
+    /// Notes what was published: channels with their states, and these as they are written.
+    pub fn put(
+        &mut self,
+        store: &dyn Store,
+        published: Vec<(String, State)>,
+        bodies: Vec<Body>,
+    ) -> Result<()> {
+        let names = published.iter().map(|(name, _)| path(CURRENT, name));
+        store.put(names.zip(bodies).collect())?;
+        let begun: Vec<String> = published.iter().flat_map(|(name, _)| begun(name)).collect();
+        store.remove(&begun)?;
+        self.0.extend(published);
         Ok(())
     }
+}
+
+/// A file of a channel.
+enum Found {
+    Current(String, State),
+    Next(String, State),
+    /// Which is read when it is needed.
+    Shown(String),
+}
+
+/// What is in the file `name`, if it is one of a channel.
+fn read(store: &dyn Store, name: &str) -> Option<Result<Found>> {
+    let file = format!("{PRIVATE}/{name}");
+    let name = name.strip_suffix(ENDING)?;
+    if let Some(channel) = name.strip_prefix(recovery::PREFIX) {
+        return Some(Ok(Found::Shown(channel.to_owned())));
+    }
+    let parse = |bytes: Option<Vec<u8>>| State::parse(&bytes.unwrap_or_default()).file(&file);
+    let state = store.read(&file).and_then(parse);
+    Some(state.map(|state| match name.strip_prefix(NEXT) {
+        Some(channel) => Found::Next(channel.to_owned(), state),
+        None => Found::Current(name.to_owned(), state),
+    }))
 }

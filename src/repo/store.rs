@@ -6,6 +6,7 @@ use std::fs::{self, File, FileTimes, Permissions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use rayon::prelude::*;
@@ -22,10 +23,10 @@ const UNFINISHED: &str = ".rockpack/unfinished";
 const LOCK: &str = ".rockpack/lock";
 
 /// What a file will hold.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Body {
     /// These bytes.
-    Bytes(Vec<u8>),
+    Bytes(Arc<[u8]>),
     /// A copy of this content, with this time of modification.
     Copy(Content, Modified),
     /// This file itself, by a hard link where that is possible, which nobody will write to.
@@ -73,17 +74,23 @@ impl LocalStore {
     /// Opens the folder `root` for writing, and makes it where it is missing. Where another run
     /// has it open, waits if `wait` says so, and fails otherwise.
     pub fn open(root: &Path, wait: bool) -> Result<Self> {
-        let unfinished = root.join(UNFINISHED);
-        fs::create_dir_all(&unfinished).map_err(|e| {
-            Error::io(&unfinished, "create", e)
+        let private = root.join(PRIVATE);
+        fs::create_dir_all(&private).map_err(|e| {
+            Error::io(&private, "create", e)
                 .hint("the repository has to be a folder that can be created and written to")
         })?;
         let path = root.join(LOCK);
         let lock = File::create(&path).map_err(|e| Error::io(&path, "create", e))?;
         take(&lock, &path, wait)?;
-        // What lies there is of runs that live no more: the lock is theirs no longer.
-        fs::remove_dir_all(&unfinished).map_err(|e| Error::io(&unfinished, "remove", e))?;
-        fs::create_dir(&unfinished).map_err(|e| Error::io(&unfinished, "create", e))?;
+        // What lies there is of runs that live no more: the lock is theirs no longer. Nobody touches
+        // the folder without the lock.
+        let unfinished = root.join(UNFINISHED);
+        match fs::remove_dir_all(&unfinished) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::io(&unfinished, "remove", error));
+            }
+            _ => fs::create_dir(&unfinished).map_err(|e| Error::io(&unfinished, "create", e))?,
+        }
         Ok(Self { root: root.to_path_buf(), _lock: lock })
     }
 
@@ -293,7 +300,7 @@ mod tests {
     fn files_appear_whole_and_only_inside() {
         let folder = tempfile::tempdir().unwrap();
         let store = LocalStore::open(folder.path(), false).unwrap();
-        let body = || Body::Bytes(b"x".to_vec());
+        let body = || Body::Bytes(b"x"[..].into());
         store.put(vec![("a/b/c".into(), body()), ("d".into(), body())]).unwrap();
         assert_eq!(store.read("a/b/c").unwrap().unwrap(), b"x");
         assert_eq!(store.list("a/b").unwrap(), ["c"]);
@@ -306,5 +313,20 @@ mod tests {
         assert_eq!(error.kind(), Kind::Conflict);
         drop(store);
         LocalStore::open(folder.path(), false).unwrap();
+    }
+
+    #[test]
+    fn stores_are_opened_by_many_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let store = LocalStore::open(folder.path(), true).unwrap();
+                        store.put(vec![("a".into(), Body::Bytes([][..].into()))]).unwrap();
+                    }
+                });
+            }
+        });
     }
 }

@@ -176,6 +176,8 @@ codes! {
     LicenceNotQuoted = "R081" "licence-not-quoted" Note;
     /// A program whose name cannot be one of an alternative.
     ProgramWithoutAlternative = "R082" "program-without-alternative" Warning;
+    /// No library of the set lies where the loader is told to look.
+    LibdirEmpty = "R083" "libdir-empty" Warning;
     /// A package is not newer than in the earlier set.
     VersionNotNewer = "R084" "version-not-newer" Warning;
     /// Paths were in another package of the earlier set.
@@ -192,6 +194,11 @@ codes! {
     VersionNotKept = "R091" "version-not-kept" Note;
     /// Where a repository is served is not known, so there are no files for its clients.
     ClientFilesMissing = "R092" "client-files-missing" Note;
+    /// An entry of the cache is not what was kept; it is made again. In no receipt: the packages are
+    /// the same.
+    CacheEntryDamaged = "R096" "cache-entry-damaged" Warning;
+    /// The cache cannot be read or written, so later runs will find less in it. In no receipt.
+    CacheUnusable = "R097" "cache-unusable" Warning;
 }
 
 impl fmt::Display for Code {

@@ -6,6 +6,8 @@
 
 mod finding;
 mod progress;
+mod summary;
 
 pub use finding::{Code, Finding, Findings, Severity};
-pub use progress::{Progress, Silent, Stage};
+pub use progress::{Compressed, Progress, Silent, Stage, Work};
+pub use summary::{StageSummary, Sum, Summary, WorkSummary};

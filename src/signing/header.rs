@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Algorithm, Signer};
+use pgp::composed::{Deserializable, DetachedSignature};
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::ser::Serialize;
+
+use super::{Algorithm, IndexSigner, Signer};
 use crate::error::{Error, Kind, Result};
-use crate::formats::rpm::{HeaderSigner, SignatureTag};
+use crate::formats::rpm::{HeaderSignature, HeaderSigner, SignatureTag};
 
 /// Signs headers at `time`, seconds since 1970.
 pub fn header_signer(signer: &Arc<dyn Signer>, time: i64) -> Result<HeaderSigner> {
@@ -15,6 +19,39 @@ pub fn header_signer(signer: &Arc<dyn Signer>, time: i64) -> Result<HeaderSigner
         Algorithm::EdDsa => SignatureTag::Dsa,
     };
     let signer = Arc::clone(signer);
-    let sign = move |header: &[u8]| signer.sign(header, time);
-    Ok(HeaderSigner { tag, sign: Arc::new(sign) })
+    let sign = move |header: &[u8]| Ok(HeaderSignature { tag, packet: signer.sign(header, time)? });
+    Ok(HeaderSigner { sign: Arc::new(sign) })
+}
+
+/// Signs headers by what signs indexes, which may be another program: its armoured signatures are
+/// taken out of their armour. They state the time that the program states.
+pub fn header_signer_of(signer: Arc<dyn IndexSigner>) -> HeaderSigner {
+    let sign = move |header: &[u8]| header_signature(&signer.sign_detached(header)?);
+    HeaderSigner { sign: Arc::new(sign) }
+}
+
+/// The one signature in `armored`, as rpm has it in a header.
+fn header_signature(armored: &str) -> Result<HeaderSignature> {
+    let fault = |e: pgp::errors::Error| unusable("is no signature of OpenPGP").cause(e);
+    let (found, _) = DetachedSignature::from_armor_many(armored.as_bytes()).map_err(fault)?;
+    let found: Vec<DetachedSignature> = found.collect::<Result<_, _>>().map_err(fault)?;
+    let [one] = found.as_slice() else {
+        return Err(unusable(format!("has {} signatures, and rpm takes one", found.len())));
+    };
+    let algorithm = one.signature.config().map(|config| config.pub_alg);
+    let tag = match algorithm {
+        Some(PublicKeyAlgorithm::RSA) => SignatureTag::Rsa,
+        Some(
+            PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 | PublicKeyAlgorithm::DSA,
+        ) => SignatureTag::Dsa,
+        other => return Err(unusable(format!("is by {other:?}, which rpm does not take"))),
+    };
+    let packet = one.to_bytes().map_err(fault)?;
+    Ok(HeaderSignature { tag, packet })
+}
+
+fn unusable(message: impl Into<String>) -> Error {
+    Error::new(Kind::Usage, message)
+        .structure("signature of an rpm header")
+        .hint("packages are signed by one key of RSA or Ed25519")
 }

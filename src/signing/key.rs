@@ -3,7 +3,8 @@
 //! It signs by the newest subkey that may sign and whose secret part is there, or by the primary
 //! key. Refused: files without a secret part or with several keys, keys of versions that rpm 4
 //! and gpg 2.2 cannot read (all but 4), other algorithms than RSA and Ed25519, RSA of less than
-//! 2048 bits, revoked and expired keys, a wrong passphrase.
+//! 2048 bits, revoked and expired keys, a wrong passphrase. A subkey signs no longer than its
+//! primary key lives. What other keys say of a key, as gpg exports it, is left out.
 
 use std::fmt;
 use std::fs::File;
@@ -28,9 +29,8 @@ use crate::error::{Error, Kind, Result};
 /// Longest key file that is read, in bytes: keys with thousands of certifications fit.
 const FILE_LIMIT: u64 = 16 << 20;
 
-/// Fewest bytes of the public numbers of an RSA key, modulus and exponent with their lengths: 2048
-/// bits. Keys of less are refused by rpm and apt.
-const RSA_BYTES_MIN: usize = 2 + 2048 / 8;
+/// Fewest bits of the modulus of an RSA key; keys of less are refused by rpm and apt.
+const RSA_BITS_MIN: u16 = 2048;
 
 const STRUCTURE: &str = "OpenPGP key";
 
@@ -46,7 +46,7 @@ pub struct OpenPgpKey {
     algorithm: Algorithm,
     /// The last second in which it may sign, since 1970.
     expires: Option<u64>,
-    /// The whole public key.
+    /// The public key with its user ids and subkeys.
     public: Vec<u8>,
 }
 
@@ -71,14 +71,9 @@ impl OpenPgpKey {
         }
         let mut public = Vec::new();
         key.to_public_key().to_writer(&mut public).map_err(failed)?;
-        let (mut part, said) = signing_part(key)?;
+        let (mut part, expires) = signing_part(key)?;
         let algorithm = part.algorithm()?;
         part.unlock(passphrase)?;
-        let made = u64::from(part.details().created_at().as_secs());
-        let lives = said.as_ref().and_then(Signature::key_expiration_time);
-        // No time means forever.
-        let lives = lives.map(|lives| u64::from(lives.as_secs())).filter(|lives| *lives > 0);
-        let expires = lives.map(|lives| made.saturating_add(lives));
         Ok(Self { part, algorithm, expires, public })
     }
 }
@@ -166,38 +161,73 @@ fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
             PublicOrSecret::Secret(key) => found = Some(key),
         }
     }
-    let key = found.ok_or_else(|| unusable("has no key"))?;
+    let mut key = found.ok_or_else(|| unusable("has no key"))?;
+    drop_foreign(&mut key);
     key.verify_bindings()
         .map_err(|error| unusable("the key's own signatures are not valid").cause(error))?;
     Ok(key)
 }
 
-/// The newest subkey that may sign, or the primary key, and what the key says of it.
-fn signing_part(key: SignedSecretKey) -> Result<(Part, Option<Signature>)> {
+/// Leaves of what is said of the key what it says itself: others' keys are not there to check the
+/// rest by.
+fn drop_foreign(key: &mut SignedSecretKey) {
+    let (id, fingerprint) = (key.primary_key.legacy_key_id(), key.primary_key.fingerprint());
+    let own = |signature: &Signature| match signature.issuer_fingerprint().as_slice() {
+        [] => signature.issuer_key_id().into_iter().all(|issuer| *issuer == id),
+        issuers => issuers.iter().all(|issuer| **issuer == fingerprint),
+    };
+    let details = &mut key.details;
+    details.direct_signatures.retain(own);
+    details.users.iter_mut().for_each(|user| user.signatures.retain(own));
+    details.users.retain(|user| !user.signatures.is_empty());
+    details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(own));
+    details.user_attributes.retain(|user| !user.signatures.is_empty());
+}
+
+/// The newest subkey that may sign, or the primary key, and when it may no longer: no subkey
+/// outlives the primary key.
+fn signing_part(key: SignedSecretKey) -> Result<(Part, Option<u64>)> {
+    let said = said_of(&key).ok_or_else(|| {
+        unusable("has no valid user id: none is signed by the key, or all revoked")
+    })?;
+    let whole = end(key.primary_key.created_at(), &said);
     let usable = key.secret_subkeys.into_iter().filter_map(|sub| {
-        let binding = newest(&sub.signatures)?;
+        let binding = newest(&sub.signatures)?.clone();
         let revoked = sub.signatures.iter().any(revokes);
         let signs = binding.key_flags().sign() && is_there(sub.key.secret_params());
         (signs && !revoked).then_some((sub.key, binding))
     });
     if let Some((sub, binding)) = usable.max_by_key(|(sub, _)| sub.created_at().as_secs()) {
-        return Ok((Part::Sub(sub), Some(binding)));
+        let expires = [whole, end(sub.created_at(), &binding)].into_iter().flatten().min();
+        return Ok((Part::Sub(sub), expires));
     }
-    let certified = key.details.users.iter().flat_map(|user| &user.signatures);
-    let own: Vec<Signature> = certified.chain(&key.details.direct_signatures).cloned().collect();
-    let said = newest(&own);
-    if said.as_ref().is_some_and(|said| !said.key_flags().sign()) {
+    if !said.key_flags().sign() {
         return Err(unusable("no part of the key that is in the file may sign"));
     }
     if !is_there(key.primary_key.secret_params()) {
         return Err(unusable("has no secret part that signs: it was left out of the file"));
     }
-    Ok((Part::Primary(key.primary_key), said))
+    Ok((Part::Primary(key.primary_key), whole))
 }
 
-fn newest(signatures: &[Signature]) -> Option<Signature> {
+/// The newest that the primary key says of itself, of user ids that it has not revoked.
+fn said_of(key: &SignedSecretKey) -> Option<Signature> {
+    let users = key.details.users.iter().filter_map(|user| newest(&user.signatures));
+    let valid = users.filter(|said| said.typ() != Some(SignatureType::CertRevocation));
+    let said: Vec<Signature> = valid.chain(&key.details.direct_signatures).cloned().collect();
+    newest(&said).cloned()
+}
+
+/// When a key that was made at `made` expires by what is said of it, in seconds since 1970.
+fn end(made: Timestamp, said: &Signature) -> Option<u64> {
+    let lives = u64::from(said.key_expiration_time()?.as_secs());
+    // No time means forever.
+    (lives > 0).then(|| u64::from(made.as_secs()).saturating_add(lives))
+}
+
+fn newest(signatures: &[Signature]) -> Option<&Signature> {
     let made = |signature: &&Signature| signature.created().map(Timestamp::as_secs);
-    signatures.iter().max_by_key(made).cloned()
+    signatures.iter().max_by_key(made)
 }
 
 fn revokes(signature: &Signature) -> bool {
@@ -217,6 +247,13 @@ fn is_there(params: &SecretParams) -> bool {
     )
 }
 
+/// An RSA key begins with its modulus, and that with the number of its bits (RFC 4880, 5.5.2).
+fn modulus_bits(details: &dyn KeyDetails) -> Result<u16> {
+    let mut numbers = Vec::new();
+    details.public_params().to_writer(&mut numbers).map_err(failed)?;
+    Ok(numbers.first_chunk().map_or(0, |bits| u16::from_be_bytes(*bits)))
+}
+
 impl Part {
     fn details(&self) -> &dyn KeyDetails {
         match self {
@@ -231,8 +268,10 @@ impl Part {
             return Err(unusable(format!("is a key of {:?}", details.version())));
         }
         match details.algorithm() {
-            PublicKeyAlgorithm::RSA => match details.public_params().write_len() {
-                len if len < RSA_BYTES_MIN => Err(unusable("is an RSA key of less than 2048 bits")),
+            PublicKeyAlgorithm::RSA => match modulus_bits(details)? {
+                bits if bits < RSA_BITS_MIN => {
+                    Err(unusable("is an RSA key of less than 2048 bits"))
+                }
                 _ => Ok(Algorithm::Rsa),
             },
             PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 => Ok(Algorithm::EdDsa),

@@ -14,7 +14,7 @@ mod passphrase;
 use std::fmt;
 
 pub use command::CommandSigner;
-pub use header::header_signer;
+pub use header::{header_signer, header_signer_of};
 pub use index::{IndexSigner, KeySigner};
 pub use key::OpenPgpKey;
 pub use passphrase::Passphrase;

@@ -166,7 +166,8 @@ pub fn split_all(
     progress: &dyn Progress,
 ) -> Result<Vec<SplitArtifact>> {
     let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
-    progress.begin(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
+    progress.expect(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
+    progress.begin(Stage::Split);
     let split = split_artifacts(&artifacts, options, progress);
     progress.end(Stage::Split);
     split

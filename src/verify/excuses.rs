@@ -54,6 +54,8 @@ pub(super) struct Excuses {
     rewritten: BTreeSet<String>,
     /// Absolute paths that are in no package.
     left_out: BTreeSet<String>,
+    /// Needed libraries that are nowhere.
+    nowhere: BTreeSet<String>,
 }
 
 impl Excuses {
@@ -88,6 +90,11 @@ impl Excuses {
             self.rewritten.extend(below(1));
         } else if is_of(&[Code::DatabaseHostCode]) {
             self.whole.extend(below(2));
+        }
+        if is_of(&[Code::LibraryUnresolved]) {
+            let rest = finding.message.strip_prefix("needs ");
+            let name = rest.and_then(|rest| Some(rest.split_once(',')?.0));
+            self.nowhere.extend(name.map(str::to_owned));
         }
         if is_of(&KEEPING) {
             self.kept_files.insert(finding.subject.clone());
@@ -133,6 +140,11 @@ impl Excuses {
     pub(super) fn leaves_out_below(&self, directory: &str) -> bool {
         let next = self.left_out.range(directory.to_owned()..).next();
         next.is_some_and(|path| path.starts_with(directory))
+    }
+
+    /// Whether the build found the library `name` nowhere, so that nothing could be said of it.
+    pub(super) fn has_nowhere(&self, name: &str) -> bool {
+        self.nowhere.contains(name)
     }
 
     /// Whether findings account for absent device code at all.

@@ -20,6 +20,12 @@ const HEAD: usize = 64;
 /// Loaders find kernel archives by names with this ending, whatever is in them.
 const ARCHIVE_ENDING: &str = ".kpack";
 
+/// Where the dynamic loader's configuration lies.
+const LOADER_FOLDER: &str = "/etc/ld.so.conf.d/";
+
+/// Longest file of it that is read, in bytes: it has a line or two.
+const LOADER_FILE_LIMIT: u64 = 64 << 10;
+
 /// An installed file.
 #[derive(Debug)]
 pub(super) struct FileFacts {
@@ -45,6 +51,8 @@ pub(super) enum Class {
     Archive(ArchiveFacts),
     /// A kernel manifest.
     Manifest(kpm::Manifest),
+    /// A file of the loader's configuration: the folders that it names.
+    LoaderFolders(Vec<String>),
     /// Claims to be one of the above but cannot be read as such.
     Broken(Claimed, Error),
 }
@@ -115,6 +123,12 @@ pub(super) fn examine(path: &str, reader: &mut dyn Read, size: u64) -> Result<Fi
     let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
     reader.read_exact(&mut head).map_err(fault)?;
     let mut whole = head.as_slice().chain(reader);
+    if is_loader_file(path) && size <= LOADER_FILE_LIMIT {
+        let content = hold(&mut whole, size)?;
+        let bytes = content.read_vec(0..size, LOADER_FILE_LIMIT, "loader configuration")?;
+        let class = Class::LoaderFolders(loader_folders(&String::from_utf8_lossy(&bytes)));
+        return Ok(FileFacts { size, sha256: content.sha256()?, class });
+    }
     let Some(claimed) = claimed(path, &head)? else {
         let sha256 = hash(&mut whole)?;
         return Ok(FileFacts { size, sha256, class: unclaimed(head) });
@@ -147,6 +161,17 @@ fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
     } else {
         path.ends_with(".kpm").then_some(Claimed::Manifest)
     })
+}
+
+fn is_loader_file(path: &str) -> bool {
+    path.starts_with(LOADER_FOLDER) && path.ends_with(".conf")
+}
+
+/// The folders that `text` names, one a line; comments begin with `#`. Source: ldconfig(8).
+fn loader_folders(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let folders = lines.filter(|line| line.starts_with('/'));
+    folders.map(|folder| folder.trim_end_matches('/').to_owned()).collect()
 }
 
 /// Kernel libraries look for their indexes under these names.

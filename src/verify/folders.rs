@@ -27,7 +27,8 @@ pub(super) fn examine(
         Node::File { data, .. } => data.len(),
         Node::Link { .. } | Node::Directory { .. } => 0,
     };
-    progress.begin(Stage::Verify, files.values().map(size).sum());
+    progress.expect(Stage::Verify, files.values().map(size).sum());
+    progress.begin(Stage::Verify);
     let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
     let found = files.into_par_iter().map(|(path, node)| {
         let bytes = size(&node);

@@ -12,6 +12,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, 
 use object::{LittleEndian, ReadCache, SectionIndex, SymbolIndex};
 
 use super::digest::Sha;
+use super::linked::{self, Linked};
 use crate::content::Content;
 use crate::error::{Error, Result};
 
@@ -65,6 +66,8 @@ pub(super) struct HostElf {
     pub(super) fixed: bool,
     /// SHA-256 of its machine code: of the content of all executable sections.
     pub(super) code: Sha,
+    /// What it tells the dynamic linker.
+    pub(super) linked: Linked,
     loads: Vec<Load>,
 }
 
@@ -79,7 +82,7 @@ impl HostElf {
     }
 }
 
-type Cache = ReadCache<ContentCursor>;
+pub(super) type Cache = ReadCache<ContentCursor>;
 type Header = FileHeader64<LittleEndian>;
 type Sections<'a> = SectionTable<'a, Header, &'a Cache>;
 
@@ -113,6 +116,7 @@ pub(super) fn read(content: &Content) -> Result<Option<HostElf>> {
         wrappers: file.wrappers()?,
         fixed: half(16) == elf::ET_EXEC.0,
         code: file.code()?,
+        linked: linked::read(header, &file.sections, &cache).map_err(fault)?,
         loads: file.loads()?,
     }))
 }

@@ -80,7 +80,8 @@ impl Inputs {
                 }
             }
         }
-        progress.begin(Stage::Verify, files.iter().map(|file| file.2.len()).sum());
+        progress.expect(Stage::Verify, files.iter().map(|file| file.2.len()).sum());
+        progress.begin(Stage::Verify);
         let found: Result<Vec<Found>> = files
             .par_iter()
             .map(|(path, shard, content)| {

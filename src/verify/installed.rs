@@ -1,6 +1,6 @@
 //! One package, read back whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::digest::Sha;
@@ -24,6 +24,8 @@ pub(super) struct Installed {
     /// Full version as other packages name it in relations, e.g. `7.1.0-1`.
     pub(super) version: String,
     pub(super) requires: Vec<Requirement>,
+    /// Every name that its dependencies have, those of alternatives among them.
+    pub(super) named: BTreeSet<String>,
     /// What it provides besides its own name.
     pub(super) provides: Vec<Capability>,
     /// What cannot be installed beside it.
@@ -128,6 +130,7 @@ impl Installed {
             name,
             version: String::new(),
             requires: Vec::new(),
+            named: BTreeSet::new(),
             provides: Vec::new(),
             excludes: Vec::new(),
             stated_archs: None,

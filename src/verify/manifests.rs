@@ -10,6 +10,9 @@ use super::problem::{Check, Problems};
 use super::scope::Scope;
 use crate::formats::kpm::{Archive, Manifest};
 
+/// What a manifest calls the install prefix, where its folder lies right below.
+const PREFIX_ITSELF: &str = ".";
+
 /// Whether every archive that a manifest lists is there.
 pub(super) fn are_complete(packages: &[&Installed]) -> bool {
     let archives = archives(packages);
@@ -62,11 +65,16 @@ impl Listing<'_> {
         faults
     }
 
-    /// The install prefix, if the manifest lies where it says.
+    /// The install prefix, if the manifest lies where it says. What the folder of kernel archives
+    /// itself is called, no manifest says: mostly `.kpack`.
     pub(super) fn prefix(&self) -> Option<&str> {
         let Manifest { component_name, prefix, .. } = self.manifest;
-        let below = format!("/{prefix}/.kpack/{component_name}.kpm");
-        self.path.strip_suffix(&below)
+        let folder = self.path.strip_suffix(&format!("/{component_name}.kpm"))?;
+        let (above, _) = folder.rsplit_once('/')?;
+        match prefix.as_str() {
+            PREFIX_ITSELF => Some(above),
+            prefix => above.strip_suffix(&format!("/{prefix}")),
+        }
     }
 }
 
@@ -78,7 +86,7 @@ pub(super) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
         let at = listing.package.at(listing.path);
         if listing.prefix().is_none() {
             let Manifest { component_name, prefix, .. } = listing.manifest;
-            let message = format!("says it is {prefix}/.kpack/{component_name}.kpm");
+            let message = format!("says it is {component_name}.kpm in a folder of {prefix}");
             problems.add(Check::BadManifest, &at, message);
         }
         if scope == Scope::Prefix {

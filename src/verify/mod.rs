@@ -27,9 +27,12 @@ mod host_elf;
 mod index;
 mod inputs;
 mod installed;
+mod joined;
+mod linked;
 mod loader;
 mod manifests;
 mod markers;
+mod needs;
 mod originals;
 mod others;
 mod ownership;
@@ -47,7 +50,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-pub use problem::{Check, Problem, Report};
+pub use problem::{Check, Joined, Problem, Report};
 pub use repository::{Keys, Trust};
 pub use subject::Folders;
 
@@ -92,11 +95,14 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages"));
     }
+    let joined = joined::join(&mut sources, &mut problems)?;
     let mut report = verify_packages(&sources, *against, progress, &mut problems)?;
     others.count(&mut report);
     let Report { repositories, indexed, elsewhere, signatures, .. } = repositories;
     let problems = problems.finish();
-    Ok(Report { problems, repositories, indexed, elsewhere, signatures, ..report })
+    // Parts are the set only if nothing at all is wrong with them.
+    let joined = joined.filter(|_| problems.is_empty());
+    Ok(Report { problems, joined, repositories, indexed, elsewhere, signatures, ..report })
 }
 
 /// What to compare with.
@@ -176,7 +182,8 @@ fn read_all(
         source.packages.iter().map(move |path| (position, path.as_path()))
     });
     let files: Vec<(usize, &Path)> = files.collect();
-    progress.begin(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
+    progress.expect(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
+    progress.begin(Stage::Verify);
     let read = files.par_iter().map(|(position, path)| {
         let read = package::read(path, *position);
         progress.advance(Stage::Verify, size(path));
@@ -221,6 +228,7 @@ fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems
     manifests::check(packages, Scope::Set, problems);
     dependencies::check(packages, problems);
     conflicts::check(packages, problems);
+    needs::check(packages, excuses, problems)?;
     pairs::check(packages, excuses, problems)
 }
 

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use super::installed::{Installed, InstalledNode, Side};
 use super::problem::{Check, Problems};
+use crate::plan::package::Format;
+
+/// Where rpm's packages of debug files own what they have in common.
+const SHARED: &str = "/usr/lib/debug/.build-id/";
 
 /// Where a path stands first.
 struct Owner<'a> {
@@ -12,8 +16,8 @@ struct Owner<'a> {
 }
 
 /// Everything but a directory has one owner, in artifacts what is for several archs one in each of
-/// theirs, with the same content; directories agree in their mode, and nothing lies
-/// below what is none.
+/// theirs, with the same content; debug files of `.rpm` may have several, if they are the same.
+/// Directories agree in their mode, and nothing lies below what is none.
 pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
     let mut owners: BTreeMap<&str, Owner<'_>> = BTreeMap::new();
     for package in packages {
@@ -23,7 +27,7 @@ pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
                 // Two versions of one package replace each other.
                 Some(first) if first.package.name == package.name => {}
                 Some(first) => {
-                    if let Some(fault) = fault(first, (package, node)) {
+                    if let Some(fault) = fault(path, first, (package, node)) {
                         let message =
                             format!("{fault}: {} and {}", first.package.file, package.file);
                         problems.add(Check::PathOwnedTwice, path, message);
@@ -36,14 +40,18 @@ pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
 }
 
 fn fault(
+    path: &str,
     first: &Owner<'_>,
     (package, again): (&Installed, &InstalledNode),
 ) -> Option<&'static str> {
     use InstalledNode::Directory;
     let of_arch = |one: &Installed| one.format.is_none() && one.side() == Side::Kernels;
     let of_archs = of_arch(first.package) && of_arch(package);
+    let is_rpm = |one: &Installed| one.format == Some(Format::Rpm);
+    let shared = is_rpm(first.package) && is_rpm(package) && path.starts_with(SHARED);
     match (first.node, again) {
-        _ if of_archs && first.node.is_same(again) => None,
+        _ if (of_archs || shared) && first.node.is_same(again) => None,
+        _ if shared && !is_directory(first.node) => Some("differs in two packages"),
         _ if of_archs && !is_directory(first.node) && !is_directory(again) => {
             Some("differs in the artifacts of two archs")
         }

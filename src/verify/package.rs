@@ -1,6 +1,6 @@
 //! Reads one package whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
@@ -37,6 +37,7 @@ pub(super) fn read(path: &Path, source: usize) -> Result<(Installed, Problems)> 
         name: said.name,
         version: said.version,
         requires: said.requires,
+        named: said.named,
         provides: said.provides,
         excludes: said.excludes,
         stated_archs: said.archs,
@@ -78,6 +79,7 @@ struct Said {
     name: String,
     version: String,
     requires: Vec<Requirement>,
+    named: BTreeSet<String>,
     provides: Vec<Capability>,
     excludes: Vec<Against>,
     archs: Option<Vec<String>>,
@@ -89,7 +91,8 @@ fn deb_says(deb: &deb::Reader) -> Result<Said> {
         let missing = || Error::malformed(format!("control has no {name}"));
         field(name).map(str::to_owned).ok_or_else(missing)
     };
-    let depends = ["Pre-Depends", "Depends"].into_iter().filter_map(field);
+    let depends = || ["Pre-Depends", "Depends"].into_iter().filter_map(field);
+    let named = depends().flat_map(|list| list.split([',', '|'])).filter_map(capability);
     let capabilities = |name: &str| -> Vec<Capability> {
         field(name).into_iter().flat_map(|list| list.split(',')).filter_map(capability).collect()
     };
@@ -101,7 +104,8 @@ fn deb_says(deb: &deb::Reader) -> Result<Said> {
         format: Format::Deb,
         name: required("Package")?,
         version: required("Version")?,
-        requires: depends.flat_map(|list| list.split(',')).filter_map(requirement).collect(),
+        requires: depends().flat_map(|list| list.split(',')).filter_map(requirement).collect(),
+        named: named.map(|wish| wish.name).collect(),
         provides: capabilities("Provides"),
         excludes: excludes.collect(),
         archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
@@ -141,6 +145,7 @@ fn rpm_says(rpm: &rpm::Reader) -> Result<Said> {
         let exact = dependency.flags & comparison == DependencyFlags::EQUAL;
         Requirement { name: dependency.name, exact: exact.then_some(dependency.version) }
     });
+    let requires: Vec<Requirement> = requires.collect();
     let provides = metadata.get_provides().map_err(fault)?.into_iter().map(rpm_capability);
     let mut excludes = Vec::new();
     for (field, found) in
@@ -153,7 +158,8 @@ fn rpm_says(rpm: &rpm::Reader) -> Result<Said> {
         format: Format::Rpm,
         name: metadata.get_name().map_err(fault)?.to_owned(),
         version: format!("{epoch}{version}-{release}"),
-        requires: requires.collect(),
+        named: requires.iter().map(|requirement| requirement.name.clone()).collect(),
+        requires,
         provides: provides.collect(),
         excludes,
         archs: None,

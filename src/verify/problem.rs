@@ -1,5 +1,6 @@
 //! What verification has to say.
 
+use crate::receipt::Receipt;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 macro_rules! problems {
@@ -72,6 +73,8 @@ problems! {
     BadArtifact = "V060" "bad-artifact";
     /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
     SetConflict = "V061" "set-conflict";
+    /// A program or library needs a library that no dependency of its package brings.
+    LibraryMissing = "V063" "library-missing";
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index";
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.
@@ -90,6 +93,12 @@ problems! {
     DependencyOpen = "V077" "dependency-open";
     /// An index describes a package for another architecture, or twice, or not in all lists.
     IndexInconsistent = "V078" "index-inconsistent";
+    /// A part of a set is not there.
+    PartMissing = "V080" "part-missing";
+    /// Parts do not belong to one set.
+    PartsDiffer = "V081" "parts-differ";
+    /// A package is not in exactly the part that it is planned for.
+    PartMismatch = "V082" "package-in-wrong-part";
 }
 
 /// One failed check. In JSON: `code`, `name`, `subject`, `message`, as findings of a receipt.
@@ -155,6 +164,9 @@ impl Problems {
 pub struct Report {
     /// Packages read.
     pub packages: usize,
+    /// What parts of a set are together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Joined>,
     /// Artifacts read.
     #[serde(skip_serializing_if = "is_zero")]
     pub artifacts: usize,
@@ -190,6 +202,18 @@ pub struct Report {
     pub left_out: usize,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
+}
+
+/// Parts of a set that were joined.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Joined {
+    /// How many.
+    pub parts: usize,
+    /// SHA-256 of the receipt that one build of the whole set writes, in hex.
+    pub receipt_sha256: String,
+    /// That receipt.
+    #[serde(skip)]
+    pub receipt: Receipt,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]

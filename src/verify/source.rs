@@ -11,17 +11,27 @@ use crate::receipt::{self, Receipt};
 pub(super) struct Source {
     pub(super) packages: Vec<PathBuf>,
     pub(super) receipt: Option<Receipt>,
+    /// The receipts of parts, where there is none of a whole set.
+    pub(super) parts: Vec<Receipt>,
 }
 
 impl Source {
     /// The package in a file.
     pub(super) fn of_package(path: PathBuf) -> Self {
-        Self { packages: vec![path], receipt: None }
+        Self { packages: vec![path], receipt: None, parts: Vec::new() }
     }
 
     /// The packages of a folder.
     pub(super) fn of_folder(path: &Path) -> Result<Self> {
-        Ok(Self { packages: packages(path)?, receipt: receipt(path)? })
+        let packages = packages(path)?;
+        Ok(match receipt(&path.join(receipt::FILE_NAME))? {
+            // That of a part under the name of a whole set's.
+            Some(part) if part.part.is_some() => {
+                Self { packages, receipt: None, parts: vec![part] }
+            }
+            Some(receipt) => Self { packages, receipt: Some(receipt), parts: Vec::new() },
+            None => Self { packages, receipt: None, parts: parts(path)? },
+        })
     }
 
     /// The file names of the packages.
@@ -37,7 +47,7 @@ pub(super) fn each_once(sources: &mut [Source]) {
     for source in sources {
         let own = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         // A folder keeps what an earlier argument named: its receipt speaks of all of it.
-        if source.receipt.is_none() {
+        if source.receipt.is_none() && source.parts.is_empty() {
             source.packages.retain(|path| !seen.contains(&own(path)));
         }
         seen.extend(source.packages.iter().map(own));
@@ -57,11 +67,31 @@ fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(packages)
 }
 
-fn receipt(folder: &Path) -> Result<Option<Receipt>> {
-    let file = folder.join(receipt::FILE_NAME);
-    match std::fs::read(&file) {
-        Ok(bytes) => Receipt::parse(&bytes).map(Some).map_err(|error| error.file(&file)),
+fn receipt(file: &Path) -> Result<Option<Receipt>> {
+    match std::fs::read(file) {
+        Ok(bytes) => Receipt::parse(&bytes).map(Some).map_err(|error| error.file(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(&file, "read", error)),
+        Err(error) => Err(Error::io(file, "read", error)),
     }
+}
+
+/// The receipts of parts in a folder, in their order.
+fn parts(folder: &Path) -> Result<Vec<Receipt>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
+        if let Some(part) = entry.file_name().to_str().and_then(receipt::part_of_file) {
+            found.push((part, entry.path()));
+        }
+    }
+    found.sort();
+    let mut receipts = Vec::new();
+    for (part, path) in found {
+        let receipt = receipt(&path)?
+            .filter(|receipt| receipt.part.as_ref().is_some_and(|record| record.part == part));
+        let message = "is not the receipt of the part that its name says";
+        receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);
+    }
+    Ok(receipts)
 }

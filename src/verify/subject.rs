@@ -5,8 +5,9 @@
 //! | a file `*.deb`, `*.rpm` | a package |
 //! | a folder with `dists` or `repodata` | a repository |
 //! | a folder with packages or a packages.json | a package set |
+//! | folders with packages-1-of-2.json and so on | parts of one package set |
 //! | a folder with an artifact_manifest.txt, a packed artifact by its name | one artifact |
-//! | a folder with `lib/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
+//! | a folder with `lib/.kpack`, `lib64/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
 //! | another folder | a shard, or a folder of shards |
 //! | another file | an archive, a manifest, a host binary or device code by itself |
 
@@ -38,7 +39,7 @@ pub enum Folders {
 }
 
 /// Folders of kernel archives, relative to an install prefix.
-const KERNEL_FOLDERS: [&str; 2] = ["lib/.kpack", ".kpack"];
+const KERNEL_FOLDERS: [&str; 3] = ["lib/.kpack", "lib64/.kpack", ".kpack"];
 
 /// Folders that make one a repository: of apt, and of dnf and zypper.
 const REPOSITORY_FOLDERS: [&str; 2] = ["dists", "repodata"];
@@ -63,7 +64,8 @@ impl Subject {
             return Ok(Self::Repository(path));
         }
         let source = Source::of_folder(&path)?;
-        if !source.packages.is_empty() || source.receipt.is_some() {
+        let has_receipt = source.receipt.is_some() || !source.parts.is_empty();
+        if has_receipt || !source.packages.is_empty() {
             return Ok(Self::Packages(Box::new(source)));
         }
         if path.join(MANIFEST_NAME).exists() {

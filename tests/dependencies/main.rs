@@ -8,6 +8,7 @@ mod outside;
 mod search_paths;
 #[path = "../support/tools.rs"]
 mod tools;
+mod verified;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -78,6 +78,60 @@ fn a_library_that_is_nowhere_is_one_finding_and_settled_by_an_entry() {
     assert!(case.depends("rocm-user").contains("libnowhere3 (>= 3.1)"));
 }
 
+/// Debian's tables say nothing of what an `.rpm` needs.
+#[test]
+fn no_table_is_asked_where_there_are_only_rpms() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs_outside("libnowhere.so.3", "");
+    let told = case.built("", &["--format", "rpm", "--strict"]);
+    assert!(!told.contains("R070"), "{told}");
+    assert!(case.rpm("rocm-user", "--requires").contains("libnowhere.so.3()(64bit)"));
+
+    // A private copy that no search path leads to is what there is, whatever Debian has.
+    let case = needs("libz.so.1", "lib/rocm_sysdeps/lib", "");
+    case.built("", &["--format", "rpm", "--strict"]);
+    let requires = case.rpm("rocm-user", "--requires");
+    assert!(requires.contains("rocm-other = 7.1.0-1"), "{requires}");
+    assert!(!requires.contains("libz.so.1"), "{requires}");
+}
+
+/// What only the other format would have says nothing of a `.deb`.
+#[test]
+fn names_of_the_other_format_do_not_clash() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs_outside("libelf.so.1", "");
+    let header = case.path("shard/user_dev_generic/math/part/stage/include/user.h");
+    std::fs::create_dir_all(header.parent().unwrap()).unwrap();
+    std::fs::write(&header, "").unwrap();
+    let manifest = case.path("shard/user_dev_generic/artifact_manifest.txt");
+    std::fs::write(manifest, "math/part/stage\n").unwrap();
+    let parts = "[[parts]]\nname = 'dev'\ncomponents = ['dev']\nrole = 'support'\n\
+                 suffix = { deb = '-dev', rpm = '' }\n";
+    case.refused(parts, &[], &["two packages would be named rocm-user"]);
+    case.built(parts, &["--format", "deb"]);
+    assert!(case.depends("rocm-user").contains("libelf1 (>= "));
+}
+
+#[test]
+fn relations_are_checked_whichever_format_is_made() {
+    let case = of_text();
+    let bad = "[relations.rocm-user]\nrpm.requires = ['a b']\n";
+    case.refused(bad, &["--format", "deb"], &["line 2, column 17", "`a b` is no relation"]);
+    let bad = "[relations.rocm-user]\ndeb.depends = ['a b']\n";
+    case.refused(bad, &["--format", "rpm"], &["line 2, column 16", "`a b` is no relation"]);
+}
+
+/// An artifact with a text.
+fn of_text() -> Case {
+    let case = Case::new();
+    std::fs::write(case.stage("user").join("text"), "").unwrap();
+    case
+}
+
 #[test]
 fn an_entry_that_is_no_relation_is_refused() {
     let case = Case::new();

@@ -1,19 +1,16 @@
-//! Debian by debootstrap. Each release is fetched once and kept below cargo's target folder.
+//! Debian by debootstrap, offline but for a repository of its own.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
+use crate::bases::{copy, debian};
 use crate::foreign::Foreign;
-use crate::system::{System, copy, gather, is_root, kept};
+use crate::system::{System, gather, is_root};
 use crate::tools;
-
-/// Where packages of the distribution come from.
-const MIRROR: &str = "http://deb.debian.org/debian";
 
 /// The repository, as seen from the root.
 const REPOSITORY: &str = "srv/repository";
@@ -29,7 +26,7 @@ pub fn with_root(suite: &str, scenario: fn(&dyn System)) {
     if !tools::have(&["debootstrap", "dpkg-scanpackages", "chroot"]) || !is_root() {
         return;
     }
-    let Some(base) = base(suite) else { return };
+    let Some(base) = debian(suite) else { return };
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     copy(&base, &root);
@@ -38,28 +35,6 @@ pub fn with_root(suite: &str, scenario: fn(&dyn System)) {
     let mut system = Debian { root, base: BTreeMap::new(), _folder: folder };
     system.base = system.listed();
     scenario(&system);
-}
-
-/// The root of a release as debootstrap leaves it, offline and with an empty repository.
-fn base(suite: &str) -> Option<PathBuf> {
-    static MADE: OnceLock<Mutex<()>> = OnceLock::new();
-    let _one = MADE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    let base = kept("install-roots").join(suite);
-    if base.is_dir() {
-        return Some(base);
-    }
-    let partial = base.with_extension("partial");
-    let _ = fs::remove_dir_all(&partial);
-    fs::create_dir_all(partial.parent().unwrap()).unwrap();
-    let mut command = Command::new("debootstrap");
-    command.arg("--variant=minbase").arg(suite).arg(&partial).arg(MIRROR);
-    let told = tools::told(&mut command);
-    if !told.ends_with("exit status: 0\n") {
-        tools::skip(&format!("debootstrap cannot make {suite}: {told}"));
-        return None;
-    }
-    fs::rename(&partial, &base).unwrap();
-    Some(base)
 }
 
 impl Debian {

@@ -7,12 +7,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../support/bases.rs"]
+mod bases;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/tools.rs"]
 mod tools;
 
+mod alternatives;
 mod debian;
+mod debug;
 mod foreign;
 mod rpm;
 mod scenarios;
@@ -21,29 +25,30 @@ mod system;
 
 /// One test for each scenario and system; those that a machine cannot make are skipped.
 macro_rules! on_every_system {
-    ($($scenario:ident)*) => {
+    ($($module:ident: $($scenario:ident)*;)*) => {
         mod debian_12 {
-            $(#[test]
+            $($(#[test]
             fn $scenario() {
-                crate::debian::with_root("bookworm", crate::scenarios::$scenario);
-            })*
+                crate::debian::with_root("bookworm", crate::$module::$scenario);
+            })*)*
         }
         mod debian_13 {
-            $(#[test]
+            $($(#[test]
             fn $scenario() {
-                crate::debian::with_root("trixie", crate::scenarios::$scenario);
-            })*
+                crate::debian::with_root("trixie", crate::$module::$scenario);
+            })*)*
         }
         mod rpm_root {
-            $(#[test]
+            $($(#[test]
             fn $scenario() {
-                crate::rpm::with_root(crate::scenarios::$scenario);
-            })*
+                crate::rpm::with_root(crate::$module::$scenario);
+            })*)*
         }
     };
 }
 
 on_every_system! {
+    scenarios:
     a_group_brings_its_host_and_no_other_group
     all_groups_stand_side_by_side
     a_removal_leaves_configuration_at_most
@@ -56,4 +61,11 @@ on_every_system! {
     minor_versions_stand_side_by_side
     a_program_finds_the_libraries
     a_target_of_amds_names_brings_its_host_and_no_other_target
+    amds_names_are_updated_in_place;
+
+    alternatives:
+    an_alternative_goes_with_its_program;
+
+    debug:
+    versions_and_families_share_debug_files;
 }

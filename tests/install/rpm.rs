@@ -1,45 +1,16 @@
-//! A root for rpm. One package has the shell and the C libraries of this machine and provides what
-//! rpmbuild's own generator finds in them; nothing is installed with `--nodeps`.
+//! A root for rpm, whose packages dnf installs from a repository.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
+use crate::bases::{self, RPM_TOOLS, build_rpm};
 use crate::foreign::Foreign;
-use crate::system::{System, gather, is_root, kept};
+use crate::system::{System, gather, is_root};
 use crate::tools;
-
-/// What a system has before anything is installed. Maintainer scripts run with it.
-const BASE: &str = "\
-Name: base-system
-Version: 1
-Release: 1
-Summary: The base of a system
-License: MIT
-# The style of hash tables that rpmbuild's generator asks glibc for.
-Provides: rtld(GNU_HASH)
-# What the packages of a HIP runtime would provide.
-Provides: libamdhip64.so.7()(64bit) libamdhip64.so.7(hip_4.2)(64bit)
-%description
-A shell and the libraries of C and C++.
-%install
-mkdir -p %{buildroot}
-cd %{buildroot}
-mkdir -p opt var etc/ld.so.conf.d usr/share/doc usr/share/licenses
-echo 'include /etc/ld.so.conf.d/*.conf' > %{buildroot}/etc/ld.so.conf
-libraries=$(ldd /bin/sh /bin/rm | grep -o '/[^ ]*\\.so[^ ]*')
-gcc=$(ldconfig -p | grep -o '/.*/lib\\(stdc++\\|gcc_s\\|m\\)\\.so\\.[0-9]*$' | grep -v 32)
-for file in /bin/sh /bin/rm /sbin/ldconfig $libraries $gcc; do
-  mkdir -p %{buildroot}$(dirname $file)
-  cp -Lf $file %{buildroot}$file
-done
-%files
-/*
-";
 
 /// The repository that dnf is told of.
 const REPOSITORY: &str = "srv/repository";
@@ -51,46 +22,15 @@ pub struct Rpm {
 
 /// Runs a scenario in a fresh root.
 pub fn with_root(scenario: fn(&dyn System)) {
-    if !tools::have(&["dnf", "createrepo_c", "rpm", "rpmbuild", "ldd", "ldconfig"]) || !is_root() {
+    if !tools::have(&[&["dnf", "createrepo_c"], &RPM_TOOLS[..]].concat()) || !is_root() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let system = Rpm { root: folder.path().join("root"), _folder: folder };
     fs::create_dir_all(&system.root).unwrap();
-    system.offer(&[&base()]);
+    system.offer(&[&bases::rpm()]);
     tools::run(&mut system.install(&["base-system"]));
     scenario(&system);
-}
-
-/// The folder of the base package, which is made once in a run.
-fn base() -> PathBuf {
-    static MADE: OnceLock<()> = OnceLock::new();
-    let folder = kept("rpm-base");
-    MADE.get_or_init(|| {
-        let _ = fs::remove_dir_all(&folder);
-        build(BASE, &folder);
-    });
-    folder
-}
-
-/// The binary packages of a spec.
-fn build(spec: &str, folder: &Path) {
-    let work = tempfile::tempdir().unwrap();
-    let file = work.path().join("package.spec");
-    fs::write(&file, spec).unwrap();
-    let mut command = Command::new("rpmbuild");
-    let defines = [
-        format!("_topdir {}", work.path().display()),
-        format!("_rpmdir {}", folder.display()),
-        "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm".to_owned(),
-        "_build_id_links none".to_owned(),
-        "__os_install_post %{nil}".to_owned(),
-        "_binary_payload w3.zstdio".to_owned(),
-    ];
-    for define in defines {
-        command.arg("--define").arg(define);
-    }
-    tools::run(command.args(["-bb", "--quiet"]).arg(&file));
 }
 
 impl Rpm {
@@ -179,7 +119,7 @@ impl System for Rpm {
             tree.path().display(),
             package.folders.iter().map(|path| format!("/{path}\n")).collect::<String>()
         );
-        build(&spec, folder);
+        build_rpm(&spec, folder);
     }
 
     fn own_paths(&self) -> &'static [&'static str] {

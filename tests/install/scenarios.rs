@@ -280,13 +280,38 @@ pub fn a_target_of_amds_names_brings_its_host_and_no_other_target(system: &dyn S
         let archive = format!("opt/rocm/core-7.1/lib/.kpack/blas_lib_{target}.kpack");
         assert!(system.root().join(archive).exists());
         system.purge_all();
-        if system.format() == "rpm" {
-            // A folder above the prefix is not the package's, which can be installed elsewhere with
-            // `--prefix`: it stays, and is empty.
-            fs::remove_dir(system.root().join("opt/rocm")).unwrap();
-        }
         assert_same(&before, &system.snapshot());
     }
+}
+
+/// A patch release of AMD's names, over two targets, and the next series beside it.
+pub fn amds_names_are_updated_in_place(system: &dyn System) {
+    const OLD: &[(&str, &str)] = &[("share/old.txt", "old\n"), ("share/both.txt", "one\n")];
+    const NEW: &[(&str, &str)] = &[("share/new/new.txt", "new\n"), ("share/both.txt", "two\n")];
+    let recipe = |version| Recipe::new(version).scheme("amdrocm");
+    let old = recipe("7.1.0").changes(OLD).build();
+    let new = recipe("7.1.1").changes(NEW).option("--since", &old.receipt()).build();
+    let others = tempfile::tempdir().unwrap();
+    system.make(&foreign::RUNTIME, others.path());
+    let before = system.snapshot();
+    system.offer(&[others.path(), &old.out()]);
+    let packages = ["amdrocm-blas7.1-gfx1100", "amdrocm-blas7.1-gfx1201", "amdrocm-blas7.1"];
+    tools::run(&mut system.install(&packages));
+    let names = system.names();
+    let prefix = system.root().join("opt/rocm/core-7.1");
+    assert!(prefix.join("share/old.txt").exists());
+    system.offer(&[others.path(), &old.out(), &new.out()]);
+    tools::run(&mut system.update());
+    assert_eq!(system.names(), names, "an update brings no further package");
+    let mut installed = system.installed();
+    installed.remove(foreign::RUNTIME.name);
+    let versions: BTreeSet<String> = installed.into_values().collect();
+    assert_eq!(versions, BTreeSet::from(["7.1.1-1".to_owned()]));
+    assert!(!prefix.join("share/old.txt").exists() && prefix.join("share/new/new.txt").exists());
+    assert_eq!(fs::read_to_string(prefix.join("share/both.txt")).unwrap(), "two\n");
+    system.assert_whole();
+    system.purge_all();
+    assert_same(&before, &system.snapshot());
 }
 
 /// A program that was linked to a library of the set, and knows nothing of where it is.

@@ -26,6 +26,10 @@ pub struct Recipe {
     pub changes: &'static [(&'static str, &'static str)],
     /// Whether the libraries of the sparse suite are other ones.
     pub other_sparse: bool,
+    /// Files to take out of the stage of every shard's programs.
+    pub without: &'static [&'static str],
+    /// A library that two families have, and its debug file.
+    pub sample: Option<(PathBuf, PathBuf)>,
 }
 
 impl Recipe {
@@ -51,8 +55,16 @@ impl Recipe {
         Self { changes, ..self }
     }
 
+    pub fn without(self, without: &'static [&'static str]) -> Self {
+        Self { without, ..self }
+    }
+
     pub fn other_sparse(self) -> Self {
         Self { other_sparse: true, ..self }
+    }
+
+    pub fn sample(self, library: &Path, debug: &Path) -> Self {
+        Self { sample: Some((library.to_owned(), debug.to_owned())), ..self }
     }
 
     /// Builds the set.
@@ -65,7 +77,8 @@ impl Recipe {
     }
 
     fn artifacts(&self, folder: &Path) -> PathBuf {
-        if self.changes.is_empty() && !self.other_sparse {
+        let is_changed = !self.changes.is_empty() || !self.without.is_empty();
+        if !is_changed && !self.other_sparse && self.sample.is_none() {
             return shards();
         }
         let copy = folder.join("artifacts");
@@ -81,6 +94,12 @@ impl Recipe {
             let file = group.stage(artifacts, "lib").join(path);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
+        }
+        for path in self.without {
+            fs::remove_file(group.stage(artifacts, "run").join(path)).unwrap();
+        }
+        if let Some(sample) = &self.sample {
+            crate::debug::add(sample, group, artifacts);
         }
         if self.other_sparse {
             let file = group.folder(artifacts).join(SPARSE_LIBRARY);

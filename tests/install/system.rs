@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::foreign::Foreign;
@@ -106,11 +106,6 @@ pub fn is_root() -> bool {
     root
 }
 
-/// A copy of a folder with owners, modes and devices.
-pub fn copy(from: &Path, to: &Path) {
-    tools::run(Command::new("cp").args(["-a", "--reflink=auto"]).arg(from).arg(to));
-}
-
 /// The copies of `*.deb` or `*.rpm` of the folders in `to`, in place of what was there.
 pub fn gather(folders: &[&Path], format: &str, to: &Path) {
     if to.exists() {
@@ -123,9 +118,4 @@ pub fn gather(folders: &[&Path], format: &str, to: &Path) {
             fs::copy(folder.join(&name), to.join(&name)).unwrap();
         }
     }
-}
-
-/// A folder below cargo's for tests, kept from run to run.
-pub fn kept(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }

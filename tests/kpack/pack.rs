@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
+use rockpack::cache::Cache;
 use rockpack::content::{Content, StreamSource, hex};
 use rockpack::error::{Kind, Place, Result};
 use rockpack::formats::kpack::Reader;
 use rockpack::formats::kpm::Manifest;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
-use rockpack::report::{Progress, Silent, Stage};
+use rockpack::report::{Compressed, Progress, Silent, Stage, Work};
 
 use crate::support::{bytes, code, judged, kernel, pack, python_is_there, sha256};
 
@@ -173,33 +174,62 @@ fn a_compressed_bundle_is_decoded_once() {
 struct Counter(AtomicU64);
 
 impl Progress for Counter {
-    fn begin(&self, _: Stage, _: u64) {}
+    fn expect(&self, _: Stage, _: u64) {}
+    fn begin(&self, _: Stage) {}
+    fn compressed(&self, _: Work, _: Compressed) {}
     fn advance(&self, stage: Stage, bytes: u64) {
         assert_eq!(stage, Stage::Pack);
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }
     fn end(&self, _: Stage) {}
     fn package(&self, _: &str, _: u64) {}
+    fn warn(&self, _: &rockpack::report::Finding) {}
 }
 
-#[test]
-fn progress_counts_every_byte_once() {
-    let kernels = assorted();
+/// Packs, with frames in memory only, and expects every byte to be counted once.
+fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
     let counter = Counter(AtomicU64::new(0));
     let options = PackOptions {
+        cache,
         level: 1,
         spool_dir: "/nonexistent".as_ref(),
         memory: u64::MAX,
         progress: &counter,
     };
-    pack_kernels("blas_lib", &kernels, &options).unwrap();
+    let archives = pack_kernels("blas_lib", kernels, &options).unwrap();
     let total: u64 = kernels.iter().map(|kernel| kernel.content.len()).sum();
     assert_eq!(counter.0.into_inner(), total);
+    digests(&archives)
+}
+
+#[test]
+fn progress_counts_every_byte_once() {
+    counted(&assorted(), None);
+}
+
+#[test]
+fn frames_of_a_cache_are_those_that_are_made() {
+    let kernels = assorted();
+    let expected = counted(&kernels, None);
+    let folder = tempfile::tempdir().unwrap();
+    let used = |cache: &Cache| {
+        assert!(on_threads(4, || counted(&kernels, Some(cache))) == expected);
+        assert_eq!(cache.findings(), []);
+    };
+    used(&Cache::open(folder.path(), 1 << 30).unwrap());
+    used(&Cache::open(folder.path(), 1 << 30).unwrap());
+    // Too small for the large ones, and for all of the others at the same time.
+    used(&Cache::open(folder.path(), 10_000).unwrap());
 }
 
 fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack::error::Error {
-    let options =
-        PackOptions { level, spool_dir: "/nonexistent".as_ref(), memory, progress: &Silent };
+    let options = PackOptions {
+        cache: None,
+        level,
+        spool_dir: "/nonexistent".as_ref(),
+        memory,
+        progress: &Silent,
+    };
     pack_kernels("blas_lib", kernels, &options).unwrap_err()
 }
 

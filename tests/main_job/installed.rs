@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::bases::RPM_TOOLS;
 use crate::example::{COMMON, GROUPS, PREFIX, Set, kernels};
 use crate::roots::{Dpkg, Manager, Rpm, is_root};
 use crate::tools;
@@ -72,7 +73,7 @@ fn dpkg_installs_groups_side_by_side() {
 
 #[test]
 fn rpm_installs_groups_side_by_side() {
-    if !tools::have(&["rpm", "rpmbuild", "ldd", "ldconfig"]) || !is_root() {
+    if !tools::have(&RPM_TOOLS) || !is_root() {
         return;
     }
     let set = Set::build();

@@ -4,6 +4,8 @@
 
 #[path = "../support/archives.rs"]
 mod archives;
+#[path = "../support/bases.rs"]
+mod bases;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/roots.rs"]
@@ -17,6 +19,7 @@ mod changed;
 mod commands;
 mod content;
 mod families;
+mod folders;
 mod installed;
 mod killed;
 mod loaded;

@@ -158,7 +158,7 @@ fn debs_say_what_they_are_and_need() {
 fn rpm_relations(set: &Set, package: &str, kind: &str) -> BTreeSet<String> {
     let text = tools::succeed(Command::new("rpm").args(["-qp", kind]).arg(set.rpm(package)));
     // The programs of scriptlets, and what rpm adds for a configuration file.
-    let added = ["rpmlib(", "/bin/sh", "/sbin/ldconfig", "config("];
+    let added = ["rpmlib(", "/bin/sh", "/sbin/ldconfig", "/usr/bin/rm", "config("];
     let lines = text.lines().filter(|line| !added.iter().any(|start| line.starts_with(start)));
     let own = |line: &&str| !line.starts_with(&format!("{package}(x86-64) = "));
     let own_name = format!("{package} = 7.1.0-1");

@@ -7,8 +7,9 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::bases::RPM_TOOLS;
 use crate::example::{COMMON, GROUPS, configuration, copy_shards, names, rockpack};
-use crate::roots::{Dpkg, Manager, Rpm, is_root, put_program};
+use crate::roots::{Dpkg, Manager, Rpm, is_root};
 use crate::tools;
 
 const PROGRAM: &str = "exblas-bench";
@@ -151,17 +152,12 @@ fn dpkg_keeps_and_removes_alternatives() {
 
 #[test]
 fn rpm_keeps_and_removes_alternatives() {
-    let needed = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-alternatives"];
-    if !tools::have(&needed) || !is_root() {
+    if !tools::have(&RPM_TOOLS) || !is_root() {
         return;
     }
     let sets = Sets::build();
     let manager = Rpm::new(sets.path("root"));
     let root = manager.root();
-    put_program(root, "/usr/bin/update-alternatives");
-    fs::create_dir_all(root.join("usr/sbin")).unwrap();
-    let (from, to) = ("usr/bin/update-alternatives", "usr/sbin/update-alternatives");
-    fs::rename(root.join(from), root.join(to)).unwrap();
     let run = |how: &[&str], version| {
         tools::run(manager.command().args(how).args(sets.rpms(version)));
     };
@@ -214,8 +210,14 @@ fn maintainer_scripts_are_clean_posix_shell() {
     for part in ["rocm-blas_7.1.0-1_amd64.deb postinst", "rocm-blas-7.1.0-1.x86_64.rpm POSTUN"] {
         assert!(scripts.iter().any(|(name, _)| name == part), "{part}");
     }
-    let file = sets.path("script");
-    for (name, text) in scripts {
+    are_clean(&sets.path("7.1.0"));
+}
+
+/// Fails unless the scripts of a set are POSIX shell that shellcheck has nothing to say about.
+pub fn are_clean(folder: &Path) {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("script");
+    for (name, text) in scripts(folder) {
         fs::write(&file, &text).unwrap();
         let told = tools::told(Command::new("dash").arg("-n").arg(&file));
         assert_eq!(told, "exit status: 0\n", "{name}");

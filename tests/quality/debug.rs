@@ -7,6 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::alternatives::are_clean;
 use crate::device::compile;
 use crate::example::{Entry, rockpack, tree};
 use crate::tools;
@@ -88,11 +89,15 @@ fn build_id(file: &Path) -> String {
     line.unwrap().to_owned()
 }
 
-/// What gdb knows about the function `run_sample` of an installed library.
+/// What gdb knows about the function `run_sample` of an unpacked library, from the folder of debug
+/// files of its package. (In an installed system they are linked to; tests/install has that.)
 fn gdb(root: &Path) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex"]);
-    gdb.arg(format!("set debug-file-directory {}", root.join("usr/lib/debug").display()));
+    gdb.arg(format!(
+        "set debug-file-directory {}",
+        root.join("usr/lib/debug/rocm-sample-dbgsym").display()
+    ));
     gdb.arg(root.join("opt/rocm-7.1").join(LIBRARY)).args(["-ex", "info line run_sample"]);
     tools::succeed(&mut gdb)
 }
@@ -142,6 +147,9 @@ fn debug_packages_say_what_they_are_for() {
     };
     assert_eq!((field("Section"), field("Build-Ids")), ("debug".into(), built.id.clone()));
     assert_eq!(field("Auto-Built-Package"), "debug-symbols");
+    if tools::have(&["dash", "shellcheck"]) {
+        are_clean(&built.path("out"));
+    }
     let rpm = built.path("out/rocm-sample-debuginfo-7.1.0-1.x86_64.rpm");
     let provides = tools::succeed(Command::new("rpm").args(["-qp", "--provides"]).arg(&rpm));
     assert!(provides.contains(&format!("debuginfo(build-id) = {}\n", built.id)), "{provides}");
@@ -174,7 +182,7 @@ fn debug_files_in_other_forms_are_found_or_named() {
     assert!(told.contains(finding), "{told}");
     let root = built.unpack("rocm-sample-dbgsym");
     let files = tree(&root);
-    let place = format!("usr/lib/debug/.build-id/{}", built.debug_name());
+    let place = format!("usr/lib/debug/rocm-sample-dbgsym/.build-id/{}", built.debug_name());
     assert!(matches!(files.get(&place), Some(Entry::File { .. })));
     assert!(files.contains_key("opt/rocm-7.1/lib/debug/notes.txt"));
     assert!(!files.contains_key("opt/rocm-7.1/.build-id"));

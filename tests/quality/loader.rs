@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::bases::RPM_TOOLS;
 use crate::example::{COMMON, Set, configuration, rockpack, shards};
 use crate::roots::{Dpkg, Manager, Rpm, is_root, put_program};
 use crate::tools;
@@ -45,12 +46,12 @@ fn finds_its_library(root: &Path) -> bool {
     !missing
 }
 
-/// The next version of the set.
-fn upgrade(set: &Set) -> std::path::PathBuf {
-    let out = set.scratch("upgrade");
+/// Another version of the set.
+pub fn build_version(set: &Set, version: &str) -> std::path::PathBuf {
+    let out = set.scratch(version);
     let mut build = rockpack();
     build.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(configuration());
-    tools::run(build.args(["--version", "7.1.1"]).arg("--out").arg(&out));
+    tools::run(build.args(["--version", version]).arg("--out").arg(&out));
     out
 }
 
@@ -94,7 +95,7 @@ fn dpkg_makes_the_libraries_known_and_forgets_them() {
     // What an administrator writes stays through an upgrade.
     let changed = "# ours first\n/opt/rocm-7.1/lib\n";
     fs::write(root.join(LOADER_FILE), changed).unwrap();
-    let upgraded = upgrade(&set);
+    let upgraded = build_version(&set, "7.1.1");
     let debs = [format!("{COMMON}_7.1.1-1_all.deb"), format!("{LIBRARY}_7.1.1-1_amd64.deb")];
     tools::run(manager.command().arg("-i").args(debs.map(|name| upgraded.join(name))));
     assert_eq!(fs::read_to_string(root.join(LOADER_FILE)).unwrap(), changed);
@@ -109,8 +110,7 @@ fn dpkg_makes_the_libraries_known_and_forgets_them() {
 
 #[test]
 fn rpm_makes_the_libraries_known_and_forgets_them() {
-    let needed = ["rpm", "rpmbuild", "dpkg-deb", "gcc", "ldd", "ldconfig", "chroot"];
-    if !tools::have(&needed) || !is_root() {
+    if !tools::have(&[&["dpkg-deb", "gcc", "chroot"], &RPM_TOOLS[..]].concat()) || !is_root() {
         return;
     }
     let set = Set::build();
@@ -128,7 +128,7 @@ fn rpm_makes_the_libraries_known_and_forgets_them() {
 
     let changed = "# ours first\n/opt/rocm-7.1/lib\n";
     fs::write(root.join(LOADER_FILE), changed).unwrap();
-    let upgraded = upgrade(&set);
+    let upgraded = build_version(&set, "7.1.1");
     let rpms = [format!("{COMMON}-7.1.1-1.noarch.rpm"), format!("{LIBRARY}-7.1.1-1.x86_64.rpm")];
     tools::run(manager.command().arg("-U").args(rpms.map(|name| upgraded.join(name))));
     assert_eq!(fs::read_to_string(root.join(LOADER_FILE)).unwrap(), changed);

@@ -2,6 +2,8 @@
 //! signatures, the dynamic loader, gdb, update-alternatives, and rpm with a moved prefix.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
+#[path = "../support/bases.rs"]
+mod bases;
 #[path = "../support/device.rs"]
 mod device;
 #[path = "../support/example.rs"]

@@ -3,8 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::example::{COMMON, GROUPS, PREFIX, Set, kernels, rockpack};
-use crate::loader::{put_linked_program, run_linked_program};
+use crate::bases::RPM_TOOLS;
+use crate::example::{COMMON, GROUPS, PREFIX, Set, kernels, names, rockpack};
+use crate::loader::{build_version, put_linked_program, run_linked_program};
 use crate::roots::{Manager, Rpm, is_root};
 use crate::runtime::{Runtime, TOOLS, found, missing};
 use crate::tools;
@@ -13,8 +14,7 @@ const MOVED: &str = "srv/gpu/rocm";
 
 #[test]
 fn a_moved_set_finds_its_kernels_and_is_found() {
-    let needed = ["rpm", "rpmbuild", "dpkg-deb", "ldd", "chroot"];
-    if !tools::have(&[&needed, TOOLS].concat()) || !is_root() {
+    if !tools::have(&[&["dpkg-deb", "chroot"], &RPM_TOOLS[..], TOOLS].concat()) || !is_root() {
         return;
     }
     let set = Set::build();
@@ -31,7 +31,7 @@ fn a_moved_set_finds_its_kernels_and_is_found() {
     let moved = root.join(MOVED);
 
     let loader = fs::read_to_string(root.join("etc/ld.so.conf.d/rocm.conf")).unwrap();
-    assert_eq!(loader, format!("/{MOVED}/lib\n"));
+    assert!(loader.ends_with(&format!("\n/{MOVED}/lib\n")), "{loader}");
     assert_eq!(run_linked_program(&root), "exit status: 0\n");
 
     let library = moved.join("lib/libexblas.so.1");
@@ -48,12 +48,73 @@ fn a_moved_set_finds_its_kernels_and_is_found() {
 
     // The loader's file is where it was; the libraries are not.
     tools::run(&mut manager.remove(&packages));
-    assert!(!moved.exists() && !root.join("etc/ld.so.conf.d/rocm.conf").exists());
+    assert!(!moved.exists() && names(&root.join("etc/ld.so.conf.d")).is_empty());
+}
+
+/// The loader's file follows, and none is left beside it.
+#[test]
+fn an_update_may_move_a_set_and_move_it_back() {
+    if !tools::have(&[&["dpkg-deb", "chroot", "gcc"], &RPM_TOOLS[..]].concat()) || !is_root() {
+        return;
+    }
+    let set = Set::build();
+    let manager = Rpm::new(set.scratch("root"));
+    let root = manager.root().to_owned();
+    put_linked_program(&set, &root);
+    let packages = [COMMON, "rocm-host-suite-sparse"];
+    let folder = root.join("etc/ld.so.conf.d");
+    let lines = || {
+        let found: Vec<String> = names(&folder).into_iter().collect();
+        assert_eq!(found, ["rocm.conf"]);
+        let text = fs::read_to_string(folder.join("rocm.conf")).unwrap();
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let update = |version: &str, to: Option<&str>| {
+        let out = build_version(&set, version);
+        let mut update = manager.command();
+        update.arg("-U").args(to.map(|to| format!("--prefix={to}")));
+        let archs = ["noarch", "x86_64"].iter();
+        let files =
+            packages.iter().zip(archs).map(|(name, arch)| format!("{name}-{version}-1.{arch}.rpm"));
+        tools::run(update.args(files.map(|name| out.join(name))));
+        let series = version.rsplit_once('.').unwrap().0;
+        let prefix = to.map_or(format!("/opt/rocm-{series}"), str::to_owned);
+        assert_eq!(lines(), [format!("{prefix}/lib")], "{version}");
+        assert_eq!(run_linked_program(&root), "exit status: 0\n", "{version}");
+    };
+    let remove = || {
+        tools::run(&mut manager.remove(&packages));
+        assert!(names(&folder).is_empty(), "{:?}", names(&folder));
+        assert!(run_linked_program(&root).contains("cannot open shared object file"));
+    };
+    let moved = format!("/{MOVED}");
+    update("7.1.0", Some(&moved));
+    update("7.1.1", Some(&moved));
+    update("7.2.0", Some(&moved));
+    update("7.2.1", None);
+    assert_eq!(tools::succeed(&mut manager.verify(&["rocm-host-suite-sparse"])), "");
+    update("7.2.2", Some("/opt/elsewhere"));
+    update("7.3.0", Some(&moved));
+    remove();
+    update("7.1.0", None);
+    assert_eq!(tools::succeed(&mut manager.verify(&packages)), "");
+    update("7.2.0", Some(&moved));
+    update("7.3.0", None);
+    remove();
+
+    // What an administrator wrote stays, wherever the set is.
+    update("7.1.0", Some(&moved));
+    let own = format!("# ours first\n/{MOVED}/lib\n");
+    fs::write(folder.join("rocm.conf"), &own).unwrap();
+    update("7.1.1", Some(&moved));
+    assert_eq!(fs::read_to_string(folder.join("rocm.conf")).unwrap(), own);
+    tools::run(&mut manager.remove(&packages));
+    assert_eq!(names(&folder).into_iter().collect::<Vec<_>>(), ["rocm.conf.rpmsave"]);
 }
 
 #[test]
 fn a_moved_prefix_with_a_link_in_it_is_refused() {
-    if !tools::have(&["rpm", "rpmbuild", "ldd"]) || !is_root() {
+    if !tools::have(&RPM_TOOLS) || !is_root() {
         return;
     }
     let set = Set::build();

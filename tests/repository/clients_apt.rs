@@ -3,41 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::bases;
 use crate::example::{Set, rockpack};
 use crate::fixture::{deb, publish};
 use crate::keys::{Key, key};
 use crate::server::Server;
 use crate::tools::{self, have, run, succeed, told};
 
-const MIRROR: &str = "http://deb.debian.org/debian";
-
 /// A root of a release, with the key of a repository and nothing else to install from.
 struct Root {
     folder: PathBuf,
     _room: tempfile::TempDir,
-}
-
-fn base(suite: &str) -> Option<PathBuf> {
-    static MADE: OnceLock<Mutex<()>> = OnceLock::new();
-    let _one = MADE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("repository-roots").join(suite);
-    if base.is_dir() {
-        return Some(base);
-    }
-    let partial = base.with_extension("partial");
-    let _ = fs::remove_dir_all(&partial);
-    fs::create_dir_all(&partial).unwrap();
-    let mut make = Command::new("debootstrap");
-    let told = told(make.args(["--variant=minbase", suite]).arg(&partial).arg(MIRROR));
-    if !told.ends_with("exit status: 0\n") {
-        tools::skip(&format!("debootstrap cannot make {suite}: {told}"));
-        return None;
-    }
-    fs::rename(&partial, &base).unwrap();
-    Some(base)
 }
 
 fn needed() -> bool {
@@ -51,10 +29,10 @@ fn needed() -> bool {
 
 impl Root {
     fn of(suite: &str) -> Option<Self> {
-        let base = base(suite)?;
+        let base = bases::debian(suite)?;
         let room = tempfile::tempdir().unwrap();
         let folder = room.path().join("root");
-        run(Command::new("cp").args(["-a", "--reflink=auto"]).arg(base).arg(&folder));
+        bases::copy(&base, &folder);
         let _ = fs::remove_file(folder.join("etc/apt/sources.list"));
         Some(Self { folder, _room: room })
     }

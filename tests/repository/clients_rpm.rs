@@ -4,40 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::bases::{self, RPM_TOOLS};
 use crate::example::{Set, rockpack};
-use crate::fixture::{publish, rpm};
+use crate::fixture::publish;
 use crate::keys::{Key, key};
 use crate::server::Server;
 use crate::tools::{self, have, run, told};
-
-/// The base of a system: the shell and the C libraries of this machine, with what rpmbuild's own
-/// generator finds in them, and the name of a HIP runtime.
-const BASE: &str = r"
-Name: base-system
-Version: 1
-Release: 1
-Summary: The base of a system
-License: MIT
-Provides: rtld(GNU_HASH)
-Provides: libamdhip64.so.7()(64bit), libamdhip64.so.7(hip_4.2)(64bit)
-%global _build_id_links none
-%global __os_install_post %{nil}
-%description
-A shell and the libraries of C and C++.
-%install
-mkdir -p %{buildroot}
-cd %{buildroot}
-mkdir -p opt var etc/ld.so.conf.d
-echo 'include /etc/ld.so.conf.d/*.conf' > %{buildroot}/etc/ld.so.conf
-libraries=$(ldd /bin/sh /bin/rm | grep -o '/[^ ]*\.so[^ ]*')
-gcc=$(ldconfig -p | grep -o '/.*/lib\(stdc++\|gcc_s\|m\)\.so\.[0-9]*$' | grep -v 32)
-for file in /bin/sh /bin/rm /sbin/ldconfig $libraries $gcc; do
-  mkdir -p %{buildroot}$(dirname $file)
-  cp -Lf $file %{buildroot}$file
-done
-%files
-/*
-";
 
 struct Room {
     folder: tempfile::TempDir,
@@ -46,7 +18,7 @@ struct Room {
 }
 
 fn ready(client: &str) -> Option<Room> {
-    if !have(&[client, "rpm", "rpmbuild", "gpg", "python3", "ldd", "ldconfig"]) {
+    if !have(&[&[client, "gpg", "python3"], &RPM_TOOLS[..]].concat()) {
         return None;
     }
     if tools::succeed(Command::new("id").arg("-u")).trim() != "0" {
@@ -68,10 +40,8 @@ impl Room {
     /// The example set and the base, all signed.
     fn publish(&self, url: &str) {
         let set = Set::build();
-        let base = self.path("base");
-        rpm(&base, BASE);
         let mut repo = rockpack();
-        repo.arg("repo").arg(set.out()).arg(&base).arg("--out").arg(&self.out).arg("--rpm");
+        repo.arg("repo").arg(set.out()).arg(bases::rpm()).arg("--out").arg(&self.out).arg("--rpm");
         repo.args(["--sign-packages", "--url", url, "--sign-key"]).arg(&self.key.secret);
         publish(&mut repo);
         let text = fs::read_to_string(self.out.join("rocm.repo")).unwrap();

@@ -105,3 +105,26 @@ fn two_writers_take_turns_or_the_second_says_why_not() {
     }
     assert_eq!(valid(&out).len(), 5);
 }
+
+#[test]
+fn no_name_of_a_suite_is_taken_for_an_interrupted_run() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("repo");
+    let [one, two] = ["one", "two"].map(|name| deb(room.path(), (name, "1", "amd64"), ""));
+    publish(&mut repo(&[&one], &out));
+    let suites = ["stable.next", "next-stable", "next", "stable.json", "rpm"];
+    for suite in suites {
+        publish(repo(&[&two], &out).args(["--suite", suite]));
+    }
+    // A next run reads all states; each suite still has what it had.
+    publish(&mut repo_at(&[], &out, 1));
+    assert_eq!(valid(&out).len(), 1);
+    for suite in suites {
+        publish(repo_at(&[], &out, 1).args(["--suite", suite]));
+        let index = out.join("dists").join(suite).join("main/binary-amd64/Packages");
+        assert!(fs::read_to_string(index).unwrap().contains("Package: two\n"), "{suite}");
+    }
+}

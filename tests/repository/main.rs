@@ -2,6 +2,8 @@
 //! that index packages and by the clients that install from repositories.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
+#[path = "../support/bases.rs"]
+mod bases;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/packages.rs"]
@@ -12,9 +14,11 @@ mod tools;
 mod again;
 mod clients_apt;
 mod clients_rpm;
+mod faults;
 mod figures;
 mod fixture;
 mod interrupted;
+mod key_lives;
 mod keys;
 mod parity_apt;
 mod parity_rpm;

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::fixture::{contents, deb, plain_spec, publish, refused, repo, repo_at, rpm};
+use crate::fixture::{EPOCH, contents, deb, plain_spec, publish, refused, repo, repo_at, rpm};
 use crate::tools::have;
 
 /// A run into a new repository is refused with `parts`, and leaves nothing that a client reads.
@@ -150,4 +150,37 @@ fn times_before_the_last_publication_are_refused() {
     publish(&mut repo_at(&[&packages], &out, 10));
     nothing_published(&mut repo_at(&[], &out, 9), &out, &["clients take nothing older"]);
     nothing_published(&mut repo(&[&out.join("pool")], &out), &out, &["lies inside"]);
+}
+
+/// What can be known before hours of compression is said before.
+#[test]
+fn a_build_does_not_begin_when_its_publication_would_be_refused() {
+    if !have(&["gpg", "dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = crate::keys::key(room.path(), "own", "ed25519");
+    publish(repo_at(&[&one], &out, 10).arg("--sign-key").arg(&own.secret));
+    let before = contents(&out);
+    let secret = own.secret.to_str().unwrap();
+    let refused_before = |words: &[&str], after: i64, reason: &str| {
+        let mut build = crate::example::rockpack();
+        build.args(["build", "--artifacts"]).arg(crate::example::shards());
+        build.args(["--version", "7.1.0", "--out"]).arg(&packages).arg("--repo").arg(&out);
+        build.args(words).env("SOURCE_DATE_EPOCH", (EPOCH + after).to_string());
+        let (said, _) = refused(&mut build);
+        assert!(said.contains(reason), "{words:?}: {said}");
+        assert!(!packages.exists(), "{words:?}");
+    };
+    refused_before(&["--suite", "../x"], 10, "--suite");
+    refused_before(&["--name", "a b"], 10, "--name");
+    refused_before(&["--url", "nowhere"], 10, "--url");
+    refused_before(&[], 10, "the repository is signed");
+    refused_before(&["--sign-key", secret], 9, "clients take nothing older");
+    let lock = fs::File::open(out.join(".rockpack/lock")).unwrap();
+    lock.lock().unwrap();
+    refused_before(&["--sign-key", secret], 10, "another run");
+    assert_eq!(contents(&out), before);
 }

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::fixture::{deb, plain_spec, publish, repo, repo_at, rpm};
-use crate::tools::{have, told};
+use crate::keys::key;
+use crate::tools::{have, run, succeed, told};
 
 fn failed(out: &Path) -> Vec<String> {
     let said = told(crate::example::rockpack().arg("verify").arg(out));
@@ -90,4 +92,144 @@ fn ending(out: &Path, end: &str) -> std::path::PathBuf {
     let entries = fs::read_dir(out.join("repodata")).unwrap();
     let mut paths = entries.map(|entry| entry.unwrap().path());
     paths.find(|path| path.to_str().unwrap().ends_with(end)).unwrap()
+}
+
+#[test]
+fn names_with_dots_are_names_like_others() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    for (number, component) in ["7.1", "7.2"].into_iter().enumerate() {
+        let name = format!("in-{component}");
+        let one = deb(&packages, (&name, "1", "amd64"), "");
+        let words = ["--suite", "rocm-7.x", "--component", component];
+        publish(repo_at(&[&one], &out, i64::try_from(number).unwrap()).args(words));
+    }
+    assert!(failed(&out).is_empty());
+}
+
+/// gpg signs what another tool wrote.
+fn sign(home: &Path, mode: &str, file: &Path, to: &Path) {
+    run(Command::new("gpg")
+        .env("GNUPGHOME", home)
+        .args(["--batch", "--quiet", "--yes", "--armor", mode, "--output"])
+        .arg(to)
+        .arg(file));
+}
+
+fn verify(out: &Path, key: &Path) -> String {
+    told(crate::example::rockpack().arg("verify").arg(out).arg("--key").arg(key))
+}
+
+#[test]
+fn a_repository_of_apt_ftparchive_and_gpg_passes() {
+    if !have(&["dpkg-deb", "apt-ftparchive", "gpg", "gpgconf"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("repo");
+    deb(&out.join("pool/main"), ("one", "1", "amd64"), "Section: misc\nPriority: optional\n");
+    deb(&out.join("pool/main"), ("two", "1", "amd64"), "Depends: one (= 1)\n");
+    let suite = out.join("dists/stable");
+    let folder = suite.join("main/binary-amd64");
+    fs::create_dir_all(&folder).unwrap();
+    let archive = || {
+        let mut archive = Command::new("apt-ftparchive");
+        archive.current_dir(&out);
+        archive
+    };
+    let index = succeed(archive().args(["packages", "pool"]));
+    fs::write(folder.join("Packages"), &index).unwrap();
+    run(Command::new("bzip2").arg("--keep").arg(folder.join("Packages")));
+    run(Command::new("gzip").arg("--keep").arg(folder.join("Packages")));
+    let set = |name: &str, value: &str| format!("APT::FTPArchive::Release::{name}={value}");
+    let options =
+        [set("Suite", "stable"), set("Architectures", "amd64"), set("Components", "main")];
+    let release = || {
+        let options = options.iter().flat_map(|option| ["-o", option]);
+        succeed(archive().arg("release").args(options).arg(&suite))
+    };
+    let own = key(room.path(), "own", "ed25519");
+    let home = room.path().join("own.gnupg");
+    let text = release();
+    assert!(text.contains("MD5Sum:") && text.contains("SHA1:"), "{text}");
+    fs::write(suite.join("Release"), &text).unwrap();
+    sign(&home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
+    sign(&home, "--detach-sign", &suite.join("Release"), &suite.join("Release.gpg"));
+    let said = verify(&out, &own.public);
+    assert!(said.contains("2 good signatures") && said.contains("all checks passed"), "{said}");
+    // As many publish: InRelease alone, SHA-256 alone.
+    let (start, rest) = text.split_once("MD5Sum:").unwrap();
+    let (_, rest) = rest.split_once("SHA256:").unwrap();
+    let (short, _) = rest.split_once("SHA512:").unwrap();
+    fs::write(suite.join("Release"), format!("{start}SHA256:{short}")).unwrap();
+    sign(&home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
+    remove(&suite.join("Release"));
+    remove(&suite.join("Release.gpg"));
+    let said = verify(&out, &own.public);
+    assert!(said.contains("1 good signature") && said.contains("all checks passed"), "{said}");
+    // And what is stated has to be so.
+    fs::write(suite.join("InRelease"), &text).unwrap();
+    let said = verify(&out, &own.public);
+    assert!(said.contains("InRelease: is no clear-signed text"), "{said}");
+    remove(&suite.join("InRelease"));
+    fs::write(suite.join("Release"), text.replace("SHA256:", "Other:")).unwrap();
+    assert_eq!(failed(&out), ["V070", "V076"]);
+    remove(&folder.join("Packages.gz"));
+    remove(&folder.join("Packages.bz2"));
+    fs::write(folder.join("Packages"), index.replace("\nSize: ", "\nSize: 1")).unwrap();
+    fs::write(suite.join("Release"), release()).unwrap();
+    assert!(failed(&out).contains(&"V073".to_owned()));
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+}
+
+#[test]
+fn a_repository_of_createrepo_c_and_gpg_passes() {
+    if !have(&["rpmbuild", "createrepo_c", "gpg", "gpgconf"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("repo");
+    let libc = "AutoReqProv: no\nRequires: libc.so.6()(64bit), libc.so.6(GLIBC_2.2.5)(64bit), \
+                libc.so.6(GLIBC_2.34)(64bit)\n";
+    rpm(&out, &plain_spec("one", "1", libc));
+    rpm(&out, &plain_spec("two", "1", "Requires: one = 1-1"));
+    fs::write(room.path().join("comps.xml"), "<comps></comps>\n").unwrap();
+    run(Command::new("createrepo_c")
+        .args(["--quiet", "--database", "--groupfile"])
+        .arg(room.path().join("comps.xml"))
+        .arg(&out));
+    let own = key(room.path(), "own", "ed25519");
+    let home = room.path().join("own.gnupg");
+    let repomd = out.join("repodata/repomd.xml");
+    sign(&home, "--detach-sign", &repomd, &out.join("repodata/repomd.xml.asc"));
+    let said = verify(&out, &own.public);
+    assert!(said.contains("1 good signature") && said.contains("all checks passed"), "{said}");
+    // Files beside the lists of packages are held against their digests, too.
+    fs::write(ending(&out, "primary.sqlite.bz2"), "other").unwrap();
+    assert!(verify(&out, &own.public).contains("V071"));
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+}
+
+#[test]
+fn indexes_are_read_inside_of_the_repository_only() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    publish(&mut repo(&[&packages], &out));
+    let release = out.join("dists/stable/Release");
+    let text = fs::read_to_string(&release).unwrap();
+    let ups = "../".repeat(16);
+    let damages = [format!("{ups}dev/zero"), "main/binary-amd64/zero".to_owned()];
+    std::os::unix::fs::symlink("/dev/zero", out.join("dists/stable").join(&damages[1])).unwrap();
+    for path in damages {
+        fs::write(&release, text.replace("main/binary-amd64/Packages.gz", &path)).unwrap();
+        let codes = failed(&out);
+        assert!(codes.contains(&"V070".to_owned()), "{path}: {codes:?}");
+    }
 }

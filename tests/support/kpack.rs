@@ -81,6 +81,7 @@ pub fn code(seed: u32, len: usize) -> Vec<u8> {
 pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
     let spool = tempfile::tempdir().unwrap();
     let options = PackOptions {
+        cache: None,
         level: rockpack::pack::DEFAULT_LEVEL,
         spool_dir: spool.path(),
         memory,

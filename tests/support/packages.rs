@@ -122,6 +122,7 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
 /// Options with everything fixed but the number of jobs and the compression.
 pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
     EmitOptions {
+        cache: None,
         jobs,
         memory: 896 << 20,
         compression,

@@ -1,6 +1,7 @@
 //! Roots that dpkg and rpm install into.
 //!
-//! A test file that uses them declares `support/example.rs` and `support/tools.rs` first.
+//! A test file that uses them declares `support/bases.rs`, `support/example.rs` and
+//! `support/tools.rs` first.
 
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::example::{Entry, Set, tree};
-use super::tools;
 pub use super::tools::is_root;
+use super::{bases, tools};
 
 /// A root for a package manager.
 pub trait Manager {
@@ -89,47 +90,17 @@ impl Manager for Dpkg {
     }
 }
 
-/// rpm with a database of its own. Scripts run inside the root, and packages ask for `/bin/sh` and
-/// libraries: a package that provides them is installed first, and a shell with its libraries is
-/// put in place.
+/// rpm with a database of its own, and the base of a system.
 pub struct Rpm(PathBuf);
-
-const SHELL: &str = "\
-Name: shell
-Version: 1
-Release: 1
-Summary: A shell
-License: MIT
-BuildArch: noarch
-Provides: /bin/sh, /sbin/ldconfig, /usr/sbin/update-alternatives
-Provides: libc.so.6()(64bit), libc.so.6(GLIBC_2.2.5)(64bit), libc.so.6(GLIBC_2.34)(64bit)
-Provides: rtld(GNU_HASH)
-Provides: libamdhip64.so.7()(64bit), libamdhip64.so.7(hip_4.2)(64bit)
-%description
-Stands for the shell and the libraries of a system.
-%files
-";
 
 impl Rpm {
     pub fn new(root: PathBuf) -> Self {
-        // Folders that a distribution's own packages bring.
-        for folder in ["opt", "etc/ld.so.conf.d", "usr/share/licenses"] {
-            fs::create_dir_all(root.join(folder)).unwrap();
-        }
-        put_shell(&root);
-        let spec = root.join("var/shell.spec");
-        fs::create_dir_all(root.join("var")).unwrap();
-        fs::write(&spec, SHELL).unwrap();
-        let build = root.join("var/build");
-        tools::run(
-            Command::new("rpmbuild")
-                .args(["-bb", "--quiet", "--define"])
-                .arg(format!("_topdir {}", build.display()))
-                .arg(&spec),
-        );
+        fs::create_dir_all(&root).unwrap();
+        let base = bases::rpm();
         let manager = Self(root);
         tools::run(manager.command().arg("--initdb"));
-        tools::run(manager.command().arg("-i").arg(build.join("RPMS/noarch/shell-1-1.noarch.rpm")));
+        let packages = super::example::names(&base).into_iter().map(|name| base.join(name));
+        tools::run(manager.command().arg("-i").args(packages));
         manager
     }
 
@@ -138,15 +109,6 @@ impl Rpm {
         command.arg("--root").arg(&self.0).args(["--dbpath", "/var/lib/rpm"]);
         command
     }
-}
-
-/// A shell, ldconfig, and the libraries they need.
-pub fn put_shell(root: &Path) {
-    put_program(root, "/bin/sh");
-    // It is linked statically.
-    put(root, "/sbin/ldconfig");
-    fs::create_dir_all(root.join("etc")).unwrap();
-    fs::write(root.join("etc/ld.so.conf"), "include /etc/ld.so.conf.d/*.conf\n").unwrap();
 }
 
 /// A program of this machine with the libraries it needs, where it has them here.

@@ -173,6 +173,13 @@ impl PackageList {
         fault(&self.origin, entry.index, keys, message)
     }
 
+    /// `error` with its place, which is at `keys` of an entry.
+    pub fn located(&self, entry: &ListedPackage, keys: &[&str], error: &Error) -> Error {
+        let index = entry.index.to_string();
+        let keys: Vec<&str> = std::iter::once(index.as_str()).chain(keys.iter().copied()).collect();
+        self.origin.located(&keys, error)
+    }
+
     /// An error about a claim of an entry.
     pub fn claim_fault(
         &self,

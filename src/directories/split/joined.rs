@@ -74,7 +74,8 @@ pub(super) fn outputs(
             !file.archs.is_empty()
         });
         let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
-        progress.begin(Stage::Pack, bytes);
+        progress.expect(Stage::Pack, bytes);
+        progress.begin(Stage::Pack);
         let writer = Writer {
             component,
             groups: &recombined.groups,

@@ -175,7 +175,8 @@ impl<'a> Component<'a> {
             }
             wanted
         });
-        progress.begin(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
+        progress.expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
+        progress.begin(Stage::Pack);
         let writer = Kernels {
             component: self.id,
             family: &|arch| Ok(arch.to_string()),

@@ -3,6 +3,8 @@
 //! Dates are RFC 5322's in UTC, as in `Fri, 21 Nov 2025 12:00:00 UTC`. Paths are relative to the
 //! folder of the file. Refused when writing: values with line breaks.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
@@ -19,8 +21,8 @@ pub struct IndexFile {
     pub size: u64,
     /// SHA-256 in hex.
     pub sha256: String,
-    /// SHA-512 in hex.
-    pub sha512: String,
+    /// SHA-512 in hex, if the list of those is there.
+    pub sha512: Option<String>,
 }
 
 /// The file `Release`.
@@ -31,6 +33,9 @@ pub struct Release {
     /// The indexes in the order of their paths.
     pub files: Vec<IndexFile>,
 }
+
+/// Fields that list files; MD5 and SHA-1 are trusted by nobody.
+const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
 const DATE_FORMAT: &str = "%a, %d %b %Y %H:%M:%S UTC";
 
@@ -70,18 +75,21 @@ impl Release {
             }
             text.push_str(&format!("{name}: {value}\n"));
         }
-        type Digest = fn(&IndexFile) -> &String;
-        let digests: [(&str, Digest); 2] = [("SHA256", |f| &f.sha256), ("SHA512", |f| &f.sha512)];
+        type Digest = fn(&IndexFile) -> Option<&String>;
+        let digests: [(&str, Digest); 2] =
+            [("SHA256", |f| Some(&f.sha256)), ("SHA512", |f| f.sha512.as_ref())];
         for (name, digest) in digests {
+            let files = self.files.iter().filter_map(|file| Some((digest(file)?, file)));
             text.push_str(&format!("{name}:\n"));
-            for file in &self.files {
-                text.push_str(&format!(" {} {:>8} {}\n", digest(file), file.size, file.path));
+            for (digest, file) in files {
+                text.push_str(&format!(" {digest} {:>8} {}\n", file.size, file.path));
             }
         }
         Ok(text)
     }
 
-    /// Reads the file; both digests must list the same files.
+    /// Reads the file, which must list SHA-256; where it lists SHA-512, of no other files. Weaker
+    /// digests are passed over.
     pub fn parse(text: &str) -> Result<Self> {
         let mut release = Self::default();
         let fields = parse_fields(text)?;
@@ -89,17 +97,24 @@ impl Release {
             let list = fields.get(name).map(String::as_str).unwrap_or_default();
             list.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
         };
-        let (short, long) = (rows("SHA256")?, rows("SHA512")?);
-        if short.len() != long.len() {
-            return Err(fault("lists different files under SHA256 and SHA512".to_owned()));
+        if !fields.contains_key("SHA256") {
+            return Err(fault("lists no SHA-256".to_owned()));
         }
-        for ((path, size, sha256), (other, other_size, sha512)) in short.into_iter().zip(long) {
-            if (&path, size) != (&other, other_size) {
-                return Err(fault(format!("lists {path} and {other} in one place")));
-            }
+        let mut long = BTreeMap::new();
+        for (path, size, sha512) in rows("SHA512")? {
+            long.insert((path, size), sha512);
+        }
+        for (path, size, sha256) in rows("SHA256")? {
+            let key = (path, size);
+            let sha512 = long.remove(&key);
+            let (path, size) = key;
             release.files.push(IndexFile { path, size, sha256, sha512 });
         }
-        let rest = fields.into_iter().filter(|(name, _)| name != "SHA256" && name != "SHA512");
+        if let Some(((path, _), _)) = long.first_key_value() {
+            let message = format!("lists `{}` without SHA-256", path.escape_debug());
+            return Err(fault(message));
+        }
+        let rest = fields.into_iter().filter(|(name, _)| !DIGESTS.contains(&name.as_str()));
         release.fields = rest.collect();
         Ok(release)
     }
@@ -130,7 +145,7 @@ mod tests {
             path: "main/binary-amd64/Packages".into(),
             size: 12,
             sha256: "aa".into(),
-            sha512: "bb".into(),
+            sha512: Some("bb".into()),
         };
         let fields = vec![("Date".to_owned(), format_date(1_700_000_000).unwrap())];
         let release = Release { fields, files: vec![file] };

@@ -21,7 +21,7 @@ mod writer;
 pub use control::{Control, Field, Fields, parse as parse_fields};
 pub use reader::{Reader, read_control};
 pub use version::compare as compare_versions;
-pub use writer::{Specification, Writer};
+pub use writer::{Specification, Writer, around};
 
 use super::payload::{Entry, EntryKind};
 

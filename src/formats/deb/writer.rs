@@ -8,7 +8,9 @@ use super::tar::{Archive, archive_size};
 use crate::error::{Error, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Compression, Effort, Encoder};
-use crate::formats::payload::{Entry, FileDigests, PayloadWriter, io_fault};
+use crate::formats::payload::{
+    Around, Entry, FileDigests, Finished, PayloadWriter, Ready, io_fault,
+};
 
 /// Everything about a `.deb` but the content of its files.
 #[derive(Debug, Clone)]
@@ -43,25 +45,12 @@ pub struct Writer {
 impl Writer {
     /// Writes everything in front of the data archive into `file`, which is empty.
     pub fn create(file: File, specification: Specification) -> Result<Self> {
-        specification.control.check()?;
-        check_parents(&specification.entries)?;
-        let files = specification.entries.iter().filter(|e| e.is_file()).count();
-        let Specification { control, entries, stamp, .. } = &specification;
-        let blank = control.archive(entries, &vec![[0; 16]; files], *stamp)?;
-        let mut front = ar::MAGIC.to_vec();
-        let version = super::FORMAT_VERSION;
-        front.extend(ar::header("debian-binary", *stamp, version.len() as u64)?);
-        front.extend(version);
-        front.extend(ar::header("control.tar.gz", *stamp, blank.len() as u64)?);
-        let control = (front.len() as u64, blank.len() as u64);
-        front.extend(blank);
-        front.extend(pad(control.1));
-        front.extend(data_header(&specification, 0)?);
-        let data = front.len() as u64;
+        let blank = vec![[0; 16]; file_count(&specification.entries)];
+        let Front { bytes, control, data } = Front::new(&specification, &blank, 0)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
-        sink.write_all(&front).map_err(fault)?;
+        sink.write_all(&bytes).map_err(fault)?;
         let root = control::root();
-        let size = archive_size(std::iter::once(&root).chain(entries));
+        let size = archive_size(std::iter::once(&root).chain(&specification.entries));
         let Specification { compression, workers, mtime, .. } = specification;
         let mut archive = Archive::new(Encoder::new(sink, compression, workers, size)?, mtime);
         archive.begin(&root)?;
@@ -93,7 +82,7 @@ impl PayloadWriter for Writer {
         self.archive.end()
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(self: Box<Self>) -> Result<Finished> {
         if self.next != self.specification.entries.len() {
             return Err(Error::bug("fewer entries than announced"));
         }
@@ -108,8 +97,53 @@ impl PayloadWriter for Writer {
         let header = data_header(&specification, len)?;
         sink.seek(SeekFrom::Start(data - ar::HEADER_SIZE as u64)).map_err(fault)?;
         sink.write_all(&header).map_err(fault)?;
-        sink.flush().map_err(fault)
+        sink.flush().map_err(fault)?;
+        Ok(Finished { payload: data..data + len, facts: sums.concat() })
     }
+}
+
+/// What is around a data archive that was compressed before.
+pub fn around(specification: &Specification, ready: &Ready<'_>) -> Result<Around> {
+    let (sums, rest) = ready.facts.as_chunks::<16>();
+    if !rest.is_empty() || sums.len() != file_count(&specification.entries) {
+        return Err(Error::bug("the sums are not those of the entries"));
+    }
+    let front = Front::new(specification, sums, ready.len)?;
+    Ok(Around { front: front.bytes, back: pad(ready.len) })
+}
+
+/// Everything in front of the bytes of the data archive.
+struct Front {
+    bytes: Vec<u8>,
+    /// Offset and length of the bytes of control.tar.gz.
+    control: (u64, u64),
+    /// Offset of the bytes of the data archive: what comes next.
+    data: u64,
+}
+
+impl Front {
+    /// With the sum of each file and the length of the data archive, or zeros in their place.
+    fn new(specification: &Specification, sums: &[[u8; 16]], len: u64) -> Result<Self> {
+        specification.control.check()?;
+        check_parents(&specification.entries)?;
+        let Specification { control, entries, stamp, .. } = specification;
+        let archive = control.archive(entries, sums, *stamp)?;
+        let mut bytes = ar::MAGIC.to_vec();
+        let version = super::FORMAT_VERSION;
+        bytes.extend(ar::header("debian-binary", *stamp, version.len() as u64)?);
+        bytes.extend(version);
+        bytes.extend(ar::header("control.tar.gz", *stamp, archive.len() as u64)?);
+        let control = (bytes.len() as u64, archive.len() as u64);
+        bytes.extend(archive);
+        bytes.extend(pad(control.1));
+        bytes.extend(data_header(specification, len)?);
+        let data = bytes.len() as u64;
+        Ok(Self { bytes, control, data })
+    }
+}
+
+fn file_count(entries: &[Entry]) -> usize {
+    entries.iter().filter(|entry| entry.is_file()).count()
 }
 
 fn data_header(specification: &Specification, len: u64) -> Result<[u8; ar::HEADER_SIZE]> {

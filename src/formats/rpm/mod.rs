@@ -16,6 +16,8 @@
 
 mod cpio;
 mod dependencies;
+mod files;
+mod front;
 mod header;
 mod reader;
 mod resign;
@@ -24,12 +26,13 @@ mod signature;
 mod writer;
 
 pub use dependencies::{Dependency, DependencyKind};
+pub use front::Front;
 pub use header::Specification;
-pub use reader::{Front, Reader};
+pub use reader::Reader;
 pub use resign::signed;
 pub use scripts::{Change, Scriptlet, ScriptletPhase};
-pub use signature::{HeaderSigner, SignatureTag};
-pub use writer::Writer;
+pub use signature::{HeaderSignature, HeaderSigner, SignatureTag};
+pub use writer::{Writer, around};
 
 use std::cmp::Ordering;
 

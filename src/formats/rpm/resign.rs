@@ -6,8 +6,8 @@
 
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, PackageMetadata};
 
-use super::reader::Front;
-use super::signature::{HeaderSigner, SignatureTag};
+use super::front::Front;
+use super::signature::{HeaderSignature, HeaderSigner, SignatureTag};
 use crate::content::Content;
 use crate::error::{Error, Result};
 
@@ -18,17 +18,17 @@ const KEPT: [u32; 7] = [270, 271, 269, 273, 1000, 1004, 1007];
 pub fn signed(package: &Content, signer: &HeaderSigner) -> Result<Content> {
     let Front { metadata, header } = Front::read(package)?;
     let bytes = package.read_vec(header.clone(), u64::MAX, "rpm header")?;
-    let made = (signer.sign)(&bytes)?;
+    let HeaderSignature { tag, packet } = (signer.sign)(&bytes)?;
     let mut entries = Vec::new();
     for tag in KEPT.into_iter().filter(|tag| metadata.signature.entry_is_present(*tag)) {
         let data = metadata.signature.entry(tag).map_err(fault)?;
         entries.push(HeaderEntry::new(tag, data));
     }
-    let tag = match signer.tag {
+    let tag = match tag {
         SignatureTag::Rsa => IndexSignatureTag::RPMSIGTAG_RSA,
         SignatureTag::Dsa => IndexSignatureTag::RPMSIGTAG_DSA,
     };
-    entries.push(HeaderEntry::new(tag.into(), IndexData::Bin(made)));
+    entries.push(HeaderEntry::new(tag.into(), IndexData::Bin(packet)));
     let front = PackageMetadata {
         lead: metadata.lead,
         signature: Header::from_entries(entries, IndexSignatureTag::HEADER_SIGNATURES),

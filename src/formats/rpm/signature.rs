@@ -45,20 +45,27 @@ pub enum SignatureTag {
     Dsa,
 }
 
+/// A signature of a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderSignature {
+    /// Where it goes.
+    pub tag: SignatureTag,
+    /// One OpenPGP signature packet.
+    pub packet: Vec<u8>,
+}
+
 /// What signs a header.
 #[derive(Clone)]
 pub struct HeaderSigner {
-    /// Where the signature goes.
-    pub tag: SignatureTag,
-    /// Makes an OpenPGP signature packet over the header's bytes, magic included.
+    /// Signs the header's bytes, magic included.
     pub sign: Arc<SignFunction>,
 }
 
-type SignFunction = dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync;
+type SignFunction = dyn Fn(&[u8]) -> Result<HeaderSignature> + Send + Sync;
 
 impl fmt::Debug for HeaderSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HeaderSigner({:?})", self.tag)
+        f.write_str("HeaderSigner")
     }
 }
 
@@ -93,7 +100,7 @@ pub(super) fn front(
         let message = format!("header of {} bytes exceeds rpm's limit", bytes.len());
         return Err(Error::new(Kind::Limit, message).structure("rpm header"));
     }
-    let signed = signer.map(|signer| Ok((signer.tag, (signer.sign)(&bytes)?))).transpose()?;
+    let signed = signer.map(|signer| (signer.sign)(&bytes)).transpose()?;
     metadata.signature = signature(&bytes, sizes, signed)?;
     let mut front = Vec::new();
     metadata.write(&mut front).map_err(fault)?;
@@ -104,7 +111,7 @@ pub(super) fn front(
 fn signature(
     header: &[u8],
     sizes: Sizes,
-    signed: Option<(SignatureTag, Vec<u8>)>,
+    signed: Option<HeaderSignature>,
 ) -> Result<Header<IndexSignatureTag>> {
     let digests = SignatureHeaderBuilder::new()
         .format(RpmFormat::V4)
@@ -127,7 +134,7 @@ fn signature(
             LONG_ARCHIVE_SIZE,
         ),
     ];
-    let signature_len = signed.as_ref().map_or(0, |(_, bytes)| bytes.len());
+    let signature_len = signed.as_ref().map_or(0, |signed| signed.packet.len());
     let index = if signed.is_some() { INDEX_ENTRY } else { 0 };
     let taken = before_reserved(signature_len, &sizes) + index;
     let reserved = (RESERVED + SHORT_SIZES).checked_sub(taken).ok_or_else(|| {
@@ -135,12 +142,12 @@ fn signature(
         Error::new(Kind::Limit, message).hint("sign with RSA of 4096 bits or less, or Ed25519")
     })?;
     let reserved = IndexData::Bin(vec![0; reserved]);
-    if let Some((tag, bytes)) = signed {
+    if let Some(HeaderSignature { tag, packet }) = signed {
         let tag = match tag {
             SignatureTag::Rsa => IndexSignatureTag::RPMSIGTAG_RSA,
             SignatureTag::Dsa => IndexSignatureTag::RPMSIGTAG_DSA,
         };
-        entries.push(HeaderEntry::new(tag.into(), IndexData::Bin(bytes)));
+        entries.push(HeaderEntry::new(tag.into(), IndexData::Bin(packet)));
     }
     entries.extend(sizes);
     let tag = IndexSignatureTag::RPMSIGTAG_RESERVEDSPACE.into();
@@ -182,7 +189,8 @@ mod tests {
     fn neither_long_sizes_nor_signatures_move_what_follows() {
         let len = |total: u64, archive: u64, signed: usize| {
             let sizes = Sizes { payload: total, archive };
-            let signed = (signed > 0).then(|| (SignatureTag::Dsa, vec![1; signed]));
+            let (tag, packet) = (SignatureTag::Dsa, vec![1; signed]);
+            let signed = (signed > 0).then_some(HeaderSignature { tag, packet });
             let signature = signature(b"header", sizes, signed).unwrap();
             let metadata = PackageMetadata {
                 lead: Lead::new("x"),
@@ -198,6 +206,7 @@ mod tests {
             assert_eq!(all, [short; 3], "{signed}");
         }
         let sizes = Sizes { payload: 1, archive: 1 };
-        assert!(signature(b"header", sizes, Some((SignatureTag::Rsa, vec![1; 5000]))).is_err());
+        let long = HeaderSignature { tag: SignatureTag::Rsa, packet: vec![1; 5000] };
+        assert!(signature(b"header", sizes, Some(long)).is_err());
     }
 }

@@ -10,7 +10,9 @@ use super::header::{self, Digests, Specification};
 use super::signature::{Sizes, front};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Effort, Encoder};
-use crate::formats::payload::{Entry, FileDigests, PayloadWriter, io_fault};
+use crate::formats::payload::{
+    Around, Entry, FileDigests, Finished, PayloadWriter, Ready, io_fault,
+};
 
 /// Counts and digests what passes through.
 struct Digesting<W> {
@@ -63,14 +65,8 @@ impl Writer {
     /// Makes room for everything in front of the payload in `file`, which is empty.
     pub fn create(file: File, specification: Specification) -> Result<Self> {
         specification.check()?;
-        let entries = &specification.entries;
-        let form = match header::has_large_files(entries) {
-            true => Form::Stripped,
-            false => Form::Newc,
-        };
-        let lengths = entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
-        let archive_size = archive_size(form, lengths);
-        let digests = Digests::blank(entries);
+        let (form, archive_size) = archive_of(&specification.entries);
+        let digests = Digests::blank(&specification.entries);
         let sizes = Sizes { payload: 0, archive: archive_size };
         let room = front(&specification, &digests, sizes, None)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
@@ -126,7 +122,7 @@ impl PayloadWriter for Writer {
         self.archive.end()
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(self: Box<Self>) -> Result<Finished> {
         if self.next != self.specification.entries.len() {
             return Err(Error::bug("fewer entries than announced"));
         }
@@ -147,8 +143,46 @@ impl PayloadWriter for Writer {
         }
         sink.seek(SeekFrom::Start(0)).map_err(fault)?;
         sink.write_all(&bytes).map_err(fault)?;
-        sink.flush().map_err(fault)
+        sink.flush().map_err(fault)?;
+        let start = room as u64;
+        Ok(Finished { payload: start..start + payload, facts: facts(&digests) })
     }
+}
+
+/// What is around a payload that was compressed before.
+pub fn around(specification: &Specification, ready: &Ready<'_>) -> Result<Around> {
+    specification.check()?;
+    let entries = &specification.entries;
+    let known = ready.facts.split_first_chunk::<32>();
+    let (archive, colors) = known.ok_or_else(|| Error::bug("facts without a digest"))?;
+    let (colors, rest) = colors.as_chunks::<4>();
+    if !rest.is_empty() || colors.len() != entries.len() || ready.files.len() != entries.len() {
+        return Err(Error::bug("the facts are not those of the entries"));
+    }
+    let digests = Digests {
+        files: ready.files.to_vec(),
+        colors: colors.iter().map(|color| u32::from_le_bytes(*color)).collect(),
+        payload: ready.sha256,
+        archive: *archive,
+    };
+    let sizes = Sizes { payload: ready.len, archive: archive_of(entries).1 };
+    let front = front(specification, &digests, sizes, specification.signer.as_ref())?;
+    Ok(Around { front, back: b"" })
+}
+
+fn facts(digests: &Digests) -> Vec<u8> {
+    let colors = digests.colors.iter().flat_map(|color| color.to_le_bytes());
+    digests.archive.into_iter().chain(colors).collect()
+}
+
+/// The form of the archive of `entries`, and its bytes.
+fn archive_of(entries: &[Entry]) -> (Form, u64) {
+    let form = match header::has_large_files(entries) {
+        true => Form::Stripped,
+        false => Form::Newc,
+    };
+    let lengths = entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
+    (form, archive_size(form, lengths))
 }
 
 /// rpm's colour of a file by its first bytes: 1 for 32-bit ELF, 2 for 64-bit ELF.

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! repodata/repomd.xml                    digests, sizes and names of the other files
-//! repodata/<sha256>-primary.xml.zst      per package: version, place, digest, dependencies
-//! repodata/<sha256>-filelists.xml.zst    per package: every path
-//! repodata/<sha256>-other.xml.zst        per package: the change log
+//! repodata/<sha256>-primary.xml.gz       per package: version, place, digest, dependencies
+//! repodata/<sha256>-filelists.xml.gz     per package: every path
+//! repodata/<sha256>-other.xml.gz         per package: the change log
 //! ```
+//!
+//! The lists are compressed by gzip, or by zstd where all clients can read that (`.xml.zst`).
 //!
 //! Source: createrepo_c's output and its reading of headers. As there, `primary` has the paths
 //! below `/etc/`, with `bin/` in them, and `/usr/lib/sendmail`; requirements on rpm itself and on

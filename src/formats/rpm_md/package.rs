@@ -81,6 +81,15 @@ pub struct Dependency {
     pub pre: bool,
 }
 
+impl Dependency {
+    /// Its name, and the parts of its version.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let evr = self.bound.as_ref().map(|(_, evr)| evr);
+        let parts = evr.map(|evr| [&evr.epoch, &evr.version].into_iter().chain(&evr.release));
+        std::iter::once(&self.name).chain(parts.into_iter().flatten())
+    }
+}
+
 /// Epoch, version and release of a dependency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evr {
@@ -193,8 +202,9 @@ impl Package {
             }
         }
         let paths = self.files.iter().map(|file| &file.path);
-        let names = self.lists.0.iter().flat_map(|list| list.entries.iter().map(|d| &d.name));
-        let odd = paths.chain(names).filter(|text| !text.chars().all(is_xml));
+        let dependencies = self.lists.0.iter().flat_map(|list| &list.entries);
+        let texts = dependencies.flat_map(Dependency::texts);
+        let odd = paths.chain(texts).filter(|text| !text.chars().all(is_xml));
         faults.extend(odd.map(|text| {
             let message = format!("`{}` has characters that XML lacks", text.escape_debug());
             fault(message)
@@ -210,4 +220,29 @@ pub(super) fn is_xml(c: char) -> bool {
 
 pub(super) fn fault(message: String) -> Error {
     Error::malformed(message).structure("rpm header")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::Content;
+    use crate::formats::rpm::Front;
+
+    /// One such package would make the index of all unreadable.
+    #[test]
+    fn dependencies_that_xml_cannot_write_are_refused() {
+        let mut builder = ::rpm::PackageBuilder::new("odd", "1", "MIT", "noarch", "odd");
+        builder.requires(::rpm::Dependency::eq("other", "1:2-3"));
+        let mut bytes = Vec::new();
+        builder.build().unwrap().write(&mut bytes).unwrap();
+        let package = Package::of_front(&Front::read(&Content::of_bytes(bytes)).unwrap()).unwrap();
+        for version in ["\u{1}:2-3", "1:2\u{8}-3", "1:2-\u{b}", "1:2-3\u{ffff}"] {
+            let mut odd = package.clone();
+            for entry in odd.lists.0.iter_mut().flat_map(|list| &mut list.entries) {
+                entry.bound = Some(("EQ".to_owned(), Evr::parse(version)));
+            }
+            assert!(odd.check().is_err(), "{version:?}");
+        }
+        package.check().unwrap();
+    }
 }

@@ -268,3 +268,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_damaged_debug_file_stays_where_it_is_with_a_finding() {
+    let whole = library("libx.so.1", &[]);
+    let cut = whole.slice(0..80).unwrap();
+    let file = "lib/debug/libx.so.1.debug";
+    let part = Part::new("one", "x_dbg_generic").content(file, None, cut);
+    let plan = planned(vec![part], "");
+    let found = paths(package(&plan, "rocm-x-dbgsym"), Format::Rpm);
+    assert!(found.contains(&format!("opt/rocm-7.1/{file}")), "{found:?}");
+    let finding = plan.findings.iter().find(|f| f.code == Code::DebugFileWithoutId).unwrap();
+    assert_eq!(finding.subject, format!("x_dbg/{file}"));
+    assert!(finding.message.contains("damaged"), "{}", finding.message);
+}

@@ -61,17 +61,57 @@ fn what_one_package_is_called_without_a_scheme_means_it_in_any() {
 }
 
 #[test]
+fn words_and_archs_are_said_of_a_package_by_either_name() {
+    let options =
+        PlanOptions { scheme: Some(Scheme::shipped("rocm-versioned").unwrap()), ..options() };
+    let said = |name: &str| {
+        let words = "summary = 'Own words'\nsection = 'science'\nlicense = 'ISC'";
+        format!("{GROUPS}[packages.'{name}']\n{words}\nexclude_architectures = ['gfx1101']\n")
+    };
+    for name in ["rocm-blas", "rocm-blas7.1"] {
+        let plan = planned_with(blas(), &said(name), &options).unwrap();
+        let host = package(&plan, "rocm-blas7.1");
+        let section = host.deb.as_ref().unwrap().section.as_str();
+        assert_eq!((host.summary.as_str(), section), ("Own words", "science"), "{name}");
+        let dev = package(&plan, "rocm-blas-dev7.1");
+        assert_ne!(dev.summary, "Own words");
+        assert_eq!(dev.rpm.as_ref().unwrap().license, "ISC", "{name}");
+        let kernels = package(&plan, "rocm-blas7.1-gfx110x");
+        assert_eq!(kernels.role.archs(), ["gfx1100"], "{name}");
+    }
+    for name in ["rocm-blas-dev", "rocm-blas-devel", "rocm-blas-devel7.1"] {
+        let toml = format!("{GROUPS}[packages.'{name}']\nsummary = 'Own words'\n");
+        let plan = planned_with(blas(), &toml, &options).unwrap();
+        assert_eq!(package(&plan, "rocm-blas-dev7.1").summary, "Own words", "{name}");
+        assert_ne!(package(&plan, "rocm-blas7.1").summary, "Own words", "{name}");
+    }
+    let twice = "[packages.rocm-blas]\nsection = 'a'\n[packages.'rocm-blas7.1']\nsection = 'b'\n";
+    let refused = planned_with(blas(), &format!("{GROUPS}{twice}"), &options);
+    assert_refused(refused, &["line", "packages.rocm-blas7.1", "rocm-blas above already"]);
+}
+
+#[test]
+fn words_of_a_family_without_a_host_are_not_lost() {
+    let headers = || vec![Part::new("one", "blas_dev_generic").plain("include/blas.h", "//")];
+    let toml = "[packages.rocm-blas]\nlicense = 'ISC'\n";
+    let plan = planned(headers(), toml);
+    assert_eq!(package(&plan, "rocm-blas-dev").rpm.as_ref().unwrap().license, "ISC");
+    let refused = planned_with(headers(), &format!("{toml}summary = 'Lost'\n"), &options());
+    assert_refused(refused, &["line", "packages.rocm-blas", "no such package", "license"]);
+}
+
+#[test]
 fn modules_that_no_artifact_has_are_refused() {
     let toml = "[selectors]\nrocm-x = [{ artifact = 'blas', modules = ['rocNOPE'] }]\n";
     let refused = planned_with(blas(), toml, &options());
     assert_refused(refused, &["line 2", "selectors.rocm-x.0.modules.0", "no module `rocNOPE`"]);
 }
 
-fn import(entries: &str) -> PlanOptions {
+pub(super) fn import(entries: &str) -> PlanOptions {
     let list = PackageList::parse(entries).unwrap();
     let path = |text: &str| text.parse::<ComponentKind>().unwrap();
     let mut places = Places::default();
-    for kind in ["lib", "dev"] {
+    for kind in ["lib", "dev", "dbg"] {
         for at in ["lib/librocblas.so.5", "lib/librocblas.so", "include/x.h", "lib/libx.so"] {
             places.add(("blas", path(kind)), "math-libs/BLAS/rocBLAS/stage", at);
         }
@@ -101,6 +141,44 @@ fn a_development_entry_keeps_its_name_beside_device_code() {
     }
     let finding = plan.findings.iter().find(|f| f.code == Code::ListClaimIgnored).unwrap();
     assert_eq!(finding.subject, "amdrocm-blas-devel");
+}
+
+#[test]
+fn what_is_run_of_an_entry_needs_what_it_links_to() {
+    let list = r#"[{ "Package": "amdrocm-blas-devel", "Artifactory": [
+        { "Artifact": "blas", "Artifact_Subdir": [
+            { "Name": "ROCBLAS", "Components": ["dev"] }] }] },
+        { "Package": "amdrocm-blas-debug", "Artifactory": [
+        { "Artifact": "blas", "Artifact_Subdir": [
+            { "Name": "ROCBLAS", "Components": ["dbg"] }] }] }]"#;
+    let elf = |soname: &str, other: &str| library(soname, &["libdrm.so.2", other]);
+    let parts = vec![
+        Part::new("one", "blas_dev_generic").content(
+            "lib/libx.so",
+            None,
+            elf("libx.so", "libnowhere.so.1"),
+        ),
+        // What a debug file links to is what its library does, and nobody loads it.
+        Part::new("one", "blas_dbg_generic").content(
+            "lib/librocblas.so.5",
+            None,
+            elf("libblas.so.5", "libgone.so.1"),
+        ),
+    ];
+    let plan = planned_with(parts, GROUPS, &import(list)).unwrap();
+    let devel = package(&plan, "amdrocm-blas-dev7.1");
+    let depends = related(&devel.deb.as_ref().unwrap().relations, RelationKind::Depends);
+    assert!(depends.iter().any(|name| name.starts_with("libdrm2")), "{depends:?}");
+    let discovered = &devel.rpm.as_ref().unwrap().discovered;
+    let requires = related(discovered, RelationKind::Depends);
+    assert!(requires.contains(&"libdrm.so.2()(64bit)".to_owned()), "{requires:?}");
+    let provides = related(discovered, RelationKind::Provides);
+    assert!(provides.contains(&"libx.so()(64bit)".to_owned()), "{provides:?}");
+    let debug = package(&plan, "amdrocm-blas-debug7.1");
+    assert!(debug.rpm.as_ref().unwrap().discovered.is_empty(), "{:?}", debug.rpm);
+    let unresolved = plan.findings.iter().filter(|f| f.code == Code::LibraryUnresolved);
+    let unresolved: Vec<_> = unresolved.map(|finding| finding.subject.as_str()).collect();
+    assert_eq!(unresolved, ["amdrocm-blas-dev7.1"]);
 }
 
 #[test]

@@ -42,11 +42,11 @@ fn a_path_of_another_package_is_taken_over() {
     let earlier = both("rocm-blas-dev", "7.0.2-1", "/opt/rocm-7.1/bin/bench");
     let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
     for kind in [RelationKind::Breaks, RelationKind::Replaces] {
-        assert_eq!(deb_relations(&plan, "rocm-blas", kind), ["rocm-blas-dev ? 7.1.0-1"]);
+        assert_eq!(deb_relations(&plan, "rocm-blas", kind), ["rocm-blas-dev < 7.1.0-1"]);
     }
     // The set calls that package `rocm-blas-devel` as an rpm, so the other one is gone there.
     let obsoletes = rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes);
-    assert_eq!(obsoletes, ["rocm-blas-dev ? 7.1.0-1"]);
+    assert_eq!(obsoletes, ["rocm-blas-dev < 7.1.0-1"]);
     assert!(codes(&plan).contains(&Code::PathMoved));
     assert!(!codes(&plan).contains(&Code::VersionNotNewer));
 }
@@ -59,7 +59,7 @@ fn rpm_needs_a_conflict_only_where_nothing_ties_the_versions() {
     // The kernel package needs its host in its own version.
     assert!(rpm_relations(&plan, "rocm-blas-gfx110x", RelationKind::Conflicts).is_empty());
     let conflicts = rpm_relations(&plan, "rocm-blas", RelationKind::Conflicts);
-    assert_eq!(conflicts, ["rocm-blas-gfx110x ? 7.1.0-1"]);
+    assert_eq!(conflicts, ["rocm-blas-gfx110x < 7.1.0-1"]);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_package_that_is_only_not_made_this_time_still_exists() {
         assert_eq!(ids(&plan).contains(&"rocm-blas-dev"), options.only.is_empty());
         let rpm = |kind| rpm_relations(&plan, "rocm-blas", kind);
         assert!(rpm(RelationKind::Obsoletes).is_empty());
-        assert_eq!(rpm(RelationKind::Conflicts), ["rocm-blas-devel ? 7.1.0-1"]);
+        assert_eq!(rpm(RelationKind::Conflicts), ["rocm-blas-devel < 7.1.0-1"]);
     }
 }
 
@@ -109,15 +109,39 @@ fn former_names_are_replaced_in_each_formats_words() {
     let plan = planned(blas(), &toml);
     let deb = |id, kind| deb_relations(&plan, id, kind);
     let rpm = |id, kind| rpm_relations(&plan, id, kind);
-    assert_eq!(deb("rocm-blas", RelationKind::Conflicts), ["rocblas ? 7.0"]);
-    assert_eq!(deb("rocm-blas", RelationKind::Replaces), ["rocblas ? 7.0"]);
+    assert_eq!(deb("rocm-blas", RelationKind::Conflicts), ["rocblas < 7.0"]);
+    assert_eq!(deb("rocm-blas", RelationKind::Replaces), ["rocblas < 7.0"]);
     assert_eq!(deb("rocm-blas", RelationKind::Provides), ["rocblas = 7.1.0-1"]);
-    assert_eq!(rpm("rocm-blas", RelationKind::Obsoletes), ["rocblas ? 7.0"]);
+    assert_eq!(rpm("rocm-blas", RelationKind::Obsoletes), ["rocblas < 7.0"]);
     assert_eq!(rpm("rocm-blas", RelationKind::Provides), ["rocblas = 7.1.0-1"]);
     assert_eq!(deb("rocm-blas-dev", RelationKind::Conflicts), ["rocblas-dev"]);
     assert_eq!(rpm("rocm-blas-dev", RelationKind::Obsoletes), ["rocblas-devel"]);
-    assert_eq!(deb("rocm-blas-dev", RelationKind::Breaks), ["rocm-blas ? 7.0.1-1"]);
+    assert_eq!(deb("rocm-blas-dev", RelationKind::Breaks), ["rocm-blas < 7.0.1-1"]);
     assert!(rpm("rocm-blas-dev", RelationKind::Conflicts).is_empty(), "it needs rocm-blas");
+}
+
+#[test]
+fn what_an_entry_of_a_list_needs_exactly_ties_versions_too() {
+    let list = r#"[{ "Package": "amdrocm-blas", "Artifactory": [
+        { "Artifact": "blas", "Artifact_Subdir": [
+            { "Name": "ROCBLAS", "Components": ["lib"] }] }] },
+        { "Package": "amdrocm-blas-devel", "RPMRequires": ["amdrocm-blas"], "Artifactory": [
+        { "Artifact": "blas", "Artifact_Subdir": [
+            { "Name": "ROCBLAS", "Components": ["dev"] }] }] }]"#;
+    let parts = || {
+        let library = Part::new("one", "blas_lib_generic").plain("lib/librocblas.so.5", "x");
+        vec![library, Part::new("one", "blas_dev_generic").plain("include/x.h", "//")]
+    };
+    let options = super::schemes::import(list);
+    let moved = |package: &str, from: &str| {
+        let toml = format!("[moved]\n'{package}' = ['{from} < 7.0.1-1']\n");
+        let plan = planned_with(parts(), &toml, &options).unwrap();
+        let id = package.replace("devel", "dev");
+        rpm_relations(&plan, &id, RelationKind::Conflicts)
+    };
+    assert!(moved("amdrocm-blas-devel7.1", "amdrocm-blas7.1").is_empty());
+    let other = moved("amdrocm-blas7.1", "amdrocm-blas-devel7.1");
+    assert_eq!(other, ["amdrocm-blas-devel7.1 < 7.0.1-1"]);
 }
 
 #[test]
@@ -145,7 +169,7 @@ fn a_bound_above_the_set_itself_is_refused() {
     assert_refused(planned_with(blas(), &tagged, &options()), &expected);
     let plan = planned(blas(), &toml);
     let breaks = deb_relations(&plan, "rocm-blas", RelationKind::Breaks);
-    assert_eq!(breaks, ["rocm-blas-dev ? 7.1.0-1"]);
+    assert_eq!(breaks, ["rocm-blas-dev < 7.1.0-1"]);
     // What the set has no more may be named up to any version.
     let gone = toml.replace("rocm-blas-dev <", "rocm-gone <");
     assert!(planned_with(blas(), &gone, &candidate).is_ok());
@@ -164,12 +188,12 @@ fn packages_with_their_version_in_the_name_stay_apart_from_no_other_version() {
         };
         let plan = planned("['rocblas < 7.0']").unwrap();
         let deb = |kind| deb_relations(&plan, name, kind);
-        assert_eq!(deb(RelationKind::Breaks), ["rocblas ? 7.0"]);
-        assert_eq!(deb(RelationKind::Replaces), ["rocblas ? 7.0"]);
+        assert_eq!(deb(RelationKind::Breaks), ["rocblas < 7.0"]);
+        assert_eq!(deb(RelationKind::Replaces), ["rocblas < 7.0"]);
         assert!(deb(RelationKind::Conflicts).is_empty());
         assert!(!deb(RelationKind::Provides).iter().any(|name| name.starts_with("rocblas")));
         let rpm = rpm_relations(&plan, name, RelationKind::Obsoletes);
-        assert_eq!(rpm, ["rocblas ? 7.0"]);
+        assert_eq!(rpm, ["rocblas < 7.0"]);
         let expected = ["line", "`rocblas` has no bound", "side by side"];
         assert_refused(planned("['rocblas']"), &expected);
         assert!(planned("{ rpm = ['rocblas'] }").is_ok());

@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::closure::{self, Node, Rules, Sign, Wish};
-use super::{Check, Context, open, place, sha256, sha512};
+use super::{Check, Context, method, open, place, sha256, sha512};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{self, IndexFile, Release, parse_date};
 use crate::formats::deb::{Fields, compare_versions, parse_fields, read_control};
 
 /// Fields of an index that packages do not have.
-const OF_THE_INDEX: [&str; 4] = ["Filename", "Size", "SHA256", "SHA512"];
+const OF_THE_INDEX: [&str; 7] =
+    ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5"];
 
 /// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let folder = format!("dists/{suite}");
-    let Some(text) = release_text(context, &folder)? else {
+    let Some((subject, text)) = release_text(context, &folder)? else {
         return Ok(());
     };
-    let subject = format!("{folder}/Release");
     let release = match Release::parse(&text) {
         Ok(release) => release,
         Err(error) => {
@@ -39,9 +39,31 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     Ok(())
 }
 
-/// The text of `Release`, which `InRelease` and `Release.gpg` are held against.
-fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<String>> {
-    let path = format!("{folder}/Release");
+/// The text of `Release`, which `InRelease` and `Release.gpg` are held against, or of an `InRelease`
+/// alone; and which file that is.
+fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(String, String)>> {
+    let [path, clear, detached] =
+        ["Release", "InRelease", "Release.gpg"].map(|name| format!("{folder}/{name}"));
+    let there = |path: &str| context.root.join(path).is_file();
+    let (plain, has_clear, has_detached) = (there(&path), there(&clear), there(&detached));
+    let keyed = !context.trust.keys.is_empty();
+    // apt asks for InRelease first, and is content with it.
+    if keyed && !has_clear && !(plain && has_detached) {
+        context.add(Check::BadSignature, &clear, "is not there");
+    }
+    if !plain && has_clear {
+        let Some(bytes) = context.read(&clear)? else { return Ok(None) };
+        return Ok(match clear_text(context, &bytes) {
+            Ok(text) => {
+                context.report.signatures += usize::from(keyed);
+                Some((clear, text))
+            }
+            Err(error) => {
+                context.add(Check::BadSignature, &clear, error.to_string());
+                None
+            }
+        });
+    }
     let Some(bytes) = context.read(&path)? else {
         return Ok(None);
     };
@@ -49,16 +71,10 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<String
         context.add(Check::BadIndex, &path, "is no UTF-8");
         return Ok(None);
     };
-    let keyed = !context.trust.keys.is_empty();
-    let (clear, detached) = (format!("{folder}/InRelease"), format!("{folder}/Release.gpg"));
-    for path in [&clear, &detached] {
-        if !context.root.join(path).is_file() {
-            if keyed {
-                context.add(Check::BadSignature, path, "is not there");
-            }
+    for (path, there) in [(&clear, has_clear), (&detached, has_detached)] {
+        let Some(bytes) = (if there { context.read(path)? } else { None }) else {
             continue;
-        }
-        let Some(bytes) = context.read(path)? else { continue };
+        };
         let checked = match path == &clear {
             true => check_clear(context, &bytes, &text),
             false if keyed => context.trust.keys.check_detached(&bytes, text.as_bytes()),
@@ -70,18 +86,23 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<String
             Err(error) => context.add(Check::BadSignature, path, error.to_string()),
         }
     }
-    Ok(Some(text))
+    Ok(Some((path, text)))
+}
+
+/// The text of a clear-signed file, which one of the keys signed if there are keys.
+fn clear_text(context: &Context<'_>, bytes: &[u8]) -> Result<String> {
+    let message = std::str::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))?;
+    let (text, signed) = context.trust.keys.clear_text(message)?;
+    match signed || context.trust.keys.is_empty() {
+        true => Ok(text),
+        false => Err(Error::malformed("is signed by none of the keys given")),
+    }
 }
 
 fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()> {
-    let message = std::str::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))?;
-    let (text, signed) = context.trust.keys.clear_text(message)?;
-    if text.trim_end() != release.trim_end() {
-        return Err(Error::malformed("has another text than Release"));
-    }
-    match signed || context.trust.keys.is_empty() {
+    match clear_text(context, bytes)?.trim_end() == release.trim_end() {
         true => Ok(()),
-        false => Err(Error::malformed("is signed by none of the keys given")),
+        false => Err(Error::malformed("has another text than Release")),
     }
 }
 
@@ -110,9 +131,12 @@ fn check_index(
 ) -> Result<()> {
     let path = format!("{folder}/{}", file.path);
     let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-    let hashed = [("SHA256", &file.sha256), ("SHA512", &file.sha512)];
-    let hashed = hashed.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}"));
-    if release.field("Acquire-By-Hash") == Some("yes") {
+    let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+    let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
+    let hashed: Vec<String> =
+        digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
+    let by_hash = release.field("Acquire-By-Hash") == Some("yes");
+    if by_hash {
         context.named.extend(hashed.iter().cloned());
     }
     let Some(bytes) = context.read(&path)? else {
@@ -121,36 +145,54 @@ fn check_index(
     let same = |bytes: &[u8]| {
         bytes.len() as u64 == file.size
             && sha256(bytes) == file.sha256
-            && sha512(bytes) == file.sha512
+            && file.sha512.as_ref().is_none_or(|digest| sha512(bytes) == *digest)
     };
     if !same(&bytes) {
         context.add(Check::IndexMismatch, &path, "is not the one that Release lists");
         return Ok(());
     }
-    if release.field("Acquire-By-Hash") == Some("yes") {
-        for hashed in hashed {
-            if context.read(&hashed)?.is_some_and(|bytes| !same(&bytes)) {
-                context.add(Check::IndexMismatch, &hashed, "does not have that digest");
-            }
+    for hashed in hashed.iter().filter(|_| by_hash) {
+        if context.read(hashed)?.is_some_and(|bytes| !same(&bytes)) {
+            context.add(Check::IndexMismatch, hashed, "does not have that digest");
         }
     }
     let name = path.rsplit('/').next().unwrap_or_default();
-    if name.split('.').next() != Some("Packages") {
-        return Ok(());
+    let other_form = |other: &&IndexFile| {
+        let folder = file.path.rsplit_once('/').map(|(folder, _)| folder);
+        let (other_folder, other_name) = other.path.rsplit_once('/').unwrap_or(("", &other.path));
+        Some(other_folder) == folder && is_list(other_name) && method(other_name).is_some()
+    };
+    // Forms that only some clients read, like bz2, are left to their digests.
+    if is_list(name) && (method(name).is_some() || !release.files.iter().any(|f| other_form(&f))) {
+        keep_text(context, (&path, above), &bytes, indexes);
     }
-    let text = open(name, &bytes)
+    Ok(())
+}
+
+/// Whether a file of that name lists packages.
+fn is_list(name: &str) -> bool {
+    name.split('.').next() == Some("Packages")
+}
+
+/// Keeps the text of a list of packages.
+fn keep_text(
+    context: &mut Context<'_>,
+    (path, above): (&str, &str),
+    bytes: &[u8],
+    indexes: &mut BTreeMap<String, String>,
+) {
+    let text = open(path, bytes)
         .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
     match text {
-        Err(error) => context.add(Check::BadIndex, &path, error.to_string()),
+        Err(error) => context.add(Check::BadIndex, path, error.to_string()),
         Ok(text) => {
-            let stem = format!("{folder}/{}", file.path.split(".").next().unwrap_or_default());
+            let stem = format!("{above}/Packages");
             if indexes.get(&stem).is_some_and(|other| *other != text) {
-                context.add(Check::IndexMismatch, &path, "differs from the other forms of it");
+                context.add(Check::IndexMismatch, path, "differs from the other forms of it");
             }
             indexes.insert(stem, text);
         }
     }
-    Ok(())
 }
 
 /// A package of the suite.
@@ -234,8 +276,13 @@ fn compare(file: &std::path::Path, fields: &Fields) -> Result<Vec<String>> {
     let digest256 = crate::content::hex(&sha2::Digest::finalize(bytes.0));
     let digest512 = crate::content::hex(&sha2::Digest::finalize(bytes.1));
     let own = [("Size", content.len().to_string()), ("SHA256", digest256), ("SHA512", digest512)];
-    let stated = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
-    let differ = own.iter().filter(|(name, value)| stated(name) != value);
+    // Not every writer of indexes states SHA-512.
+    let stated = |name: &str| fields.get(name).map(String::as_str);
+    let same = |name: &str, own: &str| match stated(name) {
+        None => name == "SHA512",
+        Some(stated) => stated == own,
+    };
+    let differ = own.iter().filter(|(name, value)| !same(name, value));
     let mut faults: Vec<String> =
         differ.map(|(name, _)| format!("its {name} is not the one of the index")).collect();
     if !faults.is_empty() {

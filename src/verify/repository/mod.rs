@@ -39,18 +39,27 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The bytes of an index; a problem where it is not there.
+    /// The bytes of an index; a problem where it is not there, or no index.
     fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
-        let file = self.root.join(path);
+        let Some(file) = place(self.root, path) else {
+            let message = format!("`{}` lies outside of the repository", path.escape_debug());
+            self.add(Check::BadIndex, path, message);
+            return Ok(None);
+        };
         self.named.insert(path.to_owned());
-        match fs::read(&file) {
-            Ok(bytes) => Ok(Some(bytes)),
+        let metadata = match fs::metadata(&file) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.problems.add(Check::IndexMismatch, path, "is listed, but not there");
-                Ok(None)
+                self.add(Check::IndexMismatch, path, "is listed, but not there");
+                return Ok(None);
             }
-            Err(error) => Err(Error::io(&file, "read", error)),
+            Err(error) => return Err(Error::io(&file, "inspect", error)),
+        };
+        if !metadata.is_file() || metadata.len() > INDEX_MAX {
+            self.add(Check::BadIndex, path, "is no file, or larger than any index");
+            return Ok(None);
         }
+        fs::read(&file).map(Some).map_err(|e| Error::io(&file, "read", e))
     }
 
     fn add(&mut self, check: Check, subject: &str, message: impl Into<String>) {
@@ -102,14 +111,16 @@ fn sha512(bytes: &[u8]) -> String {
     hex(&Sha512::digest(bytes))
 }
 
-/// What is in a compressed index, by the ending of its name.
-fn open(path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+/// How an index is compressed, by the ending of its name.
+fn method(path: &str) -> Option<Method> {
     let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
-    let method = match extension {
-        Some((_, extension)) => Method::of_extension(extension),
-        None => Some(Method::Stored),
-    };
-    let method = method.ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
+    extension.map_or(Some(Method::Stored), |(_, extension)| Method::of_extension(extension))
+}
+
+/// What is in a compressed index.
+fn open(path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+    let method =
+        method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
     let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
     let mut text = Vec::new();
     let fault = |e| Error::malformed("cannot be decompressed").cause(e);

@@ -13,13 +13,18 @@ const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
 /// Where the writer of a repository remembers what waits to be removed.
 const STATES: &str = ".rockpack";
 
-/// Looks for files that are neither named nor about to be removed.
+/// What the names of states begin with that are being published.
+const NEXT: &str = "next-";
+
+/// Looks for files that are neither named nor about to be removed. Which earlier indexes another
+/// writer keeps for clients under their digests, only that knows.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let waiting = waiting(context.root)?;
+    let remembers = context.root.join(STATES).is_dir();
     for folder in FOLDERS {
         let mut found = Vec::new();
         walk(context.root, folder, &mut found)?;
-        for path in found {
+        for path in found.into_iter().filter(|path| remembers || !path.contains("/by-hash/")) {
             if !context.named.contains(&path) && !waiting.contains(&path) {
                 context.add(Check::OrphanFile, &path, "is named by no index");
             }
@@ -61,6 +66,15 @@ fn waiting(root: &Path) -> Result<BTreeSet<String>> {
             .map_err(|e| Error::malformed("is no state of a repository").file(&path).cause(e))?;
         let retired = state.get("retired").and_then(serde_json::Value::as_object);
         waiting.extend(retired.into_iter().flat_map(|retired| retired.keys().cloned()));
+        // Of a publication that was interrupted, which the next run finishes or takes back.
+        let begun = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NEXT));
+        if begun {
+            let records = state.get("records").and_then(serde_json::Value::as_object);
+            waiting.extend(records.into_iter().flat_map(|records| records.keys().cloned()));
+            let indexes = state.get("indexes").and_then(serde_json::Value::as_array);
+            let indexes = indexes.into_iter().flatten().filter_map(serde_json::Value::as_str);
+            waiting.extend(indexes.map(str::to_owned));
+        }
     }
     Ok(waiting)
 }

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Builds a package set as parallel jobs of this machine, as github-actions.yml does on several, and
+# joins the parts in OUT.
+#
+#     parallel.sh PARTS OUT ARTIFACTS [OPTION OF BUILD]...
+#
+# ROCKPACK is the program, `rockpack` if unset. Needs jq.
+set -eu
+parts=$1 out=$2 artifacts=$3
+shift 3
+rockpack=${ROCKPACK:-rockpack}
+
+mkdir -p "$out"
+jobs=
+matrix=$("$rockpack" plan --artifacts "$artifacts" "$@" --matrix "$parts")
+for part in $(echo "$matrix" | jq -r '.include[].partition'); do
+    "$rockpack" build --artifacts "$artifacts" "$@" --partition "$part" --out "$out" > /dev/null &
+    jobs="$jobs $!"
+done
+for job in $jobs; do
+    wait "$job"
+done
+"$rockpack" verify "$out" --against "$artifacts" --join "$out/packages.json"
+rm "$out"/packages-*-of-*.json

@@ -1,0 +1,179 @@
+//! One entry of a cache.
+//!
+//! ```text
+//! body      what the compressor made
+//! facts     what is known of the content and not in the body; the writer's own form
+//! trailer   0    8  magic "rkpcache"        56  32  SHA-256 of the body
+//!           8   32  key                     88  32  SHA-256 of the facts and of 0..88
+//!           40   8  u64 bytes of the body
+//!           48   8  u64 bytes of the facts  little-endian
+//! ```
+
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::Key;
+use crate::content::WINDOW;
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"rkpcache";
+
+/// Bytes of the trailer, and of that part of it that its digest covers.
+const TRAILER: usize = 120;
+const COVERED: usize = 88;
+
+/// Facts are read whole; those of a package with a million files take 36 MB.
+const FACTS_LIMIT: u64 = 256 << 20;
+
+/// Bytes of an entry.
+pub(super) fn size(facts: &[u8], len: u64) -> u64 {
+    len.saturating_add(facts.len() as u64).saturating_add(TRAILER as u64)
+}
+
+/// An entry that is open: it can be read even when it is removed.
+#[derive(Debug)]
+pub struct Entry {
+    path: PathBuf,
+    file: File,
+    len: u64,
+    sha256: [u8; 32],
+    facts: Vec<u8>,
+}
+
+/// Why there is no entry.
+pub(super) enum Damage {
+    /// There never was.
+    Absent,
+    /// The file system fails.
+    Unreadable(Error),
+    /// The file is not what was written.
+    Wrong { size: u64, what: &'static str },
+}
+
+impl Entry {
+    /// Opens the file at `path`, whose trailer and facts must be those of `key`.
+    pub(super) fn open(path: &Path, key: &Key) -> Result<Self, Damage> {
+        let unreadable = |error| Damage::Unreadable(Error::io(path, "read", error));
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(Damage::Absent),
+            opened => opened.map_err(unreadable)?,
+        };
+        let size = file.metadata().map_err(unreadable)?.len();
+        let wrong = |what| Damage::Wrong { size, what };
+        let front = size.checked_sub(TRAILER as u64).ok_or(wrong("it is cut off"))?;
+        let mut trailer = [0; TRAILER];
+        file.read_exact_at(&mut trailer, front).map_err(unreadable)?;
+        let number = |at: usize| number_at(&trailer, at);
+        let (len, facts_len) = (number(40), number(48));
+        if &trailer[..8] != MAGIC || len.checked_add(facts_len) != Some(front) {
+            return Err(wrong("it does not end as an entry does"));
+        }
+        if facts_len > FACTS_LIMIT {
+            return Err(wrong("its facts are too long"));
+        }
+        let mut facts = vec![0; usize::try_from(facts_len).unwrap_or_default()];
+        file.read_exact_at(&mut facts, len).map_err(unreadable)?;
+        if digest_of(&facts, &trailer)[..] != trailer[COVERED..] {
+            return Err(wrong("its end is not that of its digest"));
+        }
+        if trailer[8..40] != key.as_bytes()[..] {
+            return Err(wrong("it stands under the key of another one"));
+        }
+        let mut sha256 = [0; 32];
+        sha256.copy_from_slice(&trailer[56..COVERED]);
+        Ok(Self { path: path.to_path_buf(), file, len, sha256, facts })
+    }
+
+    /// Number of bytes that were compressed.
+    pub fn body_len(&self) -> u64 {
+        self.len
+    }
+
+    /// Their digest, as it was when they were kept.
+    pub fn body_sha256(&self) -> [u8; 32] {
+        self.sha256
+    }
+
+    /// What was kept beside them; held against its digest.
+    pub fn facts(&self) -> &[u8] {
+        &self.facts
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Bytes of the file.
+    pub(super) fn size(&self) -> u64 {
+        size(&self.facts, self.len)
+    }
+
+    /// Writes the body to `sink` and says whether it is what was kept.
+    pub(super) fn copy(&self, sink: &mut dyn Write) -> io::Result<bool> {
+        let mut digest = Sha256::new();
+        let mut window = vec![0; usize::try_from(self.len).unwrap_or(WINDOW).min(WINDOW)];
+        let mut at = 0;
+        while at < self.len {
+            let len = usize::try_from(self.len - at).unwrap_or(WINDOW).min(WINDOW);
+            let part = &mut window[..len];
+            if self.file.read_exact_at(part, at).is_err() {
+                return Ok(false);
+            }
+            digest.update(&part);
+            sink.write_all(part)?;
+            at += len as u64;
+        }
+        Ok(<[u8; 32]>::from(digest.finalize()) == self.sha256)
+    }
+}
+
+fn number_at(trailer: &[u8; TRAILER], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&trailer[at..at + 8]);
+    u64::from_le_bytes(bytes)
+}
+
+fn digest_of(facts: &[u8], trailer: &[u8; TRAILER]) -> [u8; 32] {
+    let digest = Sha256::new().chain_update(facts).chain_update(&trailer[..COVERED]);
+    digest.finalize().into()
+}
+
+/// Writes an entry with the next `len` bytes of `body`.
+pub(super) fn write(
+    file: &File,
+    key: &Key,
+    facts: &[u8],
+    len: u64,
+    body: &mut dyn Read,
+) -> io::Result<()> {
+    let mut digest = Sha256::new();
+    let mut window = vec![0; usize::try_from(len).unwrap_or(WINDOW).min(WINDOW)];
+    let mut sink = BufWriter::with_capacity(WINDOW, file);
+    let mut left = len;
+    while left > 0 {
+        let part = usize::try_from(left).unwrap_or(WINDOW).min(WINDOW);
+        body.read_exact(&mut window[..part])?;
+        digest.update(&window[..part]);
+        sink.write_all(&window[..part])?;
+        left -= part as u64;
+    }
+    let mut trailer = [0; TRAILER];
+    trailer[..8].copy_from_slice(MAGIC);
+    trailer[8..40].copy_from_slice(key.as_bytes());
+    trailer[40..48].copy_from_slice(&len.to_le_bytes());
+    trailer[48..56].copy_from_slice(&(facts.len() as u64).to_le_bytes());
+    trailer[56..COVERED].copy_from_slice(&digest.finalize());
+    let covered = digest_of(facts, &trailer);
+    trailer[COVERED..].copy_from_slice(&covered);
+    sink.write_all(facts)?;
+    sink.write_all(&trailer)?;
+    sink.flush()
+}

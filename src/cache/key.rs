@@ -1,0 +1,61 @@
+//! What an entry is found by.
+
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+use crate::content::hex;
+
+/// A digest of everything that the bytes of an entry depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// As bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Where the entry lies below the cache's folder: no folder has all entries.
+    pub(super) fn path(&self) -> PathBuf {
+        let name = hex(&self.0);
+        let (folder, name) = name.split_at(2);
+        PathBuf::from(folder).join(name)
+    }
+}
+
+/// Takes what a [`Key`] is made of, piece by piece. Every piece goes in with its length, so that
+/// no two lists of pieces are the same bytes.
+pub struct KeyMaker(Sha256);
+
+impl KeyMaker {
+    /// A key of what `kind` names, made by this version of the program and of its compressors.
+    pub fn new(kind: &str) -> Self {
+        let mut maker = Self(Sha256::new());
+        maker.text(kind).text(env!("CARGO_PKG_VERSION"));
+        maker.text(zstd::zstd_safe::version_string());
+        maker
+    }
+
+    /// Some bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+
+    /// A text.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        self.bytes(text.as_bytes())
+    }
+
+    /// A number.
+    pub fn number(&mut self, number: u64) -> &mut Self {
+        self.bytes(&number.to_le_bytes())
+    }
+
+    /// The key of everything that went in.
+    pub fn finish(self) -> Key {
+        Key(self.0.finalize().into())
+    }
+}

@@ -1,0 +1,145 @@
+//! Finished compression, kept from run to run.
+//!
+//! ```text
+//! DIR/CACHEDIR.TAG       says to backup programs that this is a cache
+//! DIR/lock               held while room is made; its bytes are what the cache takes, as u64
+//! DIR/new/               entries that are being written; each is locked while its run lives
+//! DIR/3f/9a…             entries, by key; the time of the file is that of its last use
+//! ```
+//!
+//! An entry holds what a compressor made (a frame of a kernel archive, the payload of a package)
+//! under a [`Key`] made of everything that its bytes depend on. It appears by rename when it is
+//! whole, and its bytes are held against their digest whenever they are used, so that neither a
+//! run that is killed nor a disk that fails can put wrong bytes into a package: what is damaged is
+//! removed, made again and reported (`R096`). Several runs may use one cache at the same time; an
+//! entry that is removed while another run reads it stays readable there. What was not used for
+//! the longest time goes when room is needed.
+//!
+//! A cache is believed as far as its digests go. They find accidents, not forgery: who may write
+//! into the cache decides what is in the packages.
+//!
+//! Nothing that goes wrong in a cache fails a run: without it, everything is made anew.
+
+mod entry;
+mod key;
+mod room;
+
+use std::fmt;
+use std::fs::{self, FileTimes};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+pub use entry::Entry;
+pub use key::{Key, KeyMaker};
+
+use crate::error::{Error, Result};
+use crate::report::{Code, Finding};
+use entry::Damage;
+use room::Room;
+
+/// A folder of finished compression.
+pub struct Cache {
+    folder: PathBuf,
+    room: Room,
+    /// Set when nothing can be written any more.
+    full: AtomicBool,
+    findings: Mutex<Vec<Finding>>,
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cache({})", self.folder.display())
+    }
+}
+
+impl Cache {
+    /// The cache in `folder`, which is made if it is missing, with at most `limit` bytes. Clears
+    /// away what dead runs left, and what is too much.
+    pub fn open(folder: &Path, limit: u64) -> Result<Self> {
+        let room = Room::open(folder, limit)?;
+        let folder = folder.to_path_buf();
+        Ok(Self { folder, room, full: AtomicBool::new(false), findings: Mutex::default() })
+    }
+
+    /// The entry with this key, if there is one that can be read.
+    pub fn find(&self, key: &Key) -> Option<Entry> {
+        let path = self.folder.join(key.path());
+        match Entry::open(&path, key) {
+            Ok(entry) => {
+                // Whoever may not change the time of another user's file uses it all the same.
+                let used = FileTimes::new().set_modified(SystemTime::now());
+                let _ = entry.file().set_times(used);
+                Some(entry)
+            }
+            Err(Damage::Absent) => None,
+            Err(Damage::Unreadable(error)) => {
+                self.give_up(&error);
+                None
+            }
+            Err(Damage::Wrong { size, what }) => {
+                self.discard(&path, size, what);
+                None
+            }
+        }
+    }
+
+    /// Writes the bytes of `entry` to `sink` and says whether they are what was kept. If not, the
+    /// entry is gone, and what was written is to be thrown away. Errors are those of `sink`.
+    pub fn copy(&self, entry: &Entry, sink: &mut dyn Write) -> io::Result<bool> {
+        let whole = entry.copy(sink)?;
+        if !whole {
+            self.discard(entry.path(), entry.size(), "its bytes are not those of its digest");
+        }
+        Ok(whole)
+    }
+
+    /// Keeps the `len` bytes of `body`, and `facts` beside them.
+    pub fn keep(&self, key: &Key, facts: &[u8], (len, body): (u64, &mut dyn Read)) {
+        if self.full.load(Ordering::Relaxed) {
+            return;
+        }
+        let path = self.folder.join(key.path());
+        let written = self.room.make(&path, entry::size(facts, len)).and_then(|place| {
+            place.map_or(Ok(()), |place| {
+                place.fill(|file| entry::write(file, key, facts, len, body))
+            })
+        });
+        if let Err(error) = written {
+            self.give_up(&error);
+        }
+    }
+
+    /// What went wrong; it made the run longer, not its result different.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn report(&self, code: Code, subject: &Path, message: String) {
+        let finding = Finding::new(code, subject.display().to_string(), message);
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
+    }
+
+    fn discard(&self, path: &Path, size: u64, what: &str) {
+        let message = format!("{what}; what it held is compressed anew");
+        self.report(Code::CacheEntryDamaged, path, message);
+        match fs::remove_file(path) {
+            Ok(()) => self.room.give_back(size),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => self.give_up(&Error::io(path, "remove", error)),
+        }
+    }
+
+    /// Nothing more is written, and one finding says why.
+    fn give_up(&self, error: &Error) {
+        if !self.full.swap(true, Ordering::Relaxed) {
+            let message = format!("nothing more is kept for later runs: {}", error.in_full());
+            self.report(Code::CacheUnusable, &self.folder, message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! How much a cache holds, and what has to go.
+//!
+//! What all entries take, those included that are being written, stands in the lock's file and
+//! changes under the lock only, so that runs at the same time stay below the limit together. A run
+//! that is killed leaves the number too high; whoever opens the cache next counts anew.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, ReadDir};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use crate::error::{Error, Result};
+
+/// The signature that backup programs look for (Cache Directory Tagging Specification).
+const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
+                     earlier runs; it may be removed at any time.\n";
+
+/// Entries that are being written.
+const NEW: &str = "new";
+
+/// When room is needed, this part of the limit is freed beyond it: looking at all entries for each
+/// one would take longer than compressing them.
+const SPARE: u64 = 16;
+
+/// What to do about a folder that cannot be one.
+const HINT: &str = "name a folder for --cache that this user may write to, on a file system that \
+                    supports flock";
+
+/// The room of a cache.
+pub(super) struct Room {
+    folder: PathBuf,
+    limit: u64,
+    /// The lock's file; the mutex is the lock among the threads of this run.
+    lock: Mutex<File>,
+}
+
+/// Room for one entry that is being written.
+pub(super) struct Place<'a> {
+    room: &'a Room,
+    file: File,
+    written: PathBuf,
+    target: PathBuf,
+    size: u64,
+}
+
+/// An entry as eviction sees it.
+struct Kept {
+    used: SystemTime,
+    path: PathBuf,
+    size: u64,
+}
+
+impl Room {
+    /// Makes the folder if it is missing, clears away what dead runs left, and counts.
+    pub fn open(folder: &Path, limit: u64) -> Result<Self> {
+        let made = fs::create_dir_all(folder.join(NEW));
+        made.map_err(|e| Error::io(folder, "create", e).hint(HINT))?;
+        let tag = folder.join("CACHEDIR.TAG");
+        if !tag.exists() {
+            fs::write(&tag, TAG).map_err(|e| Error::io(&tag, "write", e).hint(HINT))?;
+        }
+        let path = folder.join("lock");
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|e| Error::io(&path, "open", e).hint(HINT))?;
+        let room = Self { folder: folder.to_path_buf(), limit, lock: Mutex::new(file) };
+        room.locked(|total| {
+            clear_dead(&folder.join(NEW))?;
+            *total = room.evict(0)?;
+            Ok(())
+        })
+        .map_err(|error| error.hint(HINT))?;
+        Ok(room)
+    }
+
+    /// Does `work` on what the cache takes, alone.
+    fn locked<T>(&self, work: impl FnOnce(&mut u64) -> Result<T>) -> Result<T> {
+        let fault = |error| Error::io(self.folder.join("lock"), "lock", error);
+        let file = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        file.lock().map_err(fault)?;
+        let mut bytes = [0; 8];
+        // A new one is empty.
+        let mut total = match file.read_exact_at(&mut bytes, 0) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => 0,
+            read => read.map(|()| u64::from_le_bytes(bytes)).map_err(fault)?,
+        };
+        let done = work(&mut total);
+        let noted = file.write_all_at(&total.to_le_bytes(), 0).map_err(fault);
+        file.unlock().map_err(fault)?;
+        done.and_then(|done| noted.map(|()| done))
+    }
+
+    /// Room for `size` bytes that are to be `target`; none where that is more than all room, or
+    /// where the entry is there.
+    pub fn make(&self, target: &Path, size: u64) -> Result<Option<Place<'_>>> {
+        if size > self.limit || target.exists() {
+            return Ok(None);
+        }
+        self.locked(|total| {
+            if total.saturating_add(size) > self.limit {
+                *total = self.evict(size)?;
+            }
+            if total.saturating_add(size) > self.limit {
+                // What other runs are writing takes all of it.
+                return Ok(None);
+            }
+            let (file, written) = self.create(target, size)?;
+            *total = total.saturating_add(size);
+            Ok(Some(Place { room: self, file, written, target: target.to_path_buf(), size }))
+        })
+    }
+
+    /// A new file, locked before anybody can take it for a dead run's.
+    fn create(&self, target: &Path, size: u64) -> Result<(File, PathBuf)> {
+        let name = target.file_name().map(OsString::from).unwrap_or_default();
+        for number in 0..u32::MAX {
+            let mut name = name.clone();
+            name.push(format!("-{number}"));
+            let path = self.folder.join(NEW).join(name);
+            match File::create_new(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::io(&path, "create", error)),
+                Ok(file) => {
+                    file.try_lock().map_err(|e| Error::io(&path, "lock", e.into()))?;
+                    // Whoever counts meanwhile is to see all that it will take.
+                    file.set_len(size).map_err(|e| Error::io(&path, "write", e))?;
+                    return Ok((file, path));
+                }
+            }
+        }
+        Err(Error::io(&self.folder, "name a file in", ErrorKind::AlreadyExists.into()))
+    }
+
+    /// What was taken is free again. The number is only an estimate until the next count, so a
+    /// failure here does not matter.
+    pub fn give_back(&self, size: u64) {
+        let _ = self.locked(|total| {
+            *total = total.saturating_sub(size);
+            Ok(())
+        });
+    }
+
+    /// Removes entries, the one that was used longest ago first, until `size` more bytes fit, and
+    /// returns what is left. Call under the lock.
+    fn evict(&self, size: u64) -> Result<u64> {
+        let mut entries = self.entries()?;
+        let mut total: u64 = entries.iter().map(|kept| kept.size).sum();
+        total += sum_of(&self.folder.join(NEW))?;
+        if total.saturating_add(size) <= self.limit {
+            return Ok(total);
+        }
+        let goal = self.limit.saturating_sub(size).saturating_sub(self.limit / SPARE);
+        entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+        for kept in entries {
+            if total <= goal {
+                break;
+            }
+            match fs::remove_file(&kept.path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io(&kept.path, "remove", error));
+                }
+                _ => total = total.saturating_sub(kept.size),
+            }
+        }
+        Ok(total)
+    }
+
+    /// All entries, and nothing that somebody else put into the folder.
+    fn entries(&self) -> Result<Vec<Kept>> {
+        let mut entries = Vec::new();
+        for folder in list(&self.folder)? {
+            let folder = folder.map_err(|e| Error::io(&self.folder, "list", e))?;
+            if !is_hexadecimal(&folder.file_name(), 2) {
+                continue;
+            }
+            for entry in list(&folder.path())? {
+                let entry = entry.map_err(|e| Error::io(folder.path(), "list", e))?;
+                if is_hexadecimal(&entry.file_name(), 62) {
+                    entries.extend(kept(entry.path())?);
+                }
+            }
+        }
+        Ok(entries)
+    }
+}
+
+impl Place<'_> {
+    /// Writes the entry and makes it visible, or takes everything back.
+    pub fn fill(self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+        let result = self.filled(write);
+        if result.is_err() {
+            let _ = fs::remove_file(&self.written);
+            self.room.give_back(self.size);
+        }
+        result
+    }
+
+    /// An entry is not synced: after a power cut its digest tells.
+    fn filled(&self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+        let fault = |path: &Path, source| {
+            Error::from_io(source).unwrap_or_else(|source| Error::io(path, "write", source))
+        };
+        write(&self.file).map_err(|e| fault(&self.written, e))?;
+        if let Some(folder) = self.target.parent() {
+            fs::create_dir_all(folder).map_err(|e| fault(folder, e))?;
+        }
+        fs::rename(&self.written, &self.target).map_err(|e| fault(&self.target, e))
+    }
+}
+
+fn kept(path: PathBuf) -> Result<Option<Kept>> {
+    match fs::symlink_metadata(&path).and_then(|m| Ok((m.modified()?, m.len()))) {
+        Ok((used, size)) => Ok(Some(Kept { used, path, size })),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}
+
+fn list(folder: &Path) -> Result<ReadDir> {
+    fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))
+}
+
+fn is_hexadecimal(name: &OsString, len: usize) -> bool {
+    let digits =
+        |name: &str| name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    name.to_str().is_some_and(|name| name.len() == len && digits(name))
+}
+
+/// Removes files that no run writes any more. Call under the lock.
+fn clear_dead(folder: &Path) -> Result<()> {
+    for entry in list(folder)? {
+        let path = entry.map_err(|e| Error::io(folder, "list", e))?.path();
+        let dead = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if dead {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io(&path, "remove", error));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the files in a folder.
+fn sum_of(folder: &Path) -> Result<u64> {
+    let mut sum = 0;
+    for entry in list(folder)? {
+        let path = entry.map_err(|e| Error::io(folder, "list", e))?.path();
+        sum += kept(path)?.map_or(0, |kept| kept.size);
+    }
+    Ok(sum)
+}

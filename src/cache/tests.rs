@@ -1,0 +1,138 @@
+use std::time::Duration;
+
+use super::*;
+
+fn key(name: &str) -> Key {
+    let mut maker = KeyMaker::new("test");
+    maker.text(name);
+    maker.finish()
+}
+
+fn keep(cache: &Cache, name: &str, body: &[u8]) {
+    cache.keep(&key(name), name.as_bytes(), (body.len() as u64, &mut &body[..]));
+}
+
+fn body(cache: &Cache, name: &str) -> Option<Vec<u8>> {
+    let entry = cache.find(&key(name))?;
+    assert_eq!(entry.facts(), name.as_bytes());
+    let mut body = Vec::new();
+    cache.copy(&entry, &mut body).unwrap().then_some(body)
+}
+
+/// Makes an entry look as if it was used `minutes` ago.
+fn age(cache: &Cache, name: &str, minutes: u64) {
+    let file = fs::File::open(cache.folder.join(key(name).path())).unwrap();
+    let then = SystemTime::now() - Duration::from_secs(60 * minutes);
+    file.set_times(FileTimes::new().set_modified(then)).unwrap();
+}
+
+#[test]
+fn keys_tell_lists_of_pieces_apart() {
+    let key = |pieces: &[&str]| {
+        let mut maker = KeyMaker::new("test");
+        for piece in pieces {
+            maker.text(piece);
+        }
+        maker.finish()
+    };
+    assert_eq!(key(&["ab", "c"]), key(&["ab", "c"]));
+    assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
+    assert_ne!(key(&["a", ""]), key(&["a"]));
+}
+
+#[test]
+fn what_was_not_used_for_the_longest_time_goes_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = entry::size(b"a", 1000);
+    let cache = Cache::open(folder.path(), 4 * one).unwrap();
+    for (name, minutes) in [("a", 40), ("b", 30), ("c", 20), ("d", 10)] {
+        keep(&cache, name, &[7; 1000]);
+        age(&cache, name, minutes);
+    }
+    assert!(body(&cache, "a").is_some(), "which is a use of it");
+    keep(&cache, "e", &[8; 1000]);
+    let left = ["a", "b", "c", "d", "e"].map(|name| body(&cache, name).is_some());
+    // The fifth needs the room of one; a sixteenth of the limit goes with it.
+    assert_eq!(left, [true, false, false, true, true]);
+    assert!(cache.findings().is_empty());
+    // A smaller limit holds from the beginning.
+    let cache = Cache::open(folder.path(), one).unwrap();
+    let left = ["a", "d", "e"].map(|name| body(&cache, name).is_some());
+    assert_eq!(left.iter().filter(|left| **left).count(), 0, "{left:?}");
+    keep(&cache, "large", &[0; 2000]);
+    assert_eq!(body(&cache, "large"), None);
+}
+
+#[test]
+fn an_entry_that_is_evicted_can_still_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), 1 << 20).unwrap();
+    keep(&cache, "a", b"bytes");
+    let entry = cache.find(&key("a")).unwrap();
+    drop(Cache::open(folder.path(), 0).unwrap());
+    assert_eq!(body(&cache, "a"), None);
+    let mut read = Vec::new();
+    assert!(cache.copy(&entry, &mut read).unwrap());
+    assert_eq!(read, b"bytes");
+}
+
+#[test]
+fn every_damage_is_found_and_reported_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), 1 << 20).unwrap();
+    keep(&cache, "a", b"bytes of an entry");
+    let path = folder.path().join(key("a").path());
+    let whole = fs::read(&path).unwrap();
+    let mut found = 0;
+    for cut in 0..whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        assert_eq!(body(&cache, "a"), None, "cut to {cut}");
+        let mut flipped = whole.clone();
+        flipped[cut] ^= 1;
+        fs::write(&path, flipped).unwrap();
+        assert_eq!(body(&cache, "a"), None, "flipped at {cut}");
+        found += 2;
+        assert!(!path.exists());
+    }
+    let findings = cache.findings();
+    assert_eq!(findings.len(), found);
+    assert!(findings.iter().all(|finding| finding.code == Code::CacheEntryDamaged));
+    // Another entry under its name.
+    keep(&cache, "b", b"other bytes");
+    fs::rename(folder.path().join(key("b").path()), &path).unwrap();
+    assert_eq!(body(&cache, "a"), None);
+    keep(&cache, "a", b"bytes of an entry");
+    assert_eq!(body(&cache, "a").unwrap(), b"bytes of an entry");
+}
+
+#[test]
+fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), 1 << 20).unwrap();
+    fs::write(folder.path().join("new/dead-0"), [1; 100]).unwrap();
+    let path = folder.path().join(key("a").path());
+    let place = cache.room.make(&path, 500).unwrap().unwrap();
+    let other = Cache::open(folder.path(), 1 << 20).unwrap();
+    let names = fs::read_dir(folder.path().join("new")).unwrap().count();
+    assert_eq!(names, 1);
+    // What the live run is writing counts.
+    assert!(Cache::open(folder.path(), 600).unwrap().room.make(&path, 200).unwrap().is_none());
+    let body = b"alive";
+    let (key, len) = (key("a"), body.len() as u64);
+    place.fill(|file| entry::write(file, &key, b"a", len, &mut &body[..])).unwrap();
+    assert!(path.exists());
+    keep(&other, "b", b"more");
+    assert!(super::tests::body(&other, "b").is_some());
+}
+
+#[test]
+fn what_cannot_be_written_is_one_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), 1 << 20).unwrap();
+    fs::remove_dir(folder.path().join("new")).unwrap();
+    keep(&cache, "a", b"bytes");
+    keep(&cache, "b", b"bytes");
+    let findings = cache.findings();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(findings[0].code, Code::CacheUnusable);
+}

@@ -1,0 +1,89 @@
+//! Events as lines of JSON.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::meter::{Timed, seconds};
+use crate::error::Error;
+use crate::report::{Finding, Stage, Summary};
+
+/// How often a stage says how far it is.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Writes events to stderr, each whole.
+#[derive(Debug, Default)]
+pub(super) struct Json {
+    /// When each stage said something last.
+    said: Mutex<BTreeMap<Stage, Instant>>,
+}
+
+impl Json {
+    pub fn begin(&self, stage: Stage, timed: &Timed) {
+        self.is_due(stage);
+        write(&json!({ "event": "begin", "stage": stage, "bytes": timed.expected }));
+    }
+
+    pub fn progress(&self, stage: Stage, timed: &Timed) {
+        if self.is_due(stage) {
+            let (done, bytes, seconds) = (timed.done, timed.expected, seconds(timed.busy()));
+            write(
+                &json!({ "event": "progress", "stage": stage, "done": done, "bytes": bytes, "seconds": seconds }),
+            );
+        }
+    }
+
+    pub fn end(&self, stage: Stage, timed: &Timed) {
+        let seconds = seconds(timed.busy());
+        write(&json!({ "event": "end", "stage": stage, "bytes": timed.done, "seconds": seconds }));
+    }
+
+    pub fn package(&self, file: &str, bytes: u64) {
+        write(&json!({ "event": "package", "file": file, "bytes": bytes }));
+    }
+
+    pub fn note(&self, message: &str) {
+        write(&json!({ "event": "note", "message": message }));
+    }
+
+    pub fn warning(&self, finding: &Finding) {
+        let Finding { code, subject, message, .. } = finding;
+        let (code, name) = (code.id(), code.name());
+        write(
+            &json!({ "event": "warning", "code": code, "name": name, "subject": subject, "message": message }),
+        );
+    }
+
+    pub fn summary(&self, summary: &Summary) {
+        if let Ok(Value::Object(mut fields)) = serde_json::to_value(summary) {
+            fields.insert("event".to_owned(), "summary".into());
+            write(&Value::Object(fields));
+        }
+    }
+
+    /// One event for each fault.
+    pub fn error(&self, error: &Error) {
+        for fault in error.flattened() {
+            write(
+                &json!({ "event": "error", "message": fault.in_full(), "hint": fault.hint_text() }),
+            );
+        }
+    }
+
+    fn is_due(&self, stage: Stage) -> bool {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = said.get(&stage).is_none_or(|last| last.elapsed() >= INTERVAL);
+        if due {
+            said.insert(stage, Instant::now());
+        }
+        due
+    }
+}
+
+/// A line that cannot be written is no reason to stop.
+fn write(event: &Value) {
+    let _ = std::io::stderr().write_all(format!("{event}\n").as_bytes());
+}

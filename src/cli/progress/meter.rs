@@ -1,0 +1,146 @@
+//! Takes the time of stages and adds up their bytes.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::report::{Compressed, Stage, StageSummary, Sum, Summary, Work, WorkSummary};
+
+/// What is known of a stage.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Timed {
+    /// Those who work at it now.
+    working: usize,
+    /// When the first of them began.
+    since: Option<Instant>,
+    /// How long somebody worked at it before.
+    busy: Duration,
+    /// Bytes that it will go through, as far as they were announced.
+    pub expected: u64,
+    /// Bytes that it went through.
+    pub done: u64,
+}
+
+impl Timed {
+    /// How long somebody has worked at it.
+    pub fn busy(&self) -> Duration {
+        self.busy + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Measured {
+    stages: BTreeMap<Stage, Timed>,
+    compressed: BTreeMap<Work, [Sum; 2]>,
+    packages: u64,
+    package_bytes: u64,
+}
+
+/// Measures one run.
+#[derive(Debug)]
+pub(super) struct Meter {
+    started: Instant,
+    measured: Mutex<Measured>,
+}
+
+impl Meter {
+    /// A run that begins now.
+    pub fn new() -> Self {
+        Self { started: Instant::now(), measured: Mutex::default() }
+    }
+
+    fn measured(&self) -> MutexGuard<'_, Measured> {
+        self.measured.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn expect(&self, stage: Stage, bytes: u64) {
+        self.measured().stages.entry(stage).or_default().expected += bytes;
+    }
+
+    /// What is known of the stage, if nobody worked at it before.
+    pub fn begin(&self, stage: Stage) -> Option<Timed> {
+        let mut measured = self.measured();
+        let timed = measured.stages.entry(stage).or_default();
+        let is_first = timed.since.is_none() && timed.busy.is_zero();
+        timed.working += 1;
+        timed.since.get_or_insert_with(Instant::now);
+        is_first.then(|| timed.clone())
+    }
+
+    pub fn advance(&self, stage: Stage, bytes: u64) -> Timed {
+        let mut measured = self.measured();
+        let timed = measured.stages.entry(stage).or_default();
+        timed.done += bytes;
+        timed.clone()
+    }
+
+    /// What is known of the stage, if nobody works at it any more.
+    pub fn end(&self, stage: Stage) -> Option<Timed> {
+        let mut measured = self.measured();
+        let timed = measured.stages.entry(stage).or_default();
+        timed.working = timed.working.saturating_sub(1);
+        if timed.working > 0 {
+            return None;
+        }
+        timed.busy += timed.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        Some(timed.clone())
+    }
+
+    pub fn compressed(&self, work: Work, compressed: Compressed) {
+        let Compressed { before, after, reused } = compressed;
+        let mut measured = self.measured();
+        let sum = &mut measured.compressed.entry(work).or_default()[usize::from(reused)];
+        sum.count += 1;
+        sum.before += before;
+        sum.after += after;
+    }
+
+    pub fn package(&self, bytes: u64) {
+        let mut measured = self.measured();
+        measured.packages += 1;
+        measured.package_bytes += bytes;
+    }
+
+    pub fn summary(&self) -> Summary {
+        let measured = self.measured();
+        let stages = measured.stages.iter().map(|(stage, timed)| StageSummary {
+            stage: *stage,
+            seconds: seconds(timed.busy()),
+            bytes: timed.done,
+        });
+        let compressed = measured.compressed.iter();
+        let compressed = compressed.map(|(work, [made, reused])| WorkSummary {
+            work: *work,
+            made: *made,
+            reused: *reused,
+        });
+        Summary {
+            seconds: seconds(self.started.elapsed()),
+            cpu_seconds: cpu_time().map(seconds),
+            memory: peak_memory(),
+            stages: stages.collect(),
+            compressed: compressed.collect(),
+            packages: measured.packages,
+            package_bytes: measured.package_bytes,
+        }
+    }
+}
+
+/// In milliseconds: more is noise.
+pub(super) fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1000.0).round() / 1000.0
+}
+
+fn cpu_time() -> Option<Duration> {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
+}
+
+/// The resident set at its largest, which Linux writes as `VmHWM:  1234 kB`.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}

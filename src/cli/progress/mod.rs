@@ -1,0 +1,179 @@
+//! What is seen of a run on stderr: on a terminal one bar per stage, elsewhere one plain line per
+//! finished package, or every event as a line of JSON.
+
+mod json;
+mod meter;
+
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+
+use clap::ValueEnum;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::error::Error;
+use crate::render;
+use crate::report::{Compressed, Finding, Progress, Stage, Work};
+use json::Json;
+use meter::Meter;
+
+/// How a run speaks on stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// Bars on a terminal, lines elsewhere
+    Text,
+    /// One JSON object per line: `event` is begin, progress, end, package, note, warning, summary or
+    /// error
+    Json,
+}
+
+/// Shows progress on stderr.
+pub(super) struct Terminal {
+    meter: Meter,
+    shown: Shown,
+}
+
+enum Shown {
+    Bars(Bars),
+    Lines,
+    Json(Json),
+}
+
+struct Bars {
+    all: MultiProgress,
+    by_stage: Mutex<HashMap<Stage, ProgressBar>>,
+}
+
+impl Terminal {
+    /// Bars if stderr is a terminal, plain lines otherwise; or JSON.
+    pub(super) fn new(format: LogFormat) -> Self {
+        let bars = || Bars { all: MultiProgress::new(), by_stage: Mutex::default() };
+        let shown = match format {
+            LogFormat::Json => Shown::Json(Json::default()),
+            LogFormat::Text if std::io::stderr().is_terminal() => Shown::Bars(bars()),
+            LogFormat::Text => Shown::Lines,
+        };
+        Self { meter: Meter::new(), shown }
+    }
+
+    /// Shows where time and bytes went.
+    pub(super) fn summary(&self) {
+        let summary = self.meter.summary();
+        match &self.shown {
+            Shown::Json(json) => json.summary(&summary),
+            Shown::Bars(_) | Shown::Lines => self.line(render::summary_text(&summary).trim_end()),
+        }
+    }
+
+    /// Shows something that the user should know.
+    pub(super) fn note(&self, text: &str) {
+        match &self.shown {
+            Shown::Json(json) => json.note(text),
+            Shown::Bars(_) | Shown::Lines => self.line(text),
+        }
+    }
+
+    /// Shows why the run failed.
+    pub(super) fn error(&self, error: &Error) {
+        match &self.shown {
+            Shown::Json(json) => json.error(error),
+            Shown::Bars(_) | Shown::Lines => super::terminal::print_error(error),
+        }
+    }
+
+    /// A line that cannot be shown is no reason to stop.
+    fn line(&self, line: &str) {
+        match &self.shown {
+            Shown::Bars(bars) => bars.all.suspend(|| drop(writeln!(std::io::stderr(), "{line}"))),
+            _ => drop(writeln!(std::io::stderr(), "{line}")),
+        }
+    }
+}
+
+impl Bars {
+    /// Acts on the bar of a stage that was announced with some bytes.
+    fn with(&self, stage: Stage, act: impl FnOnce(&ProgressBar)) {
+        let by_stage = self.by_stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bar) = by_stage.get(&stage) {
+            act(bar);
+        }
+    }
+
+    fn expect(&self, stage: Stage, bytes: u64) {
+        let mut by_stage = self.by_stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let bar = by_stage.entry(stage).or_insert_with(|| self.all.add(new_bar(stage)));
+        bar.inc_length(bytes);
+    }
+}
+
+/// Of sealing, every package tells.
+fn has_events(stage: Stage) -> bool {
+    stage != Stage::Seal
+}
+
+fn new_bar(stage: Stage) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let template = "{prefix:>8} {wide_bar} {decimal_bytes}/{decimal_total_bytes} \
+                    {decimal_bytes_per_sec} ETA {eta}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_prefix(stage.as_str());
+    bar
+}
+
+impl Progress for Terminal {
+    fn expect(&self, stage: Stage, bytes: u64) {
+        self.meter.expect(stage, bytes);
+        if let (Shown::Bars(bars), true) = (&self.shown, bytes > 0) {
+            bars.expect(stage, bytes);
+        }
+    }
+
+    fn begin(&self, stage: Stage) {
+        let first = self.meter.begin(stage).filter(|_| has_events(stage));
+        if let (Shown::Json(json), Some(timed)) = (&self.shown, first) {
+            json.begin(stage, &timed);
+        }
+    }
+
+    fn advance(&self, stage: Stage, bytes: u64) {
+        let timed = self.meter.advance(stage, bytes);
+        match &self.shown {
+            Shown::Bars(bars) => bars.with(stage, |bar| bar.inc(bytes)),
+            Shown::Json(json) if has_events(stage) => json.progress(stage, &timed),
+            Shown::Json(_) | Shown::Lines => {}
+        }
+    }
+
+    fn end(&self, stage: Stage) {
+        // A stage with bytes to go is only paused.
+        let Some(timed) = self.meter.end(stage).filter(|timed| timed.done >= timed.expected) else {
+            return;
+        };
+        match &self.shown {
+            Shown::Bars(bars) => bars.with(stage, ProgressBar::finish),
+            Shown::Json(json) if has_events(stage) => json.end(stage, &timed),
+            Shown::Json(_) | Shown::Lines => {}
+        }
+    }
+
+    fn compressed(&self, work: Work, compressed: Compressed) {
+        self.meter.compressed(work, compressed);
+    }
+
+    fn package(&self, name: &str, bytes: u64) {
+        self.meter.package(bytes);
+        match &self.shown {
+            Shown::Json(json) => json.package(name, bytes),
+            _ => self.line(&format!("wrote {name} ({})", render::units::bytes(bytes))),
+        }
+    }
+
+    fn warn(&self, finding: &Finding) {
+        match &self.shown {
+            Shown::Json(json) => json.warning(finding),
+            _ => self.line(&format!("warning: {finding}")),
+        }
+    }
+}

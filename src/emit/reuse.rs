@@ -1,0 +1,144 @@
+//! Payloads that an earlier run compressed.
+//!
+//! A payload follows from its entries with the digests of their content, their time, and how it is
+//! compressed; of what else a package says, nothing is in it. So with another version, other
+//! relations, scripts or texts the payload is found again and only what is around it is written
+//! anew. To find it, the files of a package are read and digested before anything is compressed;
+//! where it is not found they are read a second time.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::{EmitOptions, compressor};
+use crate::cache::{Cache, Key, KeyMaker};
+use crate::content::Content;
+use crate::error::{Error, Result, ResultExt};
+use crate::formats::payload::{Entry, Ready, Specification, io_fault};
+use crate::plan::package::{Format, Package, PackageEntry};
+use crate::tree::Node;
+
+/// Raised when payloads of the same entries get other bytes.
+const PAYLOADS: u64 = 2;
+
+/// The payloads of one package.
+pub(super) struct Reuse<'a> {
+    cache: &'a Cache,
+    entries: &'a [PackageEntry<Content>],
+    /// SHA-256 of each entry that is a file.
+    digests: Vec<Option<[u8; 32]>>,
+}
+
+/// What became of a package file.
+pub(super) enum Known {
+    /// It is written; its payload has so many bytes.
+    Filled(u64),
+    /// It is empty; its payload is to be kept under this key.
+    New(Key),
+}
+
+impl Known {
+    /// The key of what is to be made.
+    pub fn key(self) -> Option<Key> {
+        match self {
+            Self::Filled(_) => None,
+            Self::New(key) => Some(key),
+        }
+    }
+}
+
+impl<'a> Reuse<'a> {
+    /// Reads the files of `package`, on its share of the cores.
+    pub fn new(
+        cache: &'a Cache,
+        package: &'a Package<Content>,
+        options: &EmitOptions<'_>,
+    ) -> Result<Self> {
+        let threads = compressor::cores(package.formats(), options);
+        let digests = digests(&package.entries, threads)?;
+        Ok(Self { cache, entries: &package.entries, digests })
+    }
+
+    /// Writes the package whole into the empty `file`, if its payload is known.
+    pub fn fill(
+        &self,
+        (mut file, format): (&File, Format),
+        specification: &Specification,
+    ) -> Result<Known> {
+        let inside = self.entries.iter().zip(&self.digests);
+        let inside = inside.filter(|(entry, _)| entry.formats.has(format));
+        let files: Vec<_> = inside.map(|(_, digest)| *digest).collect();
+        let key = key(specification, format, &files);
+        let Some(entry) = self.cache.find(&key) else {
+            return Ok(Known::New(key));
+        };
+        let ready = Ready {
+            len: entry.body_len(),
+            sha256: entry.body_sha256(),
+            facts: entry.facts(),
+            files: &files,
+        };
+        let around = specification.around(&ready)?;
+        let fault = |e| io_fault("write the package", e);
+        file.write_all(&around.front).map_err(fault)?;
+        if self.cache.copy(&entry, &mut file).map_err(fault)? {
+            file.write_all(around.back).map_err(fault)?;
+            return Ok(Known::Filled(entry.body_len()));
+        }
+        file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(fault)?;
+        Ok(Known::New(key))
+    }
+
+    /// The digests, of which nothing is read again.
+    pub fn into_digests(self) -> Vec<Option<[u8; 32]>> {
+        self.digests
+    }
+}
+
+/// The key of a payload of entries whose files have these digests.
+fn key(specification: &Specification, format: Format, files: &[Option<[u8; 32]>]) -> Key {
+    let mut key = KeyMaker::new("payload");
+    key.number(PAYLOADS).text(format.as_str());
+    key.text(&format!("{:?}", specification.compression())).number(specification.mtime());
+    for (Entry { path, kind, mode, size, .. }, sha256) in specification.entries().iter().zip(files)
+    {
+        key.text(path).text(&format!("{kind:?}")).number((*mode).into()).number(*size);
+        key.bytes(sha256.as_ref().map_or(&[], |digest| &digest[..]));
+    }
+    key.finish()
+}
+
+/// The SHA-256 of each file, read by `threads` threads.
+fn digests(entries: &[PackageEntry<Content>], threads: usize) -> Result<Vec<Option<[u8; 32]>>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(entry) = entries.get(index) else { return done };
+            if let Node::File { data, .. } = &entry.node {
+                let digest = data.sha256().context(|| format!("reading /{}", entry.path));
+                done.push((index, digest));
+            }
+        }
+    };
+    let done = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(entries.len())).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            let bug = |_| vec![(0, Err(Error::bug("a thread that reads a package panicked")))];
+            done.extend(other.join().unwrap_or_else(bug));
+        }
+        done
+    });
+    let (mut digests, mut faults) = (vec![None; entries.len()], Vec::new());
+    for (index, digest) in done {
+        match (digest, digests.get_mut(index)) {
+            (Ok(digest), Some(slot)) => *slot = Some(digest),
+            (Ok(_), None) => faults.push(Error::bug("a digest without an entry")),
+            (Err(fault), _) => faults.push(fault),
+        }
+    }
+    Error::gather(faults).map_or(Ok(digests), Err)
+}

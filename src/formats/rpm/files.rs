@@ -1,0 +1,152 @@
+//! The files that an `.rpm`'s header lists.
+
+use rpm::{FileFlags, Header, IndexTag};
+
+use super::front::{fault, number};
+use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
+use crate::content::unhex;
+use crate::error::{Error, Result};
+use crate::formats::payload::{Digest, Entry, EntryKind, Marking, ReadEntry};
+
+/// What the header lists, in its order. Refused: source packages, devices, ghosts, digests other
+/// than SHA-256.
+pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
+    if !header.entry_is_present(IndexTag::RPMTAG_SOURCERPM) {
+        return Err(Error::unsupported("is a source package"));
+    }
+    if !header.entry_is_present(IndexTag::RPMTAG_BASENAMES) {
+        return Ok(Vec::new());
+    }
+    let algorithm = number(header, IndexTag::RPMTAG_FILEDIGESTALGO as u32)?;
+    if algorithm != Some(SHA256_ALGORITHM.into()) {
+        return Err(Error::unsupported(format!(
+            "file digests of algorithm {algorithm:?} are not supported"
+        )));
+    }
+    let columns = Columns::read(header)?;
+    columns.check()?;
+    (0..columns.bases.len()).map(|index| columns.entry(index)).collect()
+}
+
+/// The parallel arrays that describe files.
+struct Columns<'a> {
+    bases: Vec<&'a str>,
+    directories: Vec<&'a str>,
+    indexes: Vec<u32>,
+    sizes: Vec<u64>,
+    modes: Vec<u16>,
+    mtimes: Vec<u32>,
+    flags: Vec<u32>,
+    links: Vec<&'a str>,
+    sums: Vec<&'a str>,
+    users: Vec<&'a str>,
+    groups: Vec<&'a str>,
+}
+
+impl<'a> Columns<'a> {
+    fn read(header: &'a Header<IndexTag>) -> Result<Self> {
+        let bad = |e: rpm::Error| fault("has bad file tags").cause(e);
+        let texts = |tag| header.get_entry_data_as_string_array(tag).map_err(bad);
+        let numbers = |tag| header.get_entry_data_as_u32_array(tag).map_err(bad);
+        let long = IndexTag::RPMTAG_LONGFILESIZES;
+        let sizes = match header.entry_is_present(long) {
+            true => header.get_entry_data_as_u64_array(long).map_err(bad)?,
+            false => {
+                let sizes = numbers(IndexTag::RPMTAG_FILESIZES)?;
+                sizes.into_iter().map(u64::from).collect()
+            }
+        };
+        Ok(Self {
+            bases: texts(IndexTag::RPMTAG_BASENAMES)?,
+            directories: texts(IndexTag::RPMTAG_DIRNAMES)?,
+            indexes: numbers(IndexTag::RPMTAG_DIRINDEXES)?,
+            sizes,
+            modes: header.get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES).map_err(bad)?,
+            mtimes: numbers(IndexTag::RPMTAG_FILEMTIMES)?,
+            flags: numbers(IndexTag::RPMTAG_FILEFLAGS)?,
+            links: texts(IndexTag::RPMTAG_FILELINKTOS)?,
+            sums: texts(IndexTag::RPMTAG_FILEDIGESTS)?,
+            users: texts(IndexTag::RPMTAG_FILEUSERNAME)?,
+            groups: texts(IndexTag::RPMTAG_FILEGROUPNAME)?,
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let count = self.bases.len();
+        let lengths = [
+            self.indexes.len(),
+            self.sizes.len(),
+            self.modes.len(),
+            self.mtimes.len(),
+            self.flags.len(),
+            self.links.len(),
+            self.sums.len(),
+            self.users.len(),
+            self.groups.len(),
+        ];
+        match lengths.iter().all(|len| *len == count) {
+            true => Ok(()),
+            false => Err(fault("has file tags of different lengths")),
+        }
+    }
+
+    /// The entry at `index`, which is below the number of base names.
+    fn entry(&self, index: usize) -> Result<ReadEntry> {
+        let path = self.path(index)?;
+        let mode = u32::from(self.modes[index]);
+        let kind = self.kind(index, mode, &path)?;
+        let flags = FileFlags::from_bits_retain(self.flags[index]);
+        if flags.contains(FileFlags::GHOST) {
+            return Err(Error::unsupported(format!("/{path} is a ghost")));
+        }
+        let sum = self.sums[index];
+        let declared = match (&kind, unhex::<32>(sum)) {
+            (EntryKind::File, Some(sum)) => Some(Digest::Sha256(sum)),
+            (EntryKind::File, None) => return Err(fault(&format!("/{path} has no SHA-256"))),
+            (_, _) if sum.is_empty() => None,
+            (_, _) => return Err(fault(&format!("/{path} is no file but has a digest"))),
+        };
+        let stored = self.sizes[index];
+        let size = if kind == EntryKind::File { stored } else { 0 };
+        let entry = Entry { path, kind, mode: mode & 0o7777, size, marking: marking(flags) };
+        if entry.stored_size() != stored && entry.kind != EntryKind::Directory {
+            return Err(fault(&format!("link /{} has another size", entry.path)));
+        }
+        let (user, group) = (self.users[index].to_owned(), self.groups[index].to_owned());
+        Ok(ReadEntry { entry, user, group, mtime: self.mtimes[index].into(), declared })
+    }
+
+    fn path(&self, index: usize) -> Result<String> {
+        let directory = usize::try_from(self.indexes[index]).ok();
+        let directory = directory.and_then(|at| self.directories.get(at));
+        let directory = directory
+            .and_then(|text| text.strip_prefix('/'))
+            .filter(|text| text.is_empty() || text.ends_with('/'))
+            .ok_or_else(|| fault("has a file in no directory"))?;
+        Ok(format!("{directory}{}", self.bases[index]))
+    }
+
+    fn kind(&self, index: usize, mode: u32, path: &str) -> Result<EntryKind> {
+        Ok(match mode & 0o170_000 {
+            MODE_DIRECTORY => EntryKind::Directory,
+            MODE_FILE => EntryKind::File,
+            MODE_LINK => EntryKind::Link { target: self.links[index].to_owned() },
+            _ => {
+                let message = format!("/{path} of mode {mode:o} is not supported");
+                return Err(Error::unsupported(message).structure("rpm header"));
+            }
+        })
+    }
+}
+
+fn marking(flags: FileFlags) -> Marking {
+    if flags.contains(FileFlags::CONFIG) {
+        Marking::Config
+    } else if flags.contains(FileFlags::DOC) {
+        Marking::Doc
+    } else if flags.contains(FileFlags::LICENSE) {
+        Marking::License
+    } else {
+        Marking::Plain
+    }
+}

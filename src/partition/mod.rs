@@ -1,0 +1,221 @@
+//! A set cut into parts for several machines.
+//!
+//! The unit is what shares its compression: a host package with the kernel packages that depend on
+//! it, and packages whose files refer to one set of kernel archives. Every other package is a unit
+//! by itself, so each is in exactly one part. The largest unit goes to the part that has the least
+//! so far, and so on; the same set gives the same parts everywhere. Sizes are those of what is
+//! compressed: code objects once, every other file once.
+//!
+//! Machines share nothing but their input: each decides the whole set, and writes its own part.
+//! That they decided the same is told by [`digest`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::content::hex;
+use crate::error::{Error, Result};
+use crate::pack::Sources;
+use crate::plan::package::{Package, Role};
+use crate::plan::{Plan, Source};
+use crate::receipt::{Part, PartRecord};
+use crate::recombine::Recombined;
+use crate::report::Findings;
+use crate::tree::Node;
+
+/// What one machine builds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// Bytes to be compressed.
+    pub bytes: u64,
+    /// Ids of packages, in order.
+    pub packages: BTreeSet<String>,
+}
+
+/// The parts of a set as the matrix of a CI system has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Matrix {
+    /// One job each.
+    pub include: Vec<Job>,
+}
+
+/// One job of a matrix.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Job {
+    /// What `build --partition` takes, e.g. `1/3`.
+    pub partition: String,
+    /// Bytes to be compressed.
+    pub bytes: u64,
+    /// Ids of the packages.
+    pub packages: BTreeSet<String>,
+}
+
+/// Cuts the packages of `plan` into `of` parts; the last ones are empty where there are fewer units.
+pub fn divide(recombined: &Recombined, plan: &Plan, of: u32) -> Result<Vec<Share>> {
+    let mut units = units(recombined, plan)?;
+    // The packages of two units differ, so there are no ties.
+    units.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.packages.cmp(&b.packages)));
+    let empty = || Share { bytes: 0, packages: BTreeSet::new() };
+    let mut shares: Vec<Share> = (0..of).map(|_| empty()).collect();
+    for unit in units {
+        let lightest = shares.iter_mut().min_by_key(|share| (share.bytes, share.packages.len()));
+        let share = lightest.ok_or_else(|| Error::bug("a set is cut into no parts"))?;
+        share.bytes += unit.bytes;
+        share.packages.extend(unit.packages);
+    }
+    Ok(shares)
+}
+
+/// The parts that have packages, as jobs.
+pub fn matrix(shares: Vec<Share>) -> Matrix {
+    let shares: Vec<Share> = shares.into_iter().filter(|s| !s.packages.is_empty()).collect();
+    let of = shares.len();
+    let job = |(index, Share { bytes, packages }): (usize, Share)| {
+        let partition = format!("{}/{of}", index + 1);
+        Job { partition, bytes, packages }
+    };
+    Matrix { include: shares.into_iter().enumerate().map(job).collect() }
+}
+
+/// What the receipt of `part` says of the whole set, whose plan has this digest.
+pub fn record(plan: &Plan, shares: &[Share], part: Part, digest: String) -> PartRecord {
+    let mut packages = BTreeMap::new();
+    for (number, share) in (1..).zip(shares) {
+        let own = plan.packages.iter().filter(|package| share.packages.contains(&package.id));
+        for package in own {
+            let deb = package.deb.as_ref().map(|control| control.file_name());
+            let rpm = package.rpm.as_ref().map(|control| control.file_name());
+            packages.extend(deb.into_iter().chain(rpm).map(|name| (name, number)));
+        }
+    }
+    PartRecord { part, plan: digest, packages }
+}
+
+/// The digest of everything that decides the bytes of a set but the content of its files: of
+/// those, the sizes. `settings` is how it is written. Different versions of the program never agree.
+pub fn digest(
+    (recombined, plan): (&Recombined, &Plan),
+    findings: &Findings,
+    settings: &str,
+) -> Result<String> {
+    let sources = Sources::new(recombined, plan);
+    let mut digest = Digested(Sha256::new());
+    let bug = |_: fmt::Error| Error::bug("a plan cannot be digested");
+    // The debug forms have every field, also those that are added one day.
+    writeln!(digest, "{} {settings}", env!("CARGO_PKG_VERSION")).map_err(bug)?;
+    let Plan { packages, archives, prefix, version, content_date, .. } = plan;
+    let Plan { rewritten, left_out, .. } = plan;
+    writeln!(digest, "{prefix:?} {version:?} {content_date} {rewritten:?}").map_err(bug)?;
+    writeln!(digest, "{left_out:?} {findings:?}").map_err(bug)?;
+    for package in packages {
+        writeln!(digest, "{package:?} {:?}", sizes(package, &sources)?).map_err(bug)?;
+    }
+    for set in archives {
+        writeln!(digest, "{set:?}").map_err(bug)?;
+        for kernel in sources.kernels(set) {
+            let (binary, index) = (&kernel.binary, kernel.co_index);
+            let (target, shard, len) = (&kernel.target, &kernel.shard, kernel.content.len());
+            writeln!(digest, "{binary} {index} {target} {shard} {len}").map_err(bug)?;
+        }
+    }
+    Ok(hex(&digest.0.finalize()))
+}
+
+/// Takes text.
+struct Digested(Sha256);
+
+impl Write for Digested {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
+}
+
+/// The sizes of a package's files that are known before packing.
+fn sizes(package: &Package<Source>, sources: &Sources<'_>) -> Result<Vec<Option<u64>>> {
+    let files = package.entries.iter().filter_map(|entry| match &entry.node {
+        Node::File { data, .. } => Some(data),
+        Node::Directory { .. } | Node::Link { .. } => None,
+    });
+    let size = |source| Ok(sources.known(source)?.map(|content| content.len()));
+    files.map(size).collect()
+}
+
+/// The units of a plan.
+fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
+    let sources = Sources::new(recombined, plan);
+    let mut joined = Joined((0..plan.packages.len()).collect());
+    let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, package) in plan.packages.iter().enumerate() {
+        for set in archive_sets(package) {
+            let owner = *owners.entry(set).or_insert(index);
+            joined.join(index, owner);
+        }
+        for host in hosts(package, plan) {
+            joined.join(index, host);
+        }
+    }
+    let mut units: BTreeMap<usize, Share> = BTreeMap::new();
+    for (index, package) in plan.packages.iter().enumerate() {
+        let empty = || Share { bytes: 0, packages: BTreeSet::new() };
+        let unit = units.entry(joined.root(index)).or_insert_with(empty);
+        unit.bytes += sizes(package, &sources)?.into_iter().flatten().sum::<u64>();
+        unit.packages.insert(package.id.clone());
+    }
+    for (name, index) in owners {
+        let kernels = sources.kernels(sources.archive_set(name)?);
+        if let Some(unit) = units.get_mut(&joined.root(index)) {
+            unit.bytes += kernels.map(|kernel| kernel.content.len()).sum::<u64>();
+        }
+    }
+    Ok(units.into_values().collect())
+}
+
+fn archive_sets(package: &Package<Source>) -> impl Iterator<Item = &str> {
+    package.entries.iter().filter_map(|entry| match &entry.node {
+        Node::File { data, .. } => data.archives(),
+        Node::Directory { .. } | Node::Link { .. } => None,
+    })
+}
+
+/// The packages with files that a kernel package depends on: its host, and kernels that it shares.
+fn hosts<'a>(
+    package: &'a Package<Source>,
+    plan: &'a Plan,
+) -> impl Iterator<Item = usize> + use<'a> {
+    let is_kernels = matches!(package.role, Role::Kernels { .. } | Role::KernelsCommon { .. });
+    let deb = package.deb.iter().flat_map(|control| &control.relations);
+    let rpm = package.rpm.iter().flat_map(|control| &control.relations);
+    let relations = deb.chain(rpm).filter(move |_| is_kernels);
+    let needed = relations.filter(|r| r.kind == crate::plan::package::RelationKind::Depends);
+    let names: BTreeSet<&str> = needed.map(|relation| relation.name.as_str()).collect();
+    let others = plan.packages.iter().enumerate();
+    let others = others.filter(|(_, other)| !matches!(other.role, Role::Meta));
+    let is_needed = move |(_, other): &(usize, &Package<Source>)| {
+        let deb = other.deb.as_ref().map(|control| control.name.as_str());
+        let rpm = other.rpm.as_ref().map(|control| control.name.as_str());
+        deb.into_iter().chain(rpm).any(|name| names.contains(name))
+    };
+    others.filter(is_needed).map(|(index, _)| index)
+}
+
+/// Which packages are one unit: each points to one of its unit, the first to itself.
+struct Joined(Vec<usize>);
+
+impl Joined {
+    fn root(&self, mut index: usize) -> usize {
+        while let Some(next) = self.0.get(index).copied().filter(|next| *next != index) {
+            index = next;
+        }
+        index
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.root(one), self.root(other));
+        if let Some(slot) = self.0.get_mut(one.max(other)) {
+            *slot = one.min(other);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Receipts of parts of a set, built on several machines, and how they are joined.
+//!
+//! A part has a receipt of its own, `packages-2-of-3.json`, so that the packages of all parts fit
+//! into one folder. It says what the whole set is: the digest of its plan, which is the same on
+//! every machine that is given the same, and which package belongs to which part.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{FILE_NAME, Receipt};
+
+/// One of several parts of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Part {
+    /// Which part, from 1 on.
+    pub index: u32,
+    /// How many parts there are.
+    pub of: u32,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    /// From `2/3`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once('/').and_then(|numbers| Self::new(numbers.0, numbers.1));
+        parsed.ok_or_else(|| "is no part; 2/3 is the second of three".to_owned())
+    }
+}
+
+impl Part {
+    fn new(index: &str, of: &str) -> Option<Self> {
+        let part = Self { index: index.parse().ok()?, of: of.parse().ok()? };
+        let canonical = part.index.to_string() == index && part.of.to_string() == of;
+        (canonical && 1 <= part.index && part.index <= part.of).then_some(part)
+    }
+}
+
+/// The file name of the receipt of a whole set, or of one part.
+pub fn file_name(part: Option<Part>) -> String {
+    match part {
+        None => FILE_NAME.to_owned(),
+        Some(Part { index, of }) => format!("packages-{index}-of-{of}.json"),
+    }
+}
+
+/// The part whose receipt has this file name.
+pub fn part_of_file(name: &str) -> Option<Part> {
+    let numbers = name.strip_prefix("packages-")?.strip_suffix(".json")?;
+    let (index, of) = numbers.split_once("-of-")?;
+    Part::new(index, of)
+}
+
+/// What the receipt of a part says of the whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartRecord {
+    /// Which part it is.
+    #[serde(flatten)]
+    pub part: Part,
+    /// SHA-256 of the plan, in hex: every package with all that it says of itself, every path with
+    /// the size of what is known, every code object with its size, how everything is compressed,
+    /// stamped and signed, and the version of rockpack.
+    pub plan: String,
+    /// Every package file of the set, and the number of the part that it belongs to.
+    pub packages: BTreeMap<String, u32>,
+}
+
+/// Why receipts do not make up one set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// This part is not there.
+    Missing(Part),
+    /// These parts belong to different sets, or are there twice.
+    Different(String),
+    /// This package is in the wrong part, in none, or in two.
+    Package(String, String),
+}
+
+/// The receipt of the whole set, made of those of its parts: what one build of all packages writes,
+/// byte for byte. `None` where these are no receipts of parts of one set; whole if there is no fault.
+pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<Fault>) {
+    let records: Vec<&PartRecord> = parts.iter().filter_map(|part| part.part.as_ref()).collect();
+    let (Some(first), Some(record)) = (parts.first(), records.first()) else {
+        return (None, Vec::new());
+    };
+    let mut faults = Vec::new();
+    for (other, theirs) in parts.iter().zip(&records).skip(1) {
+        if let Some(what) = difference((first, record), (other, theirs)) {
+            faults.push(Fault::Different(format!("part {} {what}", theirs.part)));
+        }
+    }
+    if !faults.is_empty() || records.len() != parts.len() {
+        return (None, faults);
+    }
+    let present: BTreeSet<u32> = records.iter().map(|record| record.part.index).collect();
+    if present.len() != records.len() {
+        faults.push(Fault::Different("one part is there twice".to_owned()));
+    }
+    let of = record.part.of;
+    let absent = (1..=of).filter(|index| !present.contains(index));
+    faults.extend(absent.map(|index| Fault::Missing(Part { index, of })));
+    faults.extend(misplaced(parts, record, &present));
+    (Some(joined(first, parts)), faults)
+}
+
+/// In what two parts that are of one set cannot differ.
+fn difference(one: (&Receipt, &PartRecord), other: (&Receipt, &PartRecord)) -> Option<String> {
+    let (a, b) = (one.0, other.0);
+    let first = one.1.part;
+    if first.of != other.1.part.of {
+        return Some(format!("is beside part {first}, of another division"));
+    }
+    if one.1.plan != other.1.plan {
+        return Some(format!(
+            "was built by another plan than part {first}: other artifacts, options, or another version of rockpack"
+        ));
+    }
+    let same = (&a.generator, &a.version, &a.release, &a.prefix, a.content_date)
+        == (&b.generator, &b.version, &b.release, &b.prefix, b.content_date)
+        && (&a.left_out, &a.findings, &one.1.packages)
+            == (&b.left_out, &b.findings, &other.1.packages);
+    (!same).then(|| format!("says other things of the whole set than part {first}"))
+}
+
+/// Packages that are not exactly in the part that the plan gives them to.
+fn misplaced(parts: &[&Receipt], record: &PartRecord, present: &BTreeSet<u32>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut found: BTreeSet<&str> = BTreeSet::new();
+    for receipt in parts {
+        let index = receipt.part.as_ref().map(|record| record.part.index);
+        for package in &receipt.packages {
+            let name = package.file_name.as_str();
+            let planned = record.packages.get(name).copied();
+            if planned.is_none() || planned != index || !found.insert(name) {
+                let message = match planned {
+                    None => "is in a part, and not in the plan".to_owned(),
+                    Some(planned) => format!("is not in part {planned} alone, as planned"),
+                };
+                faults.push(Fault::Package(name.to_owned(), message));
+            }
+        }
+    }
+    for (name, index) in &record.packages {
+        if present.contains(index) && !found.contains(name.as_str()) {
+            let message = format!("is planned for part {index}, whose receipt does not name it");
+            faults.push(Fault::Package(name.clone(), message));
+        }
+    }
+    faults
+}
+
+fn joined(first: &Receipt, parts: &[&Receipt]) -> Receipt {
+    let mut packages: Vec<_> = parts.iter().flat_map(|part| part.packages.clone()).collect();
+    packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
+    let mut code_objects: Vec<_> =
+        parts.iter().flat_map(|part| part.code_objects.clone()).collect();
+    code_objects
+        .sort_by(|a, b| (&a.place, &a.target, &a.package).cmp(&(&b.place, &b.target, &b.package)));
+    Receipt { packages, code_objects, part: None, ..first.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_written_in_one_way() {
+        let part = Part { index: 2, of: 3 };
+        assert_eq!("2/3".parse(), Ok(part));
+        assert_eq!(part.to_string(), "2/3");
+        for bad in ["0/3", "4/3", "2", "/", "a/b", "02/3", "+2/3", "2/3/4", "1/0"] {
+            assert!(bad.parse::<Part>().is_err(), "{bad}");
+        }
+        assert_eq!(file_name(Some(part)), "packages-2-of-3.json");
+        assert_eq!(part_of_file("packages-2-of-3.json"), Some(part));
+        for bad in
+            ["packages.json", "packages-2-of-3", "packages-3-of-2.json", "packages-02-of-3.json"]
+        {
+            assert_eq!(part_of_file(bad), None, "{bad}");
+        }
+    }
+}

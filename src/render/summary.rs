@@ -1,0 +1,104 @@
+//! Where the time and the bytes of a run went, for people.
+
+use super::table::{Align, Table};
+use super::units::bytes;
+use crate::report::{StageSummary, Sum, Summary, WorkSummary};
+
+/// Stages with their time, then what was compressed, then the whole.
+pub fn summary_text(summary: &Summary) -> String {
+    let Summary { seconds, cpu_seconds, memory, stages, compressed, .. } = summary;
+    let mut text = String::new();
+    if !stages.is_empty() {
+        text.push_str(&stage_table(stages));
+    }
+    if !compressed.is_empty() {
+        text.push_str(&work_table(compressed));
+    }
+    text.push_str(&format!("{seconds:.1} s"));
+    if let Some(cpu) = cpu_seconds {
+        text.push_str(&format!(", {cpu:.1} s of CPU"));
+    }
+    if let Some(memory) = memory {
+        text.push_str(&format!(", at most {} of memory", bytes(*memory)));
+    }
+    if summary.packages > 0 {
+        let (count, sum) = (summary.packages, bytes(summary.package_bytes));
+        text.push_str(&format!("; {count} packages of {sum}"));
+    }
+    text + "\n"
+}
+
+fn stage_table(stages: &[StageSummary]) -> String {
+    let columns = [
+        ("stage", Align::Left),
+        ("time", Align::Right),
+        ("bytes", Align::Right),
+        ("rate", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    for StageSummary { stage, seconds, bytes: count } in stages {
+        let milliseconds = std::time::Duration::from_secs_f64(*seconds).as_millis();
+        let rate = u128::from(*count).saturating_mul(1000).checked_div(milliseconds);
+        let rate = rate.and_then(|rate| u64::try_from(rate).ok()).filter(|_| *count > 0);
+        table.row([
+            stage.as_str().to_owned(),
+            format!("{seconds:.1} s"),
+            if *count > 0 { bytes(*count) } else { "-".to_owned() },
+            rate.map_or("-".to_owned(), |rate| format!("{}/s", bytes(rate))),
+        ]);
+    }
+    table.render()
+}
+
+fn work_table(compressed: &[WorkSummary]) -> String {
+    let mut table = Table::new(&[
+        ("compressed", Align::Left),
+        ("count", Align::Right),
+        ("before", Align::Right),
+        ("after", Align::Right),
+        ("from the cache", Align::Right),
+        ("after", Align::Right),
+    ]);
+    for WorkSummary { work, made, reused } in compressed {
+        let of = |sum: &Sum, what: u64| if sum.count > 0 { bytes(what) } else { "-".to_owned() };
+        table.row([
+            work.as_str().to_owned(),
+            made.count.to_string(),
+            of(made, made.before),
+            of(made, made.after),
+            reused.count.to_string(),
+            of(reused, reused.after),
+        ]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Stage, Work};
+
+    #[test]
+    fn a_summary_has_what_there_was() {
+        let stage = |stage, seconds, bytes| StageSummary { stage, seconds, bytes };
+        let made = Sum { count: 2, before: 4000, after: 1000 };
+        let summary = Summary {
+            seconds: 2.04,
+            cpu_seconds: Some(3.5),
+            memory: None,
+            stages: vec![stage(Stage::Split, 0.5, 1_000_000), stage(Stage::Plan, 0.0, 0)],
+            compressed: vec![WorkSummary { work: Work::Kernels, made, reused: Sum::default() }],
+            packages: 1,
+            package_bytes: 1234,
+        };
+        let expected = "\
+stage   time    bytes       rate
+split  0.5 s  1.00 MB  2.00 MB/s
+plan   0.0 s        -          -
+compressed  count   before    after  from the cache  after
+kernels         2  4.00 kB  1.00 kB               0      -
+2.0 s, 3.5 s of CPU; 1 packages of 1.23 kB
+";
+        assert_eq!(summary_text(&summary), expected);
+    }
+}

@@ -1,0 +1,66 @@
+//! The package with the keys of a repository, made while it is published: what it is called and
+//! where its file lies follows from the settings of the channel that it goes to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::RepoOptions;
+use super::draft::Channel;
+use super::input::{self, Given};
+use super::state::Channels;
+use super::store::PRIVATE;
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::indexed::Indexed;
+use crate::keyring;
+use crate::plan::package::Package;
+
+/// Writes a package into a folder and says what the index has of its files.
+type Write<'a> = dyn Fn(&Package<Content>, &Path) -> Result<BTreeMap<PathBuf, Indexed>> + Sync + 'a;
+
+/// A package with the keys that clients are to trust.
+#[derive(Clone, Copy)]
+pub struct KeyPackage<'a> {
+    /// Its version.
+    pub version: &'a str,
+    /// Who maintains it.
+    pub maintainer: &'a str,
+    /// What writes it, signed as packages of the repository are.
+    pub write: &'a Write<'a>,
+}
+
+/// Where key packages are made, inside of the repository.
+const FOLDER: &str = "keyring";
+
+/// Makes the key package for the channels that the run is about; each gets the one of its name.
+pub(super) fn given(options: &RepoOptions<'_>, channels: &Channels) -> Result<Vec<Given>> {
+    let Some(wanted) = options.key_package else {
+        return Ok(Vec::new());
+    };
+    let Some(signer) = options.signer else {
+        let error = Error::new(Kind::Usage, "a key package needs a key");
+        return Err(error.hint("give --sign-key, --gpg-key-id or --sign-command"));
+    };
+    let keys = signer.public_keys()?;
+    let names: Vec<(Channel, String)> = [Channel::Apt(options.suite.clone()), Channel::Rpm]
+        .into_iter()
+        .map(|channel| {
+            let earlier = channels.0.get(&channel.name()).map(|state| &state.settings);
+            let settings = earlier.map_or(options.settings.clone(), |e| options.settings.or(e));
+            (channel, settings.name().to_owned())
+        })
+        .collect();
+    let different: BTreeSet<&String> = names.iter().map(|(_, name)| name).collect();
+    let mut given = Vec::new();
+    for name in different {
+        let package = keyring::package(name, wanted.version, wanted.maintainer, &keys)?;
+        let folder = options.out.join(PRIVATE).join(FOLDER).join(name);
+        for (file, indexed) in (wanted.write)(&package, &folder)? {
+            let format = indexed.facts.format();
+            if names.iter().any(|(channel, of)| channel.format() == format && of == name) {
+                given.push(input::written(file, indexed, options)?);
+            }
+        }
+    }
+    Ok(given)
+}

@@ -1,0 +1,94 @@
+//! Interrupted publications: finished, or taken back.
+//!
+//! ```text
+//! .rockpack/shown-<channel>.json    the files under names that clients read, as they will be
+//! .rockpack/next-<channel>.json     the state as it will be (see `state`)
+//! ```
+//!
+//! Both are written before anything else of a publication. Packages and indexes under names that
+//! say their content come next, and nothing that clients read is touched before they are all in
+//! place. So a run that finds these two files knows which it is: with everything in place, all
+//! that clients read is put in place again and the publication is done; with anything missing,
+//! nothing that clients read was touched, and what is there of the publication is removed.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::State;
+use super::store::{Body, PRIVATE, Store};
+use crate::error::{Error, Kind, Result, ResultExt};
+
+/// Path and content of a file under a name that clients read.
+pub(super) type Shown = (String, Source);
+
+/// Where its content is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Source {
+    /// Here: releases, signatures, keys, files for clients.
+    Text(String),
+    /// In the file at this path, whose name says its content.
+    Same(String),
+}
+
+/// The files that clients read: those that are the same as one of `hidden` by its path.
+pub(super) fn shown<B: AsRef<[u8]>>(
+    visible: &[(String, B)],
+    hidden: &[(String, B)],
+) -> Result<Vec<Shown>> {
+    let source = |bytes: &[u8]| match hidden.iter().find(|(_, other)| other.as_ref() == bytes) {
+        Some((path, _)) => Ok(Source::Same(path.clone())),
+        None => String::from_utf8(bytes.to_vec()).map(Source::Text),
+    };
+    let shown = visible.iter().map(|(path, bytes)| {
+        let source = source(bytes.as_ref())
+            .map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
+        Ok((path.clone(), source))
+    });
+    shown.collect()
+}
+
+/// Path of the file that remembers what will be shown.
+pub(super) fn path(channel: &str) -> String {
+    format!("{PRIVATE}/{PREFIX}{channel}.json")
+}
+
+/// What names of such files begin with.
+pub(super) const PREFIX: &str = "shown-";
+
+/// The file that remembers it.
+pub(super) fn remembered(channel: &str, shown: &[Shown]) -> Result<(String, Body)> {
+    let bytes = serde_json::to_vec(shown)
+        .map_err(|error| Error::bug("what is shown cannot be written").cause(error))?;
+    Ok((path(channel), Body::Bytes(bytes.into())))
+}
+
+/// What is to be put in place to finish the publication `next`, if all that it needs is there.
+pub(super) fn rest(
+    store: &dyn Store,
+    channel: &str,
+    next: &State,
+) -> Result<Option<Vec<(String, Body)>>> {
+    let file = path(channel);
+    let Some(bytes) = store.read(&file)? else {
+        return Ok(None);
+    };
+    let shown: Vec<Shown> = serde_json::from_slice(&bytes).map_err(|error| {
+        Error::malformed("does not say what is published").file(&file).cause(error)
+    })?;
+    for path in next.records.keys().chain(&next.indexes) {
+        if store.stat(path)?.is_none() {
+            return Ok(None);
+        }
+    }
+    let body = |(path, source): Shown| {
+        let bytes = match source {
+            Source::Text(text) => text.into_bytes(),
+            Source::Same(other) => store.read(&other)?.ok_or_else(|| {
+                Error::new(Kind::Changed, "is gone from the repository").file(&other)
+            })?,
+        };
+        Ok((path, Body::Bytes(bytes.into())))
+    };
+    let bodies: Result<Vec<_>> = shown.into_iter().map(body).collect();
+    bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)
+}

@@ -1,0 +1,43 @@
+//! Parts of a set, joined: what one build of all packages would have written.
+//!
+//! Every machine decided the whole set and says so by the digest of its plan; each receipt says
+//! what its own packages are. So if all parts are there, agree on the plan, and each package is in
+//! exactly the part that the plan gives it to, then their receipts together are that of one build
+//! of the set, and whoever holds the packages against them holds them against that build. What the
+//! plan does not cover is the content of files: that every machine read the same is shown by
+//! `--against`, where all packages are held against one copy of the artifacts.
+
+use sha2::{Digest, Sha256};
+
+use super::problem::{Check, Joined, Problems};
+use super::source::Source;
+use crate::content::hex;
+use crate::error::Result;
+use crate::receipt::{Fault, Receipt, join as join_receipts};
+
+/// Puts one source in the place of all that are parts, if their receipts can be joined. They are
+/// the set if then no check of it fails.
+pub(super) fn join(sources: &mut Vec<Source>, problems: &mut Problems) -> Result<Option<Joined>> {
+    let parts: Vec<&Receipt> = sources.iter().flat_map(|source| &source.parts).collect();
+    let (receipt, faults) = join_receipts(&parts);
+    let count = parts.len();
+    for fault in faults {
+        match fault {
+            Fault::Missing(part) => {
+                problems.add(Check::PartMissing, format!("part {part}"), "is not there");
+            }
+            Fault::Different(what) => problems.add(Check::PartsDiffer, "parts of a set", what),
+            Fault::Package(package, what) => problems.add(Check::PartMismatch, package, what),
+        }
+    }
+    let Some(receipt) = receipt else { return Ok(None) };
+    let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
+    let joined = Joined { parts: count, receipt_sha256, receipt: receipt.clone() };
+    let mut whole = Source { packages: Vec::new(), receipt: Some(receipt), parts: Vec::new() };
+    for source in sources.iter_mut().filter(|source| !source.parts.is_empty()) {
+        whole.packages.append(&mut source.packages);
+        source.parts.clear();
+    }
+    sources.push(whole);
+    Ok(Some(joined))
+}

@@ -1,0 +1,57 @@
+//! What a host binary tells the dynamic linker, looked up by its section headers: the plan, which
+//! decided the dependencies that are in question here, goes by program headers.
+
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
+
+use super::host_elf::Cache;
+
+type Header = FileHeader64<LittleEndian>;
+
+/// Entries of a dynamic section.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Linked {
+    /// Whether it names an interpreter.
+    pub(super) is_program: bool,
+    /// `DT_SONAME`.
+    pub(super) soname: Option<String>,
+    /// `DT_NEEDED`.
+    pub(super) needed: Vec<String>,
+    /// `DT_RUNPATH`, else `DT_RPATH`.
+    pub(super) search: String,
+}
+
+/// Reads the dynamic section; a file without one, or with one that has no content, says nothing.
+pub(super) fn read<'a>(
+    header: &'a Header,
+    sections: &SectionTable<'a, Header, &'a Cache>,
+    cache: &'a Cache,
+) -> object::Result<Linked> {
+    let headers = header.program_headers(LittleEndian, cache)?;
+    let is_program = headers.iter().any(|header| header.p_type(LittleEndian) == elf::PT_INTERP);
+    let mut linked = Linked { is_program, ..Linked::default() };
+    let (mut rpath, mut runpath) = (None, None);
+    for section in sections.iter() {
+        let Some((entries, strings)) = section.dynamic(LittleEndian, cache)? else {
+            continue;
+        };
+        let strings = sections.strings(LittleEndian, cache, strings)?;
+        let end = entries.iter().position(|entry| entry.d_tag.get(LittleEndian) == elf::DT_NULL);
+        for entry in entries.iter().take(end.unwrap_or(entries.len())) {
+            let text = || {
+                let offset = u32::try_from(entry.d_val.get(LittleEndian)).ok()?;
+                Some(String::from_utf8_lossy(strings.get(offset).ok()?).into_owned())
+            };
+            match entry.d_tag.get(LittleEndian) {
+                elf::DT_NEEDED => linked.needed.extend(text()),
+                elf::DT_SONAME => linked.soname = text(),
+                elf::DT_RPATH => rpath = text(),
+                elf::DT_RUNPATH => runpath = text(),
+                _ => {}
+            }
+        }
+    }
+    linked.search = runpath.or(rpath).unwrap_or_default();
+    Ok(linked)
+}

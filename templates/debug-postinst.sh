@@ -1,0 +1,10 @@
+# Debuggers look for a file by its build-id. Several packages may have that file, each in a folder
+# of its own; the place is a link to one of them.
+debug="${DPKG_ROOT:-}/usr/lib/debug"
+for file in "$debug"/{{ package }}/.build-id/*/*.debug; do
+  name="${file#"$debug"/{{ package }}/}"
+  if [ ! -e "$debug/$name" ]; then
+    mkdir -p "${debug}/${name%/*}"
+    ln -sf "../../{{ package }}/$name" "$debug/$name"
+  fi
+done

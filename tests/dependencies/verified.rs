@@ -1,0 +1,162 @@
+//! `verify` finds the library that no dependency brings. The dependencies are taken out by the
+//! configuration, and by dpkg-deb.
+
+use std::fs;
+use std::process::Command;
+
+use crate::{Case, tools};
+
+const TOOLS: [&str; 3] = ["cc", "dpkg-deb", "rpm"];
+
+/// A program of artifact `user` that needs `libother.so.1`, which is in `folder` of artifact
+/// `other`.
+fn needs(folder: &str, options: &str) -> Case {
+    let case = Case::new();
+    let library = case.stage("other").join(folder).join("libother.so.1");
+    case.library(&library, "");
+    case.program(&case.stage("user").join("bin/user"), &library, options);
+    case
+}
+
+/// Exit code and problems of `verify`.
+fn verified(case: &Case) -> (Option<i32>, Vec<String>) {
+    let mut verify = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+    let output = verify.arg("verify").arg("--json").arg(case.path("out")).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let problems = json["problems"].as_array().unwrap().iter().map(|problem| {
+        let text = |key: &str| problem[key].as_str().unwrap().to_owned();
+        format!("{} {}: {}", text("code"), text("subject"), text("message"))
+    });
+    (output.status.code(), problems.collect())
+}
+
+#[track_caller]
+fn passes(case: &Case) {
+    assert_eq!(verified(case), (Some(0), Vec::new()));
+}
+
+#[track_caller]
+fn fails(case: &Case, problems: &[&str]) {
+    let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
+    assert_eq!(verified(case), (Some(1), problems));
+}
+
+const USER: &str = "/opt/rocm-7.1/bin/user needs libother.so.1";
+const OTHER: &str = "which is /opt/rocm-7.1/lib/libother.so.1 of rocm-other";
+
+#[test]
+fn v063_a_library_of_the_set_that_is_not_depended_on() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs("lib", "");
+    case.built("", &[]);
+    passes(&case);
+    let removed = "[relations.rocm-user]\ndeb.remove = ['rocm-other']\n\
+                   rpm.remove = ['rocm-other', 'libother.so.1()(64bit)']\n";
+    case.built(removed, &[]);
+    let deb = format!(
+        "V063 rocm-user_7.1.0-1_amd64.deb: {USER}, {OTHER}_7.1.0-1_amd64.deb, and no dependency \
+         brings that"
+    );
+    let rpm = format!(
+        "V063 rocm-user-7.1.0-1.x86_64.rpm: {USER}, {OTHER}-7.1.0-1.x86_64.rpm, and no dependency \
+         brings that"
+    );
+    fails(&case, &[&rpm, &deb]);
+    // The capability alone brings the package.
+    case.built("[relations.rocm-user]\nrpm.remove = ['rocm-other']\n", &["--format", "rpm"]);
+    passes(&case);
+}
+
+#[test]
+fn v063_a_library_that_the_loader_is_not_told_of() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let removed = "[relations.rocm-other]\ndeb.remove = ['rocm-common']\n\
+                   rpm.remove = ['rocm-common']\n";
+    let case = needs("lib", "");
+    case.built(removed, &["--format", "deb"]);
+    let untold = format!(
+        "V063 rocm-user_7.1.0-1_amd64.deb: {USER}, which the loader finds by \
+         rocm-common_7.1.0-1_all.deb alone, and no dependency brings that"
+    );
+    fails(&case, &[&untold]);
+    let case = needs("lib", "-Wl,-rpath,$ORIGIN/../lib");
+    case.built(removed, &[]);
+    passes(&case);
+}
+
+#[test]
+fn v063_a_library_of_the_distribution_that_is_not_depended_on() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs("lib", "");
+    let removed = "[relations.rocm-user]\ndeb.remove = ['libc6']\n";
+    case.built(removed, &[]);
+    let deb = "V063 rocm-user_7.1.0-1_amd64.deb: /opt/rocm-7.1/bin/user needs libc.so.6, and no \
+               dependency is on anything that has it";
+    fails(&case, &[deb]);
+
+    // What no table knows may have the library: `libraries` names such packages.
+    case.built(&format!("{removed}deb.depends = ['libc | somelibc']\n"), &[]);
+    passes(&case);
+}
+
+#[test]
+fn v063_in_a_package_that_was_put_together_again() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs("lib/private", "-Wl,-rpath,$ORIGIN/../lib/private");
+    case.built("", &["--format", "deb"]);
+    passes(&case);
+    let (deb, folder) = (case.path("out/rocm-user_7.1.0-1_amd64.deb"), case.path("apart"));
+    tools::run(Command::new("dpkg-deb").arg("-R").arg(&deb).arg(&folder));
+    let control = folder.join("DEBIAN/control");
+    let text = fs::read_to_string(&control).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with("Depends:"));
+    fs::write(&control, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    tools::run(Command::new("dpkg-deb").arg("--root-owner-group").arg("-b").arg(folder).arg(deb));
+    fs::remove_file(case.path("out/packages.json")).unwrap();
+    let (status, problems) = verified(&case);
+    let problems = problems.join("\n");
+    assert_eq!(status, Some(1), "{problems}");
+    assert!(
+        problems.contains(&format!("{USER}, which is /opt/rocm-7.1/lib/private/")),
+        "{problems}"
+    );
+    assert!(problems.contains("bin/user needs libc.so.6, and no dependency"), "{problems}");
+    assert_eq!(problems.matches("V063").count(), 2, "{problems}");
+}
+
+#[test]
+fn v063_a_capability_that_an_rpm_does_not_need() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = Case::new();
+    let library = case.path("elsewhere/libnowhere.so.3");
+    case.library(&library, "");
+    case.program(&case.stage("user").join("bin/user"), &library, "");
+    case.built("", &["--format", "rpm"]);
+    passes(&case);
+    let removed = "[relations.rocm-user]\nrpm.remove = ['libnowhere.so.3()(64bit)']\n";
+    case.built(removed, &["--format", "rpm"]);
+    let rpm = "V063 rocm-user-7.1.0-1.x86_64.rpm: /opt/rocm-7.1/bin/user needs libnowhere.so.3, \
+               and no dependency is on anything that has it";
+    fails(&case, &[rpm]);
+}
+
+/// A part of a set does not say what the rest would bring.
+#[test]
+fn a_part_of_a_set_passes() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs("lib/private", "-Wl,-rpath,$ORIGIN/../lib/private");
+    case.built("", &["--only", "user"]);
+    passes(&case);
+}

@@ -1,0 +1,283 @@
+//! Publications that end at every point: a store that fails at the n-th file put in place or
+//! removed, for every n.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rockpack::content::Content;
+use rockpack::error::{Error, Kind, Result};
+use rockpack::formats::compression::Method;
+use rockpack::repo::{Body, Changes, LocalStore, RepoOptions, Settings, Stat, Store, publish_to};
+use rockpack::report::Silent;
+use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
+use sha2::{Digest, Sha256, Sha512};
+
+use crate::fixture::{EPOCH, deb, plain_spec, publish, refused, repo_at, rpm};
+use crate::keys::{Key, key};
+use crate::tools::{have, run, succeed, told};
+
+/// A folder that can be written to only so many times more.
+struct Failing {
+    inner: LocalStore,
+    left: AtomicUsize,
+}
+
+impl Failing {
+    fn open(out: &Path, left: usize) -> Self {
+        let inner = LocalStore::open(out, false).unwrap();
+        Self { inner, left: AtomicUsize::new(left) }
+    }
+
+    /// How many of `wanted` steps there are yet.
+    fn take(&self, wanted: usize) -> usize {
+        let left = self.left.load(Ordering::SeqCst);
+        self.left.store(left.saturating_sub(wanted), Ordering::SeqCst);
+        left.min(wanted)
+    }
+}
+
+fn fault() -> Error {
+    Error::new(Kind::Io, "the disk is gone")
+}
+
+impl Store for Failing {
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.inner.read(path)
+    }
+
+    fn open(&self, path: &str) -> Result<Content> {
+        self.inner.open(path)
+    }
+
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        self.inner.stat(path)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        self.inner.list(folder)
+    }
+
+    fn put(&self, mut files: Vec<(String, Body)>) -> Result<()> {
+        let wanted = files.len();
+        let done = self.take(wanted);
+        files.truncate(done);
+        self.inner.put(files)?;
+        if done == wanted { Ok(()) } else { Err(fault()) }
+    }
+
+    fn remove(&self, paths: &[String]) -> Result<()> {
+        let done = self.take(paths.len());
+        self.inner.remove(&paths[..done])?;
+        if done == paths.len() { Ok(()) } else { Err(fault()) }
+    }
+}
+
+/// What was published, and by whom.
+struct Room {
+    folder: tempfile::TempDir,
+    key: Key,
+}
+
+impl Room {
+    /// In memory where that is possible: nothing here survives a loss of power anyway.
+    fn new() -> Self {
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory).unwrap(),
+            false => tempfile::tempdir().unwrap(),
+        };
+        let key = key(folder.path(), "own", "ed25519");
+        Self { folder, key }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Makes the package of both formats in a version.
+    fn packages(&self, version: &str) -> PathBuf {
+        let folder = self.path(version);
+        deb(&folder, ("one", version, "amd64"), "");
+        rpm(&folder, &plain_spec("one", version, ""));
+        folder
+    }
+
+    /// A run of the program with the key.
+    fn run(&self, packages: &[&Path], out: &Path, after: i64) -> Command {
+        let mut repo = repo_at(packages, out, after);
+        repo.args(["--keep", "1", "--generations", "1", "--sign-key"]).arg(&self.key.secret);
+        repo
+    }
+
+    /// The same in this process, by a store that fails; whether it was done.
+    fn fails_after(&self, steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
+        let key = OpenPgpKey::open(&self.key.secret, &Passphrase::default()).unwrap();
+        let signer = KeySigner::new(Arc::new(key), EPOCH + after, &[]).unwrap();
+        let options = RepoOptions {
+            packages: vec![packages.to_owned()],
+            out: out.to_owned(),
+            formats: Vec::new(),
+            suite: "stable".into(),
+            component: "main".into(),
+            settings: Settings::default(),
+            changes: Changes { keep: Some(1), ..Changes::default() },
+            check: false,
+            wait: false,
+            generations: 1,
+            date: EPOCH + after,
+            list_method: Method::Gzip,
+            signer: Some(&signer),
+            package_signer: None,
+            built: BTreeMap::new(),
+            key_package: None,
+        };
+        publish_to(&Failing::open(out, steps), &options, &Silent).is_ok()
+    }
+
+    fn gpg(&self) -> Command {
+        let mut gpg = Command::new("gpg");
+        gpg.env("GNUPGHOME", self.path("own.gnupg")).args(["--batch", "--quiet"]);
+        gpg
+    }
+}
+
+fn is(path: &Path, sha256: &str) {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(hex(&Sha256::digest(bytes)), sha256, "{}", path.display());
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Digests and paths of a list of `Release`.
+fn rows<'a>(release: &'a str, list: &'a str) -> Vec<[&'a str; 2]> {
+    let rows = release.lines().skip_while(move |line| *line != list).skip(1);
+    let rows = rows.take_while(|line| line.starts_with(' ')).map(|row| {
+        let [digest, _, path] = row.split_whitespace().collect::<Vec<_>>().try_into().unwrap();
+        [digest, path]
+    });
+    rows.collect()
+}
+
+/// What is between two texts, as often as it is there.
+fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> Vec<&'a str> {
+    text.split(start).skip(1).map(|rest| rest.split(end).next().unwrap()).collect()
+}
+
+/// What a client gets that begins with `InRelease`, and one that begins with `repomd.xml`: the
+/// versions of the one package that each channel has, with every file that it comes by whole.
+fn served(room: &Room, out: &Path) -> [String; 2] {
+    let suite = out.join("dists/stable");
+    let release = succeed(room.gpg().arg("--decrypt").arg(suite.join("InRelease")));
+    let mut index = String::new();
+    for list in ["SHA256", "SHA512"] {
+        let rows = rows(&release, if list == "SHA256" { "SHA256:" } else { "SHA512:" });
+        assert_eq!(rows.len(), 4);
+        for [digest, path] in rows {
+            let folder = suite.join(path).with_file_name("by-hash").join(list);
+            let bytes = fs::read(folder.join(digest)).unwrap();
+            let own = match list {
+                "SHA256" => hex(&Sha256::digest(&bytes)),
+                _ => hex(&Sha512::digest(&bytes)),
+            };
+            assert_eq!(own, digest);
+            if path.ends_with("/Packages") {
+                index = String::from_utf8(bytes).unwrap();
+            }
+        }
+    }
+    let field = |name: &str| between(&index, &format!("\n{name}: "), "\n")[0].to_owned();
+    is(&out.join(field("Filename")), &field("SHA256"));
+    let repomd = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
+    let lists = between(&repomd, "href=\"", "\"");
+    let digests = between(&repomd, "<checksum type=\"sha256\">", "<");
+    assert_eq!((lists.len(), digests.len()), (3, 3));
+    for (path, digest) in lists.iter().zip(digests) {
+        is(&out.join(path), digest);
+    }
+    let primary = lists.iter().find(|path| path.contains("-primary.")).unwrap();
+    let primary = succeed(Command::new("gzip").arg("-dc").arg(out.join(primary)));
+    let digest = between(&primary, "pkgid=\"YES\">", "<")[0];
+    is(&out.join(between(&primary, "href=\"", "\"")[0]), digest);
+    [field("Version"), between(&primary, "ver=\"", "\"")[0].to_owned()]
+}
+
+/// All forms say the same, nothing is left over, and gpg takes every signature.
+fn all_forms(room: &Room, out: &Path) {
+    let suite = out.join("dists/stable");
+    let release = fs::read_to_string(suite.join("Release")).unwrap();
+    for [digest, path] in rows(&release, "SHA256:") {
+        is(&suite.join(path), digest);
+    }
+    let clear = succeed(room.gpg().arg("--decrypt").arg(suite.join("InRelease")));
+    assert_eq!(clear.trim_end(), release.trim_end());
+    let signed =
+        [(suite.join("Release.gpg"), suite.join("Release")), repodata("repomd.xml.asc", out)];
+    for (signature, file) in signed {
+        run(room.gpg().arg("--verify").arg(signature).arg(file));
+    }
+    let mut verify = crate::example::rockpack();
+    let said = told(verify.arg("verify").arg(out).arg("--key").arg(&room.key.public));
+    assert!(said.contains("all checks passed"), "{said}");
+    let begun = fs::read_dir(out.join(".rockpack")).unwrap();
+    let mut begun = begun.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!begun.any(|name| name.starts_with("next-") || name.starts_with("shown-")));
+}
+
+fn repodata(signature: &str, out: &Path) -> (PathBuf, PathBuf) {
+    let folder = out.join("repodata");
+    (folder.join(signature), folder.join("repomd.xml"))
+}
+
+#[test]
+fn a_publication_that_ends_anywhere_is_finished_or_taken_back() {
+    if !have(&["dpkg-deb", "rpmbuild", "gpg", "gzip"]) {
+        return;
+    }
+    let room = Room::new();
+    let [first, second, third] = ["1", "2", "3"].map(|version| room.packages(version));
+    let base = room.path("base");
+    publish(&mut room.run(&[&first], &base, 0));
+    publish(&mut room.run(&[&second], &base, 10));
+    assert_eq!(served(&room, &base), ["2", "2"]);
+    let out = room.path("out");
+    let (mut ends, mut seen) = (0, BTreeMap::new());
+    loop {
+        run(Command::new("cp").arg("-a").arg(&base).arg(&out));
+        // The first version went out of use long enough ago and is removed, too.
+        let done = room.fails_after(ends, &third, &out, 5000);
+        let at_once = served(&room, &out);
+        // The run that finishes it may end early itself, or may be refused.
+        room.fails_after(ends % 5, &third, &out, 1);
+        let versions = served(&room, &out);
+        let (said, _) = refused(&mut room.run(&[], &out, 1));
+        assert!(said.contains("clients take nothing older"), "{said}");
+        all_forms(&room, &out);
+        let settled = served(&room, &out);
+        let possible = |versions: &[String; 2], before: &[String; 2]| {
+            versions.iter().zip(before).all(|(now, before)| now == before || now == "3")
+        };
+        assert!(possible(&versions, &at_once) && possible(&settled, &versions), "{ends}");
+        *seen.entry((at_once, settled.clone())).or_insert(0) += 1;
+        // Then everything goes on.
+        publish(&mut room.run(&[&third], &out, 10_000));
+        all_forms(&room, &out);
+        assert_eq!(served(&room, &out), ["3", "3"]);
+        fs::remove_dir_all(&out).unwrap();
+        if done {
+            assert_eq!(settled, ["3", "3"]);
+            break;
+        }
+        ends += 1;
+    }
+    let pair = |apt: &str, rpm: &str| [apt.to_owned(), rpm.to_owned()];
+    // Before anything of it is visible, while it becomes visible, and after.
+    assert!(ends > 30 && seen.contains_key(&(pair("2", "2"), pair("2", "2"))), "{seen:?}");
+    assert!(seen.contains_key(&(pair("2", "2"), pair("3", "3"))), "{seen:?}");
+    assert!(seen.contains_key(&(pair("3", "3"), pair("3", "3"))), "{seen:?}");
+}

@@ -1,0 +1,117 @@
+//! What systems for package managers begin as: releases of Debian, and the base of an rpm system.
+//!
+//! Each is made once and kept below cargo's target folder, where every test program finds it.
+
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::tools;
+
+/// Where packages of the distribution come from.
+const MIRROR: &str = "http://deb.debian.org/debian";
+
+/// A package with what maintainer scripts run: the shell, tools and libraries of this machine, with
+/// what rpmbuild's own generator finds in them. Nothing has to be installed with `--nodeps`.
+const RPM: &str = "\
+Name: base-system
+Version: 1
+Release: 1
+Summary: The base of a system
+License: MIT
+# The style of hash tables that rpmbuild's generator asks glibc for.
+Provides: rtld(GNU_HASH)
+# What the packages of a HIP runtime would provide.
+Provides: libamdhip64.so.7()(64bit) libamdhip64.so.7(hip_4.2)(64bit)
+%description
+A shell and the libraries of C and C++.
+%install
+mkdir -p %{buildroot}
+cd %{buildroot}
+mkdir -p opt var etc/ld.so.conf.d etc/alternatives var/lib/dpkg/alternatives var/log
+mkdir -p usr/lib usr/sbin usr/share/doc usr/share/licenses
+echo 'include /etc/ld.so.conf.d/*.conf' > %{buildroot}/etc/ld.so.conf
+programs='/bin/sh /usr/bin/rm /usr/bin/env /usr/bin/rmdir /usr/bin/update-alternatives'
+libraries=$(ldd $programs | grep -o '/[^ ]*\\.so[^ ]*')
+gcc=$(ldconfig -p | grep -o '/.*/lib\\(stdc++\\|gcc_s\\|m\\)\\.so\\.[0-9]*$' | grep -v 32)
+for file in $programs /sbin/ldconfig $libraries $gcc; do
+  mkdir -p %{buildroot}$(dirname $file)
+  cp -Lf $file %{buildroot}$file
+done
+# Where distributions that are packaged as rpm have it.
+mv %{buildroot}/usr/bin/update-alternatives %{buildroot}/usr/sbin/
+%files
+/*
+";
+
+/// What the base of an rpm system is made with.
+pub const RPM_TOOLS: [&str; 5] = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-alternatives"];
+
+/// The root of a release as debootstrap leaves it, to be copied.
+pub fn debian(suite: &str) -> Option<PathBuf> {
+    let _one = alone();
+    let base = kept("debian-roots").join(suite);
+    if base.is_dir() {
+        return Some(base);
+    }
+    let partial = base.with_extension("partial");
+    let _ = fs::remove_dir_all(&partial);
+    fs::create_dir_all(&partial).unwrap();
+    let mut make = Command::new("debootstrap");
+    let told = tools::told(make.args(["--variant=minbase", suite]).arg(&partial).arg(MIRROR));
+    if !told.ends_with("exit status: 0\n") {
+        tools::skip(&format!("debootstrap cannot make {suite}: {told}"));
+        return None;
+    }
+    fs::rename(&partial, &base).unwrap();
+    Some(base)
+}
+
+/// A folder with the package of an rpm system's base.
+pub fn rpm() -> PathBuf {
+    static MADE: OnceLock<()> = OnceLock::new();
+    let folder = kept("rpm-base");
+    // Anew in every run, because the machine it is taken from may have changed.
+    MADE.get_or_init(|| {
+        let _ = fs::remove_dir_all(&folder);
+        build_rpm(RPM, &folder);
+    });
+    folder
+}
+
+/// The packages of a specification, as rpmbuild makes them of files that need no treatment.
+pub fn build_rpm(specification: &str, folder: &Path) {
+    let work = tempfile::tempdir().unwrap();
+    let file = work.path().join("package.spec");
+    fs::write(&file, specification).unwrap();
+    let defines = [
+        format!("_topdir {}", work.path().display()),
+        format!("_rpmdir {}", folder.display()),
+        "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm".to_owned(),
+        "_build_id_links none".to_owned(),
+        "__os_install_post %{nil}".to_owned(),
+        "_binary_payload w3.zstdio".to_owned(),
+    ];
+    let mut command = Command::new("rpmbuild");
+    for define in defines {
+        command.arg("--define").arg(define);
+    }
+    tools::run(command.args(["-bb", "--quiet"]).arg(&file));
+}
+
+/// A copy of a folder with owners, modes and devices.
+pub fn copy(from: &Path, to: &Path) {
+    tools::run(Command::new("cp").args(["-a", "--reflink=auto"]).arg(from).arg(to));
+}
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static MADE: OnceLock<Mutex<()>> = OnceLock::new();
+    MADE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn kept(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}

@@ -13,6 +13,7 @@ for target in "${targets[@]}"; do
   [ -d "fuzz/seeds/$target" ] && folders+=("fuzz/seeds/$target")
   case $target in
     linking) folders+=(tests/fixtures/binaries) ;;
+    rpm_sign) folders+=(fuzz/seeds/package) ;;
     host_binary) folders+=(tests/fixtures/binaries) ;;
     verify_file) folders+=(tests/fixtures/binaries fuzz/seeds/{offload_bundle,ccob,kpack,kpm,kernel_index}) ;;
   esac

@@ -300,14 +300,10 @@ struct Decided {
 impl Decided {
     /// Leaves what belongs to `part`, and says what the whole set is.
     fn keep_part(&mut self, part: Part, options: &BuildOptions) -> Result<PartRecord> {
+        let settings = options.settings(&self.plan)?;
         let whole = (&self.recombined, &self.plan);
-        let digest = partition::digest(whole, &self.findings, &options.settings(&self.plan)?)?;
-        let shares = partition::divide(&self.recombined, &self.plan, part.of)?;
-        let record = partition::record(&self.plan, &shares, part, digest);
-        let own = shares.into_iter().zip(1..).find(|(_, number)| *number == part.index);
-        let (own, _) = own.ok_or_else(|| Error::bug(format!("there is no part {part}")))?;
-        self.plan.keep(&own.packages);
-        Ok(record)
+        let digest = partition::digest(whole, &self.findings, &settings)?;
+        partition::keep(&self.recombined, &mut self.plan, (part, digest))
     }
 }
 
@@ -442,7 +438,8 @@ fn readable(compression: PayloadCompression) -> Method {
 /// Threads of a build. What cannot be is refused before anything is read.
 fn pack_threads(options: &BuildOptions) -> Result<usize> {
     let BuildOptions { policy, set, .. } = options;
-    let shares = policy.shares(policy.payload(Method::Zstd)?, set.formats.len())?;
+    let payload = policy.payload(policy.method.unwrap_or(Method::Zstd))?;
+    let shares = policy.shares(payload, set.formats.len())?;
     content::limit_held(shares.held);
     let fitting = shares.threads / pack::thread_memory(policy.archive_level()?);
     Ok(set.jobs.min(usize::try_from(fitting.max(1)).unwrap_or(usize::MAX)))

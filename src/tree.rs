@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
-pub use links::LinkSet;
+pub use links::{LINK_LIMIT, LinkSet};
 
 /// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,6 +50,11 @@ impl TreePath {
     /// Everything before the last component.
     pub fn parent(&self) -> Option<Self> {
         self.0.rsplit_once('/').map(|(parent, _)| Self(parent.to_owned()))
+    }
+
+    /// Whether it lies in `folder`, at any depth.
+    pub fn is_below(&self, folder: &Self) -> bool {
+        self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// The components, first to last.

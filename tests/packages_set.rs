@@ -18,6 +18,7 @@ use rockpack::emit::{Compression, Staging, emit_package};
 use rockpack::error::Kind;
 use rockpack::formats::payload::Reader;
 use rockpack::plan::package::{Package, Treatment};
+use rockpack::receipt::{Part, file_name};
 use tools::{have, succeed};
 
 fn small(name: &str, text: &str) -> Package<Content> {
@@ -132,6 +133,34 @@ fn what_dead_runs_left_is_removed_and_live_runs_are_not_disturbed() {
     assert_eq!(names(out), ["a-7.1.0-1.x86_64.rpm", "a_7.1.0-1_amd64.deb", "packages.json"]);
 }
 
+/// Parts in one folder, built again by a division that gives a package to another of them.
+#[test]
+fn a_package_that_changes_its_part_stays_once() {
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path();
+    let build = |index: u32, packages: &[&str]| {
+        let staging = Staging::begin_part(out, Some(Part { index, of: 2 })).unwrap();
+        let options = options(1, Compression::default());
+        let emit = |name: &&str| emit_package(&small(name, "1"), &staging, &options).unwrap();
+        let emitted: Vec<_> = packages.iter().flat_map(emit).collect();
+        staging.commit(&receipt(&emitted)).unwrap()
+    };
+    let debs = || {
+        let mut names = names(out);
+        names.retain(|name| name.ends_with(".deb"));
+        names.into_iter().map(|name| name.split('_').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(build(1, &["a", "b"]).is_empty() && build(2, &["c"]).is_empty());
+    assert_eq!(debs(), ["a", "b", "c"]);
+    // The part that gets it is ready first, then last.
+    assert!(build(2, &["b", "c"]).is_empty());
+    assert!(build(1, &["a"]).is_empty());
+    assert_eq!(debs(), ["a", "b", "c"]);
+    assert!(build(2, &["c"]).iter().any(|name| name.starts_with("b_")));
+    assert!(build(1, &["a", "b"]).is_empty());
+    assert_eq!(debs(), ["a", "b", "c"]);
+}
+
 /// Plays every moment at which a commit can be killed: the directory as it is then, without a
 /// process that holds its lock.
 #[test]
@@ -145,9 +174,13 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         ("S/b.deb", "b.deb"),
         ("S/c.deb", "c.deb"),
     ];
-    for killed_after in 0..=steps.len() {
+    let parts = [None, Some(Part { index: 1, of: 2 })];
+    for (killed_after, part) in (0..=steps.len()).flat_map(|step| parts.map(|part| (step, part))) {
         let out = tempfile::tempdir().unwrap();
-        let at = |name: &str| out.path().join(name.replacen("S/", ".rockpack-staging-1/", 1));
+        let at = |name: &str| {
+            let name = name.replacen("S/", ".rockpack-staging-1/", 1);
+            out.path().join(name.replace("packages.json", &file_name(part)))
+        };
         fs::create_dir_all(at("S/replaced")).unwrap();
         let files = [
             ("packages.json", old_receipt),
@@ -163,10 +196,11 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         for (from, to) in &steps[..killed_after] {
             fs::rename(at(from), at(to)).unwrap();
         }
-        drop(Staging::begin(out.path()).unwrap());
+        drop(Staging::begin_part(out.path(), part).unwrap());
         let found = listing(out.path());
-        let wanted =
-            files[..3].iter().map(|(name, text)| (name.to_string(), text.as_bytes().to_vec()));
+        let wanted = files[..3].iter().map(|(name, text)| {
+            (name.replace("packages.json", &file_name(part)), text.as_bytes().to_vec())
+        });
         assert_eq!(found, wanted.collect(), "killed after step {killed_after}");
     }
 }

@@ -7,11 +7,11 @@
 //! dpkg-shlibdeps(1) and deb-symbols(5).
 //!
 //! Different, and meant: versions of `Build-Depends-Package` are not taken into account, as in a
-//! source package without build dependencies; and `libx (>= 1)` replaces a plain `libx`, as
-//! dpkg-gencontrol does when it writes the result down.
+//! source package without build dependencies. What `libx (>= 1)` says beside a plain `libx`, is for
+//! the plan to decide, which knows the package's other dependencies, as dpkg-gencontrol does it.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::distribution::{Distribution, Library, Need};
 use crate::formats::deb::compare_versions;
@@ -76,10 +76,10 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// The dependencies as a control file has them, one string each.
-    pub fn dependencies(&self) -> Vec<String> {
-        let filled = self.needs.iter().map(|(template, version)| fill(template, *version));
-        strongest(filled)
+    /// The dependencies as a control file has them, one string each. One may imply others, where
+    /// templates of several forms name one package.
+    pub fn dependencies(&self) -> BTreeSet<String> {
+        self.needs.iter().map(|(template, version)| fill(template, *version)).collect()
     }
 }
 
@@ -88,45 +88,6 @@ fn fill(template: &str, version: Option<&str>) -> String {
     let bound = version.map(|version| format!("(>= {version})")).unwrap_or_default();
     let filled = template.replace(PLACE, &bound);
     filled.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Of dependencies on one package, the strongest lower bound and all that are of another kind.
-fn strongest(dependencies: impl Iterator<Item = String>) -> Vec<String> {
-    let mut bounds: BTreeMap<String, Option<String>> = BTreeMap::new();
-    let mut others = Vec::new();
-    for dependency in dependencies {
-        let Some((name, bound)) = lower_bound(&dependency) else {
-            others.push(dependency);
-            continue;
-        };
-        let known = bounds.entry(name.to_owned()).or_default();
-        let higher = match (known.as_deref(), bound) {
-            (Some(known), Some(bound)) => compare_versions(bound, known) == Ordering::Greater,
-            (known, bound) => known.is_none() && bound.is_some(),
-        };
-        if higher {
-            *known = bound.map(str::to_owned);
-        }
-    }
-    let bounds = bounds.into_iter().map(|(name, bound)| match bound {
-        Some(bound) => format!("{name} (>= {bound})"),
-        None => name,
-    });
-    let mut all: Vec<String> = bounds.chain(others).collect();
-    all.sort();
-    all.dedup();
-    all
-}
-
-/// `libx` and `libx (>= 1)` as name and bound; nothing for what is of another form.
-fn lower_bound(dependency: &str) -> Option<(&str, Option<&str>)> {
-    match dependency.split_once(' ') {
-        None => Some((dependency, None)),
-        Some((name, bound)) => {
-            let bound = bound.strip_prefix("(>= ")?.strip_suffix(')')?;
-            (!bound.contains(['|', ')'])).then_some((name, Some(bound)))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -145,7 +106,7 @@ mod tests {
         gathered.raise(Need { template: "libz1", version: None });
         gathered.raise(Need { template: "libm1 #MINVER#", version: Some("0") });
         let expected =
-            ["libc6 (>= 2.34)", "libm1", "libx | liby", "libz1 (<< 2)", "libz1 (>= 1:2)"];
-        assert_eq!(gathered.dependencies(), expected);
+            ["libc6 (>= 2.34)", "libm1", "libx | liby", "libz1", "libz1 (<< 2)", "libz1 (>= 1:2)"];
+        assert_eq!(gathered.dependencies(), expected.map(str::to_owned).into());
     }
 }

@@ -233,15 +233,12 @@ fn compare(
         files_removed: gone.cloned().collect(),
         files_changed: members::compare(before, after, counts),
     };
-    let moves =
-        |from: &BTreeSet<String>, to: &BTreeSet<String>| from.difference(to).next().is_some();
     let same = changed.version.is_none()
         && changed.architecture.is_none()
         && changed.relations_added.is_empty()
         && changed.relations_removed.is_empty()
         && changed.files_changed.is_empty()
-        && !moves(&paths_before, &paths_after)
-        && !moves(&paths_after, &paths_before)
+        && paths_before == paths_after
         && !sizes_differ(&changed);
     (!same).then_some(changed)
 }

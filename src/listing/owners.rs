@@ -19,7 +19,7 @@ pub struct Owners<'a>(BTreeMap<(&'a str, &'a str), Owned<'a>>);
 
 impl<'a> Owners<'a> {
     /// The paths of `packages`; of several versions of a package the last counts.
-    pub fn of(packages: &'a [ListedPackage]) -> Self {
+    pub fn of(packages: impl IntoIterator<Item = &'a ListedPackage>) -> Self {
         let mut owners = BTreeMap::new();
         for package in packages {
             for member in &package.members {

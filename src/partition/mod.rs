@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::content::hex;
 use crate::error::{Error, Result};
 use crate::pack::Sources;
-use crate::plan::package::{Package, Role};
+use crate::plan::package::{Package, RelationKind, Role};
 use crate::plan::{Plan, Source};
 use crate::receipt::{Part, PartRecord};
 use crate::recombine::Recombined;
@@ -79,8 +79,21 @@ pub fn matrix(shares: Vec<Share>) -> Matrix {
     Matrix { include: shares.into_iter().enumerate().map(job).collect() }
 }
 
-/// What the receipt of `part` says of the whole set, whose plan has this digest.
-pub fn record(plan: &Plan, shares: &[Share], part: Part, digest: String) -> PartRecord {
+/// Leaves what belongs to `part` in `plan`, which has this digest; says what the whole set is.
+pub fn keep(
+    recombined: &Recombined,
+    plan: &mut Plan,
+    (part, digest): (Part, String),
+) -> Result<PartRecord> {
+    let shares = divide(recombined, plan, part.of)?;
+    let record = record(plan, &shares, part, digest);
+    let own = shares.into_iter().zip(1..).find(|(_, number)| *number == part.index);
+    let (own, _) = own.ok_or_else(|| Error::bug(format!("there is no part {part}")))?;
+    plan.keep(&own.packages);
+    Ok(record)
+}
+
+fn record(plan: &Plan, shares: &[Share], part: Part, digest: String) -> PartRecord {
     let mut packages = BTreeMap::new();
     for (number, share) in (1..).zip(shares) {
         let own = plan.packages.iter().filter(|package| share.packages.contains(&package.id));
@@ -189,7 +202,7 @@ fn hosts<'a>(
     let deb = package.deb.iter().flat_map(|control| &control.relations);
     let rpm = package.rpm.iter().flat_map(|control| &control.relations);
     let relations = deb.chain(rpm).filter(move |_| is_kernels);
-    let needed = relations.filter(|r| r.kind == crate::plan::package::RelationKind::Depends);
+    let needed = relations.filter(|r| r.kind == RelationKind::Depends);
     let names: BTreeSet<&str> = needed.map(|relation| relation.name.as_str()).collect();
     let others = plan.packages.iter().enumerate();
     let others = others.filter(|(_, other)| !matches!(other.role, Role::Meta));

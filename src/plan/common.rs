@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::Source;
-use super::discovered::Discovered;
-use super::drafts::{Draft, Says};
+use super::drafts::Draft;
 use super::extras::{Extras, Placed};
 use super::layout::file_mode;
-use super::package::{RelationKind, Role, Treatment};
+use super::naming::Names;
+use super::package::{Format, Formats, RelationKind, Role, Treatment};
 use super::relations::Link;
 use super::setting::Setting;
 use crate::error::Result;
@@ -44,29 +44,28 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
     let description = setting.texts.description("set", &names.deb, values)?;
     let line = format!("{}/{}\n", setting.prefix.absolute(), setting.folders.libraries);
     let node = Node::File { data: Source::Text(line), mode: file_mode(0) };
-    let mut extras = Extras::default();
-    extras
-        .outside
-        .insert(loader_file(setting, &names.deb)?, Placed::in_all(node, Treatment::Config));
-    Ok(Some(Draft {
-        stem: names.clone(),
-        family: names.rpm.clone(),
-        names,
-        role: Role::Support,
-        is_main: false,
-        components,
-        section: "libs".to_owned(),
-        rpm_group: "System Environment/Libraries".to_owned(),
-        native: false,
-        description,
-        links: BTreeSet::new(),
-        relations: Vec::new(),
-        discovered: Discovered::default(),
-        files: BTreeMap::new(),
-        documents_of: None,
-        extras,
-        says: Says::default(),
-    }))
+    let extras = Extras { outside: loader_files(setting, &names, &node)?, ..Extras::default() };
+    let words = ("libs", "System Environment/Libraries");
+    let draft = Draft::new((names, Role::Support), description, words);
+    Ok(Some(Draft { components, native: false, is_common: true, extras, ..draft }))
+}
+
+/// The loader's file in each format, which is named after that format's package.
+fn loader_files(
+    setting: &Setting<'_>,
+    names: &Names,
+    node: &Node<Source>,
+) -> Result<BTreeMap<TreePath, Placed>> {
+    let [deb, rpm] = [&names.deb, &names.rpm].map(|name| loader_file(setting, name));
+    let (deb, rpm) = (deb?, rpm?);
+    let placed = |formats| Placed { node: node.clone(), treatment: Treatment::Config, formats };
+    Ok(match deb == rpm {
+        true => BTreeMap::from([(deb, placed(Formats::All))]),
+        false => BTreeMap::from([
+            (deb, placed(Formats::Only(Format::Deb))),
+            (rpm, placed(Formats::Only(Format::Rpm))),
+        ]),
+    })
 }
 
 /// The loader's file of the package that is called `package`.
@@ -121,11 +120,6 @@ pub(super) fn note_elsewhere(setting: &Setting<'_>, drafts: &[Draft], findings: 
         );
         findings.add(Finding::new(Code::LibdirEmpty, folders.libraries.to_string(), message));
     }
-}
-
-/// Whether it is the package of [`make`].
-pub(super) fn is_common(draft: &Draft) -> bool {
-    draft.extras.outside.keys().any(|path| path.as_str().starts_with(LOADER_FOLDER))
 }
 
 #[cfg(test)]

@@ -106,12 +106,13 @@ impl<'a> Gathering<'a> {
     ) {
         let Some(distribution) = &setting.distribution else { return };
         let is_outside = |name: &&str| found.get(name) == Some(&Found::Outside);
-        let outside: Vec<&str> =
-            linking.needed.iter().map(String::as_str).filter(is_outside).collect();
-        let (configured, known): (Vec<&str>, Vec<&str>) =
-            outside.into_iter().partition(|name| setting.configured_library(name).is_some());
-        let dependencies = configured.into_iter().filter_map(|n| setting.configured_library(n));
-        self.configured.extend(dependencies.flatten());
+        let mut known = Vec::new();
+        for name in linking.needed.iter().map(String::as_str).filter(is_outside) {
+            match setting.configured_library(name) {
+                Some(dependency) => self.configured.extend(dependency),
+                None => known.push(name),
+            }
+        }
         self.deb.add(distribution, linking, &known);
         for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
             let library = distribution.library(&need.file);

@@ -6,7 +6,7 @@ use minijinja::context;
 
 use super::device::{Contents, contents};
 use super::discovered::Discovered;
-use super::edits::Edits;
+use super::edits::{Edit, Edits};
 use super::extras::Extras;
 use super::layout::file_mode;
 use super::linkage::Linkage;
@@ -34,6 +34,8 @@ pub(super) struct Draft {
     pub family: String,
     /// Whether users install it, rather than developers or testers.
     pub is_main: bool,
+    /// Whether it is what the set needs outside of the prefix.
+    pub is_common: bool,
     /// The ids of the components it is made of; none for metapackages of the whole set.
     pub components: BTreeSet<String>,
     pub section: String,
@@ -57,6 +59,46 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// A package without files and relations, which is for one processor.
+    pub fn new(
+        (names, role): (Names, Role),
+        description: Description,
+        (section, rpm_group): (&str, &str),
+    ) -> Self {
+        Self {
+            stem: names.clone(),
+            family: names.rpm.clone(),
+            names,
+            role,
+            is_main: false,
+            is_common: false,
+            components: BTreeSet::new(),
+            section: section.to_owned(),
+            rpm_group: rpm_group.to_owned(),
+            native: true,
+            description,
+            links: BTreeSet::new(),
+            relations: Vec::new(),
+            discovered: Discovered::default(),
+            files: BTreeMap::new(),
+            documents_of: None,
+            extras: Extras::default(),
+            says: Says::default(),
+        }
+    }
+
+    /// One of the packages of `bundle`.
+    pub fn of(bundle: &Bundle<'_>, named: (Names, Role), description: Description) -> Self {
+        let part = bundle.part;
+        Self {
+            stem: bundle.stem.clone(),
+            family: bundle.family.clone(),
+            is_main: part.role == PartRole::Host,
+            components: bundle.components.clone(),
+            ..Self::new(named, description, (&part.section, &part.group))
+        }
+    }
+
     /// Whether it is the host or support package of its stem.
     pub fn is_base(&self) -> bool {
         matches!(self.role, Role::Host | Role::Support)
@@ -135,25 +177,17 @@ impl Maker<'_> {
         };
         let texts = &self.setting.texts;
         let description = texts.description(&bundle.part.template, &names.deb, values)?;
-        let is_host = bundle.part.role == PartRole::Host;
+        let role = match bundle.part.role {
+            PartRole::Host => Role::Host,
+            PartRole::Support => Role::Support,
+        };
         Ok(Draft {
-            role: if is_host { Role::Host } else { Role::Support },
-            stem: bundle.stem.clone(),
-            family: bundle.family.clone(),
-            is_main: is_host,
-            components: bundle.components.clone(),
-            section: bundle.part.section.clone(),
-            rpm_group: bundle.part.group.clone(),
             native: self.linkage.native.contains(&index) || bundle.has_device_code(),
-            description,
             links: self.host_links(index)?,
             relations: self.runtime(contents),
             discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
             files: self.host_files(index)?,
-            documents_of: None,
-            extras: Extras::default(),
-            says: Says::default(),
-            names,
+            ..Draft::of(bundle, (names, role), description)
         })
     }
 
@@ -260,7 +294,7 @@ pub(super) fn add_configured<'a>(
     setting: &'a Setting<'a>,
     drafts: &mut [Draft],
 ) -> Result<Edits<'a>> {
-    let (mut faults, mut edits) = (Faults::default(), Edits::new(setting));
+    let (mut faults, mut edits) = (Faults::default(), Edits::default());
     for (package, added) in &setting.config.relations {
         let found = named(drafts, package);
         let Some(draft) = found.and_then(|index| drafts.get_mut(index)) else {
@@ -268,14 +302,17 @@ pub(super) fn add_configured<'a>(
             faults.add(setting.config.fault(&["relations", package], message));
             continue;
         };
-        for format in [Format::Deb, Format::Rpm] {
+        for (format, removed) in
+            [(Format::Deb, &added.deb.remove), (Format::Rpm, &added.rpm.remove)]
+        {
             // What is no relation is refused whether or not the format is made.
-            let relations = faults.keep(relations::added(setting, (package, added), format));
-            let wanted =
-                relations.into_iter().flatten().filter(|_| setting.formats.contains(&format));
-            draft.relations.extend(wanted.map(|relation| (format, relation)));
+            let relations = relations::added(setting, (package, added), format);
+            let Some(added) = faults.keep(relations) else { continue };
+            if setting.formats.contains(&format) {
+                draft.relations.extend(added.iter().map(|relation| (format, relation.clone())));
+                edits.add(&draft.names.deb, Edit { key: package, format, removed, added });
+            }
         }
-        edits.add(&draft.names.deb, package, added);
     }
     faults.finish()?;
     Ok(edits)

@@ -7,38 +7,42 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::package::{Format, Package, Relation, RelationKind};
-use super::relations::{self, simplified_deb};
-use super::setting::Setting;
-use crate::config::AddedRelations;
+use super::relations::simplified_deb;
+use crate::config::Config;
 use crate::error::{Faults, Result};
 
-/// The changes of a set.
-pub(super) struct Edits<'a> {
-    setting: &'a Setting<'a>,
-    /// Package → what the configuration calls it, and says of it.
-    by_package: BTreeMap<String, Vec<(&'a str, &'a AddedRelations)>>,
+/// The changes of a set, by package.
+#[derive(Default)]
+pub(super) struct Edits<'a>(BTreeMap<String, Vec<Edit<'a>>>);
+
+/// What the configuration says of a package in one format.
+pub(super) struct Edit<'a> {
+    /// What the configuration calls the package.
+    pub key: &'a str,
+    pub format: Format,
+    /// Names.
+    pub removed: &'a [String],
+    pub added: Vec<Relation>,
 }
 
 impl<'a> Edits<'a> {
-    pub fn new(setting: &'a Setting<'a>) -> Self {
-        Self { setting, by_package: BTreeMap::new() }
-    }
-
-    /// Notes what the configuration says of `package` under the name of `key`.
-    pub fn add(&mut self, package: &str, key: &'a str, added: &'a AddedRelations) {
-        self.by_package.entry(package.to_owned()).or_default().push((key, added));
+    /// Notes a change of `package`.
+    pub fn add(&mut self, package: &str, edit: Edit<'a>) {
+        self.0.entry(package.to_owned()).or_default().push(edit);
     }
 
     /// Changes the relations of `package`, and leaves out those of a `.deb` that others imply.
-    pub fn apply<F>(&self, package: &mut Package<F>) -> Result<()> {
+    pub fn apply<F>(&self, config: &Config, package: &mut Package<F>) -> Result<()> {
         let mut faults = Faults::default();
-        for (key, added) in self.by_package.get(&package.id).into_iter().flatten() {
-            if let Some(deb) = &mut package.deb {
-                faults.keep(self.change((key, added), Format::Deb, &mut [&mut deb.relations]));
-            }
-            if let Some(rpm) = &mut package.rpm {
-                let lists = &mut [&mut rpm.relations, &mut rpm.discovered];
-                faults.keep(self.change((key, added), Format::Rpm, lists));
+        for edit in self.0.get(&package.id).into_iter().flatten() {
+            match edit.format {
+                Format::Deb => package.deb.iter_mut().for_each(|deb| {
+                    edit.change(config, &mut [&mut deb.relations], &mut faults);
+                }),
+                Format::Rpm => package.rpm.iter_mut().for_each(|rpm| {
+                    let lists = &mut [&mut rpm.relations, &mut rpm.discovered];
+                    edit.change(config, lists, &mut faults);
+                }),
             }
         }
         if let Some(deb) = &mut package.deb {
@@ -46,26 +50,18 @@ impl<'a> Edits<'a> {
         }
         faults.finish()
     }
+}
 
-    fn change(
-        &self,
-        (package, configured): (&str, &AddedRelations),
-        format: Format,
-        lists: &mut [&mut Vec<Relation>],
-    ) -> Result<()> {
-        let removed = match format {
-            Format::Deb => &configured.deb.remove,
-            Format::Rpm => &configured.rpm.remove,
-        };
-        let added = relations::added(self.setting, (package, configured), format)?;
-        let mut faults = Faults::default();
+impl Edit<'_> {
+    fn change(&self, config: &Config, lists: &mut [&mut Vec<Relation>], faults: &mut Faults) {
+        let Self { key, format, removed, added } = self;
         for (index, name) in removed.iter().enumerate() {
             if !drop_all(lists, |relation| relation.name == *name && !added.contains(relation)) {
                 let index = index.to_string();
-                let keys = ["relations", package, format.as_str(), "remove", &index];
+                let keys = ["relations", key, format.as_str(), "remove", &index];
                 let message = format!("the package has no relation to `{name}`");
                 let hint = "name it as `rockpack plan --details` lists it, without its version";
-                faults.add(self.setting.config.fault(&keys, message).hint(hint));
+                faults.add(config.fault(&keys, message).hint(hint));
             }
         }
         let bounded = added.iter().filter(|relation| relation.version.is_some());
@@ -75,7 +71,6 @@ impl<'a> Edits<'a> {
             let is_bounded = bounded.contains(&(relation.kind, relation.name.as_str()));
             is_bounded && !added.contains(relation)
         });
-        faults.finish()
     }
 }
 

@@ -1,18 +1,15 @@
 //! Packages of device code: one per group, and one per set of groups that share content.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use minijinja::context;
 
 use super::device::{DeviceFiles, Served};
-use super::discovered::Discovered;
-use super::drafts::{Draft, Maker, Says};
-use super::extras::Extras;
+use super::drafts::{Draft, Maker};
 use super::naming::Names;
 use super::package::{RelationKind, Role};
 use super::relations::Link;
 use super::texts::Description;
-use crate::config::PartRole;
 use crate::error::Result;
 
 impl Maker<'_> {
@@ -72,26 +69,11 @@ impl Maker<'_> {
         served: &Served,
         (names, role, description): (Names, Role, Description),
     ) -> Draft {
-        let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
-        let files = contents.packages.get(served).map(|package| package.files.clone());
+        let files = self.contents[index].packages.get(served).map(|package| package.files.clone());
         Draft {
-            role,
-            stem: bundle.stem.clone(),
-            family: bundle.family.clone(),
-            is_main: bundle.part.role == PartRole::Host,
-            components: bundle.components.clone(),
-            section: bundle.part.section.clone(),
-            rpm_group: bundle.part.group.clone(),
-            native: true,
-            description,
-            links: BTreeSet::new(),
-            relations: Vec::new(),
-            discovered: Discovered::default(),
-            files: files.unwrap_or_else(BTreeMap::new),
-            says: Says::default(),
+            files: files.unwrap_or_default(),
             documents_of: Some(self.names[index].clone()),
-            extras: Extras::default(),
-            names,
+            ..Draft::of(&self.bundles[index], (names, role), description)
         }
     }
 

@@ -45,9 +45,9 @@ impl Files {
         for (path, node) in self.installed {
             let treatment = self.treatments.get(&path).copied().unwrap_or(Treatment::Plain);
             let path = prefix.path().join(path.as_str())?;
-            add_folders(&mut entries, &path, |folder| match is_within(folder, prefix.path()) {
-                true => Some(Formats::All),
-                false => Some(Formats::Only(Format::Deb)),
+            add_folders(&mut entries, &path, |folder| {
+                let is_within = folder == prefix.path() || folder.is_below(prefix.path());
+                Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
             });
             add(&mut entries, path, (node, treatment), Formats::All);
         }
@@ -101,12 +101,6 @@ fn add_folders(
         let node = Node::Directory { mode: EXECUTABLE };
         add(entries, folder, (node, Treatment::Plain), formats);
     }
-}
-
-/// Whether `path` is `prefix` or below it.
-fn is_within(path: &TreePath, prefix: &TreePath) -> bool {
-    let rest = path.as_str().strip_prefix(prefix.as_str());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -22,10 +22,7 @@ use crate::dependencies::search::{self, Folder};
 use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::split::{HostFile, HostKind};
-use crate::tree::{Node, TreePath};
-
-/// How many links in a row are followed, as many as Linux follows.
-const LINK_LIMIT: usize = 40;
+use crate::tree::{LINK_LIMIT, Node, TreePath};
 
 /// What the host files of a set say about their bundles, by index.
 #[derive(Debug, Default)]

@@ -11,13 +11,11 @@
 //! What a scheme has no template for is not made. Kernels of tests are in none of them but, where
 //! the scheme wants it, their own `component`: who installs tests wants them by name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use minijinja::{Value, context};
 
-use super::discovered::Discovered;
-use super::drafts::{Draft, Says};
-use super::extras::Extras;
+use super::drafts::Draft;
 use super::naming::Names;
 use super::package::{RelationKind, Role};
 use super::relations::Link;
@@ -184,24 +182,7 @@ pub(super) fn meta<'a>(
     let About { names, template, values } = about;
     let description = setting.texts.description(template, &names.deb, values)?;
     let links = members.map(|names| Link::exact(RelationKind::Depends, names));
-    Ok(Draft {
-        stem: names.clone(),
-        family: names.rpm.clone(),
-        names,
-        role: Role::Meta,
-        is_main: false,
-        components: BTreeSet::new(),
-        section: SECTION.to_owned(),
-        rpm_group: RPM_GROUP.to_owned(),
-        // Its packages are for one processor, so it cannot be installed on another.
-        native: true,
-        description,
-        links: links.collect(),
-        relations: Vec::new(),
-        discovered: Discovered::default(),
-        files: BTreeMap::new(),
-        documents_of: None,
-        extras: Extras::default(),
-        says: Says::default(),
-    })
+    // Its packages are for one processor, so it cannot be installed on another.
+    let draft = Draft::new((names, Role::Meta), description, (SECTION, RPM_GROUP));
+    Ok(Draft { links: links.collect(), ..draft })
 }

@@ -319,7 +319,7 @@ fn finished(
 ) -> Result<Vec<Package<Source>>> {
     let packages = drafts.into_iter().map(|draft| {
         let mut package = draft.finish(setting)?;
-        edits.apply(&mut package)?;
+        edits.apply(setting.config, &mut package)?;
         Ok(package)
     });
     let mut packages = packages.collect::<Result<Vec<_>>>()?;

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::common;
 use super::drafts::Draft;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::recombine::Recombined;
@@ -44,7 +43,7 @@ impl Only {
             return true;
         };
         // The common package goes with whatever part of the set is kept.
-        let serves = |family: &String| draft.family == *family || common::is_common(draft);
+        let serves = |family: &String| draft.family == *family || draft.is_common;
         let of_package = |(family, components): &(String, BTreeSet<String>)| {
             serves(family) && !draft.components.is_disjoint(components)
         };

@@ -68,7 +68,7 @@ impl<'a> Scripts<'a> {
             Alternatives::None => Vec::new(),
             Alternatives::Programs => programs(draft).filter(|name| is_plain(name)).collect(),
         };
-        let loader = common::is_common(draft) || common::has_linker_libraries(setting, draft);
+        let loader = draft.is_common || common::has_linker_libraries(setting, draft);
         Self { setting, draft, programs, loader }
     }
 
@@ -119,7 +119,7 @@ impl<'a> Scripts<'a> {
         }
         let mut post = String::new();
         let mut postun = String::new();
-        if common::is_common(self.draft) {
+        if self.draft.is_common {
             post.push_str(&self.render("loader-post")?);
             postun.push_str(&self.render("loader-postun")?);
         }
@@ -138,7 +138,7 @@ impl<'a> Scripts<'a> {
     /// What the programs of an `.rpm`'s scriptlets need beyond their interpreters.
     pub fn rpm_needs(&self) -> Vec<Relation> {
         let has_programs = !self.programs.is_empty();
-        let (is_common, has_folders) = (common::is_common(self.draft), !self.folders().is_empty());
+        let (is_common, has_folders) = (self.draft.is_common, !self.folders().is_empty());
         let in_shell = self.loader && (has_programs || is_common || has_folders);
         let needed = [
             (in_shell, LDCONFIG),

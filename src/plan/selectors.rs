@@ -17,10 +17,7 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::{DatabaseFile, HostFile};
-use crate::tree::{Node, TreePath};
-
-/// How many links in a row are followed, as many as Linux follows.
-const LINK_LIMIT: usize = 40;
+use crate::tree::{LINK_LIMIT, Node, TreePath};
 
 /// How many left over paths an error lists.
 const NAMED_PATHS: usize = 20;
@@ -244,7 +241,7 @@ impl<'a, 'c> Assigner<'a, 'c> {
             Node::Link { .. } => self.owner(path, None),
             Node::Directory { .. } => {
                 let inside = host.iter().find(|(other, node)| {
-                    matches!(node, Node::File { .. }) && is_below(other, path)
+                    matches!(node, Node::File { .. }) && other.is_below(path)
                 });
                 self.owner(path, inside.and_then(|(_, node)| module_of(node)))
             }
@@ -269,11 +266,6 @@ impl<'a, 'c> Assigner<'a, 'c> {
         Err(Error::new(Kind::Config, message)
             .hint("add a selector for the artifact without `modules`; it takes what is left"))
     }
-}
-
-fn is_below(path: &TreePath, folder: &TreePath) -> bool {
-    let rest = path.as_str().strip_prefix(folder.as_str());
-    rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn module_of(node: &Node<HostFile>) -> Option<&str> {

@@ -11,7 +11,7 @@ use super::Source;
 use super::drafts::Draft;
 use super::extras;
 use super::naming::Names;
-use super::package::{Format, Package, PackageEntry, Relation, RelationKind};
+use super::package::{Format, Package, PackageEntry, RelationKind};
 use super::relations::depend_exactly;
 use super::setting::Setting;
 use super::upgrades::{Former, is_newer, of_moved};
@@ -27,13 +27,12 @@ pub(super) fn add(
     (earlier, findings): (&[Listing], &mut Findings),
 ) {
     for earlier in earlier {
-        let (beside, packages_before): (Vec<_>, Vec<_>) =
-            earlier.packages.iter().cloned().partition(|p| set.stands_beside(p, setting));
+        let (beside, earlier): (Vec<_>, Vec<_>) =
+            earlier.packages.iter().partition(|package| set.stands_beside(package, setting));
         note_beside(&beside, (setting, packages), findings);
-        let earlier = packages_before.as_slice();
-        let owners = Owners::of(earlier);
+        let owners = Owners::of(earlier.iter().copied());
         for format in &setting.formats {
-            let update = Update { earlier, owners: &owners, set, format: *format };
+            let update = Update { earlier: &earlier, owners: &owners, set, format: *format };
             for package in packages.iter_mut() {
                 update.take_paths(package, findings);
                 update.note_kinds(package, findings);
@@ -82,13 +81,13 @@ fn series(earlier: &ListedPackage, setting: &Setting<'_>) -> Option<String> {
 /// Says once that packages of an earlier set are of another series, and whether they can in fact
 /// be installed beside those of this one.
 fn note_beside(
-    beside: &[ListedPackage],
+    beside: &[&ListedPackage],
     (setting, packages): (&Setting<'_>, &[Package<Source>]),
     findings: &mut Findings,
 ) {
     let Some(first) = beside.first() else { return };
     let Some(series) = series(first, setting) else { return };
-    let owners = Owners::of(beside);
+    let owners = Owners::of(beside.iter().copied());
     let mut shared = BTreeSet::new();
     let entries = packages.iter().flat_map(|package| &package.entries);
     for entry in entries.filter(|entry| !extras::is_debug_place(&entry.path)) {
@@ -114,7 +113,7 @@ fn note_beside(
 
 /// The way from one earlier set, in one format.
 struct Update<'a> {
-    earlier: &'a [ListedPackage],
+    earlier: &'a [&'a ListedPackage],
     owners: &'a Owners<'a>,
     set: &'a SetNames,
     format: Format,
@@ -124,7 +123,7 @@ impl Update<'_> {
     /// Relations to the packages that had paths of `package`.
     fn take_paths(&self, package: &mut Package<Source>, findings: &mut Findings) {
         let (Some(own), Some(version)) =
-            (name(package, self.format), package.full_version(self.format))
+            (package.name(self.format).map(str::to_owned), package.full_version(self.format))
         else {
             return;
         };
@@ -138,11 +137,11 @@ impl Update<'_> {
             }
         }
         for (from, (owner, paths)) in taken {
-            let known = relations(package, self.format).iter();
+            let known = package.relations(self.format).iter();
             let needed = depend_exactly(known, (from, &version));
             let former = Former { name: from, stays: self.set.has(self.format, from), needed };
             let added = of_moved(&former, self.format, &version);
-            if let Some(relations) = relations_mut(package, self.format) {
+            if let Some(relations) = package.relations_mut(self.format) {
                 relations.extend(added);
                 relations.sort();
                 relations.dedup();
@@ -172,7 +171,7 @@ impl Update<'_> {
 
     /// Directories that became something else, or were something else.
     fn note_kinds(&self, package: &Package<Source>, findings: &mut Findings) {
-        if name(package, self.format).is_none() {
+        if package.name(self.format).is_none() {
             return;
         }
         for entry in self.entries(package) {
@@ -196,15 +195,15 @@ impl Update<'_> {
 
     /// Packages that are older than before, all in one finding: mostly it is the whole set.
     fn note_versions(&self, packages: &[Package<Source>], findings: &mut Findings) {
-        let mut older: Vec<(String, String, &str)> = Vec::new();
+        let mut older: Vec<(&str, String, &str)> = Vec::new();
         for package in packages {
             let (Some(own), Some(version)) =
-                (name(package, self.format), package.full_version(self.format))
+                (package.name(self.format), package.full_version(self.format))
             else {
                 continue;
             };
             let same = self.earlier.iter();
-            let mut same = same.filter(|p| p.key() == (self.format.as_str(), own.as_str()));
+            let mut same = same.filter(|p| p.key() == (self.format.as_str(), own));
             let newer = same.find(|earlier| is_newer(self.format, &earlier.version, &version));
             older.extend(newer.map(|newer| (own, version, newer.version.as_str())));
         }
@@ -224,7 +223,7 @@ impl Update<'_> {
         let mut removed = BTreeSet::new();
         for package in packages {
             let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
-            let relations = relations(package, self.format).iter();
+            let relations = package.relations(self.format).iter();
             removed.extend(relations.filter(|r| kinds.contains(&r.kind)).map(|r| r.name.as_str()));
         }
         let earlier = self.earlier.iter().filter(|p| p.format == self.format.as_str());
@@ -252,25 +251,4 @@ fn moved_finding((to, format): (&str, Format), from: &str, paths: &[String]) -> 
         if paths.len() > 1 { ", …" } else { "" }
     );
     Finding::new(Code::PathMoved, to, message)
-}
-
-fn name(package: &Package<Source>, format: Format) -> Option<String> {
-    match format {
-        Format::Deb => package.deb.as_ref().map(|control| control.name.clone()),
-        Format::Rpm => package.rpm.as_ref().map(|control| control.name.clone()),
-    }
-}
-
-fn relations(package: &Package<Source>, format: Format) -> &[Relation] {
-    match format {
-        Format::Deb => package.deb.as_ref().map_or(&[], |control| &control.relations),
-        Format::Rpm => package.rpm.as_ref().map_or(&[], |control| &control.relations),
-    }
-}
-
-fn relations_mut(package: &mut Package<Source>, format: Format) -> Option<&mut Vec<Relation>> {
-    match format {
-        Format::Deb => package.deb.as_mut().map(|control| &mut control.relations),
-        Format::Rpm => package.rpm.as_mut().map(|control| &mut control.relations),
-    }
 }

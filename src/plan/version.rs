@@ -102,27 +102,15 @@ impl Version {
 
     /// Version and release as relations write them: `7.1.0-1` in both formats.
     pub fn full(&self, format: Format) -> String {
-        match format {
-            Format::Deb | Format::Rpm => {
-                let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
-                format!("{epoch}{}-{}", self.upstream, self.tagged_release(format))
-            }
-        }
+        let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+        format!("{epoch}{}-{}", self.upstream, self.tagged_release(format))
     }
 
     /// A number that is higher for later versions, for alternatives: 70102 of 7.1.2. What is not
     /// a number counts as 0, and what has more than two digits as 99, but for the first part.
     pub fn priority(&self) -> u32 {
-        let mut parts = self.upstream.split(['.', '~', '+']);
-        let mut next = |most: u32| -> u32 {
-            let part = parts.next().unwrap_or_default();
-            let number: u32 = match part.parse() {
-                Ok(number) => number,
-                Err(_) if part.bytes().all(|c| c.is_ascii_digit()) && !part.is_empty() => most,
-                Err(_) => 0,
-            };
-            number.min(most)
-        };
+        let mut parts = self.parts();
+        let mut next = |most| number(parts.next().unwrap_or_default(), most);
         next(PRIORITY_MAJOR_MAX) * 10_000 + next(99) * 100 + next(99)
     }
 
@@ -130,25 +118,32 @@ impl Version {
     /// parts of 7.1, and before it 99929989 of 7.10. What is not a number counts as 0, and what
     /// has more than four digits as 9999.
     pub fn newest_first(&self, parts: usize) -> String {
-        let mut texts = self.upstream.split(['.', '~', '+']);
-        let digits = std::iter::repeat_with(|| {
-            let part = texts.next().unwrap_or_default();
-            let is_number = !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
-            let number: u32 = part.parse().unwrap_or(if is_number { NEWEST } else { 0 });
-            format!("{:04}", NEWEST - number.min(NEWEST))
-        });
-        digits.take(parts).collect()
+        let texts = self.parts().chain(std::iter::repeat(""));
+        texts.take(parts).map(|part| format!("{:04}", NEWEST - number(part, NEWEST))).collect()
     }
 
     /// `<major>.<minor>`, if the version has both.
     pub fn series(&self) -> Option<String> {
-        let mut parts = self.upstream.split(['.', '~', '+']);
-        let number = |part: Option<&str>| {
-            let part = part.filter(|p| !p.is_empty() && p.bytes().all(|c| c.is_ascii_digit()));
-            part.map(str::to_owned)
-        };
-        let (major, minor) = (number(parts.next())?, number(parts.next())?);
+        let mut parts = self.parts();
+        let mut next = || parts.next().filter(|part| is_number(part));
+        let (major, minor) = (next()?, next()?);
         Some(format!("{major}.{minor}"))
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        self.upstream.split(['.', '~', '+'])
+    }
+}
+
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit())
+}
+
+/// The number that `part` is, `most` if it is a higher one, and 0 if it is none.
+fn number(part: &str, most: u32) -> u32 {
+    match is_number(part) {
+        true => part.parse().unwrap_or(most).min(most),
+        false => 0,
     }
 }
 

@@ -39,10 +39,10 @@ pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum
         packages.iter().filter_map(|package| package.group.as_deref()).collect();
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_by_key(|name| (place(name), name.len(), *name));
+    let sets = ["deb", "rpm"].map(|format| (format, Set::new(packages, format)));
     let mut sums = Vec::new();
     for group in names {
-        for format in ["deb", "rpm"] {
-            let set = Set::new(packages, format);
+        for (format, set) in &sets {
             let members = set.closure(set.kernels(group));
             if !members.is_empty() {
                 sums.push(sum(group, format, &members));

@@ -11,6 +11,8 @@
 //! that clients read is put in place again and the publication is done; with anything missing,
 //! nothing that clients read was touched, and what is there of the publication is removed.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::state::State;
@@ -72,10 +74,19 @@ pub(super) fn rest(
     let Some(bytes) = store.read(&file)? else {
         return Ok(None);
     };
+    let hint = "restore the file from a backup, or publish all packages to a new folder";
     let shown: Vec<Shown> = serde_json::from_slice(&bytes).map_err(|error| {
-        Error::malformed("does not say what is published").file(&file).cause(error)
+        Error::malformed("does not say what is published").file(&file).cause(error).hint(hint)
     })?;
-    for path in next.records.keys().chain(&next.indexes) {
+    let odd = |path: &str| path.starts_with(PRIVATE) || next.records.contains_key(path);
+    if let Some((path, _)) = shown.iter().find(|(path, _)| odd(path)) {
+        let message = format!("says that `{}` is published last", path.escape_debug());
+        return Err(Error::malformed(message).file(&file).hint(hint));
+    }
+    // What clients read may lie there in part, or not yet.
+    let late: BTreeSet<&String> = shown.iter().map(|(path, _)| path).collect();
+    let early = next.records.keys().chain(&next.indexes).filter(|path| !late.contains(path));
+    for path in early {
         if store.stat(path)?.is_none() {
             return Ok(None);
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Node, Tree, TreePath};
 
 /// How many links in a row are followed, as many as Linux follows.
-const LINK_LIMIT: usize = 40;
+pub const LINK_LIMIT: usize = 40;
 
 /// Every path of several trees that are laid over one another, and where their links lead.
 #[derive(Debug, Default)]

@@ -51,7 +51,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 pub use problem::{Check, Joined, Problem, Report};
-pub use repository::{Keys, Trust};
+pub use repository::{Element, Keys, Trust};
 pub use subject::Folders;
 
 use crate::artifact::Scan;

@@ -160,3 +160,53 @@ fn a_part_of_a_set_passes() {
     case.built("", &["--only", "user"]);
     passes(&case);
 }
+
+/// rpm and dpkg judge names and versions differently; here the words are rpm's.
+#[test]
+fn v061_an_rpm_that_excludes_another_of_its_set() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs("lib", "");
+    let with = |relation: &str| {
+        case.built(&format!("[relations.rocm-user]\nrpm.{relation}\n"), &["--format", "rpm"]);
+    };
+    with("conflicts = ['rocm-other < 7.1.0-2']");
+    let conflict = "V061 rocm-user-7.1.0-1.x86_64.rpm: Conflicts: rocm-other (< 7.1.0-2), which \
+                    rocm-other-7.1.0-1.x86_64.rpm of the same set is";
+    fails(&case, &[conflict]);
+    with("obsoletes = ['rocm-other < 7.1.0-2']");
+    fails(&case, &[&conflict.replace("Conflicts", "Obsoletes")]);
+    for other in ["conflicts = ['rocm-other < 7.1.0-1']", "obsoletes = ['rocm-user < 7']"] {
+        with(other);
+        passes(&case);
+    }
+}
+
+#[test]
+fn relations_of_an_rpm_are_replaced_and_removed() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs("lib", "");
+    case.built("", &["--format", "rpm"]);
+    let requires = case.rpm("rocm-user", "--requires");
+    assert!(requires.contains("rocm-other = 7.1.0-1\n"), "{requires}");
+    assert!(requires.contains("libother.so.1()(64bit)\n"), "{requires}");
+    let config = "[relations.rocm-user]\nrpm.requires = ['rocm-other >= {series}', 'plain']\n\
+                  rpm.remove = ['libother.so.1()(64bit)']\n\
+                  [relations.rocm-other]\nrpm.remove = ['libother.so.1()(64bit)']\n";
+    case.built(config, &["--format", "rpm"]);
+    let requires = case.rpm("rocm-user", "--requires");
+    assert!(requires.contains("rocm-other >= 7.1\n"), "{requires}");
+    assert!(requires.contains("plain\n"), "{requires}");
+    assert!(!requires.contains("rocm-other = ") && !requires.contains("libother"), "{requires}");
+    let provides = case.rpm("rocm-other", "--provides");
+    assert!(!provides.contains("libother"), "{provides}");
+    passes(&case);
+
+    let config = "[relations.rocm-user]\nrpm.remove = ['rocm-othr']\n";
+    let why = ["line 2, column 15", "the package has no relation to `rocm-othr`"];
+    std::fs::remove_dir_all(case.path("out")).unwrap();
+    case.refused(config, &["--format", "rpm"], &why);
+}

@@ -25,7 +25,9 @@ fn a_build_prints_packages_and_findings_and_reports_its_progress_apart() {
         let wrote = format!("wrote {package} (");
         assert_eq!(stderr.lines().filter(|line| line.starts_with(&wrote)).count(), 1, "{stderr}");
     }
-    assert_eq!(stderr.lines().count(), packages.len(), "one plain line per package: {stderr}");
+    let (lines, summary) = stderr.split_once("stage ").unwrap();
+    assert_eq!(lines.lines().count(), packages.len(), "one plain line per package: {stderr}");
+    assert!(summary.contains("s of CPU") && !stdout.contains("of CPU"), "{stderr}");
     let kernels = stdout.lines().find(|line| line.starts_with(&deb_name("rocm-blas-gfx110x")));
     let words: Vec<_> = kernels.unwrap().split_whitespace().collect();
     assert!(words.ends_with(&["12", "gfx1100", "gfx1101", "gfx1102"]), "{words:?}");

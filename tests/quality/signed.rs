@@ -17,14 +17,26 @@ struct Keys(TempDir);
 
 impl Keys {
     fn make(algorithm: &str, expires: &str) -> Self {
+        Self::for_use(algorithm, ("sign", expires), &[])
+    }
+
+    /// A key for `usage`, made by gpg with further options.
+    fn for_use(algorithm: &str, (usage, expires): (&str, &str), options: &[&str]) -> Self {
         let keys = Self(tempfile::tempdir().unwrap());
         fs::write(keys.path("passphrase"), format!("{PASSPHRASE}\n")).unwrap();
         let mut make = keys.gpg();
-        make.args(["--quick-generate-key", "Packager <packager@example.org>", algorithm, "sign"]);
-        tools::run(make.arg(expires));
+        make.args(options).args(["--quick-generate-key", "Packager <packager@example.org>"]);
+        tools::run(make.args([algorithm, usage, expires]));
         keys.export("--export-secret-keys", "secret");
         keys.export("--export", "public");
         keys
+    }
+
+    /// What gpg calls the key.
+    fn fingerprint(&self) -> String {
+        let list = tools::succeed(self.gpg().args(["--with-colons", "--list-keys"]));
+        let fingerprint = list.lines().find_map(|line| line.strip_prefix("fpr:")).unwrap();
+        fingerprint.trim_matches(':').to_owned()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -181,16 +193,54 @@ fn keys_that_cannot_sign_are_refused_before_anything_is_written() {
     }
 }
 
+/// Packages say that they were signed at the date of their contents, or SOURCE_DATE_EPOCH.
+#[test]
+fn keys_that_may_not_sign_are_refused_before_anything_is_written() {
+    if !tools::have(&["gpg", "gpgconf"]) {
+        return;
+    }
+    let told = |keys: &Keys, file: &str| {
+        let key = keys.path(file).to_str().unwrap().to_owned();
+        let told = refused(&["--sign-key", &key], Some(PASSPHRASE));
+        told.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let in_2023 = ["--faked-system-time", "20230101T000000"];
+    let expired = Keys::for_use("ed25519", ("sign", "2023-12-31"), &in_2023);
+    let why = "the key has expired at the time that the signature would state";
+    let shown = told(&expired, "secret");
+    assert!(shown.contains(why) && shown.contains("SOURCE_DATE_EPOCH"), "{shown}");
+
+    let certifies = Keys::for_use("ed25519", ("cert", "never"), &[]);
+    let shown = told(&certifies, "secret");
+    assert!(shown.contains("no part of the key that is in the file may sign"), "{shown}");
+    // A subkey for encryption does not change that.
+    let fingerprint = certifies.fingerprint();
+    let mut add = certifies.gpg();
+    tools::run(add.args(["--quick-add-key", &fingerprint, "cv25519", "encr", "never"]));
+    certifies.export("--export-secret-keys", "with-subkey");
+    let shown = told(&certifies, "with-subkey");
+    assert!(shown.contains("no part of the key that is in the file may sign"), "{shown}");
+
+    // gpg writes a revocation with every key, and a colon in front so that it is not used by
+    // accident.
+    let revoked = Keys::make("ed25519", "never");
+    let place = format!("openpgp-revocs.d/{}.rev", revoked.fingerprint());
+    let text = fs::read_to_string(revoked.path(&place)).unwrap();
+    fs::write(revoked.path("revocation"), text.replace("\n:-----", "\n-----")).unwrap();
+    tools::run(revoked.gpg().arg("--import").arg(revoked.path("revocation")));
+    revoked.export("--export-secret-keys", "secret");
+    let shown = told(&revoked, "secret");
+    assert!(shown.contains("the key is revoked"), "{shown}");
+}
+
 #[test]
 fn the_environment_brings_a_passphrase_and_a_subkey_signs_for_an_absent_primary_key() {
     if !tools::have(&["gpg", "gpgconf", "rpm"]) {
         return;
     }
     let keys = Keys::make("rsa3072", "never");
-    let list = tools::succeed(keys.gpg().args(["--with-colons", "--list-keys"]));
-    let fingerprint = list.lines().find_map(|line| line.strip_prefix("fpr:")).unwrap();
-    let fingerprint = fingerprint.trim_matches(':');
-    tools::run(keys.gpg().args(["--quick-add-key", fingerprint, "ed25519", "sign", "never"]));
+    let fingerprint = keys.fingerprint();
+    tools::run(keys.gpg().args(["--quick-add-key", &fingerprint, "ed25519", "sign", "never"]));
     keys.export("--export-secret-subkeys", "secret");
     keys.export("--export", "public");
     let folder = tempfile::tempdir().unwrap();

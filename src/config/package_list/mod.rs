@@ -343,6 +343,7 @@ impl<'a> Checker<'a> {
             self.unknown(name, "Artifactory.", &artifact.others);
             for (sub, subdir) in artifact.subdirs.into_iter().enumerate() {
                 self.unknown(name, "Artifact_Subdir.", &subdir.others);
+                let place = [at, sub];
                 let (at, sub) = (at.to_string(), sub.to_string());
                 let keys = ["Artifactory", &at, "Artifact_Subdir", &sub];
                 if subdir.name.trim_matches('/').is_empty() {
@@ -350,15 +351,14 @@ impl<'a> Checker<'a> {
                     self.fault(index, &[keys[0], keys[1], keys[2], keys[3], "Name"], message);
                 }
                 let mut components = Vec::new();
-                for (place, text) in subdir.components.iter().enumerate() {
-                    let place = place.to_string();
-                    let keys = [keys[0], keys[1], keys[2], keys[3], "Components", &place];
+                for (index_of, text) in subdir.components.iter().enumerate() {
+                    let index_of = index_of.to_string();
+                    let keys = [keys[0], keys[1], keys[2], keys[3], "Components", &index_of];
                     match text.parse::<ComponentKind>() {
                         Ok(kind) => components.push(kind),
                         Err(error) => self.fault(index, &keys, error.message().to_owned()),
                     }
                 }
-                let place = [&at, &sub].map(|text| text.parse().unwrap_or_default());
                 let artifact = artifact.artifact.clone();
                 claims.push(Claim { artifact, subdir: subdir.name, components, place });
             }

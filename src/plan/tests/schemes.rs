@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::artifact::ComponentKind;
-use crate::config::{PackageList, Scheme};
+use crate::config::{PackageList, Scheme, Suffix, Template};
 
 fn amdrocm() -> PlanOptions {
     PlanOptions { scheme: Some(Scheme::shipped("amdrocm").unwrap()), ..options() }
@@ -38,7 +38,8 @@ fn tests_have_a_metapackage_where_the_scheme_wants_one() {
     assert_eq!(unversioned, ["amdrocm-blas-test7.1 = 7.1.0-1"]);
     // Without a version it is one of the others of this scheme.
     let dev = rpm_relations(&plan, "amdrocm-blas-dev7.1", RelationKind::Depends);
-    assert_eq!(dev, ["amdrocm-blas-host7.1 = 7.1.0-1"]);
+    // The program of a script, since the prefix has a folder above it.
+    assert_eq!(dev, ["/usr/bin/rmdir", "amdrocm-blas-host7.1 = 7.1.0-1"]);
 }
 
 #[test]
@@ -98,6 +99,27 @@ fn words_of_a_family_without_a_host_are_not_lost() {
     assert_eq!(package(&plan, "rocm-blas-dev").rpm.as_ref().unwrap().license, "ISC");
     let refused = planned_with(headers(), &format!("{toml}summary = 'Lost'\n"), &options());
     assert_refused(refused, &["line", "packages.rocm-blas", "no such package", "license"]);
+}
+
+#[test]
+fn the_loaders_file_is_named_after_the_package_of_its_format() {
+    let mut scheme = Scheme::shipped("rocm").unwrap();
+    let (deb, rpm) = ("rocm-common".to_owned(), "rocm-system".to_owned());
+    scheme.names.system = Template::Each(Suffix { deb, rpm });
+    let options = PlanOptions { scheme: Some(scheme), ..options() };
+    let plan = planned_with(blas(), GROUPS, &options).unwrap();
+    let common = package(&plan, "rocm-common");
+    let files = |format| {
+        let mut files = paths(common, format);
+        files.retain(|path| path.starts_with("etc/ld.so.conf.d/") && path.ends_with(".conf"));
+        files
+    };
+    assert_eq!(files(Format::Deb), ["etc/ld.so.conf.d/rocm.conf"]);
+    assert_eq!(files(Format::Rpm), ["etc/ld.so.conf.d/rocm-system.conf"]);
+    // The script follows it where the prefix is moved.
+    let scripts = &common.rpm.as_ref().unwrap().scripts;
+    let (_, (_, post)) = scripts.iter().find(|(phase, _)| phase == "%post").unwrap();
+    assert!(post.contains("file=/etc/ld.so.conf.d/rocm-system.conf\n"), "{post}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Keys {
     }
 
     /// Fails unless one of the armoured signatures is of `data` and one of the keys'.
-    pub(super) fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
+    pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
         let fault = |e: pgp::errors::Error| Error::malformed("is no signature").cause(e);
         let (found, _) = DetachedSignature::from_armor_many(signatures).map_err(fault)?;
         let found: Vec<_> = found.collect::<Result<_, _>>().map_err(fault)?;
@@ -69,7 +69,7 @@ impl Keys {
     }
 
     /// The text of a clear-signed message; whether one of the keys signed it, if there are keys.
-    pub(super) fn clear_text(&self, message: &str) -> Result<(String, bool)> {
+    pub fn clear_text(&self, message: &str) -> Result<(String, bool)> {
         let fault = |e: pgp::errors::Error| Error::malformed("is no clear-signed text").cause(e);
         let (message, _) = CleartextSignedMessage::from_string(message).map_err(fault)?;
         let signed = self.any(|key| key.verifies_text(&message));

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256, Sha512};
 
 pub use keys::{Keys, Trust};
+pub use xml::Element;
 
 use super::problem::{Check, Problems, Report};
 use crate::content::hex;

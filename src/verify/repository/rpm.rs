@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::closure::{self, Node, Rules, Sign, Wish};
 use super::keys::Keys;
-use super::xml::{self, Element};
+use super::xml::Element;
 use super::{Check, Context, open, place, sha256};
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         return Ok(());
     };
     check_signature(context, &bytes)?;
-    let repomd = match xml::parse(&bytes) {
+    let repomd = match Element::parse(&bytes) {
         Ok(repomd) => repomd,
         Err(error) => {
             context.add(Check::BadIndex, REPOMD, error.to_string());
@@ -114,7 +114,7 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<Element>> {
     if !same(&text, "open-size", "open-checksum") {
         context.add(Check::IndexMismatch, &path, "holds another text than repomd.xml lists");
     }
-    match xml::parse(&text) {
+    match Element::parse(&text) {
         Ok(list) => Ok(Some(list)),
         Err(error) => {
             context.add(Check::BadIndex, &path, error.to_string());

@@ -12,14 +12,62 @@ const DEPTH_MAX: usize = 16;
 
 /// An element.
 #[derive(Debug, Default)]
-pub(super) struct Element {
+pub struct Element {
+    /// Its name, with its prefix.
     pub name: String,
+    /// Its attributes by their names.
     pub attributes: BTreeMap<String, String>,
+    /// Its text without that of its children.
     pub text: String,
+    /// The elements in it.
     pub children: Vec<Element>,
 }
 
 impl Element {
+    /// The root element of a document.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let text =
+            std::str::from_utf8(bytes).map_err(|e| Error::malformed("is no UTF-8").cause(e))?;
+        let mut reader = Reader::from_str(text);
+        let mut open: Vec<Self> = Vec::new();
+        loop {
+            match reader.read_event().map_err(fault)? {
+                Event::Start(start) => {
+                    if open.len() == DEPTH_MAX {
+                        return Err(Error::malformed("is nested too deep"));
+                    }
+                    open.push(element(&start)?);
+                }
+                Event::Empty(start) => {
+                    let empty = element(&start)?;
+                    match open.last_mut() {
+                        Some(above) => above.children.push(empty),
+                        None => return Ok(empty),
+                    }
+                }
+                Event::Text(text) => add(&mut open, &text),
+                Event::GeneralRef(name) => {
+                    let character = match name.resolve_char_ref().map_err(fault)? {
+                        Some(character) => character.to_string(),
+                        None => quick_xml::escape::resolve_predefined_entity(&name)
+                            .ok_or_else(|| Error::malformed("has an entity that is not known"))?
+                            .to_owned(),
+                    };
+                    add(&mut open, &character);
+                }
+                Event::End(_) => {
+                    let closed = open.pop().unwrap_or_default();
+                    match open.last_mut() {
+                        Some(above) => above.children.push(closed),
+                        None => return Ok(closed),
+                    }
+                }
+                Event::Eof => return Err(Error::truncated("ends inside of an element")),
+                _ => {}
+            }
+        }
+    }
+
     /// The first child of a name.
     pub fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
@@ -43,49 +91,6 @@ impl Element {
     /// An attribute of a child.
     pub fn attribute_of(&self, child: &str, name: &str) -> &str {
         self.child(child).map_or("", |child| child.attribute(name))
-    }
-}
-
-/// The root element of a document.
-pub(super) fn parse(bytes: &[u8]) -> Result<Element> {
-    let text = std::str::from_utf8(bytes).map_err(|e| Error::malformed("is no UTF-8").cause(e))?;
-    let mut reader = Reader::from_str(text);
-    let mut open: Vec<Element> = Vec::new();
-    loop {
-        match reader.read_event().map_err(fault)? {
-            Event::Start(start) => {
-                if open.len() == DEPTH_MAX {
-                    return Err(Error::malformed("is nested too deep"));
-                }
-                open.push(element(&start)?);
-            }
-            Event::Empty(start) => {
-                let empty = element(&start)?;
-                match open.last_mut() {
-                    Some(above) => above.children.push(empty),
-                    None => return Ok(empty),
-                }
-            }
-            Event::Text(text) => add(&mut open, &text),
-            Event::GeneralRef(name) => {
-                let character = match name.resolve_char_ref().map_err(fault)? {
-                    Some(character) => character.to_string(),
-                    None => quick_xml::escape::resolve_predefined_entity(&name)
-                        .ok_or_else(|| Error::malformed("has an entity that is not known"))?
-                        .to_owned(),
-                };
-                add(&mut open, &character);
-            }
-            Event::End(_) => {
-                let closed = open.pop().unwrap_or_default();
-                match open.last_mut() {
-                    Some(above) => above.children.push(closed),
-                    None => return Ok(closed),
-                }
-            }
-            Event::Eof => return Err(Error::truncated("ends inside of an element")),
-            _ => {}
-        }
     }
 }
 
@@ -116,13 +121,13 @@ mod tests {
     #[test]
     fn a_document_is_a_tree_and_damage_is_an_error() {
         let text = r#"<?xml version="1.0"?><a x="1&amp;2"><b>c &lt; d &#65;</b><b/></a>"#;
-        let root = parse(text.as_bytes()).unwrap();
+        let root = Element::parse(text.as_bytes()).unwrap();
         assert_eq!((root.attribute("x"), root.text_of("b")), ("1&2", "c < d A"));
         assert_eq!(root.all("b").count(), 2);
         for len in 22..text.len() {
-            assert!(parse(&text.as_bytes()[..len]).is_err(), "{len}");
+            assert!(Element::parse(&text.as_bytes()[..len]).is_err(), "{len}");
         }
-        assert!(parse("<a>".repeat(100).as_bytes()).is_err());
-        assert!(parse(b"\xff").is_err());
+        assert!(Element::parse("<a>".repeat(100).as_bytes()).is_err());
+        assert!(Element::parse(b"\xff").is_err());
     }
 }

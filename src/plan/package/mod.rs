@@ -4,7 +4,13 @@
 //! question: a description of its source in the plan, final [`Content`](crate::content::Content)
 //! once packed.
 
+mod control;
+mod relation;
+
 use serde::Serialize;
+
+pub use control::{Change, DebControl, RpmControl};
+pub use relation::{Comparison, Relation, RelationKind};
 
 use crate::receipt::RelationRecord;
 use crate::tree::{Node, TreePath};
@@ -112,17 +118,6 @@ impl Treatment {
     }
 }
 
-/// An entry of a changelog.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// Seconds since 1970.
-    pub time: u32,
-    /// `Name <address>`.
-    pub author: String,
-    /// Lines.
-    pub text: String,
-}
-
 /// One path of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackageEntry<F> {
@@ -155,181 +150,6 @@ impl Formats {
     }
 }
 
-/// The kind of a relation between packages. Emission maps each to the format's own field; kinds
-/// that a format lacks are left out by the plan, never by emission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RelationKind {
-    /// deb `Depends`, rpm `Requires`.
-    Depends,
-    /// deb and rpm `Recommends`.
-    Recommends,
-    /// deb and rpm `Suggests`.
-    Suggests,
-    /// deb and rpm `Enhances`.
-    Enhances,
-    /// rpm `Supplements`.
-    Supplements,
-    /// deb and rpm `Provides`.
-    Provides,
-    /// deb and rpm `Conflicts`.
-    Conflicts,
-    /// deb `Breaks`.
-    Breaks,
-    /// deb `Replaces`.
-    Replaces,
-    /// rpm `Obsoletes`.
-    Obsoletes,
-}
-
-impl RelationKind {
-    /// As plans and receipts write it: `depends`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Depends => "depends",
-            Self::Recommends => "recommends",
-            Self::Suggests => "suggests",
-            Self::Enhances => "enhances",
-            Self::Supplements => "supplements",
-            Self::Provides => "provides",
-            Self::Conflicts => "conflicts",
-            Self::Breaks => "breaks",
-            Self::Replaces => "replaces",
-            Self::Obsoletes => "obsoletes",
-        }
-    }
-}
-
-/// How a relation compares versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub enum Comparison {
-    /// `<<` in deb, `<` in rpm.
-    #[serde(rename = "<")]
-    Less,
-    /// `<=`.
-    #[serde(rename = "<=")]
-    LessEqual,
-    /// `=`.
-    #[serde(rename = "=")]
-    Equal,
-    /// `>=`.
-    #[serde(rename = ">=")]
-    GreaterEqual,
-    /// `>>` in deb, `>` in rpm.
-    #[serde(rename = ">")]
-    Greater,
-}
-
-impl Comparison {
-    /// As plans, receipts and rpm write it: `<=`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Less => "<",
-            Self::LessEqual => "<=",
-            Self::Equal => "=",
-            Self::GreaterEqual => ">=",
-            Self::Greater => ">",
-        }
-    }
-}
-
-/// One relation, in the words of one format.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Relation {
-    /// Which field it goes into.
-    pub kind: RelationKind,
-    /// Package or capability name; a deb alternative (`a | b`) is written whole.
-    pub name: String,
-    /// Version bound, in the format's version syntax.
-    pub version: Option<(Comparison, String)>,
-}
-
-impl Relation {
-    /// As plans and receipts list it.
-    pub fn record(&self) -> RelationRecord {
-        let version = self.version.as_ref();
-        RelationRecord {
-            kind: self.kind.as_str().to_owned(),
-            name: self.name.clone(),
-            comparison: version.map(|(comparison, _)| comparison.as_str().to_owned()),
-            version: version.map(|(_, version)| version.clone()),
-        }
-    }
-}
-
-/// Everything of a package that only `.deb` has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DebControl {
-    /// Package name.
-    pub name: String,
-    /// Full version, e.g. `7.1.0-1`.
-    pub version: String,
-    /// `amd64` or `all`.
-    pub architecture: String,
-    /// Section, e.g. `libs`.
-    pub section: String,
-    /// Priority, e.g. `optional`.
-    pub priority: String,
-    /// `Name <address>`.
-    pub maintainer: String,
-    /// Relations in the order of their fields.
-    pub relations: Vec<Relation>,
-    /// Further fields in order, e.g. `X-ROCm-GPU-Architecture`.
-    pub fields: Vec<(String, String)>,
-    /// Lines of the `triggers` file.
-    pub triggers: Vec<String>,
-    /// Maintainer scripts: (`preinst`, `postinst`, `prerm`, `postrm`) → text.
-    pub scripts: Vec<(String, String)>,
-}
-
-impl DebControl {
-    /// The name of the package file; dpkg-deb leaves the epoch out.
-    pub fn file_name(&self) -> String {
-        let version = self.version.split_once(':').map_or(&*self.version, |(_, rest)| rest);
-        format!("{}_{version}_{}.deb", self.name, self.architecture)
-    }
-}
-
-/// Everything of a package that only `.rpm` has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RpmControl {
-    /// Package name.
-    pub name: String,
-    /// Epoch, if any.
-    pub epoch: Option<u32>,
-    /// Version, e.g. `7.1.0`.
-    pub version: String,
-    /// Release, e.g. `1`.
-    pub release: String,
-    /// `x86_64` or `noarch`.
-    pub arch: String,
-    /// Group tag, e.g. `System Environment/Libraries`.
-    pub group: String,
-    /// Licence expression.
-    pub license: String,
-    /// Vendor, if any.
-    pub vendor: Option<String>,
-    /// Packager, if any.
-    pub packager: Option<String>,
-    /// Relations; the package's own name-version Provides is added by emission.
-    pub relations: Vec<Relation>,
-    /// Relations that rpmbuild would find by itself in the files, marked as such.
-    pub discovered: Vec<Relation>,
-    /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
-    pub prefixes: Vec<String>,
-    /// Scriptlets: (`%pretrans`, `%pre`, `%post`, `%preun`, `%postun`) → (interpreter, text).
-    pub scripts: Vec<(String, (String, String))>,
-    /// The changelog, the newest entry first.
-    pub changes: Vec<Change>,
-}
-
-impl RpmControl {
-    /// The name of the package file; rpmbuild leaves the epoch out.
-    pub fn file_name(&self) -> String {
-        format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
-    }
-}
-
 /// A package with everything decided but bytes.
 #[derive(Debug, Clone)]
 pub struct Package<F> {
@@ -358,17 +178,38 @@ impl<F> Package<F> {
         usize::from(self.deb.is_some()) + usize::from(self.rpm.is_some())
     }
 
+    /// Its name in `format`; none if it is not wanted in that format.
+    pub fn name(&self, format: Format) -> Option<&str> {
+        match format {
+            Format::Deb => self.deb.as_ref().map(|control| control.name.as_str()),
+            Format::Rpm => self.rpm.as_ref().map(|control| control.name.as_str()),
+        }
+    }
+
+    /// Its relations in `format`, without those that rpmbuild would find by itself.
+    pub fn relations(&self, format: Format) -> &[Relation] {
+        match format {
+            Format::Deb => self.deb.as_ref().map_or(&[], |control| &control.relations),
+            Format::Rpm => self.rpm.as_ref().map_or(&[], |control| &control.relations),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn relations_mut(&mut self, format: Format) -> Option<&mut Vec<Relation>> {
+        match format {
+            Format::Deb => self.deb.as_mut().map(|control| &mut control.relations),
+            Format::Rpm => self.rpm.as_mut().map(|control| &mut control.relations),
+        }
+    }
+
     /// Its relations in `format`, as plans and receipts list them, sorted; none if it is not wanted
     /// in that format.
     pub fn relation_records(&self, format: Format) -> Option<Vec<RelationRecord>> {
-        let (decided, discovered) = match format {
-            Format::Deb => (&self.deb.as_ref()?.relations, [].as_slice()),
-            Format::Rpm => {
-                let control = self.rpm.as_ref()?;
-                (&control.relations, control.discovered.as_slice())
-            }
+        let discovered = match format {
+            Format::Deb => self.deb.as_ref().map(|_| [].as_slice())?,
+            Format::Rpm => &self.rpm.as_ref()?.discovered,
         };
-        let relations = decided.iter().chain(discovered);
+        let relations = self.relations(format).iter().chain(discovered);
         let mut records: Vec<RelationRecord> = relations.map(Relation::record).collect();
         records.sort();
         records.dedup();

@@ -1,0 +1,89 @@
+//! What a package has in one format only.
+
+use serde::Serialize;
+
+use super::Relation;
+
+/// An entry of a changelog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Seconds since 1970.
+    pub time: u32,
+    /// `Name <address>`.
+    pub author: String,
+    /// Lines.
+    pub text: String,
+}
+
+/// Everything of a package that only `.deb` has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DebControl {
+    /// Package name.
+    pub name: String,
+    /// Full version, e.g. `7.1.0-1`.
+    pub version: String,
+    /// `amd64` or `all`.
+    pub architecture: String,
+    /// Section, e.g. `libs`.
+    pub section: String,
+    /// Priority, e.g. `optional`.
+    pub priority: String,
+    /// `Name <address>`.
+    pub maintainer: String,
+    /// Relations in the order of their fields.
+    pub relations: Vec<Relation>,
+    /// Further fields in order, e.g. `X-ROCm-GPU-Architecture`.
+    pub fields: Vec<(String, String)>,
+    /// Lines of the `triggers` file.
+    pub triggers: Vec<String>,
+    /// Maintainer scripts: (`preinst`, `postinst`, `prerm`, `postrm`) → text.
+    pub scripts: Vec<(String, String)>,
+}
+
+impl DebControl {
+    /// The name of the package file; dpkg-deb leaves the epoch out.
+    pub fn file_name(&self) -> String {
+        let version = self.version.split_once(':').map_or(&*self.version, |(_, rest)| rest);
+        format!("{}_{version}_{}.deb", self.name, self.architecture)
+    }
+}
+
+/// Everything of a package that only `.rpm` has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RpmControl {
+    /// Package name.
+    pub name: String,
+    /// Epoch, if any.
+    pub epoch: Option<u32>,
+    /// Version, e.g. `7.1.0`.
+    pub version: String,
+    /// Release, e.g. `1`.
+    pub release: String,
+    /// `x86_64` or `noarch`.
+    pub arch: String,
+    /// Group tag, e.g. `System Environment/Libraries`.
+    pub group: String,
+    /// Licence expression.
+    pub license: String,
+    /// Vendor, if any.
+    pub vendor: Option<String>,
+    /// Packager, if any.
+    pub packager: Option<String>,
+    /// Relations; the package's own name-version Provides is added by emission.
+    pub relations: Vec<Relation>,
+    /// Relations that rpmbuild would find by itself in the files, marked as such.
+    pub discovered: Vec<Relation>,
+    /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
+    pub prefixes: Vec<String>,
+    /// Scriptlets: (`%pretrans`, `%pre`, `%post`, `%preun`, `%postun`) → (interpreter, text).
+    pub scripts: Vec<(String, (String, String))>,
+    /// The changelog, the newest entry first.
+    pub changes: Vec<Change>,
+}
+
+impl RpmControl {
+    /// The name of the package file; rpmbuild leaves the epoch out.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
+    }
+}

@@ -74,7 +74,7 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         (&["--preset", "small", "--memory", "1G"], "is too little"),
         (&["--archive-level", "23"], "--archive-level 23"),
         (&["--payload-level", "20"], "zstd level 20"),
-        (&["--memory", "lots"], "is no size"),
+        (&["--memory", "lots"], "20G is one"),
     ] {
         let output = build_of(&shards(), &out).args(options).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -70,11 +70,11 @@ enum CompressionArgument {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PresetArgument {
-    /// zstd -3, xz -1: half the time, 5 % larger
+    /// zstd -3, xz -1: three fifths of the time, 6 % larger
     Fast,
     /// zstd -9, xz -6
     Balanced,
-    /// zstd -19, xz -7: the smallest, in ten times the time
+    /// zstd -19, xz -7: smaller, in many times the time
     Small,
 }
 

@@ -63,7 +63,7 @@ fn run(command: &str, folder: &Path) -> String {
 
 #[test]
 fn every_command_prints_what_the_tutorial_shows() {
-    if !tools::have(&["dpkg-deb"]) {
+    if !tools::have(&["dpkg-deb", "gpg"]) {
         return;
     }
     let file = tools::repository(TUTORIAL);

@@ -56,7 +56,7 @@ use crate::plan::package::Format;
 use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
 use draft::{Channel, Draft};
-use state::Channels;
+use state::{Announced, Channels};
 
 /// What to publish, and how.
 pub struct RepoOptions<'a> {
@@ -229,7 +229,7 @@ fn active(
 
 /// Puts everything in place; see the module for the order.
 fn write(store: &dyn Store, channels: &mut Channels, drafts: Vec<Draft>) -> Result<Published> {
-    let next: Vec<_> = drafts.iter().map(|d| (&*d.name, &d.next, &*d.shown)).collect();
+    let next: Vec<Announced<'_>> = drafts.iter().map(|d| (&*d.name, &d.next, &*d.shown)).collect();
     let bodies = Channels::announce(store, &next)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut states, mut published) = (Vec::new(), Published::default());

@@ -42,6 +42,7 @@ pub(super) struct State {
     /// Whether its indexes are signed.
     pub signed: bool,
     /// The packages by their paths.
+    #[serde(with = "shared_records")]
     pub records: Records,
     /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
@@ -63,6 +64,7 @@ pub(super) struct Record {
     /// When the file in the pool was modified.
     pub modified: Modified,
     /// The file in the pool.
+    #[serde(with = "shared")]
     pub indexed: Arc<Indexed>,
 }
 
@@ -75,6 +77,50 @@ pub(super) struct Source {
     pub modified: Modified,
     /// SHA-256 in hex; another one than the published file's if that was signed meanwhile.
     pub sha256: String,
+}
+
+/// What is shared is written as if it were not.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        value: &Arc<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        T::serialize(value, serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
+    }
+}
+
+/// As [`shared`], for maps.
+mod shared_records {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{Record, Records};
+
+    pub(super) fn serialize<S: Serializer>(
+        records: &Records,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(records.iter().map(|(path, record)| (path, &**record)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Records, D::Error> {
+        let records = BTreeMap::<String, Record>::deserialize(deserializer)?;
+        Ok(records.into_iter().map(|(path, record)| (path, Arc::new(record))).collect())
+    }
 }
 
 /// When a file went out of use.
@@ -145,16 +191,18 @@ impl Channels {
         let names = store.list(PRIVATE)?;
         let states: Vec<_> = names.par_iter().filter_map(|name| read(store, name)).collect();
         let mut channels = Self::default();
-        let (mut begun, mut shown) = (BTreeMap::new(), Vec::new());
+        let (mut begun, mut shown) = (Vec::new(), Vec::new());
         for state in states {
             match state? {
-                Found::Current(channel, state) => drop(channels.0.insert(channel, state)),
-                Found::Next(channel, state) => drop(begun.insert(channel, state)),
-                Found::Shown(channel) => shown.push(channel),
+                (channel, Remembered::Current(state)) => {
+                    channels.0.insert(channel, state);
+                }
+                (channel, Remembered::Next(state)) => begun.push((channel, state)),
+                (channel, Remembered::Shown) => shown.push(channel),
             }
         }
         // Of runs that ended right before they said that they began, or right after.
-        shown.retain(|channel| !begun.contains_key(channel));
+        shown.retain(|channel| !begun.iter().any(|(other, _)| other == channel));
         let over: Vec<String> = shown.iter().map(|channel| recovery::path(channel)).collect();
         store.remove(&over)?;
         for (channel, state) in begun {
@@ -181,13 +229,13 @@ impl Channels {
     }
 
     /// Notes what is about to be published; returns what [`Channels::put`] takes then.
-    pub fn announce(store: &dyn Store, next: &[(&str, &State, &[Shown])]) -> Result<Vec<Body>> {
+    pub fn announce(store: &dyn Store, next: &[Announced<'_>]) -> Result<Vec<Body>> {
         let bodies: Vec<_> = next.par_iter().map(|(_, state, _)| state.to_body()).collect();
         let bodies: Vec<Body> = bodies.into_iter().collect::<Result<_>>()?;
         let mut files = Vec::new();
-        for ((name, _, shown), body) in next.iter().zip(&bodies) {
-            files.push(recovery::remembered(name, shown)?);
-            files.push((path(NEXT, name), body.clone()));
+        for ((channel, _, shown), body) in next.iter().zip(&bodies) {
+            files.push(recovery::remembered(channel, shown)?);
+            files.push((path(NEXT, channel), body.clone()));
         }
         store.put(files)?;
         Ok(bodies)
@@ -200,34 +248,37 @@ impl Channels {
         published: Vec<(String, State)>,
         bodies: Vec<Body>,
     ) -> Result<()> {
-        let names = published.iter().map(|(name, _)| path(CURRENT, name));
+        let names = published.iter().map(|(channel, _)| path(CURRENT, channel));
         store.put(names.zip(bodies).collect())?;
-        let begun: Vec<String> = published.iter().flat_map(|(name, _)| begun(name)).collect();
+        let begun: Vec<String> = published.iter().flat_map(|(channel, _)| begun(channel)).collect();
         store.remove(&begun)?;
         self.0.extend(published);
         Ok(())
     }
 }
 
-/// A file of a channel.
-enum Found {
-    Current(String, State),
-    Next(String, State),
-    /// Which is read when it is needed.
-    Shown(String),
+/// A channel's name, the state that it will have, and the files that clients will read.
+pub(super) type Announced<'a> = (&'a str, &'a State, &'a [Shown]);
+
+/// A file that remembers something of a channel.
+enum Remembered {
+    Current(State),
+    Next(State),
+    /// For an interrupted run; read when it is needed.
+    Shown,
 }
 
-/// What is in the file `name`, if it is one of a channel.
-fn read(store: &dyn Store, name: &str) -> Option<Result<Found>> {
-    let file = format!("{PRIVATE}/{name}");
-    let name = name.strip_suffix(ENDING)?;
-    if let Some(channel) = name.strip_prefix(recovery::PREFIX) {
-        return Some(Ok(Found::Shown(channel.to_owned())));
+/// What is in the file `name`, and of which channel, if it is such a file.
+fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Remembered)>> {
+    let stem = name.strip_suffix(ENDING)?;
+    if let Some(channel) = stem.strip_prefix(recovery::PREFIX) {
+        return Some(Ok((channel.to_owned(), Remembered::Shown)));
     }
+    let file = format!("{PRIVATE}/{name}");
     let parse = |bytes: Option<Vec<u8>>| State::parse(&bytes.unwrap_or_default()).file(&file);
     let state = store.read(&file).and_then(parse);
-    Some(state.map(|state| match name.strip_prefix(NEXT) {
-        Some(channel) => Found::Next(channel.to_owned(), state),
-        None => Found::Current(name.to_owned(), state),
+    Some(state.map(|state| match stem.strip_prefix(NEXT) {
+        Some(channel) => (channel.to_owned(), Remembered::Next(state)),
+        None => (stem.to_owned(), Remembered::Current(state)),
     }))
 }

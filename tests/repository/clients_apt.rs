@@ -273,6 +273,39 @@ fn publishing_never_breaks_a_client() {
     assert!(published > 5 && rounds > 3, "{published} publications, {rounds} rounds");
 }
 
+/// As the kernel saw it: once the receipt is in place, no package is read.
+#[test]
+fn a_build_publishes_without_reading_its_packages() {
+    if !have(&["strace"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (log, out) = (room.path().join("log"), room.path().join("repository"));
+    let mut build = Command::new("strace");
+    let calls = "trace=/^(read|readv|pread64|preadv|mmap|copy_file_range|rename.*|link.*)$";
+    build.args(["-f", "-y", "-e", calls, "-o"]).arg(&log).arg(env!("CARGO_BIN_EXE_rockpack"));
+    build.args(["build", "--artifacts"]).arg(crate::example::shards());
+    build.arg("--config").arg(tools::repository("examples/packaging-config.json"));
+    build.args(["--version", "7.1.0", "--out"]).arg(room.path().join("packages"));
+    run(build.arg("--repo").arg(&out));
+    let log = fs::read_to_string(log).unwrap();
+    let calls: Vec<&str> = log.lines().collect();
+    let renamed = |line: &&str| line.contains("rename") && line.contains("packages.json\"");
+    let receipt = calls.iter().rposition(renamed).unwrap();
+    let (before, after) = calls.split_at(receipt);
+    let of_packages = |calls: &[&str]| -> Vec<String> {
+        let reads = calls.iter().filter(|line| {
+            let moved = line.contains("rename") || line.contains("link");
+            !moved && (line.contains(".deb>") || line.contains(".rpm>"))
+        });
+        reads.map(|line| (*line).to_owned()).collect()
+    };
+    assert!(!of_packages(before).is_empty(), "packages are read for their digests");
+    assert_eq!(of_packages(after), Vec::<String>::new());
+    let links = after.iter().filter(|line| line.contains("link") && line.contains(".deb\""));
+    assert!(links.count() > 5, "packages are hard links in the repository");
+}
+
 /// The set that is built is the one that is published, and nothing of it is read again.
 #[test]
 fn a_build_publishes_what_a_run_of_its_own_would() {

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::bases::{self, RPM_TOOLS};
 use crate::example::{Set, rockpack};
-use crate::fixture::publish;
+use crate::fixture::{plain_spec, publish, rpm};
 use crate::keys::{Key, key};
 use crate::server::Server;
 use crate::tools::{self, have, run, told};
@@ -96,6 +98,55 @@ fn refused(command: &mut Command, reasons: &[&str]) {
     let said = told(command);
     assert!(!said.ends_with("exit status: 0\n"), "{said}");
     assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");
+}
+
+/// A client that refreshes and installs all the time, while another run publishes all the time.
+///
+/// Packages and lists never fail it. `repomd.xml` and its signature are two requests of dnf: where a
+/// publication falls between them, it says that the signature is bad, and asking again is enough.
+#[test]
+fn publishing_never_breaks_dnf_but_between_its_two_requests() {
+    let Some(room) = ready("dnf") else { return };
+    let server = Server::of(&room.out);
+    let packages = room.path("packages");
+    let mut version = 0;
+    let mut next = || {
+        version += 1;
+        rpm(&packages, &plain_spec("moving", &version.to_string(), ""));
+        let mut repo = rockpack();
+        repo.arg("repo").arg(&packages).arg("--out").arg(&room.out);
+        repo.args(["--sign-packages", "--sign-key"]).arg(&room.key.secret);
+        repo.args(["--keep", "2", "--generations", "1", "--url", &server.url]);
+        run(&mut repo);
+    };
+    next();
+    let stop = AtomicBool::new(false);
+    let (rounds, asked_again) = std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let (mut rounds, mut asked_again) = (0, 0);
+            while !stop.load(Ordering::Relaxed) {
+                let said = told(&mut room.dnf(&["install", "moving", "--best"]));
+                if said.ends_with("exit status: 0\n") {
+                    rounds += 1;
+                } else {
+                    assert!(said.contains("GPG signature verification"), "{said}");
+                    asked_again += 1;
+                }
+            }
+            (rounds, asked_again)
+        });
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(20) && !client.is_finished() {
+            next();
+        }
+        stop.store(true, Ordering::Relaxed);
+        client.join().unwrap()
+    });
+    println!("{rounds} rounds, {asked_again} asked again, {version} publications");
+    assert!(rounds > 2 && version > 4, "{rounds} rounds, {version} publications");
+    assert!(asked_again <= rounds, "{asked_again} of {rounds} rounds had to ask again");
+    // Nobody publishes: it works at the first try.
+    run(&mut room.dnf(&["install", "moving", "--best"]));
 }
 
 const GROUP: [&str; 3] = ["rocm-blas", "rocm-blas-gfx110x", "rocm-common"];

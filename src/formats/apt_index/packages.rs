@@ -51,7 +51,11 @@ impl Package {
             control: format!("{}\n", text.trim_end_matches('\n')),
         };
         package.check(&fields)?;
-        Ok(package)
+        // dpkg refuses it, and readers of indexes take it for the end of the paragraph.
+        match package.control.lines().position(|line| line.trim().is_empty()) {
+            None => Ok(package),
+            Some(index) => Err(fault(format!("line {} is blank", index + 1))),
+        }
     }
 
     fn check(&self, fields: &Fields) -> Result<()> {
@@ -149,6 +153,16 @@ mod tests {
         assert_eq!(read.len(), 2);
         assert_eq!(read[1]["Description"], "short\nlong\n\nmore");
         assert_eq!(read[1]["Filename"], "pool/x");
+    }
+
+    /// Found by fuzzing.
+    #[test]
+    fn a_blank_line_would_end_the_paragraph_and_is_refused() {
+        for blank in [" ", "\t", " \u{c}", " \u{a0}", " \r"] {
+            for text in [format!("{CONTROL}{blank}"), format!("{CONTROL}{blank}\nSection: x\n")] {
+                assert!(Package::of_control(&text).is_err(), "{text:?}");
+            }
+        }
     }
 
     #[test]

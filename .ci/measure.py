@@ -2,13 +2,13 @@
 """Measures builds, beside the bare compressor over the same payloads.
 
     measure.py cost ROCKPACK ARTIFACTS SCRATCH JOBS
-    measure.py limited ROCKPACK ARTIFACTS OUT JOBS
+    measure.py limited ROCKPACK ARTIFACTS OUT JOBS [MEBIBYTES]
     measure.py bench ROCKPACK ARTIFACTS SCRATCH JOBS ROUNDS [OPTION...]
 
 `cost`: three rounds of a build of Debian's libraries within 1 GiB of memory and of the bare
 compressor, one after the other, so that both see the same machine; printed are medians. Fails where
 the build takes more memory, more than 1.25 times the CPU time of the compressor, or writes anything
-but the packages. `limited` only builds within 1 GiB, into OUT. `bench` measures builds with any
+but the packages. `limited` only builds into OUT, with --memory 1G and within as many MEBIBYTES (1024). `bench` measures builds with any
 OPTIONs, without a limit, and prints a JSON object of medians.
 
 The bare compressor is zstd or xz on one thread, with the settings of the packages: every code object
@@ -30,6 +30,7 @@ ROUNDS = 3
 RATIO = 1.25
 HERE = pathlib.Path(__file__).resolve().parent
 DEBIAN = ["--config", str(HERE.parent / "examples/debian-rocm/packaging.toml"), "--version", "5.7.1"]
+BUDGET = ["--memory", "1G"]
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
 READERS = {".deb": ["dpkg-deb", "--fsys-tarfile"], ".rpm": ["rpm2cpio"]}
@@ -211,12 +212,12 @@ def line(figure):
             f"written {figure['written'] / (1 << 20):.1f} MiB")
 
 
-def limited(rockpack, artifacts, out, jobs):
-    print(line(build(rockpack, artifacts, out, jobs, DEBIAN, LIMIT)))
+def limited(rockpack, artifacts, out, jobs, mebibytes=LIMIT >> 20):
+    print(line(build(rockpack, artifacts, out, jobs, [*DEBIAN, *BUDGET], int(mebibytes) << 20)))
 
 
 def cost(rockpack, artifacts, scratch, jobs):
-    median = rounds(rockpack, artifacts, scratch, jobs, ROUNDS, DEBIAN, LIMIT)
+    median = rounds(rockpack, artifacts, scratch, jobs, ROUNDS, [*DEBIAN, *BUDGET], LIMIT)
     spent, alone = median["user"] + median["sys"], median["packed"] + median["frames"]
     print(f"{line(median)}, {median['excess'] / (1 << 20):+.1f} beside the packages; "
           f"bare zstd {median['packed']:.1f} + {median['frames']:.1f} s; "

@@ -33,6 +33,7 @@ pub mod pack;
 pub mod partition;
 pub mod plan;
 pub mod planned;
+pub mod policy;
 pub mod receipt;
 pub mod recombine;
 pub mod render;
@@ -56,20 +57,19 @@ use database::Rules;
 use dependencies::distribution::PayloadCompression;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Kind, Result, ResultExt};
+use formats::compression::Method;
 use indexed::Indexed;
 use listing::Listing;
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Import, Plan, PlanOptions};
 use planned::{Digests, Planned};
+use policy::Policy;
 use receipt::{Part, PartRecord, Receipt};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 use signing::Signer;
 use split::SplitOptions;
-
-/// Bytes of compressed kernels that are held in memory before they are spooled beside the output.
-const FRAME_MEMORY: u64 = 256 << 20;
 
 /// Which package set to build or to plan.
 #[derive(Debug, Clone)]
@@ -114,8 +114,8 @@ pub struct BuildOptions {
     pub set: SetOptions,
     /// Where the packages go; created if missing.
     pub out: PathBuf,
-    /// How payloads are compressed; as the distribution's package manager can read it if unset.
-    pub compression: Option<emit::Compression>,
+    /// How hard it compresses, and in how much memory.
+    pub policy: Policy,
     /// What signs the headers of `.rpm`s, if they are to be signed.
     pub signer: Option<Arc<dyn Signer>>,
     /// The part of the set to write; all of it if unset.
@@ -160,11 +160,12 @@ pub struct Built {
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
 pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
-    build_set(options, progress).map(|(built, _)| built)
+    build_set(options, false, progress).map(|(built, _)| built)
 }
 
-fn build_set(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenSet> {
-    with_threads(options.set.jobs, || run(options, progress))
+fn build_set(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
+    let threads = pack_threads(options)?;
+    with_threads(threads, || run(options, indexed, progress))
 }
 
 /// [`build`], and publishes what was written. The packages are not read again; where the repository
@@ -181,7 +182,7 @@ pub fn build_and_publish(
     };
     let repo = repo::RepoOptions { formats, ..repo };
     repo::check_ahead(&repo)?;
-    let (built, indexed) = build_set(options, progress)?;
+    let (built, indexed) = build_set(options, true, progress)?;
     let packages = indexed.keys().cloned().collect();
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };
     let doing = || "the packages are written, and not published".to_owned();
@@ -234,9 +235,11 @@ pub fn write_key_package(
     let date = i64::from(Config::default().content_date);
     let options = EmitOptions {
         jobs: 1,
-        compression: emit::Compression::Xz { preset: 6 },
+        memory: u64::MAX,
+        compression: emit::Compression::XZ,
         content_date: date,
         source_date_epoch: date,
+        indexed: true,
         signer,
         cache: None,
         progress: &report::Silent,
@@ -246,7 +249,8 @@ pub fn write_key_package(
     let receipt = serde_json::to_vec(&serde_json::json!({ "packages": emitted }))
         .map_err(|error| Error::bug("a receipt cannot be written").cause(error))?;
     staging.commit(&receipt)?;
-    Ok(emitted.into_iter().map(|e| (folder.join(&e.file_name), e.indexed)).collect())
+    let indexed = emitted.into_iter().filter_map(|e| Some((folder.join(&e.file_name), e.indexed?)));
+    Ok(indexed.collect())
 }
 
 /// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
@@ -261,7 +265,7 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
     Ok(discovery)
 }
 
-fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenSet> {
+fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
     check_signer(options)?;
     artifact::refuse_output_inside(&options.set.artifacts, &options.out)?;
     let cache = options.cache.as_ref().map(|cache| cache.open(&options.set)).transpose()?;
@@ -270,13 +274,15 @@ fn run(options: &BuildOptions, progress: &dyn Progress) -> Result<WrittenSet> {
     let Decided { scan, recombined, plan, findings } = &decided;
     let staging = Staging::begin_part(&options.out, options.part)?;
     let places = Places { staging: &staging, cache: cache.as_ref() };
-    let written = write(options, (recombined, plan), places, progress)?;
+    let written = write(options, indexed, (recombined, plan), places, progress)?;
     for finding in cache.iter().flat_map(Cache::findings) {
         progress.warn(&finding);
     }
     scan.inputs.recheck()?;
     let emitted = written.iter().flat_map(|written| &written.emitted);
-    let indexed = emitted.map(|e| (options.out.join(&e.file_name), e.indexed.clone())).collect();
+    let indexed =
+        emitted.filter_map(|e| Some((options.out.join(&e.file_name), e.indexed.clone()?)));
+    let indexed = indexed.collect();
     let receipt = emit::receipt(plan, (written, part), findings);
     let removed = staging.commit(&receipt.to_bytes()?)?;
     Ok((Built { receipt, removed }, indexed))
@@ -294,7 +300,7 @@ struct Decided {
 impl Decided {
     /// Leaves what belongs to `part`, and says what the whole set is.
     fn keep_part(&mut self, part: Part, options: &BuildOptions) -> Result<PartRecord> {
-        let settings = options.settings(&self.plan);
+        let settings = options.settings(&self.plan)?;
         let whole = (&self.recombined, &self.plan);
         let digest = partition::digest(whole, &self.findings, &settings)?;
         partition::keep(&self.recombined, &mut self.plan, (part, digest))
@@ -302,15 +308,15 @@ impl Decided {
 }
 
 impl BuildOptions {
-    fn compression(&self, plan: &Plan) -> emit::Compression {
-        self.compression.unwrap_or_else(|| readable(plan.compression))
+    fn compression(&self, plan: &Plan) -> Result<emit::Compression> {
+        self.policy.payload(readable(plan.compression))
     }
 
     /// Everything beside the plan that decides the bytes of packages.
-    fn settings(&self, plan: &Plan) -> String {
-        let (compression, level) = (self.compression(plan), pack::DEFAULT_LEVEL);
+    fn settings(&self, plan: &Plan) -> Result<String> {
+        let (compression, level) = (self.compression(plan)?, self.policy.archive_level()?);
         let signer = self.signer.as_ref().map(|signer| signer.fingerprint());
-        format!("{compression:?} {level} {:?} {signer:?}", self.set.source_date_epoch)
+        Ok(format!("{compression:?} {level} {:?} {signer:?}", self.set.source_date_epoch))
     }
 }
 
@@ -384,23 +390,29 @@ struct Places<'a> {
 /// Packs one package after the other on all cores and writes each in its turn.
 fn write(
     options: &BuildOptions,
+    indexed: bool,
     (recombined, plan): (&Recombined, &Plan),
     Places { staging, cache }: Places<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<Written>> {
+    let policy = &options.policy;
+    let compression = options.compression(plan)?;
+    let shares = policy.shares(compression, options.set.formats.len())?;
     let pack_options = PackOptions {
-        level: pack::DEFAULT_LEVEL,
+        level: policy.archive_level()?,
         spool_dir: &options.out,
-        memory: FRAME_MEMORY,
+        memory: shares.frames,
         cache,
         progress,
     };
     let content_date = i64::from(plan.content_date);
     let emit_options = EmitOptions {
         jobs: options.set.jobs,
-        compression: options.compression(plan),
+        memory: shares.compressors,
+        compression,
         content_date,
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
+        indexed,
         signer: options.signer.as_ref(),
         cache,
         progress,
@@ -416,11 +428,21 @@ fn write(
 }
 
 /// How payloads are compressed that a package manager has to read.
-fn readable(compression: PayloadCompression) -> emit::Compression {
+fn readable(compression: PayloadCompression) -> Method {
     match compression {
-        PayloadCompression::Zstd => emit::Compression::default(),
-        PayloadCompression::Xz => emit::Compression::XZ,
+        PayloadCompression::Zstd => Method::Zstd,
+        PayloadCompression::Xz => Method::Xz,
     }
+}
+
+/// Threads of a build. What cannot be is refused before anything is read.
+fn pack_threads(options: &BuildOptions) -> Result<usize> {
+    let BuildOptions { policy, set, .. } = options;
+    let payload = policy.payload(policy.method.unwrap_or(Method::Zstd))?;
+    let shares = policy.shares(payload, set.formats.len())?;
+    content::limit_held(shares.held);
+    let fitting = shares.threads / pack::thread_memory(policy.archive_level()?);
+    Ok(set.jobs.min(usize::try_from(fitting.max(1)).unwrap_or(usize::MAX)))
 }
 
 /// Its content and cores are let go before the disk is waited for.
@@ -435,6 +457,6 @@ fn write_one(
     let unsealed = emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
     drop((package, turn));
-    let emitted = unsealed.seal(staging, options.cache, options.progress)?;
+    let emitted = unsealed.seal(staging, options)?;
     Ok(Written { role, distinct, code_objects, emitted })
 }

@@ -78,6 +78,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     // A plan is shown without being packed: sizes are asked of the sources that packing reads.
     ("planned", &["content", "formats", "listing", "pack", "plan", "recombine", "tree"]),
+    // Levels and window are what readers of packages can take.
+    ("policy", &["formats"]),
     ("receipt", &[]),
     // What several shards have of a kernel database is brought together by its formats.
     (

@@ -10,8 +10,9 @@ use super::repo::Publication;
 use super::set::SetArguments;
 use super::signing::SigningArguments;
 use super::{Outcome, terminal};
-use crate::emit::Compression;
 use crate::error::Result;
+use crate::formats::compression::Method;
+use crate::policy::{self, Policy, Preset};
 use crate::receipt::Part;
 use crate::repo::{Changes, Published};
 use crate::{BuildOptions, Built, CacheOptions, render};
@@ -28,9 +29,6 @@ pub(super) struct Arguments {
     /// Folder for the packages; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Compressor of the package payloads [default: the best that the distribution can read]
-    #[arg(long)]
-    compression: Option<CompressionArgument>,
     /// Build one part of the set, of as many as the number behind the stroke; `plan --matrix` lists
     /// them. OUT then gets packages-I-of-N.json in place of packages.json, so that all parts fit
     /// into one folder; `verify` joins them
@@ -45,9 +43,11 @@ pub(super) struct Arguments {
     cache: Option<PathBuf>,
     /// Bytes that the cache may take, with K, M, G or T behind the number for powers of 1024; what
     /// was not used for the longest time goes first
-    #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = size)]
+    #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = policy::parse_size)]
     cache_size: u64,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Cost")]
+    cost: CostArguments,
+    #[command(flatten, next_help_heading = "Signing")]
     signing: SigningArguments,
     /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
     #[arg(long)]
@@ -62,19 +62,60 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CompressionArgument {
-    /// zstd -9 with long-distance matching, window 27
+    /// zstd with long-distance matching, window 27
     Zstd,
-    /// xz -6, for package managers that cannot read zstd
+    /// xz, for package managers that cannot read zstd
     Xz,
 }
 
-/// A number of bytes, such as `20G`.
-fn size(text: &str) -> Result<u64, String> {
-    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
-    let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(*unit)?, *power)));
-    let (number, power) = unit.unwrap_or((text, 0));
-    let number = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << power));
-    number.ok_or_else(|| "is no number of bytes; 20G is one".to_owned())
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PresetArgument {
+    /// zstd -3, xz -1: three fifths of the time, 6 % larger
+    Fast,
+    /// zstd -9, xz -6
+    Balanced,
+    /// zstd -19, xz -7: smaller, in many times the time
+    Small,
+}
+
+/// How hard to compress, and in how much memory.
+#[derive(Debug, Args)]
+struct CostArguments {
+    /// Compressor of the package payloads [default: the best that the distribution can read]
+    #[arg(long)]
+    compression: Option<CompressionArgument>,
+    /// Levels of kernel archives and payloads
+    #[arg(long, default_value = "balanced")]
+    preset: PresetArgument,
+    /// zstd level of the code objects in kernel archives, 1 to 22 [default: the preset's]
+    #[arg(long, value_name = "LEVEL")]
+    archive_level: Option<i32>,
+    /// Level of the payloads, 1 to 19 for zstd and 0 to 9 for xz [default: the preset's]
+    #[arg(long, value_name = "LEVEL")]
+    payload_level: Option<u32>,
+    /// Memory to keep to, e.g. 4G; the packages do not depend on it. With less there are fewer
+    /// threads, and more in nameless files beside OUT [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = policy::parse_size)]
+    memory: Option<u64>,
+}
+
+impl CostArguments {
+    fn policy(&self) -> Policy {
+        Policy {
+            method: self.compression.map(|compression| match compression {
+                CompressionArgument::Zstd => Method::Zstd,
+                CompressionArgument::Xz => Method::Xz,
+            }),
+            preset: match self.preset {
+                PresetArgument::Fast => Preset::Fast,
+                PresetArgument::Balanced => Preset::Balanced,
+                PresetArgument::Small => Preset::Small,
+            },
+            archive_level: self.archive_level,
+            payload_level: self.payload_level,
+            memory: self.memory,
+        }
+    }
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
@@ -82,10 +123,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let options = BuildOptions {
         set: arguments.set.options()?,
         out: arguments.out,
-        compression: arguments.compression.map(|compression| match compression {
-            CompressionArgument::Zstd => Compression::default(),
-            CompressionArgument::Xz => Compression::XZ,
-        }),
+        policy: arguments.cost.policy(),
         part: arguments.partition,
         cache: arguments.cache.map(|folder| CacheOptions { folder, limit: arguments.cache_size }),
         signer: arguments.signing.signer()?,

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::{Error, Place, Result};
@@ -10,7 +11,8 @@ use crate::error::{Error, Place, Result};
 /// A stream that can be decoded again from its start.
 ///
 /// Output of up to [`HOLD_LIMIT`] bytes is decoded into memory while somebody reads or pins it;
-/// longer output is decoded anew, up to the wanted position, by every read.
+/// longer output, and what is beyond [`limit_held`], is decoded anew, up to the wanted position, by
+/// every read.
 pub trait StreamSource: Debug + Send + Sync {
     /// Number of decoded bytes.
     fn len(&self) -> u64;
@@ -27,10 +29,44 @@ pub trait StreamSource: Debug + Send + Sync {
 /// The longest decoded stream that is held in memory as a whole.
 pub const HOLD_LIMIT: u64 = 256 << 20;
 
+/// Bytes that may still be held, of all streams together.
+static LEFT: AtomicU64 = AtomicU64::new(u64::MAX / 2);
+
+/// Limits the bytes of all streams that are held at the same time in this process. Call it before
+/// anything is read. Nobody waits for others to let go: what does not fit is decoded by every read.
+pub fn limit_held(bytes: u64) {
+    LEFT.store(bytes, Ordering::Release);
+}
+
+/// Decoded bytes, within the limit of all that are held.
+#[derive(Debug)]
+pub struct Held(Vec<u8>, u64);
+
+impl Held {
+    /// Room for `len` bytes, if they may be held.
+    pub fn take(len: u64) -> Option<Self> {
+        let within = |left: u64| left.checked_sub(len);
+        let fits = len <= HOLD_LIMIT
+            && LEFT.fetch_update(Ordering::AcqRel, Ordering::Acquire, within).is_ok();
+        fits.then(|| Self(Vec::new(), len))
+    }
+
+    /// Takes the next bytes, of no more than there is room for.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        LEFT.fetch_add(self.1, Ordering::AcqRel);
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Decoded {
     stream: Arc<dyn StreamSource>,
-    held: Mutex<Weak<Vec<u8>>>,
+    held: Mutex<Weak<Held>>,
 }
 
 impl Decoded {
@@ -39,7 +75,7 @@ impl Decoded {
     }
 
     /// Output of which `bytes` is the whole.
-    pub(super) fn holding(stream: Arc<dyn StreamSource>, bytes: &Arc<Vec<u8>>) -> Self {
+    pub(super) fn holding(stream: Arc<dyn StreamSource>, bytes: &Arc<Held>) -> Self {
         Self { stream, held: Mutex::new(Arc::downgrade(bytes)) }
     }
 
@@ -48,19 +84,19 @@ impl Decoded {
     }
 
     /// The whole output, or `None` if it is too long to hold.
-    pub(super) fn hold(&self) -> Result<Option<Arc<Vec<u8>>>> {
+    pub(super) fn hold(&self) -> Result<Option<Arc<Held>>> {
         let len = self.stream.len();
-        if len > HOLD_LIMIT {
-            return Ok(None);
-        }
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = held.upgrade() {
             return Ok(Some(bytes));
         }
+        let Some(mut bytes) = Held::take(len) else {
+            return Ok(None);
+        };
         let capacity = usize::try_from(len).map_err(|_| Error::bug("hold limit above usize"))?;
-        let mut bytes = vec![0; capacity];
+        bytes.0.resize(capacity, 0);
         let mut reader = self.stream.open()?;
-        reader.read_exact(&mut bytes).map_err(|e| self.fault(e))?;
+        reader.read_exact(&mut bytes.0).map_err(|e| self.fault(e))?;
         let bytes = Arc::new(bytes);
         *held = Arc::downgrade(&bytes);
         Ok(Some(bytes))
@@ -69,7 +105,7 @@ impl Decoded {
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         if let Some(bytes) = self.hold()? {
             let start = usize::try_from(offset).map_err(|_| Error::bug("held offset"))?;
-            buffer.copy_from_slice(&bytes[start..start + buffer.len()]);
+            buffer.copy_from_slice(&bytes.0[start..start + buffer.len()]);
             return Ok(());
         }
         let mut reader = self.stream.open()?;
@@ -98,7 +134,7 @@ impl Decoded {
 #[derive(Debug, Default)]
 pub struct Pinned {
     files: Vec<Arc<File>>,
-    buffers: Vec<Arc<Vec<u8>>>,
+    buffers: Vec<Arc<Held>>,
 }
 
 impl Pinned {
@@ -108,7 +144,7 @@ impl Pinned {
         }
     }
 
-    pub(super) fn keep_bytes(&mut self, bytes: Option<Arc<Vec<u8>>>) {
+    pub(super) fn keep_bytes(&mut self, bytes: Option<Arc<Held>>) {
         if let Some(bytes) = bytes
             && !self.buffers.iter().any(|kept| Arc::ptr_eq(kept, &bytes))
         {

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use blocks::{BlockStore, BlockWriter, Blocks};
-pub use decoded::{HOLD_LIMIT, Pinned, StreamSource};
+pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource, limit_held};
 pub use digest::{hex, unhex};
 pub use file::{InputFile, Inputs};
 pub use reader::{ContentReader, WINDOW};
@@ -99,7 +99,7 @@ impl Content {
 
     /// The output of a decoder that is decoded already: `bytes` is all of it, and is held until
     /// the guard is dropped.
-    pub fn decoded_from(stream: Arc<dyn StreamSource>, bytes: Vec<u8>) -> (Self, Pinned) {
+    pub fn decoded_from(stream: Arc<dyn StreamSource>, bytes: Held) -> (Self, Pinned) {
         let (bytes, mut pinned) = (Arc::new(bytes), Pinned::default());
         let len = stream.len();
         let decoded = Decoded::holding(stream, &bytes);

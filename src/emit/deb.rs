@@ -37,7 +37,7 @@ pub(super) fn prepare(
         mtime: time("content date", options.content_date)?.into(),
         stamp: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?.into(),
         compression: options.compression,
-        workers: compressor::workers(options.jobs, package.formats(), options.compression),
+        workers: compressor::workers(package.formats(), options),
     };
     Ok(Prepared {
         format: Format::Deb,

@@ -11,17 +11,22 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 use crate::content::{Content, WINDOW};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::{Finished, PayloadWriter, io_fault};
+use crate::formats::compression::Effort;
+use crate::formats::payload::{FileDigests, Finished, PayloadWriter, io_fault};
 use crate::plan::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 use crate::tree::Node;
 
 /// Messages that may wait for a writer; most are a window.
 const DEPTH: usize = 8;
+
+/// Bytes that MD5 and SHA-256 take in one go.
+const DIGEST_BLOCK: usize = 64;
 
 /// A writer of one format.
 pub(super) struct Sink {
@@ -32,9 +37,9 @@ pub(super) struct Sink {
 
 #[derive(Clone)]
 enum Message {
-    Begin,
+    Begin(Effort),
     Data(Arc<Vec<u8>>),
-    End(Option<[u8; 32]>),
+    End(Option<FileDigests>),
     Finish,
 }
 
@@ -100,9 +105,9 @@ fn drain(
 ) -> Result<Option<Finished>> {
     for message in receiver {
         match message {
-            Message::Begin => writer.begin()?,
+            Message::Begin(effort) => writer.begin(effort)?,
             Message::Data(bytes) => writer.data(&bytes)?,
-            Message::End(digest) => writer.end(digest)?,
+            Message::End(digests) => writer.end(digests)?,
             Message::Finish => return writer.finish().map(Some),
         }
     }
@@ -172,13 +177,15 @@ impl Source<'_> {
         entry: &PackageEntry<Content>,
         known: Option<[u8; 32]>,
     ) -> Result<Option<[u8; 32]>> {
-        self.send(entry, Message::Begin)?;
-        let digest = match &entry.node {
-            Node::File { data, .. } => Some(self.content(entry, data, known)?),
-            Node::Directory { .. } | Node::Link { .. } => None,
+        let Node::File { data, .. } = &entry.node else {
+            self.send(entry, Message::Begin(Effort::Full))?;
+            self.send(entry, Message::End(None))?;
+            return Ok(None);
         };
-        self.send(entry, Message::End(digest))?;
-        Ok(digest)
+        self.send(entry, Message::Begin(effort(data)?))?;
+        let digests = self.content(entry, data, known)?;
+        self.send(entry, Message::End(Some(digests)))?;
+        Ok(Some(digests.sha256))
     }
 
     fn content(
@@ -186,9 +193,10 @@ impl Source<'_> {
         entry: &PackageEntry<Content>,
         content: &Content,
         known: Option<[u8; 32]>,
-    ) -> Result<[u8; 32]> {
+    ) -> Result<FileDigests> {
         let mut reader = content.reader();
-        let mut digest = Sha256::new();
+        let debs = self.channels.iter().any(|(format, _)| *format == Format::Deb);
+        let mut digests = Digests::new(debs && entry.formats.has(Format::Deb));
         let mut left = content.len();
         while left > 0 {
             let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
@@ -197,17 +205,17 @@ impl Source<'_> {
             if read != len {
                 return Err(Error::bug("content ends before its length"));
             }
-            digest.update(&window);
+            digests.update(&window);
             let window = self.windows.share(window);
             self.send(entry, Message::Data(window))?;
             self.progress.advance(Stage::Emit, len as u64);
             left -= len as u64;
         }
-        let digest = digest.finalize().into();
+        let digests = digests.finish();
         match known {
             // What is compressed is kept for later runs under the digest that was read before.
-            Some(known) if known != digest => Err(changed(content)),
-            _ => Ok(digest),
+            Some(known) if known != digests.sha256 => Err(changed(content)),
+            _ => Ok(digests),
         }
     }
 
@@ -218,6 +226,42 @@ impl Source<'_> {
             }
         }
         Ok(())
+    }
+}
+
+fn effort(content: &Content) -> Result<Effort> {
+    let mut start = [0; Effort::START];
+    let len = usize::try_from(content.len()).map_or(start.len(), |len| len.min(start.len()));
+    content.read_at(0, &mut start[..len])?;
+    Ok(Effort::of(&start[..len], content.len()))
+}
+
+/// Digests of a file that is read.
+struct Digests {
+    sha256: Sha256,
+    md5: Option<Md5>,
+}
+
+impl Digests {
+    fn new(debs: bool) -> Self {
+        Self { sha256: Sha256::new(), md5: debs.then(Md5::new) }
+    }
+
+    /// Each step of either digest waits for the one before. In turns over blocks of both, a
+    /// processor takes steps of one while it waits for the other: two for little more than MD5 alone.
+    fn update(&mut self, bytes: &[u8]) {
+        let Some(md5) = &mut self.md5 else {
+            return self.sha256.update(bytes);
+        };
+        for block in bytes.chunks(DIGEST_BLOCK) {
+            md5.update(block);
+            self.sha256.update(block);
+        }
+    }
+
+    fn finish(self) -> FileDigests {
+        let md5 = self.md5.map(|md5| md5.finalize().into());
+        FileDigests { sha256: self.sha256.finalize().into(), md5 }
     }
 }
 

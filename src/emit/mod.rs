@@ -48,6 +48,8 @@ use unsealed::UnsealedFile;
 pub struct EmitOptions<'a> {
     /// Threads to spread over the compressors; the bytes do not depend on their number.
     pub jobs: usize,
+    /// Bytes that all compressors together may take.
+    pub memory: u64,
     /// How payloads are compressed.
     pub compression: Compression,
     /// Modification time of every payload entry, seconds since 1970.
@@ -55,6 +57,9 @@ pub struct EmitOptions<'a> {
     /// BUILDTIME in rpm headers and the time in a deb's ar and control members, seconds since
     /// 1970.
     pub source_date_epoch: i64,
+    /// Whether the packages are to be published: what the index of a repository says of them is
+    /// found out while they are digested.
+    pub indexed: bool,
     /// What signs the headers of `.rpm`s; a `.deb` has no signature that apt asks for.
     pub signer: Option<&'a Arc<dyn Signer>>,
     /// Where payloads are looked for that an earlier run compressed, and kept for later ones.
@@ -82,9 +87,9 @@ pub struct Emitted {
     pub sha256: [u8; 32],
     /// What it holds, in path order.
     pub members: Vec<Member>,
-    /// What the index of a repository says of it.
+    /// What the index of a repository says of it, if it is to be published.
     #[serde(skip)]
-    pub indexed: Indexed,
+    pub indexed: Option<Indexed>,
 }
 
 /// One path of an emitted package.
@@ -146,7 +151,7 @@ pub fn emit_package(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Vec<Emitted>> {
-    write_package(package, staging, options)?.seal(staging, options.cache, options.progress)
+    write_package(package, staging, options)?.seal(staging, options)
 }
 
 /// [`emit_package`] without the step that waits for the disk.

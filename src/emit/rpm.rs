@@ -44,7 +44,7 @@ pub(super) fn prepare(
         build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
         signer: options.signer.map(|s| header_signer(s, options.source_date_epoch)).transpose()?,
         compression: options.compression,
-        workers: compressor::workers(options.jobs, package.formats(), options.compression),
+        workers: compressor::workers(package.formats(), options),
     };
     Ok(Prepared {
         format: Format::Rpm,

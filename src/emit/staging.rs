@@ -27,7 +27,6 @@ use std::sync::{Mutex, PoisonError};
 use super::journal::{self, Journal};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::indexed::Indexed;
 use crate::receipt::{self, Part};
 
 const PREFIX: &str = ".rockpack-staging-";
@@ -100,12 +99,12 @@ impl Staging {
         Ok(file)
     }
 
-    /// Syncs a finished file to disk and returns its size, its digests, and what it says of itself.
-    pub fn seal(&self, name: &str) -> Result<Indexed> {
+    /// Syncs a finished file to disk and returns what it holds, to be digested.
+    pub fn seal(&self, name: &str) -> Result<Content> {
         let path = self.directory.join(name);
         let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
         file.sync_all().map_err(|e| Error::io(&path, "sync", e))?;
-        Indexed::read(&Content::open(&path)?)
+        Content::open(&path)
     }
 
     /// A staged file, to be read.

@@ -3,7 +3,7 @@
 //! Making a package's content and compressing it uses cores and memory, bringing its files to disk
 //! neither. So a package gives its cores back before it is sealed, and the next one begins while
 //! the disk works. On many cores several packages are compressed side by side; as a compressor's
-//! memory goes with its threads, so does that of all of them together.
+//! memory goes with its threads, there is a limit to that of all of them together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -53,8 +53,9 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// The cores of a package that is being compressed; given back when dropped.
-pub struct Turn<'a>(#[expect(dead_code, reason = "held, not read")] Taken<'a>);
+/// The cores and the memory of a package that is being compressed; given back when dropped.
+#[expect(dead_code, reason = "held, not read")]
+pub struct Turn<'a>(Taken<'a>, Taken<'a>);
 
 /// Makes the content of one package after the other on this thread and writes each on a thread of
 /// its own, when it is its turn. `write` drops the turn when it needs the cores no more.
@@ -66,6 +67,7 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
     write: impl Fn(M, Turn<'_>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let cores = Tokens::new(options.jobs);
+    let memory = Tokens::new(compressor::all_mebibytes(options));
     let threads = Tokens::new(options.jobs.saturating_add(SEALING_MAX));
     let failed = AtomicBool::new(false);
     let write_one = |made, turn, place| {
@@ -78,7 +80,9 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
         let mut started = Vec::new();
         for package in packages {
             let place = threads.take(1);
-            let turn = Turn(cores.take(compressor::cores(package.formats(), options)));
+            let streams = package.formats();
+            let cores = cores.take(compressor::cores(streams, options));
+            let turn = Turn(cores, memory.take(compressor::mebibytes(streams, options)));
             if failed.load(Ordering::Relaxed) {
                 break;
             }

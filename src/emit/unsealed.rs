@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::{Emitted, Member, Staging};
+use super::{EmitOptions, Emitted, Member, Staging};
 use crate::cache::{Cache, Key};
-use crate::content::{WINDOW, unhex};
+use crate::content::{Content, WINDOW, unhex};
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::payload::{Finished, io_fault};
 use crate::indexed::Indexed;
 use crate::plan::package::Format;
-use crate::report::{Progress, Stage};
+use crate::report::Stage;
 
 /// A package whose files are written, but neither on disk for certain nor digested as a whole:
 /// their heads were patched last.
@@ -33,12 +33,8 @@ pub(super) struct UnsealedFile {
 
 impl Unsealed {
     /// Waits for the disk, tells sizes and digests, and puts new payloads into the cache.
-    pub fn seal(
-        self,
-        staging: &Staging,
-        cache: Option<&Cache>,
-        progress: &dyn Progress,
-    ) -> Result<Vec<Emitted>> {
+    pub fn seal(self, staging: &Staging, options: &EmitOptions<'_>) -> Result<Vec<Emitted>> {
+        let EmitOptions { cache, progress, .. } = *options;
         let Self { package, files } = self;
         let seal = |file: UnsealedFile| {
             let UnsealedFile { format, file_name, installed_size, members, keep } = file;
@@ -46,9 +42,11 @@ impl Unsealed {
                 keep_payload(cache, key, finished, staging.open(&file_name)?)?;
             }
             progress.begin(Stage::Seal);
-            let indexed = staging.seal(&file_name)?;
+            let content = staging.seal(&file_name)?;
+            let size = content.len();
+            let digested = digested(&content, options);
             progress.end(Stage::Seal);
-            let (size, sha256) = (indexed.size, digest(&indexed)?);
+            let (sha256, indexed) = digested?;
             progress.advance(Stage::Seal, size);
             progress.package(&file_name, size);
             let package = package.clone();
@@ -68,6 +66,16 @@ impl Unsealed {
     }
 }
 
+/// Read once, for its digest and what is known besides.
+fn digested(content: &Content, options: &EmitOptions<'_>) -> Result<([u8; 32], Option<Indexed>)> {
+    if !options.indexed {
+        return Ok((content.sha256()?, None));
+    }
+    let indexed = Indexed::read(content)?;
+    let sha256 = unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))?;
+    Ok((sha256, Some(indexed)))
+}
+
 /// Puts the payload of the package `file` into the cache.
 fn keep_payload(cache: &Cache, key: &Key, finished: &Finished, mut file: File) -> Result<()> {
     let Finished { payload, facts } = finished;
@@ -77,8 +85,4 @@ fn keep_payload(cache: &Cache, key: &Key, finished: &Finished, mut file: File) -
     let mut body = BufReader::with_capacity(WINDOW, file).take(len);
     cache.keep(key, facts, (len, &mut body));
     Ok(())
-}
-
-fn digest(indexed: &Indexed) -> Result<[u8; 32]> {
-    unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))
 }

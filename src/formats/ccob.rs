@@ -23,7 +23,7 @@ use std::sync::Arc;
 use flate2::bufread::ZlibDecoder;
 use md5::{Digest, Md5};
 
-use crate::content::{Content, ContentReader, HOLD_LIMIT, Pinned, StreamSource, WINDOW};
+use crate::content::{Content, ContentReader, Held, Pinned, StreamSource, WINDOW};
 use crate::error::{Error, Kind, Place, Result};
 
 /// What every compressed bundle starts with.
@@ -197,7 +197,7 @@ fn zstd_decoder<R: BufRead>(input: R) -> Result<zstd::Decoder<'static, R>> {
 
 struct Decoded {
     stream: Stream,
-    held: Option<Vec<u8>>,
+    held: Option<Held>,
 }
 
 /// Decodes `payload` to its end and checks sizes and hash.
@@ -226,14 +226,14 @@ fn decode(header: &Header, payload: Content) -> Result<Decoded> {
 
 struct Output {
     hash: [u8; 8],
-    held: Option<Vec<u8>>,
+    held: Option<Held>,
 }
 
 /// Reads `decoder` to its end, which must come after exactly `expected` bytes. Holds the bytes as
 /// they come, up to the limit of content that is held.
 fn drain(decoder: &mut impl Read, expected: u64) -> Result<Output> {
     let mut window = vec![0; WINDOW];
-    let mut held = (expected <= HOLD_LIMIT).then(Vec::new);
+    let mut held = Held::take(expected);
     let (mut md5, mut len) = (Md5::new(), 0_u64);
     loop {
         let filled = decoder.read(&mut window).map_err(decoder_fault)?;
@@ -247,7 +247,7 @@ fn drain(decoder: &mut impl Read, expected: u64) -> Result<Output> {
         }
         md5.update(&window[..filled]);
         if let Some(held) = &mut held {
-            held.extend_from_slice(&window[..filled]);
+            held.extend(&window[..filled]);
         }
     }
     if len < expected {

@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use super::*;
+use crate::content::HOLD_LIMIT;
 
 fn md5_start(bytes: &[u8]) -> [u8; 8] {
     Md5::digest(bytes)[..8].try_into().unwrap()

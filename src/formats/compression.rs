@@ -12,10 +12,11 @@
 use std::io::{self, BufRead, Read, Write};
 
 use liblzma::stream::{CONCATENATED, Check, MtStreamBuilder, Stream};
-use zstd::zstd_safe::CParameter;
 
 use crate::error::{Error, Kind, Result};
 use crate::formats::payload::io_fault;
+use crate::formats::zstd_frame;
+pub use crate::formats::zstd_frame::Effort;
 
 /// The largest zstd window that package managers in use accept (2^27 bytes).
 pub const WINDOW_LOG_MAX: u32 = 27;
@@ -25,6 +26,9 @@ const XZ_DECODER_MEMORY: u64 = 128 << 20;
 
 /// Memory of a zstd job at level 9 with long-distance matching: input, output and tables.
 const ZSTD_JOB_MEMORY: u64 = 96 << 20;
+
+/// The same at level 13 and above, whose tables and jobs are larger.
+const ZSTD_JOB_MEMORY_HIGH: u64 = 288 << 20;
 
 /// How a payload is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,10 +87,11 @@ impl Compression {
     pub fn memory(self, workers: u32) -> u64 {
         let workers = workers.max(1);
         match self {
-            Self::Zstd { window_log, .. } => {
+            Self::Zstd { window_log, level, .. } => {
+                let job = if level < 13 { ZSTD_JOB_MEMORY } else { ZSTD_JOB_MEMORY_HIGH };
                 // The window, and per thread its job's input and output (32 MiB each at level 9)
                 // and tables; one job more is being filled.
-                (1 << window_log.min(63)) + (u64::from(workers) + 1) * ZSTD_JOB_MEMORY
+                (1 << window_log.min(63)) + (u64::from(workers) + 1) * job
             }
             Self::Xz { preset } => xz_builder(preset, workers).memusage(),
         }
@@ -137,7 +142,7 @@ pub struct Encoder<W: Write> {
 }
 
 enum Inner<W: Write> {
-    Zstd(zstd::stream::write::Encoder<'static, W>),
+    Zstd(zstd_frame::Encoder<W>),
     Xz(liblzma::write::XzEncoder<W>),
 }
 
@@ -149,16 +154,21 @@ impl<W: Write> Encoder<W> {
         let workers = workers.max(1);
         let inner = match compression {
             Compression::Zstd { level, window_log, long } => {
-                zstd_encoder(sink, level, workers, size).and_then(|mut encoder| {
-                    encoder.window_log(window_log)?;
-                    encoder.long_distance_matching(long)?;
-                    Ok(Inner::Zstd(encoder))
-                })
+                let settings = zstd_frame::Settings { level, window_log, long, workers, size };
+                zstd_frame::Encoder::new(sink, &settings).map(Inner::Zstd)
             }
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
         };
         let inner = inner.map_err(|e| io_fault("start the compressor", e))?;
         Ok(Self { inner })
+    }
+
+    /// Changes how hard it tries from here on. xz tries as hard as ever.
+    pub fn set_effort(&mut self, effort: Effort) -> io::Result<()> {
+        match &mut self.inner {
+            Inner::Zstd(encoder) => encoder.set_effort(effort),
+            Inner::Xz(_) => Ok(()),
+        }
     }
 
     /// Ends the stream and gives the sink back.
@@ -168,19 +178,6 @@ impl<W: Write> Encoder<W> {
             Inner::Xz(encoder) => encoder.finish(),
         }
     }
-}
-
-fn zstd_encoder<W: Write>(
-    sink: W,
-    level: i32,
-    workers: u32,
-    size: u64,
-) -> io::Result<zstd::stream::write::Encoder<'static, W>> {
-    let mut encoder = zstd::stream::write::Encoder::new(sink, level)?;
-    encoder.set_parameter(CParameter::NbWorkers(workers))?;
-    encoder.set_pledged_src_size(Some(size))?;
-    encoder.include_checksum(true)?;
-    Ok(encoder)
 }
 
 /// Blocks of three dictionaries, liblzma's own choice, set explicitly so that it stays.

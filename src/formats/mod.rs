@@ -23,3 +23,4 @@ pub mod payload;
 pub mod rpm;
 pub mod rpm_md;
 pub mod tar;
+mod zstd_frame;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
-use super::compression::Compression;
+use super::compression::{Compression, Effort};
 use super::{deb, rpm};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -84,6 +84,15 @@ pub enum Digest {
     Sha256([u8; 32]),
 }
 
+/// The digests of a file's content that packages state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileDigests {
+    /// For the receipt and for an rpm's header.
+    pub sha256: [u8; 32],
+    /// For a deb's `md5sums`; none where no `.deb` is written.
+    pub md5: Option<[u8; 16]>,
+}
+
 /// An entry as it was read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadEntry {
@@ -104,12 +113,12 @@ pub type Visitor<'a> = dyn FnMut(&ReadEntry, &mut dyn Read) -> Result<()> + 'a;
 
 /// Takes the entries of a payload in the order in which they were announced.
 pub trait PayloadWriter {
-    /// The next entry begins.
-    fn begin(&mut self) -> Result<()>;
+    /// The next entry begins, with content that is worth `effort`.
+    fn begin(&mut self, effort: Effort) -> Result<()>;
     /// More content of the entry that began last.
     fn data(&mut self, bytes: &[u8]) -> Result<()>;
-    /// The entry is whole; `sha256` is the digest of its content if it is a regular file.
-    fn end(&mut self, sha256: Option<[u8; 32]>) -> Result<()>;
+    /// The entry is whole; with the digests of its content if it is a regular file.
+    fn end(&mut self, digests: Option<FileDigests>) -> Result<()>;
     /// All entries are whole: writes what is left and what only now is known.
     fn finish(self: Box<Self>) -> Result<Finished>;
 }

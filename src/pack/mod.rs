@@ -42,6 +42,16 @@ use frames::{Frame, FrameStore};
 /// gives 138.1 at 5. Long-distance matching gains nothing within a code object.
 pub const DEFAULT_LEVEL: i32 = 9;
 
+/// An upper estimate of the memory that a thread takes which compresses code objects, in bytes: one
+/// that is held, its frame, and the tables of zstd.
+pub fn thread_memory(level: i32) -> u64 {
+    match level {
+        ..=12 => 64 << 20,
+        13..=19 => 160 << 20,
+        _ => 1 << 30,
+    }
+}
+
 /// How to pack.
 pub struct PackOptions<'a> {
     /// zstd level, 1 to 22.

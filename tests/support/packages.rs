@@ -124,9 +124,11 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
     EmitOptions {
         cache: None,
         jobs,
+        memory: 896 << 20,
         compression,
         content_date: CONTENT_DATE,
         source_date_epoch: EPOCH,
+        indexed: false,
         signer: None,
         progress: &Silent,
     }

@@ -49,6 +49,11 @@ impl<W: Write> Archive<W> {
         Self { sink, mtime, announced: Announced::default(), padding: 0 }
     }
 
+    /// Where the archive goes.
+    pub fn sink(&mut self) -> &mut W {
+        &mut self.sink
+    }
+
     /// Begins a member; its content follows, as much as it announces.
     pub fn begin(&mut self, entry: &Entry) -> Result<()> {
         self.announced.begin(entry.size)?;

@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 
-use md5::{Digest as _, Md5};
-
 use super::control::{self, Control};
 use super::tar::{Archive, archive_size};
 use crate::error::{Error, Result};
 use crate::formats::ar;
-use crate::formats::compression::{Compression, Encoder};
-use crate::formats::payload::{Around, Entry, Finished, PayloadWriter, Ready, io_fault};
+use crate::formats::compression::{Compression, Effort, Encoder};
+use crate::formats::payload::{
+    Around, Entry, FileDigests, Finished, PayloadWriter, Ready, io_fault,
+};
 
 /// Everything about a `.deb` but the content of its files.
 #[derive(Debug, Clone)]
@@ -35,7 +35,6 @@ pub struct Writer {
     archive: Archive<Encoder<BufWriter<File>>>,
     /// Index of the entry that begins next.
     next: usize,
-    digest: Option<Md5>,
     sums: Vec<[u8; 16]>,
     /// Offset and length of the bytes of control.tar.gz.
     control: (u64, u64),
@@ -55,29 +54,30 @@ impl Writer {
         let Specification { compression, workers, mtime, .. } = specification;
         let mut archive = Archive::new(Encoder::new(sink, compression, workers, size)?, mtime);
         archive.begin(&root)?;
-        Ok(Self { specification, archive, next: 0, digest: None, sums: Vec::new(), control, data })
+        Ok(Self { specification, archive, next: 0, sums: Vec::new(), control, data })
     }
 }
 
 impl PayloadWriter for Writer {
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, effort: Effort) -> Result<()> {
         let entry = self.specification.entries.get(self.next);
         let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
         self.next += 1;
-        self.digest = entry.is_file().then(Md5::new);
+        self.archive.sink().set_effort(effort).map_err(fault)?;
         self.archive.begin(entry)
     }
 
     fn data(&mut self, bytes: &[u8]) -> Result<()> {
-        if let Some(digest) = &mut self.digest {
-            digest.update(bytes);
-        }
         self.archive.data(bytes)
     }
 
-    fn end(&mut self, _: Option<[u8; 32]>) -> Result<()> {
-        if let Some(digest) = self.digest.take() {
-            self.sums.push(digest.finalize().into());
+    fn end(&mut self, digests: Option<FileDigests>) -> Result<()> {
+        let index = self.next.wrapping_sub(1);
+        let is_file = self.specification.entries.get(index).is_some_and(Entry::is_file);
+        match digests.and_then(|digests| digests.md5) {
+            Some(md5) if is_file => self.sums.push(md5),
+            None if !is_file => {}
+            _ => return Err(Error::bug("a digest for something that is no file, or none")),
         }
         self.archive.end()
     }

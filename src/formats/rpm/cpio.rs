@@ -113,6 +113,11 @@ impl<W: Write> Archive<W> {
         Self { sink, form, written: 0, announced: Announced::default() }
     }
 
+    /// Where the archive goes.
+    pub fn sink(&mut self) -> &mut W {
+        &mut self.sink
+    }
+
     /// Begins a member; its content follows, as much as it announces.
     pub fn begin(&mut self, member: MemberHeader<'_>) -> Result<()> {
         let bytes = match self.form {

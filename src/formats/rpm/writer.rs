@@ -9,8 +9,10 @@ use super::cpio::{Archive, Form, MemberHeader, archive_size};
 use super::header::{self, Digests, Specification};
 use super::signature::{Sizes, front};
 use crate::error::{Error, Result};
-use crate::formats::compression::Encoder;
-use crate::formats::payload::{Around, Entry, Finished, PayloadWriter, Ready, io_fault};
+use crate::formats::compression::{Effort, Encoder};
+use crate::formats::payload::{
+    Around, Entry, FileDigests, Finished, PayloadWriter, Ready, io_fault,
+};
 
 /// Counts and digests what passes through.
 struct Digesting<W> {
@@ -78,7 +80,8 @@ impl Writer {
 }
 
 impl PayloadWriter for Writer {
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, effort: Effort) -> Result<()> {
+        self.archive.sink().sink.set_effort(effort).map_err(fault)?;
         let entry = self.specification.entries.get(self.next);
         let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
         let index = u32::try_from(self.next).map_err(|_| Error::bug("entry index"))?;
@@ -106,7 +109,8 @@ impl PayloadWriter for Writer {
         self.archive.data(bytes)
     }
 
-    fn end(&mut self, sha256: Option<[u8; 32]>) -> Result<()> {
+    fn end(&mut self, digests: Option<FileDigests>) -> Result<()> {
+        let sha256 = digests.map(|digests| digests.sha256);
         let index = self.next.wrapping_sub(1);
         let is_file = self.specification.entries.get(index).is_some_and(Entry::is_file);
         match self.digests.files.get_mut(index) {

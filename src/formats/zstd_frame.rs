@@ -1,0 +1,225 @@
+//! One zstd frame, made by several threads, with a level that may change within it.
+//!
+//! zstd takes new levels while it compresses and applies them from its next job on. A flush before
+//! the change ends the job at a place that the content alone decides, so the bytes do not depend on
+//! threads. Matches over long distances are looked for whatever the level is.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
+use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
+
+/// Contexts that are not in use. Their memory, a window and jobs of some hundred MB, is taken from
+/// the system once and not for every package.
+static IDLE: Mutex<Vec<CCtx<'static>>> = Mutex::new(Vec::new());
+
+/// Bytes of compressed output that are gathered before they are written.
+const OUTPUT: usize = 128 << 10;
+
+/// The level for content that is compressed already: what zstd finds in it are repeated parts, and
+/// those it finds at any level.
+const LOW: i32 = 1;
+
+/// Bytes from which on content is worth a change of the level.
+const LONG: u64 = 1 << 20;
+
+/// First bytes of content that is compressed: kernel archives, which consist of zstd frames, offload
+/// bundles (CCOB), and streams of zstd, xz, gzip and bzip2.
+const COMPRESSED: [&[u8]; 6] =
+    [b"KPAK", b"CCOB", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"\x1f\x8b\x08", b"BZh"];
+
+/// How hard the compressor tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effort {
+    /// As the level says.
+    #[default]
+    Full,
+    /// As little as it can.
+    Low,
+}
+
+impl Effort {
+    /// Bytes that [`Effort::of`] looks at.
+    pub const START: usize = 8;
+
+    /// What content of `len` bytes that begins with `start` is worth.
+    pub fn of(start: &[u8], len: u64) -> Self {
+        let compressed = COMPRESSED.iter().any(|magic| start.starts_with(magic));
+        match compressed && len >= LONG {
+            true => Self::Low,
+            false => Self::Full,
+        }
+    }
+}
+
+/// What a frame is made with.
+pub(super) struct Settings {
+    pub level: i32,
+    pub window_log: u32,
+    pub long: bool,
+    /// Threads, at least one.
+    pub workers: u32,
+    /// Bytes of the content.
+    pub size: u64,
+}
+
+/// Compresses into a sink.
+pub(super) struct Encoder<W> {
+    /// None when the frame is whole.
+    context: Option<CCtx<'static>>,
+    sink: W,
+    output: Vec<u8>,
+    level: i32,
+    effort: Effort,
+}
+
+impl<W: Write> Encoder<W> {
+    pub fn new(sink: W, settings: &Settings) -> io::Result<Self> {
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut context = match idle {
+            Some(context) => context,
+            None => CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?,
+        };
+        let Settings { level, window_log, long, workers, size } = *settings;
+        for parameter in [
+            CParameter::CompressionLevel(level),
+            CParameter::WindowLog(window_log),
+            CParameter::EnableLongDistanceMatching(long),
+            CParameter::ChecksumFlag(true),
+            CParameter::NbWorkers(workers),
+        ] {
+            told(context.set_parameter(parameter))?;
+        }
+        told(context.set_pledged_src_size(Some(size)))?;
+        let output = Vec::with_capacity(OUTPUT);
+        let mut encoder =
+            Self { context: Some(context), sink, output, level, effort: Effort::Full };
+        // Begins the frame, so that nothing but the level of its jobs changes later.
+        encoder.run(&[], ZSTD_EndDirective::ZSTD_e_continue)?;
+        Ok(encoder)
+    }
+
+    /// Changes how hard it tries from here on.
+    pub fn set_effort(&mut self, effort: Effort) -> io::Result<()> {
+        let level = match effort {
+            Effort::Full => self.level,
+            Effort::Low => self.level.min(LOW),
+        };
+        if effort == self.effort || level == self.level && self.effort == Effort::Full {
+            return Ok(());
+        }
+        self.run(&[], ZSTD_EndDirective::ZSTD_e_flush)?;
+        self.effort = effort;
+        told(self.context()?.set_parameter(CParameter::CompressionLevel(level))).map(drop)
+    }
+
+    /// Ends the frame and gives the sink back.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.run(&[], ZSTD_EndDirective::ZSTD_e_end)?;
+        if let Some(mut context) = self.context.take() {
+            told(context.reset(ResetDirective::SessionAndParameters))?;
+            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(context);
+        }
+        Ok(self.sink)
+    }
+
+    fn context(&mut self) -> io::Result<&mut CCtx<'static>> {
+        self.context.as_mut().ok_or_else(|| io::Error::other("the frame is whole"))
+    }
+
+    /// Passes `bytes` on and writes what comes out, all that there is if the frame is flushed.
+    fn run(&mut self, bytes: &[u8], directive: ZSTD_EndDirective) -> io::Result<()> {
+        let mut input = InBuffer::around(bytes);
+        let goes_on = directive == ZSTD_EndDirective::ZSTD_e_continue;
+        loop {
+            self.output.clear();
+            let context = self.context.as_mut().ok_or_else(|| io::Error::other("no context"))?;
+            let mut output = OutBuffer::around(&mut self.output);
+            let left = told(context.compress_stream2(&mut output, &mut input, directive))?;
+            self.sink.write_all(&self.output)?;
+            if input.pos() == bytes.len() && (goes_on || left == 0) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl<W: Write> Write for Encoder<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.run(bytes, ZSTD_EndDirective::ZSTD_e_continue)?;
+        Ok(bytes.len())
+    }
+
+    /// Does nothing: a flush would end a job and change the bytes.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn told(result: Result<usize, usize>) -> io::Result<usize> {
+    result.map_err(|code| io::Error::other(get_error_name(code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(seed: u64) -> impl Iterator<Item = u8> {
+        let mut state = seed;
+        std::iter::repeat_with(move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.to_be_bytes()[0]
+        })
+    }
+
+    /// Text, noise twice, text.
+    fn parts() -> [(Effort, Vec<u8>); 4] {
+        let text = |seed| numbers(seed).take(3 << 20).map(|byte| byte & 7).collect();
+        let noise: Vec<u8> = numbers(1).take(2 << 20).collect();
+        [
+            (Effort::Full, text(2)),
+            (Effort::Low, noise.clone()),
+            (Effort::Low, noise),
+            (Effort::Full, text(3)),
+        ]
+    }
+
+    fn frame(parts: &[(Effort, Vec<u8>)], level: i32, workers: u32, chunk: usize) -> Vec<u8> {
+        let size = parts.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        let settings = Settings { level, window_log: 27, long: true, workers, size };
+        let mut encoder = Encoder::new(Vec::new(), &settings).unwrap();
+        for (effort, bytes) in parts {
+            encoder.set_effort(*effort).unwrap();
+            for bytes in bytes.chunks(chunk) {
+                encoder.write_all(bytes).unwrap();
+            }
+        }
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn changes_of_effort_give_one_frame_whatever_the_threads() {
+        let parts = parts();
+        let expected = frame(&parts, 9, 1, 1 << 20);
+        for (workers, chunk) in [(1, 99_999), (2, 1 << 20), (3, 77_777)] {
+            assert!(frame(&parts, 9, workers, chunk) == expected, "{workers} workers");
+        }
+        let whole: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+        let size = zstd::zstd_safe::get_frame_content_size(&expected).unwrap();
+        assert_eq!(size, Some(whole.len() as u64));
+        let len = zstd::zstd_safe::find_frame_compressed_size(&expected).unwrap();
+        assert_eq!(len, expected.len(), "a single frame");
+        assert!(zstd::decode_all(&expected[..]).unwrap() == whole);
+        // The second copy of the noise is found all the same.
+        assert!(expected.len() < (6 << 20) / 2 + (2 << 20) + (1 << 16), "{}", expected.len());
+    }
+
+    #[test]
+    fn content_is_told_by_its_first_bytes() {
+        assert_eq!(Effort::of(b"KPAK\x01\0\0\0", LONG), Effort::Low);
+        assert_eq!(Effort::of(b"KPAK\x01\0\0\0", LONG - 1), Effort::Full);
+        assert_eq!(Effort::of(b"\x7fELF\x02\x01\x01\0", LONG), Effort::Full);
+        assert_eq!(Effort::of(b"", 0), Effort::Full);
+    }
+}

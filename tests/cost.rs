@@ -1,0 +1,85 @@
+//! The options about cost: levels, which change the bytes and nothing else, and memory, which does
+//! not change them.
+
+// Helpers of tests fail the way tests do.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+#[path = "support/example.rs"]
+mod example;
+#[path = "support/tools.rs"]
+mod tools;
+
+use example::{build_of, contents, names, shards, tree};
+use tools::{have, succeed};
+
+fn build(out: &Path, options: &[&str]) {
+    succeed(build_of(&shards(), out).args(options));
+}
+
+/// The level that rpm reads in a package's header.
+fn level(package: &Path) -> String {
+    let mut rpm = Command::new("rpm");
+    succeed(
+        rpm.args(["-qp", "--nosignature", "--qf", "%{PAYLOADCOMPRESSOR} %{PAYLOADFLAGS}"])
+            .arg(package),
+    )
+}
+
+#[test]
+fn presets_and_levels_reach_the_packages_and_change_no_file() {
+    if !have(&["rpm", "dpkg-deb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let mut trees = Vec::new();
+    for (name, options, expected) in [
+        ("balanced", &[][..], "zstd 9"),
+        ("fast", &["--preset", "fast"], "zstd 3"),
+        ("small", &["--preset", "small"], "zstd 19"),
+        ("xz", &["--compression", "xz", "--preset", "fast"], "xz 1"),
+        ("levels", &["--archive-level", "1", "--payload-level", "12"], "zstd 12"),
+    ] {
+        let out = scratch.path().join(name);
+        build(&out, options);
+        assert_eq!(level(&out.join("rocm-blas-7.1.0-1.x86_64.rpm")), expected);
+        let root = scratch.path().join(format!("{name}.root"));
+        for package in names(&out).iter().filter(|name| name.ends_with(".deb")) {
+            succeed(Command::new("dpkg-deb").arg("-x").arg(out.join(package)).arg(&root));
+        }
+        let files = tree(&root).into_keys().collect::<Vec<_>>();
+        trees.push((names(&out), files));
+    }
+    assert!(trees.iter().all(|tree| *tree == trees[0]));
+}
+
+#[test]
+fn memory_does_not_change_a_byte() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [little, much] = ["little", "much"].map(|name| scratch.path().join(name));
+    build(&little, &["--memory", "1100M", "--jobs", "3"]);
+    build(&much, &["--memory", "64G", "--jobs", "1"]);
+    assert_eq!(contents(&little), contents(&much));
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    for (options, message) in [
+        (&["--memory", "100M"][..], "--memory 100M is too little"),
+        (&["--preset", "small", "--memory", "1G"], "is too little"),
+        (&["--archive-level", "23"], "--archive-level 23"),
+        (&["--payload-level", "20"], "zstd level 20"),
+        (&["--memory", "lots"], "20G is one"),
+    ] {
+        let output = build_of(&shards(), &out).args(options).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
+        assert!(fs::read_dir(&out).is_err(), "{options:?}");
+    }
+}

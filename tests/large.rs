@@ -1,0 +1,120 @@
+//! Packages beyond 4 GiB and of a hundred thousand files, judged by dpkg and rpm. Input is sparse.
+
+// Helpers of tests fail the way tests do.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+#[path = "support/packages.rs"]
+mod packages;
+#[path = "support/tools.rs"]
+mod tools;
+
+use packages::{Tree, emit_set, options, package};
+use rockpack::content::Content;
+use rockpack::emit::{Compression, Emitted};
+use rockpack::plan::package::{Format, Treatment};
+use tools::{have, succeed};
+
+/// A byte more than 32 bits can say.
+const LARGE: u64 = (1 << 32) + 1;
+
+const FILES: usize = 100_000;
+
+/// What costs least: none of this is about compression.
+const QUICK: Compression = Compression::Zstd { level: 1, window_log: 20, long: false };
+
+fn sparse(path: &Path, len: u64) -> Content {
+    File::create(path).unwrap().set_len(len).unwrap();
+    Content::open(path).unwrap()
+}
+
+fn named(emitted: &[Emitted], format: Format) -> &str {
+    &emitted.iter().find(|emitted| emitted.format == format).unwrap().file_name
+}
+
+fn query(package: &Path, format: &str) -> String {
+    succeed(Command::new("rpm").args(["-qp", "--nosignature", "--qf", format]).arg(package))
+}
+
+/// What tar lists of an rpm's payload, as rpm itself takes it apart.
+fn listed(package: &Path) -> String {
+    let mut rpm = Command::new("rpm2archive");
+    let rpm = rpm.args(["-n", "-"]).stdin(File::open(package).unwrap());
+    let mut rpm = rpm.stdout(Stdio::piped()).spawn().unwrap();
+    let mut tar = Command::new("tar");
+    let listed = succeed(tar.arg("-tv").stdin(rpm.stdout.take().unwrap()));
+    assert!(rpm.wait().unwrap().success());
+    listed
+}
+
+#[test]
+fn a_file_beyond_4_gib_is_in_both_formats_whole() {
+    if !have(&["rpm", "rpm2archive", "dpkg-deb", "tar"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let (large, small) = (sparse(&scratch.path().join("large"), LARGE), Content::of_bytes(*b"end"));
+    let entries = Tree::default()
+        .directory("opt")
+        .file("opt/large", large, 0o644, Treatment::Plain)
+        .file("opt/small", small, 0o644, Treatment::Plain);
+    let out = scratch.path().join("out");
+    let emitted = emit_set(&out, &[package("large", entries.entries())], &options(2, QUICK));
+    let listing =
+        succeed(Command::new("dpkg-deb").arg("-c").arg(out.join(named(&emitted, Format::Deb))));
+    assert!(listing.contains(&format!(" {LARGE} ")) && listing.contains("opt/small"), "{listing}");
+    let rpm = out.join(named(&emitted, Format::Rpm));
+    let total = LARGE + 3;
+    assert_eq!(query(&rpm, "%{LONGSIZE} [%{LONGFILESIZES} ]"), format!("{total} 0 {LARGE} 3 "));
+    assert_eq!(query(&rpm, "%{SIZE}|%{FILESIZES}"), "(none)|(none)", "they would not hold it");
+    let archive: u64 = query(&rpm, "%{LONGARCHIVESIZE}").parse().unwrap();
+    assert!(archive > total);
+    let listing = listed(&rpm);
+    assert!(listing.contains(&format!(" {LARGE} ")) && listing.contains("opt/small"), "{listing}");
+    succeed(Command::new("rpm").args(["-K", "--nosignature"]).arg(&rpm));
+}
+
+#[test]
+fn a_package_beyond_4_gib_of_smaller_files_is_whole() {
+    if !have(&["rpm", "rpm2cpio", "cpio"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let half = sparse(&scratch.path().join("half"), LARGE / 2 + 1);
+    let entries = Tree::default()
+        .directory("opt")
+        .file("opt/one", half.clone(), 0o644, Treatment::Plain)
+        .file("opt/two", half.clone(), 0o644, Treatment::Plain);
+    let out = scratch.path().join("out");
+    let emitted = emit_set(&out, &[package("halves", entries.entries())], &options(2, QUICK));
+    let rpm = out.join(named(&emitted, Format::Rpm));
+    assert_eq!(query(&rpm, "%{LONGSIZE}"), (half.len() * 2).to_string());
+    // Members that fit keep the form that every cpio reads.
+    let mut archive = Command::new("rpm2cpio").arg(&rpm).stdout(Stdio::piped()).spawn().unwrap();
+    let mut cpio = Command::new("cpio");
+    let listing = succeed(cpio.args(["-tv", "--quiet"]).stdin(archive.stdout.take().unwrap()));
+    assert!(archive.wait().unwrap().success());
+    assert_eq!(listing.matches(&format!(" {} ", half.len())).count(), 2, "{listing}");
+}
+
+#[test]
+fn a_hundred_thousand_files_are_all_there() {
+    if !have(&["rpm", "dpkg-deb"]) {
+        return;
+    }
+    let mut entries = Tree::default().directory("opt");
+    for index in 0..FILES {
+        entries = entries.text(&format!("opt/{index:06}"), "text");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let emitted =
+        emit_set(scratch.path(), &[package("many", entries.entries())], &options(2, QUICK));
+    let [deb, rpm] =
+        [Format::Deb, Format::Rpm].map(|format| scratch.path().join(named(&emitted, format)));
+    let files = |text: String| text.lines().filter(|line| line.contains("opt/")).count();
+    assert_eq!(files(succeed(Command::new("dpkg-deb").arg("-c").arg(deb))), FILES + 1);
+    assert_eq!(files(query(&rpm, "[%{FILENAMES}\n]")), FILES);
+}

@@ -89,6 +89,8 @@ def originals(artifacts):
             if file.read(7) != b"\x7fELF\x02\x01\x01":
                 continue
             elf = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if elf[18:20] != b"\x3e\0":  # x86-64: databases are ELF files for GPUs
+                continue
             inside = str(path).rsplit("/stage/", 1)[1]
             for index, target, content in code_objects(elf):
                 yield f"{inside}#{index}", target, content

@@ -29,10 +29,12 @@ const METHODS: [Method; 4] = [Method::Stored, Method::Gzip, Method::Xz, Method::
 /// Files of a suite, ready to be put in place.
 #[derive(Debug, Default)]
 pub(super) struct Suite {
-    /// Under names that say their content.
+    /// Indexes that are not in place yet, under names that say their content.
     pub by_hash: Vec<(String, Arc<[u8]>)>,
     /// The same under the names that `Release` lists.
     pub named: Vec<(String, Arc<[u8]>)>,
+    /// All indexes.
+    pub listed: Vec<IndexFile>,
     /// `Release`, without a signature.
     pub release: String,
 }
@@ -46,10 +48,7 @@ impl Suite {
     /// Writes the indexes of `state`, which has packages, settings and date.
     pub fn of_state(suite: &str, state: &State) -> Result<Self> {
         let archs = archs(state);
-        let components: BTreeSet<&str> = match state.records.is_empty() {
-            true => BTreeSet::from(["main"]),
-            false => state.records.values().map(|r| r.component.as_str()).collect(),
-        };
+        let components = components(state);
         let pairs: Vec<(&str, &str)> =
             components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
         let texts: Vec<String> = pairs.par_iter().map(|pair| text(state, *pair)).collect();
@@ -62,29 +61,38 @@ impl Suite {
         let files: Vec<(IndexFile, Arc<[u8]>)> = files.into_iter().collect::<Result<_>>()?;
         let mut listed: Vec<IndexFile> = files.iter().map(|(file, _)| file.clone()).collect();
         listed.sort();
-        let fields = fields(suite, state, &components, &archs)?;
-        let release = Release { fields, files: listed }.render()?;
-        let mut made = Self { release, ..Self::default() };
+        let mut made = Self::of_lists(suite, state, listed)?;
         for (file, bytes) in files {
             made.add(suite, &file, bytes);
         }
         Ok(made)
     }
 
-    fn add(&mut self, suite: &str, file: &IndexFile, bytes: Arc<[u8]>) {
-        let path = format!("{}/{}", folder(suite), file.path);
-        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-        let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
-        for (name, digest) in digests.into_iter().filter_map(|(name, d)| Some((name, d?))) {
-            self.by_hash.push((format!("{above}/by-hash/{name}/{digest}"), bytes.clone()));
-        }
-        self.named.push((path, bytes));
+    /// The indexes of `state`, which has the packages whose indexes are `listed`.
+    pub fn of_lists(suite: &str, state: &State, listed: Vec<IndexFile>) -> Result<Self> {
+        let fields = fields(suite, state, &components(state), &archs(state))?;
+        let release = Release { fields, files: listed };
+        let text = release.render()?;
+        Ok(Self { release: text, listed: release.files, ..Self::default() })
     }
 
-    /// Paths of all indexes.
-    pub fn paths(&self) -> BTreeSet<String> {
-        self.by_hash.iter().chain(&self.named).map(|(path, _)| path.clone()).collect()
+    fn add(&mut self, suite: &str, file: &IndexFile, bytes: Arc<[u8]>) {
+        let mut names = names(suite, file);
+        self.named.extend(names.pop().map(|name| (name, bytes.clone())));
+        self.by_hash.extend(names.into_iter().map(|name| (name, bytes.clone())));
     }
+}
+
+/// The paths of an index: those that say its content, and the one that `Release` lists.
+pub(super) fn names(suite: &str, file: &IndexFile) -> Vec<String> {
+    let path = format!("{}/{}", folder(suite), file.path);
+    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+    let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+    let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
+    let mut names: Vec<String> =
+        digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
+    names.push(path);
+    names
 }
 
 /// One form of an index, and its line in `Release`.
@@ -103,6 +111,14 @@ fn control(record: &Record) -> Option<&apt_index::Package> {
     match &record.indexed.facts {
         Facts::Deb(package) => Some(package),
         Facts::Rpm(_) => None,
+    }
+}
+
+/// The components of a suite.
+fn components(state: &State) -> BTreeSet<&str> {
+    match state.records.is_empty() {
+        true => BTreeSet::from(["main"]),
+        false => state.records.values().map(|r| r.component.as_str()).collect(),
     }
 }
 

@@ -9,6 +9,7 @@ use super::apt::{self, Suite};
 use super::catalog::{Catalog, refuse_other_content};
 use super::clients;
 use super::input::Given;
+use super::listed::{Listed, unchanged};
 use super::recovery::{Shown, shown};
 use super::rpm::{Metadata, REPOMD};
 use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
@@ -72,7 +73,7 @@ pub(super) struct Draft {
 struct Files {
     hidden: Vec<(String, Arc<[u8]>)>,
     visible: Vec<(String, Arc<[u8]>)>,
-    indexes: BTreeSet<String>,
+    listed: Listed,
 }
 
 impl Draft {
@@ -94,8 +95,13 @@ impl Draft {
         check_pool(store, earlier, &catalog, options.check)?;
         let mut next = next_state(earlier, &catalog.records, options)?;
         let mut findings = catalog.findings.clone();
-        let files = files(channel, &next, options, &mut findings)?;
-        next.indexes.clone_from(&files.indexes);
+        let listed = match options.check {
+            true => None,
+            false => unchanged(store, channel, (earlier, &next), options.list_method)?,
+        };
+        let files = files(channel, (&next, listed), options, &mut findings)?;
+        next.indexes = files.listed.paths(channel);
+        next.listed.clone_from(&files.listed);
         retire(earlier, &mut next);
         let shown = shown(&files.visible, &files.hidden)?;
         let report = report(channel, earlier, &next, &own, &catalog);
@@ -185,7 +191,7 @@ fn next_state(earlier: &State, records: &Records, options: &RepoOptions<'_>) -> 
 
 fn files(
     channel: &Channel,
-    next: &State,
+    (next, listed): (&State, Option<&Listed>),
     options: &RepoOptions<'_>,
     findings: &mut Findings,
 ) -> Result<Files> {
@@ -199,14 +205,22 @@ fn files(
         findings.add(Finding::new(Code::ClientFilesMissing, &name, message));
     }
     match channel {
-        Channel::Apt(suite) => apt_files(suite, next, options),
-        Channel::Rpm => rpm_files(next, options),
+        Channel::Apt(suite) => apt_files(suite, next, listed, options),
+        Channel::Rpm => rpm_files(next, listed, options),
     }
 }
 
-fn apt_files(suite: &str, next: &State, options: &RepoOptions<'_>) -> Result<Files> {
-    let made = Suite::of_state(suite, next)?;
-    let indexes = made.paths();
+fn apt_files(
+    suite: &str,
+    next: &State,
+    listed: Option<&Listed>,
+    options: &RepoOptions<'_>,
+) -> Result<Files> {
+    let made = match listed {
+        Some(listed) => Suite::of_lists(suite, next, listed.release.clone())?,
+        None => Suite::of_state(suite, next)?,
+    };
+    let listed = Listed { release: made.listed, ..Listed::default() };
     let mut visible = client_files(clients::sources(suite, next), next, options)?;
     visible.extend(made.named);
     let folder = apt::folder(suite);
@@ -219,19 +233,22 @@ fn apt_files(suite: &str, next: &State, options: &RepoOptions<'_>) -> Result<Fil
         let signed = signer.sign_clear(&made.release)?;
         visible.push((format!("{folder}/InRelease"), signed.into_bytes().into()));
     }
-    Ok(Files { hidden: made.by_hash, visible, indexes })
+    Ok(Files { hidden: made.by_hash, visible, listed })
 }
 
-fn rpm_files(next: &State, options: &RepoOptions<'_>) -> Result<Files> {
-    let made = Metadata::of_state(next, options.list_method)?;
-    let indexes = made.paths();
+fn rpm_files(next: &State, listed: Option<&Listed>, options: &RepoOptions<'_>) -> Result<Files> {
+    let made = match listed {
+        Some(listed) => Metadata::of_lists(next, listed.repomd.clone())?,
+        None => Metadata::of_state(next, options.list_method)?,
+    };
+    let listed = Listed { repomd: made.data, ..Listed::default() };
     let mut visible = client_files(clients::repo(next), next, options)?;
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(&made.repomd)?;
         visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
     }
     visible.push((REPOMD.to_owned(), made.repomd.into()));
-    Ok(Files { hidden: made.lists, visible, indexes })
+    Ok(Files { hidden: made.lists, visible, listed })
 }
 
 /// The key, and the file that makes the repository known.

@@ -31,6 +31,7 @@ mod compress;
 mod draft;
 mod input;
 mod key_package;
+mod listed;
 mod recovery;
 mod rpm;
 mod settings;

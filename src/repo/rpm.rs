@@ -1,6 +1,5 @@
 //! The indexes of the rpm repository.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -20,8 +19,10 @@ pub(super) const REPOMD: &str = "repodata/repomd.xml";
 /// Files of the rpm repository, ready to be put in place.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
-    /// The lists, under names that say their content.
+    /// The lists that are not in place yet, under names that say their content.
     pub lists: Vec<(String, Arc<[u8]>)>,
+    /// All lists.
+    pub data: Vec<DataFile>,
     /// `repomd.xml`.
     pub repomd: Vec<u8>,
 }
@@ -42,13 +43,13 @@ impl Metadata {
             lists.push((file.path.clone(), bytes.into()));
             data.push(file);
         }
-        let repomd = Repomd { revision: state.date, data }.render()?;
-        Ok(Self { lists, repomd })
+        Ok(Self { lists, ..Self::of_lists(state, data)? })
     }
 
-    /// Paths of all indexes.
-    pub fn paths(&self) -> BTreeSet<String> {
-        self.lists.iter().map(|(path, _)| path.clone()).collect()
+    /// The indexes of `state`, which has the packages whose lists `data` names.
+    pub fn of_lists(state: &State, data: Vec<DataFile>) -> Result<Self> {
+        let repomd = Repomd { revision: state.date, data };
+        Ok(Self { lists: Vec::new(), repomd: repomd.render()?, data: repomd.data })
     }
 }
 

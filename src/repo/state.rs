@@ -16,6 +16,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::listed::Listed;
 use super::recovery::{self, Shown};
 use super::settings::Settings;
 use super::store::{Body, Modified, PRIVATE, Store};
@@ -46,6 +47,9 @@ pub(super) struct State {
     pub records: Records,
     /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
+    /// What `Release` or `repomd.xml` says of them.
+    #[serde(default)]
+    pub listed: Listed,
     /// Packages and indexes of earlier generations that are still there, by path.
     pub retired: BTreeMap<String, Retired>,
 }

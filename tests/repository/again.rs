@@ -1,10 +1,12 @@
 //! Publishing again: what is not read, what stays, what goes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
+use crate::example::rockpack;
 use crate::fixture::{contents, deb, plain_spec, publish, repo, repo_at, rpm};
 use crate::tools::have;
 
@@ -54,6 +56,42 @@ fn what_was_published_is_not_read_again() {
     assert_eq!(counts(&refreshed), [("apt-stable".into(), 0, 0, 0), ("rpm".into(), 0, 0, 0)]);
     let release = fs::read_to_string(out.join("dists/stable/Release")).unwrap();
     assert!(release.contains("22:13:27 UTC"), "{release}");
+}
+
+/// All but what the repository remembers of itself.
+fn published(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    contents(out).into_iter().filter(|(name, _)| !name.starts_with(".rockpack")).collect()
+}
+
+#[test]
+fn indexes_of_unchanged_packages_are_made_again_only_where_they_are_needed() {
+    if !have(&["dpkg-deb", "rpmbuild"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let verify = || publish(rockpack().arg("verify").arg(&out));
+    deb(&packages, ("one", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    publish(&mut repo(&[&packages], &out));
+    deb(&packages, ("two", "1", "amd64"), "");
+    publish(&mut repo_at(&[&packages], &out, 1));
+    let quick = published(&out);
+    verify();
+    publish(repo_at(&[&packages], &out, 1).arg("--check"));
+    assert_eq!(published(&out), quick, "as if everything were made again");
+    // What somebody deleted comes back, whichever it is.
+    for gone in quick.keys().filter(|name| {
+        (name.starts_with("dists/") && name.contains("Packages")) || name.ends_with(".xml.gz")
+    }) {
+        fs::remove_file(out.join(gone)).unwrap();
+        publish(&mut repo_at(&[], &out, 1));
+        assert_eq!(published(&out).get(gone), quick.get(gone), "{gone}");
+    }
+    publish(repo_at(&[], &out, 2).args(["--rpm-md-compression", "zstd"]));
+    let repomd = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
+    assert!(repomd.contains("-primary.xml.zst") && !repomd.contains(".xml.gz"), "{repomd}");
+    verify();
 }
 
 #[test]

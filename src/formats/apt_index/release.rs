@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
 use crate::formats::deb::parse_fields;
 
 /// An index file as `Release` lists it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IndexFile {
     /// Relative to the folder of `Release`.
     pub path: String,

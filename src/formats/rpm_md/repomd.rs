@@ -1,12 +1,13 @@
 //! `repomd.xml`: the one file that makes the lists valid.
 
 use quick_xml::events::BytesText;
+use serde::{Deserialize, Serialize};
 
 use super::xml::{Xml, root, text};
 use crate::error::Result;
 
 /// A list as `repomd.xml` names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFile {
     /// `primary`, `filelists` or `other`.
     pub kind: String,

@@ -189,14 +189,28 @@ impl fmt::Display for RelationRecord {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn the_newest_of_several_versions_is_the_last() {
-        let package = |format: &str, version: &str| ListedPackage {
+    /// A package with entries of these paths and kinds.
+    pub(crate) fn listed(
+        format: &str,
+        name: &str,
+        version: &str,
+        paths: &[(&str, &str)],
+    ) -> ListedPackage {
+        let member = |(path, kind): &(&str, &str)| ListedMember {
+            path: (*path).to_owned(),
+            kind: (*kind).to_owned(),
+            mode: 0o644,
+            size: None,
+            sha256: None,
+            code_sha256: None,
+            target: None,
+        };
+        ListedPackage {
             format: format.to_owned(),
-            name: "rocm-blas".to_owned(),
+            name: name.to_owned(),
             version: version.to_owned(),
             architecture: "amd64".to_owned(),
             file_name: String::new(),
@@ -206,16 +220,13 @@ mod tests {
             download: Size::default(),
             installed: Size::default(),
             relations: None,
-            members: vec![ListedMember {
-                path: "/x".to_owned(),
-                kind: "file".to_owned(),
-                mode: 0o644,
-                size: None,
-                sha256: None,
-                code_sha256: None,
-                target: None,
-            }],
-        };
+            members: paths.iter().map(member).collect(),
+        }
+    }
+
+    #[test]
+    fn the_newest_of_several_versions_is_the_last() {
+        let package = |format, version| listed(format, "rocm-blas", version, &[("/x", "file")]);
         for format in ["deb", "rpm"] {
             for versions in [["7.9.0-1", "7.10.0-1"], ["7.10.0~rc1-1", "7.10.0-1"]] {
                 let both = [versions, [versions[1], versions[0]]];

@@ -51,6 +51,13 @@ impl Ring {
     }
 }
 
+/// A folder with a package to publish, and a keyring.
+fn begin() -> (tempfile::TempDir, PathBuf, Ring) {
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    (room, one, Ring::new())
+}
+
 /// gpg's word on what was published, with the key that was published, at that time.
 fn gpg_agrees(out: &Path) {
     let ring = Ring::new();
@@ -68,9 +75,7 @@ fn a_key_that_others_certified_signs() {
     if !have(&["gpg", "gpgconf", "dpkg-deb"]) {
         return;
     }
-    let room = tempfile::tempdir().unwrap();
-    let one = deb(room.path(), ("one", "1", "amd64"), "");
-    let ring = Ring::new();
+    let (room, one, ring) = begin();
     let own = ring.key("own", "ed25519", "sign", "never");
     ring.key("other", "ed25519", "cert", "never");
     // Newer than what the key says itself, and without a word on what it may do.
@@ -88,9 +93,7 @@ fn no_subkey_outlives_its_primary_key() {
     if !have(&["gpg", "gpgconf", "dpkg-deb"]) {
         return;
     }
-    let room = tempfile::tempdir().unwrap();
-    let one = deb(room.path(), ("one", "1", "amd64"), "");
-    let ring = Ring::new();
+    let (room, one, ring) = begin();
     let own = ring.key("own", "ed25519", "cert", "20240101T000000");
     run(ring.gpg("20230102").args(["--quick-add-key", &own, "ed25519", "sign", "never"]));
     let secret = ring.export(&["--export-secret-keys", &own], "own.secret");
@@ -109,9 +112,7 @@ fn a_user_id_that_was_taken_back_says_nothing_of_the_key() {
     if !have(&["gpg", "gpgconf", "dpkg-deb"]) {
         return;
     }
-    let room = tempfile::tempdir().unwrap();
-    let one = deb(room.path(), ("one", "1", "amd64"), "");
-    let ring = Ring::new();
+    let (room, one, ring) = begin();
     let own = ring.key("own", "ed25519", "sign", "never");
     let old = "old <old@example.org>";
     run(ring.gpg("20230102").args(["--quick-add-uid", &own, old]));

@@ -1,31 +1,6 @@
 use super::*;
-use crate::listing::{ListedMember, ListedPackage, Listing, Size};
-
-fn listed(format: &str, name: &str, version: &str, paths: &[(&str, &str)]) -> ListedPackage {
-    let member = |(path, kind): &(&str, &str)| ListedMember {
-        path: (*path).to_owned(),
-        kind: (*kind).to_owned(),
-        mode: 0o644,
-        size: None,
-        sha256: None,
-        code_sha256: None,
-        target: None,
-    };
-    ListedPackage {
-        format: format.to_owned(),
-        name: name.to_owned(),
-        version: version.to_owned(),
-        architecture: "amd64".to_owned(),
-        file_name: String::new(),
-        role: None,
-        group: None,
-        archs: Vec::new(),
-        download: Size::default(),
-        installed: Size::default(),
-        relations: None,
-        members: paths.iter().map(member).collect(),
-    }
-}
+use crate::listing::tests::listed;
+use crate::listing::{ListedPackage, Listing};
 
 fn since(packages: Vec<ListedPackage>) -> PlanOptions {
     let earlier = Listing { name: "earlier".to_owned(), prefix: None, packages };

@@ -29,6 +29,7 @@ pub mod inspect;
 pub mod keyring;
 pub mod listing;
 pub mod new_file;
+pub mod options;
 pub mod pack;
 pub mod partition;
 pub mod plan;
@@ -52,88 +53,23 @@ use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
 use cache::Cache;
-use config::{Config, PackageList, Scheme};
+use config::{Config, PackageList};
 use database::Rules;
 use dependencies::distribution::PayloadCompression;
 use emit::{EmitOptions, Staging, Turn, Written};
 use error::{Error, Kind, Result, ResultExt};
 use formats::compression::Method;
 use indexed::Indexed;
-use listing::Listing;
+pub use options::{BuildOptions, CacheOptions, SetOptions};
 use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Import, Plan, PlanOptions};
 use planned::{Digests, Planned};
-use policy::Policy;
 use receipt::{Part, PartRecord, Receipt};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 use signing::Signer;
 use split::SplitOptions;
-
-/// Which package set to build or to plan.
-#[derive(Debug, Clone)]
-pub struct SetOptions {
-    /// Shards, or folders of shards.
-    pub artifacts: Vec<PathBuf>,
-    /// The packaging configuration.
-    pub config: Config,
-    /// A list of packages, in place of the configuration's selectors and parts.
-    pub packages: Option<PackageList>,
-    /// Naming scheme, before the configuration's.
-    pub scheme: Option<Scheme>,
-    /// The kind of build in names and prefix, before the configuration's, e.g. `asan`.
-    pub variant: Option<String>,
-    /// Upstream version, before the configuration's.
-    pub version: Option<String>,
-    /// Package release, before the configuration's.
-    pub release: Option<String>,
-    /// Install prefix, before the configuration's.
-    pub prefix: Option<String>,
-    /// Distribution whose libraries packages depend on, before the configuration's.
-    pub distro: Option<String>,
-    /// Package formats to write.
-    pub formats: Vec<Format>,
-    /// Components to build; all if empty.
-    pub only: Vec<String>,
-    /// Earlier sets that this one updates.
-    pub since: Vec<Listing>,
-    /// Number of threads.
-    pub jobs: usize,
-    /// Whether warnings are errors.
-    pub strict: bool,
-    /// Stamp of headers and changelogs in seconds since the epoch; the date of the contents if
-    /// unset.
-    pub source_date_epoch: Option<i64>,
-}
-
-/// What to build.
-#[derive(Debug, Clone)]
-pub struct BuildOptions {
-    /// The set.
-    pub set: SetOptions,
-    /// Where the packages go; created if missing.
-    pub out: PathBuf,
-    /// How hard it compresses, and in how much memory.
-    pub policy: Policy,
-    /// What signs the headers of `.rpm`s, if they are to be signed.
-    pub signer: Option<Arc<dyn Signer>>,
-    /// The part of the set to write; all of it if unset.
-    pub part: Option<Part>,
-    /// Where compression of earlier builds is looked for, and kept for later ones.
-    pub cache: Option<CacheOptions>,
-    /// Whether the signer is there for the indexes of a repository, too.
-    pub signs_indexes: bool,
-}
-
-/// A cache of finished compression.
-#[derive(Debug, Clone)]
-pub struct CacheOptions {
-    /// Its folder; created if missing.
-    pub folder: PathBuf,
-    /// Bytes that it may take.
-    pub limit: u64,
-}
 
 impl CacheOptions {
     fn open(&self, set: &SetOptions) -> Result<Cache> {

@@ -79,6 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // A plan is shown without being packed: sizes are asked of the sources that packing reads.
     ("planned", &["content", "formats", "listing", "pack", "plan", "recombine", "tree"]),
     // Levels and window are what readers of packages can take.
+    ("options", &["config", "listing", "plan", "policy", "receipt", "signing"]),
     ("policy", &["formats"]),
     ("receipt", &[]),
     // What several shards have of a kernel database is brought together by its formats.

@@ -3,7 +3,7 @@
 //! | files | union | refused |
 //! |---|---|---|
 //! | offload bundles, compressed or not, one in each file | one bundle: entries of the host first, then by id | an id with different bytes |
-//! | MessagePack maps, compressed (zlib) or not | one map, sorted by encoded keys; compressed if any of them is | a key with different values; keys that are numbers |
+//! | MessagePack maps, compressed (zlib) or not | one map, sorted by encoded keys; compressed if any of them is | a key with different values; keys that are numbers; strings that are not UTF-8 |
 //!
 //! Numbers as keys are starts of ranges (see [`super::IndexDescription`]): which range a solution
 //! is in depends on all keys, so that a map with more of them says something else.
@@ -87,12 +87,16 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
         let Some(Value::Map(map)) = decoded(file)? else {
             return none("they are neither offload bundles nor MessagePack maps");
         };
+        if !map.iter().all(|(key, value)| is_text(key) && is_text(value)) {
+            return none("one of them has strings that are not UTF-8");
+        }
         for (key, value) in map {
             if is_number(&key) {
                 return none("their keys are numbers, each the start of a range");
             }
             match entries.get(&encoded(&key)?) {
-                Some((_, known)) if *known == value => {}
+                // By their bytes: a number that is none (NaN) does not equal itself.
+                Some((_, known)) if encoded(known)? == encoded(&value)? => {}
                 Some(_) => return none(format!("their values of {key} differ")),
                 None => drop(entries.insert(encoded(&key)?, (key, value))),
             }
@@ -106,6 +110,16 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
 fn is_number(key: &Value) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     key.is_number() || key.as_str().is_some_and(digits)
+}
+
+/// Whether all strings in `value` are UTF-8: others would be written as binary data.
+fn is_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_str(),
+        Value::Array(items) => items.iter().all(is_text),
+        Value::Map(items) => items.iter().all(|(key, value)| is_text(key) && is_text(value)),
+        _ => true,
+    }
 }
 
 /// The one value of a file, if it is MessagePack and not too long.

@@ -59,6 +59,28 @@ pub struct Shares {
     pub threads: u64,
 }
 
+/// The parts of a budget of a command that reads artifacts and compresses no payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReaderShares {
+    /// Compressed code objects, before they go to a spool.
+    pub frames: u64,
+    /// Decoded bundles, before they are decoded again by every reader.
+    pub held: u64,
+    /// Threads, at least one.
+    pub threads: usize,
+}
+
+/// What a thread takes that reads artifacts: the largest window of a decoder, and a code object
+/// with its frame.
+const READER: u64 = 192 << 20;
+
+/// `memory` bytes in parts, or a quarter of what the machine has.
+pub fn reader_shares(memory: Option<u64>) -> Result<ReaderShares> {
+    let memory = memory.map_or_else(|| Ok(machine_memory()? / 4), Ok)?;
+    let threads = usize::try_from(memory / 2 / READER).unwrap_or(usize::MAX).max(1);
+    Ok(ReaderShares { frames: memory / 4, held: memory / 4, threads })
+}
+
 impl Policy {
     /// The level of code objects.
     pub fn archive_level(&self) -> Result<i32> {
@@ -204,6 +226,15 @@ mod tests {
         let expected =
             ["a/", ""].map(|g| format!("/sys/fs/cgroup/memory/{g}memory.limit_in_bytes"));
         assert_eq!(all("5:cpu:/a\n4:hugetlb,memory:/a\n1:name=systemd:/a\n"), expected);
+    }
+
+    #[test]
+    fn readers_have_a_thread_whatever_the_budget() {
+        let of = |memory| reader_shares(Some(memory)).unwrap();
+        assert_eq!(of(0), ReaderShares { frames: 0, held: 0, threads: 1 });
+        let ReaderShares { frames, held, threads } = of(4 << 30);
+        assert!(frames + held + threads as u64 * READER <= 4 << 30 && threads == 10);
+        assert!(reader_shares(None).is_ok());
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod example;
 #[path = "support/tools.rs"]
 mod tools;
 
-use example::{Entry, build_of, contents, names, shards, tree};
+use example::{Entry, build_of, configuration, contents, names, rockpack, shards, tree};
 use tools::{have, succeed};
 
 fn build(out: &Path, options: &[&str]) {
@@ -75,6 +75,28 @@ fn memory_does_not_change_a_byte() {
     build(&little, &["--memory", "1100M", "--jobs", "3"]);
     build(&much, &["--memory", "64G", "--jobs", "1"]);
     assert_eq!(contents(&little), contents(&much));
+}
+
+/// With no memory at all there is one thread, no bundle is held, and every frame is in a spool.
+#[test]
+fn memory_of_split_and_recombine_does_not_change_a_byte() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [mut split, mut recombined] = [Vec::new(), Vec::new()];
+    for memory in ["0", "64G"] {
+        let [parts, groups] =
+            ["split", "recombined"].map(|name| scratch.path().join(format!("{name}-{memory}")));
+        let mut command = rockpack();
+        command.arg("split").arg("--artifacts").arg(shards());
+        succeed(command.args(["--memory", memory, "--output-dir"]).arg(&parts));
+        split.push(tree(&parts));
+        let mut command = rockpack();
+        command.arg("recombine").arg("--artifacts").arg(&parts);
+        command.arg("--config").arg(configuration());
+        succeed(command.args(["--memory", memory, "--output-dir"]).arg(&groups));
+        recombined.push(tree(&groups));
+    }
+    assert!(split[0].len() > 100 && split[0] == split[1]);
+    assert!(recombined[0].len() > 50 && recombined[0] == recombined[1]);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! everything else where it was, and is not changed by a second run. The transform checks what it
 //! writes, so an error that says "bug" is a find like a panic.
 
-mod preserved;
-
 use rockpack::content::Content;
 use rockpack::host_binary::{Analysis, Examined, Transformed, examine};
+
+use super::preserved;
 
 pub fn run(bytes: &[u8]) {
     match examine(&Content::of_bytes(bytes)) {

@@ -6,6 +6,9 @@
 //! counted; they have limits of their own, which the modules that use them state.
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation of a target is a find")]
+#![allow(dead_code, reason = "every program that includes it uses a part of it")]
+
+pub mod preserved;
 
 use std::backtrace::Backtrace;
 use std::sync::LazyLock;
@@ -79,6 +82,11 @@ pub struct Bound {
 }
 
 impl Target {
+    /// Runs it on `bytes`, whatever the heap that it takes.
+    pub fn feed(&self, bytes: &[u8]) {
+        (self.run)(bytes);
+    }
+
     /// Runs it on `bytes` and returns the bytes of heap that it took at most, which must be within
     /// the bound.
     pub fn run(&self, bytes: &[u8]) -> usize {
@@ -99,7 +107,6 @@ impl Target {
 static BACKTRACES: LazyLock<()> = LazyLock::new(|| drop(Backtrace::capture().to_string()));
 
 /// Runs the target `name` on `bytes`.
-#[allow(dead_code, reason = "for libFuzzer")]
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name).expect("is listed");
     target.run(bytes);

@@ -52,8 +52,7 @@ fn edited(file: &ElfFile) -> Vec<Range<u64>> {
     let names = &file.sections[file.names_index()];
     let count = file.sections.len() as u64;
     let table = file.header.e_shoff();
-    let mut edited =
-        vec![0..front(file), place(names), table..table + count * SECTION_HEADER_SIZE];
+    let mut edited = vec![0..front(file), place(names), table..table + count * SECTION_HEADER_SIZE];
     for name in [FATBIN_SECTION, WRAPPER_SECTION] {
         edited.extend(file.sections_named(name).iter().map(|(_, section)| place(section)));
     }

@@ -6,6 +6,7 @@
     measure.py within MEBIBYTES COMMAND...
     measure.py bench ROCKPACK ARTIFACTS SCRATCH JOBS ROUNDS [OPTION...]
     measure.py cores ROCKPACK ARTIFACTS OUT [ROUNDS]
+    measure.py respin ROCKPACK ARTIFACTS SCRATCH JOBS
 
 `cost`: three rounds of a build of Debian's libraries within 1 GiB of memory and of the bare
 compressor, one after the other, so that both see the same machine; printed are medians. Fails where
@@ -14,6 +15,7 @@ but the packages. `limited` only builds into OUT, with --memory 1G and within as
 `within` runs any COMMAND within so many. `bench` measures builds with any OPTIONs, without a limit,
 and prints a JSON object of medians. `cores` builds Debian's libraries on one processor and on two, in
 turns, and prints medians of wall times.
+`respin` builds them with an empty cache, and again under another version.
 
 The bare compressor is zstd or xz on one thread, with the settings of the packages: every code object
 once, and the payload of every package, which goes through a pipe.
@@ -266,6 +268,16 @@ def cores(rockpack, artifacts, out, count=ROUNDS):
     print(f"one core {one:.1f} s, two cores {two:.1f} s: {one / two:.2f} times as fast")
 
 
+def respin(rockpack, artifacts, scratch, jobs):
+    scratch = pathlib.Path(scratch)
+    cache, out = scratch / "cache", scratch / "respun"
+    shutil.rmtree(cache, ignore_errors=True)
+    for version in ("5.7.1", "5.7.2"):
+        shutil.rmtree(out, ignore_errors=True)
+        print(version, line(build(rockpack, artifacts, out, jobs, [
+            *DEBIAN[:-1], version, "--cache", str(cache)])))
+
+
 if __name__ == "__main__":
-    commands = {"cost": cost, "limited": limited, "within": within, "bench": bench, "cores": cores}
-    commands[sys.argv[1]](*sys.argv[2:])
+    commands = [cost, limited, within, bench, cores, respin]
+    {command.__name__: command for command in commands}[sys.argv[1]](*sys.argv[2:])

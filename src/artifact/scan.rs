@@ -202,10 +202,10 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
     Ok((shard, Listed { name, path: path.to_path_buf(), metadata }))
 }
 
-/// Fails if the output folder `out` lies inside of one of `roots`: a second run would read what
-/// the first wrote.
-pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {
-    let there = out.ancestors().find_map(|path| path.canonicalize().ok());
+/// Fails if `folder`, which is written to as the `what`, lies inside of one of `roots`: a second run
+/// would read what the first wrote.
+pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()> {
+    let there = folder.ancestors().find_map(|path| path.canonicalize().ok());
     // A relative path without a folder of its own is below the current one.
     let Some(there) = there.or_else(|| Path::new(".").canonicalize().ok()) else {
         return Ok(());
@@ -214,9 +214,10 @@ pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {
     match roots.iter().find(inside) {
         None => Ok(()),
         Some(root) => {
-            let message = format!("the output folder lies inside of {}", root.display());
-            let hint = "give an output folder outside of all artifacts that are read";
-            Err(Error::new(Kind::Usage, message).file(out).hint(hint))
+            let message = format!("the {what} lies inside of {}", root.display());
+            let hint =
+                format!("give a folder outside of all artifacts that are read for the {what}");
+            Err(Error::new(Kind::Usage, message).file(folder).hint(hint))
         }
     }
 }

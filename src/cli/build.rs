@@ -35,8 +35,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "I/N")]
     partition: Option<Part>,
     /// Keep what is compressed in this folder, and take from it what an earlier build compressed:
-    /// with another version, dependencies, scripts or descriptions nothing is compressed again but
-    /// the host packages of .deb, whose changelog changes. The packages are the same, byte for
+    /// with another version below the same prefix, other dependencies, scripts or descriptions
+    /// nothing is compressed again but the host packages and metapackages of .deb, whose changelog
+    /// changes. The packages are the same, byte for
     /// byte. Several builds may use one cache at the same time; whoever may write to it decides what
     /// is in the packages
     #[arg(long, value_name = "DIR")]

@@ -183,6 +183,11 @@ impl Source<'_> {
             return Ok(None);
         };
         self.send(entry, Message::Begin(effort(data)?))?;
+        let taken = self.channels.iter().any(|(format, _)| entry.formats.has(*format));
+        if let (Some(known), false) = (known, taken) {
+            self.progress.advance(Stage::Emit, data.len());
+            return Ok(Some(known));
+        }
         let digests = self.content(entry, data, known)?;
         self.send(entry, Message::End(Some(digests)))?;
         Ok(Some(digests.sha256))

@@ -20,7 +20,7 @@ use crate::plan::package::{Format, Package, PackageEntry};
 use crate::tree::Node;
 
 /// Raised when payloads of the same entries get other bytes.
-const PAYLOADS: u64 = 2;
+const PAYLOADS: u64 = 3;
 
 /// The payloads of one package.
 pub(super) struct Reuse<'a> {

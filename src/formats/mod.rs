@@ -17,7 +17,7 @@ pub mod kpm;
 pub mod loaded_code;
 pub mod marker;
 mod member;
-mod message_pack;
+pub(crate) mod message_pack;
 pub mod offload_bundle;
 pub mod payload;
 pub mod rpm;

@@ -32,33 +32,44 @@ macro_rules! targets {
 
 const MIB: usize = 1 << 20;
 
+/// Windows, tables and small inputs.
+const FIXED: usize = 4 * MIB;
+/// A decoded stream that is held in memory: [`rockpack::content::HOLD_LIMIT`].
+const HELD: usize = 264 * MIB;
+/// The control files of a package, of at most 256 MiB, in a buffer that grows by doubling.
+const CONTROL: usize = 520 * MIB;
+/// What zlib can make of a byte, times what a name takes in a set of names.
+const INFLATED: usize = 4096;
+
+// Per byte: what is sliced and not copied costs least, open values cost most: a list of numbers in
+// one byte each has some hundred bytes for each of them while it grows.
 targets! {
-    apt_index: 4 * MIB, 512;
-    artifact_archive: 4 * MIB, 512;
-    ccob: 4 * MIB, 512;
-    code_object: 4 * MIB, 512;
-    config: 4 * MIB, 512;
-    database_rules: 4 * MIB, 512;
-    fatbin: 4 * MIB, 512;
-    hip_wrapper: 4 * MIB, 512;
-    host_binary: 4 * MIB, 512;
-    inspect: 4 * MIB, 512;
-    kernel_index: 4 * MIB, 512;
-    kpack: 4 * MIB, 512;
-    kpm: 4 * MIB, 512;
-    linking: 4 * MIB, 512;
-    manifest: 4 * MIB, 512;
-    marker: 4 * MIB, 512;
-    offload_bundle: 4 * MIB, 512;
-    package: 4 * MIB, 512;
-    receipt: 4 * MIB, 512;
-    relocations: 4 * MIB, 512;
-    repo_state: 4 * MIB, 512;
-    rpm_md: 4 * MIB, 512;
-    rpm_sign: 4 * MIB, 512;
-    shared_files: 4 * MIB, 512;
-    static_archive: 4 * MIB, 512;
-    verify_file: 4 * MIB, 512;
+    apt_index: FIXED, 256;
+    artifact_archive: FIXED, 32;
+    ccob: HELD, 32;
+    code_object: FIXED, 128;
+    config: FIXED, 512;
+    database_rules: FIXED, 512;
+    fatbin: HELD, 32;
+    hip_wrapper: FIXED, 32;
+    host_binary: FIXED, 32;
+    inspect: CONTROL, INFLATED;
+    kernel_index: FIXED, INFLATED;
+    kpack: FIXED, 256;
+    kpm: FIXED, 256;
+    linking: FIXED, 32;
+    manifest: FIXED, 512;
+    marker: FIXED, 32;
+    offload_bundle: FIXED, 32;
+    package: CONTROL, 64;
+    receipt: FIXED, 256;
+    relocations: FIXED, 32;
+    repo_state: FIXED, 256;
+    rpm_md: FIXED, 256;
+    rpm_sign: FIXED, 64;
+    shared_files: HELD, 256;
+    static_archive: FIXED, 32;
+    verify_file: HELD, INFLATED;
 }
 
 #[global_allocator]

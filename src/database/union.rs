@@ -23,11 +23,12 @@ use super::index::{DEPTH_LIMIT, is_zlib};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::fatbin::{self, Bundles};
+use crate::formats::message_pack::is_text;
 use crate::formats::offload_bundle::{self, EntryKind};
 
-/// Most bytes of a map that are read, plain or inflated: maps are merged in memory. Those that
-/// have to be merged have some kilobytes.
-const MAP_LIMIT: u64 = 64 << 20;
+/// Most bytes of a map that are read, plain or inflated. Maps are merged in memory, where a value of
+/// one byte takes some sixty; those that have to be merged have some kilobytes.
+const MAP_LIMIT: u64 = 4 << 20;
 
 /// What several files of one name are together.
 #[derive(Debug)]
@@ -110,16 +111,6 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
 fn is_number(key: &Value) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     key.is_number() || key.as_str().is_some_and(digits)
-}
-
-/// Whether all strings in `value` are UTF-8: others would be written as binary data.
-fn is_text(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.is_str(),
-        Value::Array(items) => items.iter().all(is_text),
-        Value::Map(items) => items.iter().all(|(key, value)| is_text(key) && is_text(value)),
-        _ => true,
-    }
 }
 
 /// The one value of a file, if it is MessagePack and not too long.

@@ -308,6 +308,21 @@ fn rows_and_frames_must_belong_together() {
     assert_eq!(write(&rows, &[frame(), frame()]).unwrap_err().kind(), Kind::Bug);
 }
 
+/// As metadata they would be written anew as binary data.
+#[test]
+fn strings_that_are_not_utf_8_are_refused() {
+    let mut toc = toc(Scheme::None, &[("lib/x.so", 0, 0, 1)]);
+    let row = toc.rows.values_mut().next().unwrap().get_mut("gfx1100").unwrap();
+    row.metadata = Some(rmpv::Value::from("odd text"));
+    let mut archive = bytes(&write(&toc, &[Content::of_bytes(*b"x")]).unwrap());
+    assert_eq!(Reader::open(Content::of_bytes(archive.clone())).unwrap().toc(), &toc);
+    let at = archive.windows(8).position(|window| window == b"odd text").unwrap();
+    archive[at] = 0xf4;
+    let error = Reader::open(Content::of_bytes(archive)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Malformed);
+    assert!(error.to_string().contains("not UTF-8"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

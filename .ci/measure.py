@@ -280,5 +280,7 @@ def respin(rockpack, artifacts, scratch, jobs):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     commands = [cost, limited, within, bench, cores, respin]
     {command.__name__: command for command in commands}[sys.argv[1]](*sys.argv[2:])

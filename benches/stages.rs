@@ -45,14 +45,15 @@ fn group<'a>(criterion: &'a mut Criterion, name: &str, bytes: usize) -> Group<'a
 }
 
 fn bundle_parse(criterion: &mut Criterion) {
-    let section: Vec<u8> = (0..64).flat_map(|seed| bundle(seed << 8, 64 << 10)).collect();
+    let section: Vec<u8> =
+        (0..64).flat_map(|seed| bundle(&ARCHS, seed << 8, 64 << 10, code_object)).collect();
     let mut group = group(criterion, "bundle parse", section.len());
     let section = Content::of_bytes(section);
     group.bench_function("64 bundles of 4", |b| b.iter(|| fatbin::parse(&section).unwrap()));
 }
 
 fn ccob_decode(criterion: &mut Criterion) {
-    let bytes = bundle(1, 1 << 20);
+    let bytes = bundle(&ARCHS, 1, 1 << 20, code_object);
     let mut stream = b"CCOB\x02\0\x01\0".to_vec();
     let frame = zstd::bulk::compress(&bytes, 3).unwrap();
     for number in [24 + frame.len(), bytes.len()] {

@@ -44,7 +44,7 @@ pub struct RecombineReport {
 
 /// Joins the artifacts of all shards and writes the result. On an error nothing appears.
 pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
-    artifact::refuse_output_inside(&options.artifacts, &options.out)?;
+    artifact::refuse_inside(&options.artifacts, &options.out, "output folder")?;
     let scan_options = ScanOptions::beside(&options.out);
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
     let rules = options.config.database_rules()?;

@@ -159,7 +159,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
         SplitInput::Shard(folder) => std::slice::from_ref(folder),
         SplitInput::Shards(roots) => roots,
     };
-    artifact::refuse_output_inside(roots, out)?;
+    artifact::refuse_inside(roots, out, "output folder")?;
     match &options.input {
         SplitInput::Artifact { folder, component } => {
             let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;

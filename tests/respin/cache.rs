@@ -308,5 +308,8 @@ fn what_cannot_be_a_cache_is_refused() {
     let mut inside = build_of(&case.out("shards"), &case.out("out"));
     copy_shards(&case.out("shards"));
     let said = tools::told(inside.arg("--cache").arg(case.out("shards/gfx1151-build/cache")));
-    assert!(said.contains("inside of") && said.contains("exit status: 64"), "{said}");
+    assert!(
+        said.contains("the cache lies inside of") && said.contains("exit status: 64"),
+        "{said}"
+    );
 }

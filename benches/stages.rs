@@ -30,7 +30,7 @@ use md5::{Digest as _, Md5};
 use content::{ARCHS, Numbers, bundle, code_object, instructions};
 use rockpack::content::Content;
 use rockpack::database::Rules;
-use rockpack::formats::compression::{Compression, Encoder};
+use rockpack::formats::compression::{Compression, Effort, Encoder};
 use rockpack::formats::tar::{Extensions, Members};
 use rockpack::formats::{ccob, fatbin};
 use rockpack::tree::TreePath;
@@ -181,6 +181,7 @@ fn compression(criterion: &mut Criterion) {
 fn compressed(bytes: &[u8]) -> usize {
     let size = bytes.len() as u64;
     let mut encoder = Encoder::new(Vec::new(), Compression::default(), 1, size).unwrap();
+    encoder.set_effort(Effort::of(&bytes[..Effort::START], size)).unwrap();
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap().len()
 }

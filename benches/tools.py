@@ -4,16 +4,17 @@
     tools.py ROCKPACK SHARD SCRATCH [ROUNDS] [OPTION...]
 
 Each round: `rockpack build` with OPTIONs makes the set of the shard. Then its parts: `rockpack split`
-takes the device code out of the shard, whose archives are compressed fast only; dpkg-deb and rpmbuild
-make every package of the set again from trees that were unpacked before, two packages at a time, the
-largest first. A package for dpkg gets the list of its files' MD5 before, as dh_md5sums makes it.
-Printed are medians (3 rounds) of wall and CPU seconds, and the bytes of packages.
+takes the device code out of the shard, and compresses it fast; zstd compresses it as in the packages;
+dpkg-deb and rpmbuild make every package of the set again from trees that were unpacked before; sync
+waits for the disk. All is done two at a time, the largest package first. A package for dpkg gets the
+list of its files' MD5 before, as dh_md5sums makes it. Printed are medians (3 rounds) of wall and CPU
+seconds, and the bytes of packages.
 
 The settings are the same as far as the tools have them: dpkg-deb takes zstd's level and has no
 long-distance matching; rpmbuild takes level and window. What the tools would do besides is turned
-off: looking for dependencies (which a build does), stripping, debug packages, compressing files. They
-do not wait for the disk, as a build does, and nothing is copied into their trees. Needs dpkg-deb,
-rpmbuild, rpm2cpio and cpio, and three times the room of the artifacts.
+off: looking for dependencies (which a build does), stripping, debug packages, compressing files.
+Nothing is copied into their trees. Needs zstd, dpkg-deb, rpmbuild, rpm2cpio and cpio, and three times
+the room of the artifacts.
 """
 
 import concurrent.futures
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import time
 
+CODE_OBJECTS = pathlib.Path(__file__).resolve().parent.parent / ".ci/code_objects.py"
 ROUNDS = 3
 AT_A_TIME = 2
 MD5SUMS = "find * -path DEBIAN -prune -o -type f -print0 | xargs -r0 md5sum >DEBIAN/md5sums"
@@ -136,16 +138,27 @@ def main(rockpack, shard, scratch, rounds=ROUNDS, *options):
     packages, again, split = scratch / "packages", scratch / "again", scratch / "split"
     build = [rockpack, "build", "--artifacts", shard, "--out", packages, *options]
     take_out = [rockpack, "split", "--batch-artifact-parent-dir", shard, "--output-dir", split]
+    code = scratch / "code"
+    if not code.exists():
+        subprocess.run([CODE_OBJECTS, "cut", shard, code], check=True)
+    objects = sorted(code.iterdir())
+    # Dealt out in turns: two heaps of about one size.
+    compress = [["zstd", "-q", "-T1", "-9", "-c", *objects[part::AT_A_TIME]] for part in range(AT_A_TIME)]
     trees, figures = None, []
     for _ in range(int(rounds)):
         for folder in (packages, again, split):
             shutil.rmtree(folder, ignore_errors=True)
-        again.mkdir(parents=True)
-        figure = {"build": timed([build], 1), "split": timed([take_out], 1)}
+        # Two rpmbuilds that begin at once would both make them.
+        for folder in ("BUILD", "BUILDROOT", "RPMS", "SOURCES", "SPECS", "SRPMS"):
+            (again / "top" / folder).mkdir(parents=True)
+        figure = {"build": timed([build], 1), "split": timed([take_out], 1),
+                  "zstd": timed(compress, AT_A_TIME)}
         trees = trees or unpack_all(packages, scratch / "trees")
         for form, suffix in (("dpkg-deb", ".tree"), ("rpmbuild", ".spec")):
             commands = [command(tree, again) for tree in trees if tree.suffix == suffix]
             figure[form] = timed(commands, AT_A_TIME)
+        written = [path for path in again.rglob("*") if path.suffix in (".deb", ".rpm")]
+        figure["sync"] = timed([["sync", *written]], 1)
         print(json.dumps(figure), file=sys.stderr)
         figures.append(figure)
     for name in figures[0]:

@@ -26,6 +26,7 @@ pub mod gfx;
 pub mod host_binary;
 pub mod indexed;
 pub mod inspect;
+pub mod interrupt;
 pub mod keyring;
 pub mod listing;
 pub mod new_file;
@@ -40,6 +41,7 @@ pub mod recombine;
 pub mod render;
 pub mod repo;
 pub mod report;
+pub mod sbom;
 pub mod signing;
 pub mod split;
 pub mod tree;
@@ -177,6 +179,7 @@ pub fn write_key_package(
         content_date: date,
         source_date_epoch: date,
         indexed: true,
+        sha1: false,
         signer,
         cache: None,
         progress: &report::Silent,
@@ -211,6 +214,9 @@ fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result
     let Decided { scan, recombined, plan, findings } = &decided;
     let staging = Staging::begin_part(&options.out, options.part)?;
     let places = Places { staging: &staging, cache: cache.as_ref() };
+    if options.sbom {
+        staging.expect_sbom()?;
+    }
     let written = write(options, indexed, (recombined, plan), places, progress)?;
     for finding in cache.iter().flat_map(Cache::findings) {
         progress.warn(&finding);
@@ -220,6 +226,11 @@ fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result
     let indexed =
         emitted.filter_map(|e| Some((options.out.join(&e.file_name), e.indexed.clone()?)));
     let indexed = indexed.collect();
+    if options.sbom {
+        let stamp = options.set.source_date_epoch.unwrap_or(i64::from(plan.content_date));
+        let document = sbom::document((scan, recombined, plan), &written, (stamp, options.part))?;
+        staging.write_sbom(|sink| document.write(sink))?;
+    }
     let receipt = emit::receipt(plan, (written, part), findings);
     let removed = staging.commit(&receipt.to_bytes()?)?;
     Ok((Built { receipt, removed }, indexed))
@@ -356,6 +367,7 @@ fn write(
         content_date,
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
         indexed,
+        sha1: options.sbom,
         signer: options.signer.as_ref(),
         cache,
         progress,

@@ -20,7 +20,8 @@ gcc -shared -fPIC -o "/matrix/fat/$1" $2 cases.S -L /matrix/stub -l:libamdhip64.
 def build(system):
     """Builds every fixture in the system: below its work folder, the stub runtime and the program
     that loads a library in `stub`, the fat binaries in `fat`."""
-    shutil.rmtree(system.work, ignore_errors=True)
+    for place in ("source", "fat", "stub", "host"):
+        shutil.rmtree(system.work / place, ignore_errors=True)
     for source in SOURCES:
         shutil.copytree(REPOSITORY / source, system.work / "source" / source)
     system.succeed("/matrix/source/tests/fixtures/build.sh /matrix/fat")

@@ -15,7 +15,10 @@ FETCH = """
 cd /matrix/real && mkdir -p debs root
 apt-get install -y -qq --no-install-recommends --download-only -o Dir::Cache::archives=/matrix/real/debs "$@"
 for deb in debs/*.deb; do dpkg-deb -x "$deb" root; done
-for package in "$@"; do dpkg-deb -f debs/"$package"_*.deb Package Version; done
+for package in "$@"; do
+  dpkg-deb -f debs/"$package"_*.deb Package Version
+  dpkg-deb -c debs/"$package"_*.deb | sed -n 's/^-.* \\.\\/\\(.*\\.so.*\\)$/File: \\1/p'
+done
 rm -r debs
 """
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -27,16 +30,24 @@ def fetch(system):
     folder = system.work / "real"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    told = system.succeed(FETCH, *DEBIAN)
-    versions = dict(re.findall(r"Package: (\S+)\nVersion: (\S+)", told))
     (folder / "fat").mkdir()
     found = []
-    for package in DEBIAN:
-        name = package.rstrip("01") + ".so." + package[-1]
-        real = (folder / "root" / LIBRARIES / name).resolve()
-        shutil.copy(real, folder / "fat" / name)
-        found.append(("Debian " + package, versions[package], name))
+    for line in system.succeed(FETCH, *DEBIAN).splitlines():
+        label, _, value = line.partition(": ")
+        if label == "Package":
+            package = value
+        elif label == "Version":
+            version = value
+        elif label == "File" and is_fat(folder / "root" / value):
+            path = folder / "root" / value
+            shutil.copy(path, folder / "fat")
+            found.append(("Debian's " + package, version, path.name))
     return found + wheel(folder)
+
+
+def is_fat(path):
+    listed = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
+    return ".hip_fatbin" in listed
 
 
 def wheel(folder):
@@ -49,8 +60,7 @@ def wheel(folder):
     archive.unlink()
     found = []
     for path in sorted((folder / "wheel").rglob("*.so*")):
-        listed = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
-        if ".hip_fatbin" in listed:
+        if is_fat(path):
             path.rename(folder / "fat" / path.name)
             found.append((name, version, path.name))
     return found
@@ -130,19 +140,17 @@ def judge(system, name):
     folder = system.work / "real"
     inside = system.inside
     stub = stand_ins(system, name)
-    cells, registered = {}, 0
+    cells, found = {}, {}
     # One after the other: a copy of each of the largest takes half a gigabyte.
     for treatment, command in judged.TREATMENTS.items():
-        lines = {"none": "true", treatment: command.replace("LLVM", str(system.llvm))}
         treatments = folder / "treatments"
-        treatments.write_text("".join(f"{name}\t{line}\n" for name, line in lines.items()))
+        treatments.write_text(f"{treatment}\t{command.replace('LLVM', str(system.llvm))}\n")
         arguments = [name, inside(folder / "results"), inside(treatments), inside(folder / "fat"), inside(folder / "host")]
         script = 'STUB=$1 LIBRARIES=$2; export STUB LIBRARIES; shift 2; exec sh /matrix/judge.sh "$@"'
-        found = judged.blocks(system.told(script, stub, f"/matrix/real/root/{LIBRARIES}", *arguments))
+        found |= judged.blocks(system.told(script, stub, f"/matrix/real/root/{LIBRARIES}", *arguments))
         cells[treatment] = judged.cell(found, treatment, folder / "fat" / name, folder / "results")
-        registered = len(judged.registrations(found["none", "host", "load"], name))
         shutil.rmtree(folder / "results")
-    return cells, registered
+    return cells, len(judged.registrations(found["none", "host", "load"], name))
 
 
 def run(systems, rockpack, _roots):

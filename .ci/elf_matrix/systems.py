@@ -10,7 +10,7 @@ TOOLS = """
     binutils elfutils patchelf chrpath debugedit gdb gcc g++ libc6-dev clang-19 clang-tools-19 lld-19 llvm-19
 """.split()
 # Release, the version of LLVM that is its own, and what only one of the systems needs to have.
-SYSTEMS = {"debian-12": ("bookworm", 14, ["busybox-static"]), "debian-13": ("trixie", 19, ["qemu-system-x86"])}
+SYSTEMS = {"debian-12": ("bookworm", 14, ["busybox-static", "qemu-user"]), "debian-13": ("trixie", 19, ["qemu-system-x86"])}
 TOLD = ["binutils", "elfutils", "patchelf", "chrpath", "debugedit", "gdb", "gcc", "lld-19", "libc6"]
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -21,6 +21,7 @@ pub fn run(bytes: &[u8]) {
         shard: "shard".to_owned(),
         name: "x_dev_generic".parse().unwrap(),
         root: "x_dev_generic".into(),
+        sha256: None,
         prefixes: vec![Prefix { path: "x/stage".to_owned(), module: None, tree }],
         findings: Findings::default(),
     };

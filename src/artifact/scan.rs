@@ -47,6 +47,8 @@ pub struct Artifact {
     pub name: ArtifactName,
     /// Its folder, or the file that it is packed in.
     pub root: PathBuf,
+    /// SHA-256 of that file; none of a folder.
+    pub sha256: Option<[u8; 32]>,
     /// The stage prefixes that exist, in path order.
     pub prefixes: Vec<Prefix>,
     /// What was noticed.

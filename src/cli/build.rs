@@ -46,6 +46,11 @@ pub(super) struct Arguments {
     /// was not used for the longest time goes first
     #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = policy::parse_size)]
     cache_size: u64,
+    /// Write packages.spdx.json, too: an SPDX 2.3 document with every package and file of the set,
+    /// their digests, and the artifacts that they were made from. A part of a set has one of its own,
+    /// packages-I-of-N.spdx.json
+    #[arg(long)]
+    sbom: bool,
     #[command(flatten, next_help_heading = "Cost")]
     cost: CostArguments,
     #[command(flatten, next_help_heading = "Signing")]
@@ -128,6 +133,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         part: arguments.partition,
         cache: arguments.cache.map(|folder| CacheOptions { folder, limit: arguments.cache_size }),
         signer: arguments.signing.signer()?,
+        sbom: arguments.sbom,
         signs_indexes: arguments.repo.is_some(),
     };
     let (built, published) = match arguments.repo {

@@ -17,7 +17,7 @@ mod spool;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use blocks::{BlockStore, BlockWriter, Blocks};
@@ -28,6 +28,7 @@ pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;
 
 use crate::error::{Error, Place, Result};
+use crate::interrupt;
 use blocks::BlockRange;
 use decoded::Decoded;
 
@@ -175,6 +176,7 @@ impl Content {
 
     /// Fills `buffer` from `offset` on.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        interrupt::check()?;
         let wanted = buffer.len() as u64;
         if offset.checked_add(wanted).is_none_or(|end| end > self.len) {
             let left = self.len.saturating_sub(offset);
@@ -241,6 +243,12 @@ impl Content {
             Some(piece) => piece.place(offset.saturating_sub(piece.at)),
             None => Place::default(),
         }
+    }
+
+    /// The files that its bytes come from, in order; those of archives as `archive(member)`. Bytes
+    /// that the run made itself come from none.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.pieces.iter().filter_map(|piece| piece.place(0).file)
     }
 
     /// Keeps what positioned reads would have to do again (open files, decoded streams of

@@ -22,5 +22,6 @@ pub mod offload_bundle;
 pub mod payload;
 pub mod rpm;
 pub mod rpm_md;
+pub mod spdx;
 pub mod tar;
 mod zstd_frame;

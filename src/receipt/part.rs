@@ -59,6 +59,11 @@ pub fn file_name(part: Option<Part>) -> String {
     }
 }
 
+/// The file name of the SPDX document beside the receipt that is called `receipt`.
+pub fn sbom_name(receipt: &str) -> String {
+    format!("{}.spdx.json", receipt.strip_suffix(".json").unwrap_or(receipt))
+}
+
 /// The part whose receipt has this file name.
 pub fn part_of_file(name: &str) -> Option<Part> {
     let numbers = name.strip_prefix("packages-")?.strip_suffix(".json")?;

@@ -94,7 +94,7 @@ impl Draft {
             Catalog::merge(&earlier.records, &own, &options.component, &options.changes)?;
         refuse_other_content(&catalog, channels)?;
         check_pool(store, earlier, &mut catalog, options.check)?;
-        let in_pool = in_pool(store, channels, &mut catalog)?;
+        let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
         let mut next = next_state(earlier, &catalog.records, options)?;
         let mut findings = catalog.findings.clone();
         let listed = match options.check {
@@ -176,16 +176,22 @@ fn check_pool_file(
 
 /// Added packages whose file the pool has, for another channel or of an earlier generation; it
 /// keeps its time. One that a channel only remembers may be gone: a run that ended while it removed
-/// what was outdated had no time to say so.
+/// what was outdated had no time to say so. One that was changed is written anew.
 fn in_pool(
     store: &dyn Store,
     channels: &Channels,
     catalog: &mut Catalog,
+    check: bool,
 ) -> Result<BTreeSet<String>> {
     let mut there = BTreeMap::new();
     for path in catalog.added.keys().filter(|path| channels.uses(path)) {
-        let size = catalog.records.get(path).map(|record| record.indexed.size);
-        if let Some(stat) = store.stat(path)?.filter(|stat| Some(stat.size) == size) {
+        let (Some(record), Some(stat)) = (catalog.records.get(path), store.stat(path)?) else {
+            continue;
+        };
+        let known = !check && channels.0.values().any(|state| state.knows(path, stat.modified));
+        let is_it = stat.size == record.indexed.size
+            && (known || store.open(path)?.sha256_hex()? == record.indexed.sha256);
+        if is_it {
             there.insert(path.clone(), stat.modified);
         }
     }

@@ -155,6 +155,11 @@ impl State {
         self.records.contains_key(file) || self.indexes.contains(file)
     }
 
+    /// Whether the channel has the package, whose file was modified at that time.
+    pub fn knows(&self, file: &str, modified: Modified) -> bool {
+        self.records.get(file).is_some_and(|record| record.modified == modified)
+    }
+
     fn parse(bytes: &[u8]) -> Result<Self> {
         let state: Self = serde_json::from_slice(bytes).map_err(|error| {
             Error::malformed("is no state of a repository")

@@ -4,6 +4,10 @@
 //! Needs python3-msgpack and python3-zstandard for the judges.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use proptest::prelude::*;
 use rockpack::content::Content;
@@ -250,6 +254,50 @@ fn the_ceilings_of_loaders_are_ours_and_name_the_component() {
         let error = write(&toc, &frames).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
     }
+}
+
+/// Writes an archive of which `hole` is all zeros without writing those.
+fn sparse(path: &Path, archive: &Content, hole: Range<u64>) {
+    let file = File::create(path).unwrap();
+    file.set_len(archive.len()).unwrap();
+    for part in [0..hole.start, hole.end..archive.len()] {
+        let mut bytes = vec![0; usize::try_from(part.end - part.start).unwrap()];
+        archive.read_at(part.start, &mut bytes).unwrap();
+        file.write_all_at(&bytes, part.start).unwrap();
+    }
+}
+
+#[test]
+fn code_behind_2_gib_is_found_by_both_readers() {
+    if !python_is_there() {
+        return;
+    }
+    let (zeros, last) = ((2_u64 << 30) + 1, code(7, 5000));
+    let rows = [("lib/x.so", 0, 0, zeros), ("lib/x.so", 1, 1, last.len() as u64)];
+    let toc = toc(Scheme::None, &rows);
+    let archive = write(&toc, &[Content::zeros(zeros), Content::of_bytes(last.clone())]).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    sparse(file.path(), &archive, 64..64 + zeros);
+    let json = python("kpack_reader.py", &[file.path().to_str().unwrap()]).unwrap();
+    assert_eq!(json["rows"]["lib/x.so#0"]["gfx1100"]["size"], zeros);
+    assert_eq!(json["rows"]["lib/x.so#1"]["gfx1100"]["sha256"], sha256(&last));
+    let reader = Reader::open(Content::open(file.path()).unwrap()).unwrap();
+    assert_eq!(bytes(&reader.code_object(1).unwrap()), last);
+}
+
+#[test]
+fn frames_behind_2_gib_are_read() {
+    let repeated = Content::of_bytes(zstd::bulk::compress(&code(1, 32 << 20), 1).unwrap());
+    let count = u32::try_from((2_u64 << 30) / repeated.len()).unwrap() + 1;
+    let last = code(7, 5000);
+    let sizes = (0..=count).map(|n| if n == count { 5000 } else { 32 << 20 });
+    let rows: Vec<_> = (0_u32..).zip(sizes).map(|(n, size)| ("lib/x.so", n, n, size)).collect();
+    let mut frames = vec![repeated; count as usize];
+    frames.push(Content::of_bytes(zstd::bulk::compress(&last, 1).unwrap()));
+    let archive = write(&toc(Scheme::ZstdPerKernel, &rows), &frames).unwrap();
+    assert!(archive.len() > 2 << 30);
+    let reader = Reader::open(archive).unwrap();
+    assert_eq!(bytes(&reader.code_object(count).unwrap()), last);
 }
 
 #[test]

@@ -29,8 +29,9 @@ pub struct Failing {
 }
 
 impl Failing {
+    /// Waits, as [`Room::run`] does.
     pub fn open(out: &Path, left: usize) -> Self {
-        let inner = LocalStore::open(out, false).unwrap();
+        let inner = LocalStore::open(out, true).unwrap();
         Self { inner, left: AtomicUsize::new(left), opened: AtomicUsize::new(0) }
     }
 

@@ -36,6 +36,28 @@ fn a_file_that_stays_in_the_pool_is_read_no_more_than_once() {
 }
 
 #[test]
+fn a_package_that_comes_back_is_the_one_that_was_given() {
+    if !have(&["dpkg-deb", "gpg"]) {
+        return;
+    }
+    let room = Room::new();
+    let first = deb(&room.path("first"), ("one", "1", "amd64"), "");
+    let out = room.path("out");
+    let own = fs::read(&first).unwrap();
+    let pool = out.join("pool/main/o/one/one_1_amd64.deb");
+    let changed = || fs::write(&pool, vec![b'x'; own.len()]).unwrap();
+    publish(&mut room.run(&[&first], &out, 0));
+    // What an earlier generation left, and what another suite has.
+    publish(room.run(&[], &out, 1).args(["--remove", "one"]));
+    changed();
+    publish(&mut room.run(&[&first], &out, 2));
+    assert!(fs::read(&pool).unwrap() == own);
+    changed();
+    publish(room.run(&[&first], &out, 2).args(["--suite", "other"]));
+    assert!(fs::read(&pool).unwrap() == own);
+}
+
+#[test]
 fn what_becomes_visible_is_finished_though_an_older_package_is_gone() {
     if !have(&["dpkg-deb", "gpg"]) {
         return;

@@ -8,6 +8,7 @@ mod discover;
 mod environment;
 mod extract;
 mod inspect;
+mod memory;
 mod plan;
 mod progress;
 mod recombine;
@@ -81,6 +82,7 @@ pub fn run() -> ExitCode {
 }
 
 fn dispatch(command: Command, terminal: &Terminal) -> Result<Outcome> {
+    memory::limit_by_default();
     match command {
         Command::Build(arguments) => build::run(*arguments, terminal),
         Command::Plan(arguments) => plan::run(arguments, terminal),

@@ -1,0 +1,60 @@
+//! What packages require of each other, for each machine.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use super::super::closure::{self, Node, Rules, Sign, Wish};
+use super::super::xml::Element;
+use super::super::{Check, Context};
+use super::evr;
+use crate::formats::rpm;
+
+pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
+    let nodes: Vec<(Node, String)> = primary.all("package").map(node).collect();
+    let known: BTreeSet<&str> =
+        nodes.iter().flat_map(|(node, _)| &node.offers).map(|(name, _)| name.as_str()).collect();
+    let archs: BTreeSet<&str> = nodes.iter().map(|(_, arch)| arch.as_str()).collect();
+    let own = |arch: &&&str| !["noarch", "src"].contains(*arch);
+    let machines: Vec<&str> = archs.iter().filter(own).copied().collect();
+    let machines = if machines.is_empty() { vec!["noarch"] } else { machines };
+    let rules = Rules { compare: compare_versions, bare_meets: true };
+    for machine in machines {
+        let together = nodes.iter().filter(|(_, arch)| arch == machine || arch == "noarch");
+        let together: Vec<&Node> = together.map(|(node, _)| node).collect();
+        let (open, elsewhere) = closure::open(&together, &known, rules);
+        context.report.elsewhere += elsewhere;
+        for (path, wish) in open {
+            let message = format!("requires {wish}, which no package for {machine} is");
+            context.add(Check::DependencyOpen, &path, message);
+        }
+    }
+}
+
+/// Where one of the two has no release, it is not compared.
+fn compare_versions(left: &str, right: &str) -> Ordering {
+    let bare = |evr: &str| evr.split('-').next().unwrap_or_default().to_owned();
+    match left.contains('-') && right.contains('-') {
+        true => rpm::compare_versions(left, right),
+        false => rpm::compare_versions(&bare(left), &bare(right)),
+    }
+}
+
+/// A package and its architecture. Files and rich dependencies are for the client's solver.
+fn node(package: &Element) -> (Node, String) {
+    let entries = |list: &str| {
+        let format = package.child("format").and_then(|format| format.child(list));
+        format.map_or(&[][..], |list| list.children.as_slice())
+    };
+    let bound = |entry: &Element| Sign::of(entry.attribute("flags")).map(|sign| (sign, evr(entry)));
+    let offers = entries("rpm:provides").iter().map(|entry| {
+        (entry.attribute("name").to_owned(), bound(entry).map(|(_, version)| version))
+    });
+    let plain = |entry: &&Element| !entry.attribute("name").starts_with(['/', '(']);
+    let wishes = entries("rpm:requires")
+        .iter()
+        .filter(plain)
+        .map(|entry| vec![Wish { name: entry.attribute("name").to_owned(), bound: bound(entry) }]);
+    let path = package.attribute_of("location", "href").to_owned();
+    let node = Node { path, offers: offers.collect(), wishes: wishes.collect() };
+    (node, package.text_of("arch").to_owned())
+}

@@ -1,0 +1,194 @@
+//! The rpm repository.
+
+mod dependencies;
+mod package;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use self::package::Seen;
+use super::xml::Element;
+use super::{Check, Context, open, place, sha256};
+use crate::error::Result;
+
+const REPOMD: &str = "repodata/repomd.xml";
+
+/// What the lists of packages are called; other files that `repomd.xml` names are left to their
+/// digests.
+const LISTS: [&str; 3] = ["primary", "filelists", "other"];
+
+/// The lists by kind.
+type Lists = BTreeMap<String, Element>;
+
+/// Checks `repodata` and the packages that it names.
+pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
+    let Some(bytes) = context.read(REPOMD)? else {
+        return Ok(());
+    };
+    check_signature(context, &bytes)?;
+    let repomd = match Element::parse(&bytes) {
+        Ok(repomd) => repomd,
+        Err(error) => {
+            context.add(Check::BadIndex, REPOMD, error.to_string());
+            return Ok(());
+        }
+    };
+    let mut lists = Lists::new();
+    for data in repomd.all("data") {
+        if let Some(list) = list(context, data)? {
+            lists.insert(data.attribute("type").to_owned(), list);
+        }
+    }
+    let Some(primary) = lists.get("primary") else {
+        context.add(Check::BadIndex, REPOMD, "lists no primary that can be read");
+        return Ok(());
+    };
+    check_ids(context, primary, &lists);
+    check_packages(context, primary, lists.get("filelists"));
+    dependencies::check(context, primary);
+    Ok(())
+}
+
+fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
+    let path = format!("{REPOMD}.asc");
+    let keyed = !context.trust.keys.is_empty();
+    if !context.root.join(&path).is_file() {
+        if keyed {
+            context.add(Check::BadSignature, &path, "is not there");
+        }
+        return Ok(());
+    }
+    let Some(signature) = context.read(&path)? else {
+        return Ok(());
+    };
+    if keyed {
+        match context.trust.keys.check_detached(&signature, repomd) {
+            Ok(()) => context.report.signatures += 1,
+            Err(error) => context.add(Check::BadSignature, &path, error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// A list of packages that `repomd.xml` names, if it is the one that it names and can be read.
+fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<Element>> {
+    let path = data.attribute_of("location", "href").to_owned();
+    if place(context.root, &path).is_none() {
+        context.add(Check::BadIndex, REPOMD, format!("names `{}`", path.escape_debug()));
+        return Ok(None);
+    }
+    let Some(bytes) = context.read(&path)? else {
+        return Ok(None);
+    };
+    if data.attribute_of("checksum", "type") != "sha256" {
+        context.add(Check::BadIndex, &path, "is listed without SHA-256");
+        return Ok(None);
+    }
+    let same = |bytes: &[u8], size: &str, digest: &str| {
+        let stated = |name: &str| data.child(name).map(|child| child.text.as_str());
+        let own = data.attribute_of(digest, "type") == "sha256";
+        stated(size).is_none_or(|size| size == bytes.len().to_string())
+            && (!own || stated(digest).is_none_or(|digest| digest == sha256(bytes)))
+    };
+    if !same(&bytes, "size", "checksum") {
+        context.add(Check::IndexMismatch, &path, "is not the one that repomd.xml lists");
+        return Ok(None);
+    }
+    if !LISTS.contains(&data.attribute("type")) {
+        return Ok(None);
+    }
+    let text = match open(&path, &bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            context.add(Check::BadIndex, &path, error.to_string());
+            return Ok(None);
+        }
+    };
+    if !same(&text, "open-size", "open-checksum") {
+        context.add(Check::IndexMismatch, &path, "holds another text than repomd.xml lists");
+    }
+    match Element::parse(&text) {
+        Ok(list) => Ok(Some(list)),
+        Err(error) => {
+            context.add(Check::BadIndex, &path, error.to_string());
+            Ok(None)
+        }
+    }
+}
+
+/// All lists have the same packages, each once.
+fn check_ids(context: &mut Context<'_>, primary: &Element, lists: &Lists) {
+    let ids: Vec<&str> = primary.all("package").map(|p| p.text_of("checksum")).collect();
+    let set: BTreeSet<&str> = ids.iter().copied().collect();
+    if set.len() != ids.len() {
+        context.add(Check::IndexInconsistent, REPOMD, "primary has a package twice");
+    }
+    for kind in LISTS.into_iter().skip(1) {
+        let Some(list) = lists.get(kind) else {
+            context.add(Check::IndexInconsistent, REPOMD, format!("has no {kind}"));
+            continue;
+        };
+        let others: BTreeSet<&str> = list.all("package").map(|p| p.attribute("pkgid")).collect();
+        if others != set {
+            let message = format!("{kind} has other packages than primary");
+            context.add(Check::IndexInconsistent, REPOMD, message);
+        }
+    }
+}
+
+fn check_packages(context: &mut Context<'_>, primary: &Element, filelists: Option<&Element>) {
+    let paths = filelists.map(|list| {
+        let paths = |package: &Element| {
+            package.all("file").map(|file| file.text.clone()).collect::<BTreeSet<_>>()
+        };
+        let by_id = list.all("package").map(|p| (p.attribute("pkgid").to_owned(), paths(p)));
+        by_id.collect::<BTreeMap<_, _>>()
+    });
+    let packages: Vec<&Element> = primary.all("package").collect();
+    let (root, keys) = (context.root, &context.trust.keys);
+    let insist = insists_on_signatures(root);
+    let look = |package: &&Element| {
+        let id = package.text_of("checksum");
+        let paths = paths.as_ref().and_then(|paths| paths.get(id));
+        package::look(root, package, paths, (keys, insist))
+    };
+    let seen: Vec<Vec<Seen>> = packages.par_iter().map(look).collect();
+    for (package, seen) in packages.iter().zip(seen) {
+        let path = package.attribute_of("location", "href");
+        context.named.insert(path.to_owned());
+        context.report.indexed += 1;
+        for seen in seen {
+            match seen {
+                Seen::Fault(check, message) => context.add(check, path, message),
+                Seen::GoodSignature => context.report.signatures += 1,
+            }
+        }
+    }
+}
+
+/// Whether a `.repo` file beside the indexes tells clients to refuse packages without signature.
+fn insists_on_signatures(root: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(root) else {
+        return false;
+    };
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let repos = files.filter(|path| path.extension().is_some_and(|ending| ending == "repo"));
+    let texts = repos.filter_map(|path| std::fs::read_to_string(path).ok());
+    texts.into_iter().any(|text| text.lines().any(|line| line.trim() == "gpgcheck=1"))
+}
+
+/// `[epoch:]version[-release]`.
+fn evr(element: &Element) -> String {
+    let part = |name: &str| element.attribute(name);
+    let epoch = match part("epoch") {
+        "" | "0" => String::new(),
+        epoch => format!("{epoch}:"),
+    };
+    let release = match part("rel") {
+        "" => String::new(),
+        release => format!("-{release}"),
+    };
+    format!("{epoch}{}{release}", part("ver"))
+}

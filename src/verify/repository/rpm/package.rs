@@ -1,0 +1,188 @@
+//! A package beside its entry in the index.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
+
+use super::super::keys::Keys;
+use super::super::xml::Element;
+use super::super::{Check, place};
+use super::evr;
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::rpm::Front;
+
+/// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
+const LIBC: &str = "libc.so.6";
+
+/// A fault of a package, or that its signature is good.
+pub(super) enum Seen {
+    Fault(Check, String),
+    GoodSignature,
+}
+
+/// What is seen of a package, whose files are `paths` by the index. With `insist`, it has to be
+/// signed.
+pub(super) fn look(
+    root: &Path,
+    package: &Element,
+    paths: Option<&BTreeSet<String>>,
+    (keys, insist): (&Keys, bool),
+) -> Vec<Seen> {
+    let file = place(root, package.attribute_of("location", "href"));
+    let Some(file) = file.filter(|file| file.is_file()) else {
+        return vec![Seen::Fault(Check::PackageMissing, "is in an index, but not there".into())];
+    };
+    match compare(&file, package, paths, (keys, insist)) {
+        Ok(seen) => seen,
+        Err(error) => vec![Seen::Fault(Check::PackageMismatch, error.to_string())],
+    }
+}
+
+fn compare(
+    file: &Path,
+    package: &Element,
+    paths: Option<&BTreeSet<String>>,
+    (keys, insist): (&Keys, bool),
+) -> Result<Vec<Seen>> {
+    let content = Content::open(file)?;
+    let mut differ = BTreeSet::new();
+    let mut compare = |what: &'static str, stated: &str, own: &str| {
+        if stated != own {
+            differ.insert(what);
+        }
+    };
+    compare("size", package.attribute_of("size", "package"), &content.len().to_string());
+    compare("checksum's type", package.attribute_of("checksum", "type"), "sha256");
+    compare("checksum", package.text_of("checksum"), &content.sha256_hex()?);
+    let front = Front::read(&content)?;
+    let metadata = &front.metadata;
+    let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
+    compare("name", package.text_of("name"), metadata.get_name().map_err(fault)?);
+    if !metadata.is_source_package() {
+        compare("arch", package.text_of("arch"), metadata.get_arch().map_err(fault)?);
+    }
+    let version = package.child("version");
+    let version = |name: &str| version.map_or("", |version| version.attribute(name));
+    let epoch = match metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
+        true => metadata.get_epoch().map_err(fault)?,
+        false => 0,
+    };
+    compare("version", version("epoch"), &epoch.to_string());
+    compare("version", version("ver"), metadata.get_version().map_err(fault)?);
+    compare("version", version("rel"), metadata.get_release().map_err(fault)?);
+    if let Some(format) = package.child("format") {
+        let range = |name: &str| format.attribute_of("rpm:header-range", name);
+        compare("header range", range("start"), &front.header.start.to_string());
+        compare("header range", range("end"), &front.header.end.to_string());
+    }
+    compare_dependencies(package, metadata, &mut compare)?;
+    if let Some(paths) = paths {
+        let own = metadata.get_file_paths().map_err(fault)?;
+        let own: BTreeSet<String> =
+            own.into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let same = own == *paths;
+        compare("list of files", if same { "" } else { "other" }, "");
+    }
+    let faults = differ.into_iter().map(|what| {
+        Seen::Fault(Check::PackageMismatch, format!("its {what} is not the one of the index"))
+    });
+    let mut seen: Vec<Seen> = faults.collect();
+    seen.extend(signature(&content, &front, keys, insist)?);
+    Ok(seen)
+}
+
+/// What it provides, and that it requires nothing that the index does not name: an index may leave
+/// out what the package itself meets.
+fn compare_dependencies(
+    package: &Element,
+    metadata: &PackageMetadata,
+    compare: &mut dyn FnMut(&'static str, &str, &str),
+) -> Result<()> {
+    let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
+    let all = [
+        ("provides", "rpm:provides", metadata.get_provides()),
+        ("requires", "rpm:requires", metadata.get_requires()),
+        ("conflicts", "rpm:conflicts", metadata.get_conflicts()),
+        ("obsoletes", "rpm:obsoletes", metadata.get_obsoletes()),
+        ("recommends", "rpm:recommends", metadata.get_recommends()),
+        ("supplements", "rpm:supplements", metadata.get_supplements()),
+        ("suggests", "rpm:suggests", metadata.get_suggests()),
+        ("enhances", "rpm:enhances", metadata.get_enhances()),
+    ];
+    for (what, element, own) in all {
+        let own = own.map_err(fault)?;
+        let own: BTreeSet<(String, String)> = own.iter().map(line).collect();
+        let entries = package.child("format").and_then(|format| format.child(element));
+        let entries = entries.map_or(&[][..], |list| list.children.as_slice());
+        let stated: BTreeSet<(String, String)> = entries.iter().map(entry_line).collect();
+        let has_libc = stated.iter().any(|(name, _)| name.starts_with(LIBC));
+        let may_lack = |(name, _): &&(String, String)| {
+            let less = name.starts_with(LIBC) && has_libc;
+            what == "requires" && (less || name.starts_with("rpmlib(") || is_own(metadata, name))
+        };
+        let lost = own.difference(&stated).filter(|line| !may_lack(line)).count();
+        let more = stated.difference(&own).count();
+        compare(what, if lost + more == 0 { "" } else { "other" }, "");
+    }
+    Ok(())
+}
+
+/// Whether the package provides a name, or has a file of it, itself.
+fn is_own(metadata: &PackageMetadata, name: &str) -> bool {
+    let provided = metadata.get_provides().unwrap_or_default();
+    provided.iter().any(|dependency| dependency.name == name)
+        || metadata
+            .get_file_paths()
+            .unwrap_or_default()
+            .iter()
+            .any(|path| path.to_str() == Some(name))
+}
+
+/// A dependency as name and bound.
+fn line(dependency: &rpm::Dependency) -> (String, String) {
+    let has = |flag| dependency.flags.contains(flag);
+    let sign = match (has(Flags::LESS), has(Flags::GREATER), has(Flags::EQUAL)) {
+        (false, false, true) => "EQ",
+        (true, false, false) => "LT",
+        (false, true, false) => "GT",
+        (true, false, true) => "LE",
+        (false, true, true) => "GE",
+        _ => return (dependency.name.clone(), String::new()),
+    };
+    let version = &dependency.version;
+    let version = version.strip_prefix("0:").unwrap_or(version);
+    (dependency.name.clone(), format!("{sign} {version}"))
+}
+
+fn entry_line(entry: &Element) -> (String, String) {
+    let name = entry.attribute("name").to_owned();
+    match entry.attribute("flags") {
+        "" => (name, String::new()),
+        sign => (name, format!("{sign} {}", evr(entry))),
+    }
+}
+
+/// The signature over the header.
+fn signature(content: &Content, front: &Front, keys: &Keys, insist: bool) -> Result<Option<Seen>> {
+    let fault = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);
+    let signatures = front.metadata.raw_signatures().map_err(fault)?;
+    if signatures.is_empty() {
+        let message = "is not signed, and the .repo file says gpgcheck=1".to_owned();
+        return Ok(insist.then_some(Seen::Fault(Check::BadSignature, message)));
+    }
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    let header = front.header.clone();
+    let header = content.read_vec(header, u64::MAX, "rpm header")?;
+    let good = signatures.iter().any(|one| keys.check_packets(one, &header).is_ok());
+    Ok(Some(match good {
+        true => Seen::GoodSignature,
+        false => {
+            let message = "its header is signed by none of the keys given".to_owned();
+            Seen::Fault(Check::BadSignature, message)
+        }
+    }))
+}

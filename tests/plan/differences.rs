@@ -1,0 +1,137 @@
+//! `plan --diff` and `--since`.
+
+use super::*;
+
+/// Shards with a new file.
+fn changed_shards(root: &Path) {
+    copy_shards(root);
+    for group in &GROUPS {
+        let stage = group.stage(root, "lib");
+        fs::create_dir_all(stage.join("share")).unwrap();
+        fs::write(stage.join("share/notes.txt"), "new\n").unwrap();
+    }
+}
+
+#[test]
+fn a_set_is_not_different_from_its_plan() {
+    let set = Set::build();
+    let folder = set.out();
+    let receipt = set.file("packages.json");
+    let plan = set.scratch("plan.json");
+    fs::write(&plan, tools::succeed(plan_of(&shards()).arg("--json"))).unwrap();
+    for other in [&folder, &receipt, &plan] {
+        let mut command = plan_of(&shards());
+        command.args(["--digests", "--exit-code", "--diff"]).arg(other);
+        let text = tools::succeed(&mut command);
+        assert!(text.contains("no differences\n"), "{text}");
+        assert!(text.contains("kernel archives and manifests were not compared"), "{text}");
+    }
+    // Of a receipt the code objects are known, and only manifests are left.
+    let mut command = plan_of(&shards());
+    let difference = json(command.args(["--digests", "--diff"]).arg(&receipt));
+    assert_eq!(difference["uncompared"], 2);
+}
+
+/// Another build of the kernels of one group.
+#[test]
+fn other_code_objects_are_a_difference() {
+    let set = Set::build();
+    let artifacts = set.scratch("artifacts");
+    copy_shards(&artifacts);
+    let library = GROUPS[1].stage(&artifacts, "run").join("bin/exblas-bench");
+    let mut bytes = fs::read(&library).unwrap();
+    let tag = GROUPS[1].tag("bench", "gfx1151").into_bytes();
+    let at = bytes.windows(tag.len()).position(|window| window == tag).unwrap();
+    bytes[at] ^= 1;
+    fs::write(&library, bytes).unwrap();
+    let mut command = plan_of(&artifacts);
+    let difference = json(command.args(["--digests", "--diff"]).arg(set.file("packages.json")));
+    let changed = difference["changed"].as_array().unwrap();
+    assert_eq!(changed.len(), 2, "{difference}");
+    for package in changed {
+        assert_eq!(package["name"], kernels(&GROUPS[1]));
+        let files = serde_json::json!([
+            { "path": "/opt/rocm-7.1/lib/.kpack/blas_lib_gfx1151.kpack", "changes": ["code"] }
+        ]);
+        assert_eq!(package["files_changed"], files);
+    }
+}
+
+#[test]
+fn differences_are_named() {
+    let set = Set::build();
+    let artifacts = set.scratch("artifacts");
+    changed_shards(&artifacts);
+    let mut command = plan_of(&artifacts);
+    command.args(["--release", "2", "--digests", "--diff"]).arg(set.out());
+    let text = tools::succeed(&mut command);
+    assert!(text.contains("~ deb rocm-blas 7.1.0-1 → 7.1.0-2\n"), "{text}");
+    assert!(text.contains("    + /opt/rocm-7.1/share/notes.txt\n"), "{text}");
+    assert!(text.contains("~ /usr/share/doc/rocm-blas/changelog.Debian.gz (content)"), "{text}");
+    assert!(!text.contains("depends"), "relations to the own version are the same: {text}");
+    let difference = json(&mut command);
+    let changed = difference["changed"].as_array().unwrap();
+    let blas = changed.iter().find(|p| p["format"] == "rpm" && p["name"] == "rocm-blas").unwrap();
+    let added = serde_json::json!(["/opt/rocm-7.1/share", "/opt/rocm-7.1/share/notes.txt"]);
+    assert_eq!(blas["files_added"], added);
+    let told = tools::told(command.arg("--exit-code"));
+    assert!(told.ends_with("exit status: 1\n"), "{told}");
+}
+
+/// A file that a selector gives to another package, and a package that is gone.
+#[test]
+fn moves_are_no_losses() {
+    let set = Set::build();
+    let configuration = set.scratch("config.json");
+    let mut config: Value =
+        serde_json::from_slice(&fs::read(example::configuration()).unwrap()).unwrap();
+    config["selectors"] = serde_json::json!({
+        "rocm-sparse-support": [{ "artifact": "host-suite-sparse" }]
+    });
+    fs::write(&configuration, config.to_string()).unwrap();
+    let mut command = rockpack();
+    command.arg("plan").arg("--artifacts").arg(shards()).arg("--config").arg(&configuration);
+    command.args(["--version", VERSION, "--diff"]).arg(set.file("packages.json"));
+    let difference = json(&mut command);
+    let moved = difference["moved"].as_array().unwrap();
+    assert!(!moved.is_empty());
+    for path in moved {
+        assert_eq!(path["from"], "rocm-host-suite-sparse");
+        assert_eq!(path["to"], "rocm-sparse-support");
+    }
+    let names = |key: &str| -> Vec<&str> {
+        let list = difference[key].as_array().unwrap().iter();
+        list.map(|package| package["name"].as_str().unwrap()).collect()
+    };
+    assert_eq!(names("added"), ["rocm-sparse-support"; 2]);
+    assert_eq!(names("removed"), ["rocm-host-suite-sparse"; 2]);
+    let changed = difference["changed"].as_array().unwrap();
+    let names: BTreeSet<&str> = changed.iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert_eq!(names, BTreeSet::from(["rocm", "rocm-hosts"]), "metapackages need the new one");
+}
+
+#[test]
+fn what_is_no_set_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let cases = [
+        (folder.path().join("empty"), "has no packages"),
+        (file("a.json", "[]"), "is neither a receipt nor a plan"),
+        (file("b.json", r#"{"kind":"plan","schema":9,"prefix":"/x","packages":[]}"#), "schema 9"),
+        (file("c.json", r#"{"kind":"other"}"#), "is a `other`, not a plan"),
+        (file("d.deb", "!<arch>\n"), "d.deb"),
+        (folder.path().join("absent"), "absent"),
+    ];
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    for (path, expected) in cases {
+        let told = tools::told(plan_of(&shards()).arg("--diff").arg(&path));
+        assert!(told.contains(expected), "{told}");
+        assert!(told.contains("exit status: 2") || told.contains("exit status: 64"), "{told}");
+    }
+    let told = tools::told(plan_of(&shards()).arg("--exit-code"));
+    assert!(told.contains("--diff") && told.contains("exit status: 64"), "{told}");
+}

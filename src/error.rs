@@ -15,6 +15,18 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 const PERMISSION_HINT: &str =
     "check the permissions of the file and of its folders, or run as a user who has them";
 
+/// What to do about a disk that is full.
+const ROOM_HINT: &str = "make room on that file system; what was not finished is taken back";
+
+/// What to do about a failed system call, where that is known.
+pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
+    match kind {
+        io::ErrorKind::PermissionDenied => Some(PERMISSION_HINT),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(ROOM_HINT),
+        _ => None,
+    }
+}
+
 /// What sort of fault an [`Error`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -39,6 +51,8 @@ pub enum Kind {
     Limit,
     /// A check of finished output failed.
     Verify,
+    /// The run was asked to end, as by a signal.
+    Interrupted,
     /// An invariant of rockpack itself does not hold.
     Bug,
 }
@@ -118,10 +132,10 @@ impl Error {
                 let message = format!("cannot {action}: {source}");
                 let mut error = Self::new(Kind::Io, message).file(file.as_ref());
                 error.inner.broken_pipe = source.kind() == io::ErrorKind::BrokenPipe;
-                if source.kind() == io::ErrorKind::PermissionDenied {
-                    return error.hint(PERMISSION_HINT);
+                match system_hint(source.kind()) {
+                    Some(hint) => error.hint(hint),
+                    None => error,
                 }
-                error
             }
         }
     }
@@ -196,6 +210,12 @@ impl Error {
     /// What sort of fault this is.
     pub fn kind(&self) -> Kind {
         self.inner.kind
+    }
+
+    /// Whether the fault lies in reading and says nothing of what would have been read. Where damaged
+    /// content is passed on, or taken for another kind of file, such an error is not.
+    pub fn is_of_reading(&self) -> bool {
+        matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted)
     }
 
     /// The reason alone, without place and context.

@@ -80,10 +80,10 @@ pub(super) fn discover(
                 note_unasked(content, owned.component.kind, (&component, path), findings);
                 continue;
             }
-            if let Some(needs) = read((content, mode), (&component, path), findings) {
+            if let Some(needs) = read((content, mode), (&component, path), findings)? {
                 let reader = Reader { bundle: index, path, needs, in_host: true };
                 let file = (content, component.as_str());
-                let written = runpath::search_path(setting, &reader, file, findings);
+                let written = runpath::search_path(setting, &reader, file, findings)?;
                 if written.is_new {
                     linkage.rewritten.insert((*path).clone());
                 }
@@ -131,7 +131,7 @@ fn of_databases<'a>(
             note_unasked(content, database.component.kind, (&component, path), findings);
             continue;
         }
-        if let Some(needs) = read((content, 0), (&component, path), findings) {
+        if let Some(needs) = read((content, 0), (&component, path), findings)? {
             let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
             let search_path = search_path.to_owned();
             readers.push((Reader { bundle: index, path, needs, in_host: false }, search_path));
@@ -156,14 +156,16 @@ fn read(
     (content, mode): (&Content, u32),
     (component, path): (&str, &TreePath),
     findings: &mut Findings,
-) -> Option<Needs> {
+) -> Result<Option<Needs>> {
+    let has_some = |needs: &Needs| needs.linking.is_some() || !needs.interpreters.is_empty();
     match libraries::needs(content, mode) {
-        Ok(needs) => Some(needs).filter(|n| n.linking.is_some() || !n.interpreters.is_empty()),
+        Ok(needs) => Ok(Some(needs).filter(has_some)),
+        Err(error) if error.is_of_reading() => Err(error),
         Err(error) => {
             let subject = format!("{component}/{path}");
             let message = format!("its needed libraries cannot be read: {}", error.message());
             findings.add(Finding::new(Code::LibrariesUnreadable, subject, message));
-            None
+            Ok(None)
         }
     }
 }

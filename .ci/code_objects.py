@@ -100,7 +100,9 @@ def cut(artifacts, folder):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True)
     for _, _, content in originals(artifacts):
-        (folder / hashlib.sha256(content).hexdigest()).write_bytes(content)
+        file = folder / hashlib.sha256(content).hexdigest()
+        if not file.exists():
+            file.write_bytes(content)
 
 
 def compare(artifacts, root):

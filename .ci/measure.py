@@ -3,13 +3,19 @@
 
     measure.py cost ROCKPACK ARTIFACTS SCRATCH JOBS
     measure.py limited ROCKPACK ARTIFACTS OUT JOBS [MEBIBYTES]
+    measure.py within MEBIBYTES COMMAND...
     measure.py bench ROCKPACK ARTIFACTS SCRATCH JOBS ROUNDS [OPTION...]
+    measure.py cores ROCKPACK ARTIFACTS OUT [ROUNDS]
+    measure.py respin ROCKPACK ARTIFACTS SCRATCH JOBS
 
 `cost`: three rounds of a build of Debian's libraries within 1 GiB of memory and of the bare
 compressor, one after the other, so that both see the same machine; printed are medians. Fails where
 the build takes more memory, more than 1.25 times the CPU time of the compressor, or writes anything
-but the packages. `limited` only builds into OUT, with --memory 1G and within as many MEBIBYTES (1024). `bench` measures builds with any
-OPTIONs, without a limit, and prints a JSON object of medians.
+but the packages. `limited` only builds into OUT, with --memory 1G and within as many MEBIBYTES (1024);
+`within` runs any COMMAND within so many. `bench` measures builds with any OPTIONs, without a limit,
+and prints a JSON object of medians. `cores` builds Debian's libraries on one processor and on two, in
+turns, and prints medians of wall times.
+`respin` builds them with an empty cache, and again under another version.
 
 The bare compressor is zstd or xz on one thread, with the settings of the packages: every code object
 once, and the payload of every package, which goes through a pipe.
@@ -37,6 +43,8 @@ READERS = {".deb": ["dpkg-deb", "--fsys-tarfile"], ".rpm": ["rpm2cpio"]}
 # What archives and payloads are compressed with, by preset.
 ZSTD = {"fast": (["-3"], ["-3", "--long=27"]), "balanced": (["-9"], ["-9", "--long=27"]),
         "small": (["-19"], ["-19", "--long=27"])}
+# Level and block, which is three dictionaries, of xz payloads.
+XZ = {"fast": ("-1", "3MiB"), "balanced": ("-6", "24MiB"), "small": ("-7", "48MiB")}
 
 
 class Cgroup:
@@ -119,8 +127,13 @@ class Watch(threading.Thread):
 
 def build(rockpack, artifacts, out, jobs, options, limit=None):
     """Runs a build, within the limit if there is one, and returns its figures."""
-    cgroup = Cgroup(limit)
     command = [rockpack, "build", "--artifacts", artifacts, "--jobs", jobs, "--out", out, *options]
+    return run(command, limit)
+
+
+def run(command, limit):
+    """Runs a command, within the limit if there is one, and returns its figures."""
+    cgroup = Cgroup(limit)
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=sys.stderr, preexec_fn=cgroup.join)
     watch = Watch(process.pid, cgroup)
@@ -134,7 +147,7 @@ def build(rockpack, artifacts, out, jobs, options, limit=None):
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        sys.exit(f"the build failed with status {process.returncode}")
+        sys.exit(f"{command[1]} failed with status {process.returncode}")
     if cgroup.path and cgroup.failures():
         sys.exit("the memory limit killed")
     cgroup.remove()
@@ -162,10 +175,12 @@ def compressed(package, compressor):
 def bare(out, code_objects, options):
     """CPU seconds of the bare compressor over the payloads and over every code object once."""
     given = dict(zip(options, options[1:]))
-    archives, payloads = ZSTD[given.get("--preset", "balanced")]
+    preset = given.get("--preset", "balanced")
+    archives, payloads = ZSTD[preset]
     payload = ["zstd", "-q", "-T1", "-c", *payloads]
     if given.get("--compression") == "xz":
-        payload = ["xz", "-T1", "-c", "-6"]
+        level, block = XZ[preset]
+        payload = ["xz", "-T1", "-c", level, f"--block-size={block}"]
     packages = sorted(path for path in pathlib.Path(out).iterdir() if path.suffix in READERS)
     packed = sum(compressed(package, payload) for package in packages)
     return packed, cpu(["zstd", "-q", "-T1", "-c", *archives], code_objects) * repeated(out, code_objects)
@@ -216,6 +231,10 @@ def limited(rockpack, artifacts, out, jobs, mebibytes=LIMIT >> 20):
     print(line(build(rockpack, artifacts, out, jobs, [*DEBIAN, *BUDGET], int(mebibytes) << 20)))
 
 
+def within(mebibytes, *command):
+    print(line(run(command, int(mebibytes) << 20)))
+
+
 def cost(rockpack, artifacts, scratch, jobs):
     median = rounds(rockpack, artifacts, scratch, jobs, ROUNDS, [*DEBIAN, *BUDGET], LIMIT)
     spent, alone = median["user"] + median["sys"], median["packed"] + median["frames"]
@@ -235,5 +254,30 @@ def bench(rockpack, artifacts, scratch, jobs, count, *options):
     print(json.dumps(median))
 
 
+def cores(rockpack, artifacts, out, count=ROUNDS):
+    """Each build finds the same: the files in memory, nothing left to be written."""
+    processors = sorted(os.sched_getaffinity(0))[:2]
+    walls = {1: [], 2: []}
+    for _ in range(int(count)):
+        for number, measured in walls.items():
+            shutil.rmtree(out, ignore_errors=True)
+            os.sync()
+            os.sched_setaffinity(0, processors[:number])
+            measured.append(build(rockpack, artifacts, out, str(number), DEBIAN)["wall"])
+    one, two = (statistics.median(walls[number]) for number in (1, 2))
+    print(f"one core {one:.1f} s, two cores {two:.1f} s: {one / two:.2f} times as fast")
+
+
+def respin(rockpack, artifacts, scratch, jobs):
+    scratch = pathlib.Path(scratch)
+    cache, out = scratch / "cache", scratch / "respun"
+    shutil.rmtree(cache, ignore_errors=True)
+    for version in ("5.7.1", "5.7.2"):
+        shutil.rmtree(out, ignore_errors=True)
+        print(version, line(build(rockpack, artifacts, out, jobs, [
+            *DEBIAN[:-1], version, "--cache", str(cache)])))
+
+
 if __name__ == "__main__":
-    {"cost": cost, "limited": limited, "bench": bench}[sys.argv[1]](*sys.argv[2:])
+    commands = [cost, limited, within, bench, cores, respin]
+    {command.__name__: command for command in commands}[sys.argv[1]](*sys.argv[2:])

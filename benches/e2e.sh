@@ -5,14 +5,15 @@
 # Usage: benches/e2e.sh DIR [SET...]
 #   SET    debian, or the size of a generated set (50M, 1G); by default debian 50M 200M 800M 2G
 # JOBS (2) are the threads of a build, ROUNDS (3) how often everything is done; medians are printed.
-# OPTIONS are further options of `rockpack build`, e.g. OPTIONS='--preset fast'.
+# OPTIONS are further options of `rockpack build`, e.g. OPTIONS='--preset fast' or '--compression xz'.
+# DISTINCT (2G): generated sets beyond it repeat their files by hard links.
 #
-# DIR keeps the sets (4 GB with these; sets above 2 GB repeat their files by hard links) and takes the
-# packages, a third of the input for each format, while they are measured.
+# DIR keeps the sets (6 GB with these) and takes the packages, up to a third of the input for each
+# format, while they are measured.
 # Needs gcc, python3, zstd, xz, dpkg-deb, rpm2cpio, and root for the memory of a control group.
 set -euo pipefail
 export LC_ALL=C
-[ $# -ge 1 ] || { sed -n '5,8s/^# //p' "$0" >&2; exit 64; }
+[ $# -ge 1 ] || { sed -n '5,9s/^# //p' "$0" >&2; exit 64; }
 dir=$(mkdir -p "$1" && realpath "$1")
 shift
 sets=("$@")
@@ -33,7 +34,7 @@ artifacts_of() { # artifacts_of SET: makes the set, and prints where it is
   fi
   if [ ! -e "$dir/set-$1" ]; then
     rm -rf "$dir/set-$1.part"
-    "$target/examples/generate" "$dir/set-$1.part" "$1"
+    "$target/examples/generate" "$dir/set-$1.part" "$1" "${DISTINCT:-2G}"
     mv "$dir/set-$1.part" "$dir/set-$1"
   fi
   echo "$dir/set-$1"

@@ -30,7 +30,7 @@ use md5::{Digest as _, Md5};
 use content::{ARCHS, Numbers, bundle, code_object, instructions};
 use rockpack::content::Content;
 use rockpack::database::Rules;
-use rockpack::formats::compression::{Compression, Encoder};
+use rockpack::formats::compression::{Compression, Effort, Encoder};
 use rockpack::formats::tar::{Extensions, Members};
 use rockpack::formats::{ccob, fatbin};
 use rockpack::tree::TreePath;
@@ -45,14 +45,15 @@ fn group<'a>(criterion: &'a mut Criterion, name: &str, bytes: usize) -> Group<'a
 }
 
 fn bundle_parse(criterion: &mut Criterion) {
-    let section: Vec<u8> = (0..64).flat_map(|seed| bundle(seed << 8, 64 << 10)).collect();
+    let section: Vec<u8> =
+        (0..64).flat_map(|seed| bundle(&ARCHS, seed << 8, 64 << 10, code_object)).collect();
     let mut group = group(criterion, "bundle parse", section.len());
     let section = Content::of_bytes(section);
     group.bench_function("64 bundles of 4", |b| b.iter(|| fatbin::parse(&section).unwrap()));
 }
 
 fn ccob_decode(criterion: &mut Criterion) {
-    let bytes = bundle(1, 1 << 20);
+    let bytes = bundle(&ARCHS, 1, 1 << 20, code_object);
     let mut stream = b"CCOB\x02\0\x01\0".to_vec();
     let frame = zstd::bulk::compress(&bytes, 3).unwrap();
     for number in [24 + frame.len(), bytes.len()] {
@@ -180,6 +181,7 @@ fn compression(criterion: &mut Criterion) {
 fn compressed(bytes: &[u8]) -> usize {
     let size = bytes.len() as u64;
     let mut encoder = Encoder::new(Vec::new(), Compression::default(), 1, size).unwrap();
+    encoder.set_effort(Effort::of(&bytes[..Effort::START], size)).unwrap();
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap().len()
 }

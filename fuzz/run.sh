@@ -1,24 +1,56 @@
 #!/usr/bin/env bash
-# Runs fuzz targets one after the other. Usage: run.sh SECONDS [TARGET...], by default all.
+# Runs fuzz targets one after the other, each for SECONDS, and that ROUNDS times (0: until stopped).
+# Usage: run.sh SECONDS [-r ROUNDS] [-w FOLDER] [-b BINARIES] [TARGET...]
+# By default all targets once, in this folder. FOLDER gets corpus/, artifacts/, logs/ and runs.tsv,
+# a line per run, of which table.sh makes a table. BINARIES is a folder of targets that are built
+# already; without it they are built. A find does not end the runs; the exit status then is 1.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+here=$(cd "$(dirname "$0")" && pwd)
 seconds=$1
 shift
-targets=("$@")
-if [ ${#targets[@]} = 0 ]; then
-  mapfile -t targets < <(cargo +nightly fuzz list)
-fi
-for target in "${targets[@]}"; do
-  folders=("fuzz/corpus/$target")
-  [ -d "fuzz/seeds/$target" ] && folders+=("fuzz/seeds/$target")
-  case $target in
-    linking) folders+=(tests/fixtures/binaries) ;;
-    rpm_sign) folders+=(fuzz/seeds/package) ;;
-    host_binary) folders+=(tests/fixtures/binaries) ;;
-    verify_file) folders+=(tests/fixtures/binaries fuzz/seeds/{offload_bundle,ccob,kpack,kpm,kernel_index}) ;;
+rounds=1 work=$here binaries=
+while getopts r:w:b: option; do
+  case $option in
+    r) rounds=$OPTARG ;;
+    w) work=$OPTARG ;;
+    b) binaries=$OPTARG ;;
+    *) exit 2 ;;
   esac
-  mkdir -p "${folders[0]}"
-  # -a keeps the checks of arithmetic that a release leaves out.
-  cargo +nightly fuzz run -O -a "$target" "${folders[@]}" -- \
-    -rss_limit_mb=2048 -timeout=10 -max_total_time="$seconds" -print_final_stats=1
 done
+shift $((OPTIND - 1))
+targets=("$@")
+[ $# -gt 0 ] || mapfile -t targets < <(cd "$here" && basename -s .rs fuzz_targets/*.rs)
+if [ -z "$binaries" ]; then
+  # -a keeps the checks of arithmetic that a release leaves out.
+  (cd "$here/.." && cargo +nightly fuzz build -O -a)
+  binaries=$(echo "$here"/target/*/release)
+fi
+
+# Folders of seeds of TARGET: the one of its name, and what seeds/more has.
+seeds() { echo "fuzz/seeds/$1"; sed -n "s/^$1 //p" "$here/seeds/more"; }
+
+# The number behind NAME of libFuzzer's final statistics in LOG.
+stat_of() { sed -n "s/^stat::$1: *//p" "$2" | tail -1; }
+
+status=0
+run() { # run TARGET
+  local target=$1 log=$work/logs/$1 code=0 started=$SECONDS covered folder
+  local folders=("$work/corpus/$target")
+  for folder in $(seeds "$target"); do
+    [ ! -d "$here/../$folder" ] || folders+=("$here/../$folder")
+  done
+  mkdir -p "$work"/{logs,corpus/"$target",artifacts/"$target"}
+  "$binaries/$target" "${folders[@]}" -artifact_prefix="$work/artifacts/$target/" \
+    -rss_limit_mb=2048 -timeout=10 -max_total_time="$seconds" -print_final_stats=1 \
+    >"$log" 2>&1 </dev/null || code=$?
+  covered=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | sort -n | tail -1)
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$target" "$(stat_of number_of_executed_units "$log")" \
+    $((SECONDS - started)) "$covered" \
+    "$(stat_of peak_rss_mb "$log")" "$code" >>"$work/runs.tsv"
+  [ "$code" = 0 ] || { status=1; cp "$log" "$log.$(date +%s).find"; echo "$target: see $log" >&2; }
+}
+
+for ((round = 0; rounds == 0 || round < rounds; round++)); do
+  for target in "${targets[@]}"; do run "$target"; done
+done
+exit $status

@@ -11,9 +11,12 @@
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::{
-    DebControl, Format, Formats, Package, PackageEntry, Role, RpmControl, Treatment,
+    DebControl, Format, Formats, Package, PackageEntry, Rights, Role, RpmControl, Treatment,
 };
 use crate::tree::{Node, TreePath};
+
+/// Of keys that are published; nobody has rights in them.
+const LICENSE: &str = "LicenseRef-PublicDomain";
 
 /// The file with the keys of a repository called `name`, beside its indexes and where apt looks.
 pub fn file_name(name: &str) -> String {
@@ -61,6 +64,7 @@ pub fn package(
             "The OpenPGP keys that the indexes and packages of the {name} repository are signed by."
         )],
         homepage: None,
+        rights: Rights { license: LICENSE.to_owned(), ..Rights::default() },
         deb: Some(deb(&id, version, maintainer)),
         rpm: Some(rpm(&id, version, maintainer)),
         id,
@@ -103,7 +107,7 @@ fn rpm(id: &str, version: &str, packager: &str) -> RpmControl {
         release: "1".to_owned(),
         arch: "noarch".to_owned(),
         group: "System Environment/Base".to_owned(),
-        license: "LicenseRef-PublicDomain".to_owned(),
+        license: LICENSE.to_owned(),
         vendor: None,
         packager: Some(packager.to_owned()),
         relations: Vec::new(),

@@ -41,6 +41,7 @@ pub mod recombine;
 pub mod render;
 pub mod repo;
 pub mod report;
+pub mod sbom;
 pub mod signing;
 pub mod split;
 pub mod tree;
@@ -66,6 +67,7 @@ use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Import, Plan, PlanOptions};
 use planned::{Digests, Planned};
+use policy::Shares;
 use receipt::{Part, PartRecord, Receipt};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
@@ -74,7 +76,7 @@ use split::SplitOptions;
 
 impl CacheOptions {
     fn open(&self, set: &SetOptions) -> Result<Cache> {
-        artifact::refuse_output_inside(&set.artifacts, &self.folder)?;
+        artifact::refuse_inside(&set.artifacts, &self.folder, "cache")?;
         Cache::open(&self.folder, self.limit)
     }
 }
@@ -177,6 +179,7 @@ pub fn write_key_package(
         content_date: date,
         source_date_epoch: date,
         indexed: true,
+        sha1: false,
         signer,
         cache: None,
         progress: &report::Silent,
@@ -204,13 +207,16 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
 
 fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
     check_signer(options)?;
-    artifact::refuse_output_inside(&options.set.artifacts, &options.out)?;
+    artifact::refuse_inside(&options.set.artifacts, &options.out, "output folder")?;
     let cache = options.cache.as_ref().map(|cache| cache.open(&options.set)).transpose()?;
     let mut decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
     let part = options.part.map(|part| decided.keep_part(part, options)).transpose()?;
     let Decided { scan, recombined, plan, findings } = &decided;
     let staging = Staging::begin_part(&options.out, options.part)?;
     let places = Places { staging: &staging, cache: cache.as_ref() };
+    if options.sbom {
+        staging.expect_sbom()?;
+    }
     let written = write(options, indexed, (recombined, plan), places, progress)?;
     for finding in cache.iter().flat_map(Cache::findings) {
         progress.warn(&finding);
@@ -220,6 +226,11 @@ fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result
     let indexed =
         emitted.filter_map(|e| Some((options.out.join(&e.file_name), e.indexed.clone()?)));
     let indexed = indexed.collect();
+    if options.sbom {
+        let stamp = options.set.source_date_epoch.unwrap_or(i64::from(plan.content_date));
+        let document = sbom::document((scan, recombined, plan), &written, (stamp, options.part))?;
+        staging.write_sbom(|sink| document.write(sink))?;
+    }
     let receipt = emit::receipt(plan, (written, part), findings);
     let removed = staging.commit(&receipt.to_bytes()?)?;
     Ok((Built { receipt, removed }, indexed))
@@ -247,6 +258,12 @@ impl Decided {
 impl BuildOptions {
     fn compression(&self, plan: &Plan) -> Result<emit::Compression> {
         self.policy.payload(readable(plan.compression))
+    }
+
+    /// The memory of its parts, with payloads of that compression.
+    fn shares(&self, payload: emit::Compression) -> Result<Shares> {
+        let thread = pack::thread_memory(self.policy.archive_level()?);
+        self.policy.shares(payload, self.set.formats.len(), thread)
     }
 
     /// Everything beside the plan that decides the bytes of packages.
@@ -334,7 +351,7 @@ fn write(
 ) -> Result<Vec<Written>> {
     let policy = &options.policy;
     let compression = options.compression(plan)?;
-    let shares = policy.shares(compression, options.set.formats.len())?;
+    let shares = options.shares(compression)?;
     let pack_options = PackOptions {
         level: policy.archive_level()?,
         spool_dir: &options.out,
@@ -350,6 +367,7 @@ fn write(
         content_date,
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
         indexed,
+        sha1: options.sbom,
         signer: options.signer.as_ref(),
         cache,
         progress,
@@ -376,10 +394,10 @@ fn readable(compression: PayloadCompression) -> Method {
 fn pack_threads(options: &BuildOptions) -> Result<usize> {
     let BuildOptions { policy, set, .. } = options;
     let payload = policy.payload(policy.method.unwrap_or(Method::Zstd))?;
-    let shares = policy.shares(payload, set.formats.len())?;
+    let shares = options.shares(payload)?;
     content::limit_held(shares.held);
     let fitting = shares.threads / pack::thread_memory(policy.archive_level()?);
-    Ok(set.jobs.min(usize::try_from(fitting.max(1)).unwrap_or(usize::MAX)))
+    Ok(set.jobs.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1))
 }
 
 /// Its content and cores are let go before the disk is waited for.

@@ -61,6 +61,8 @@ pub struct BuildOptions {
     pub part: Option<Part>,
     /// Where compression of earlier builds is looked for, and kept for later ones.
     pub cache: Option<CacheOptions>,
+    /// Whether an SPDX document lists what the set holds, beside the receipt.
+    pub sbom: bool,
     /// Whether the signer is there for the indexes of a repository, too.
     pub signs_indexes: bool,
 }

@@ -5,6 +5,7 @@
 //! package needs.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::{Compression, Method, WINDOW_LOG_MAX};
@@ -26,6 +27,9 @@ const ARCHIVE_LEVEL_MAX: i32 = 22;
 
 /// Memory beside everything that is counted: windows between threads, the plan, what was scanned.
 const ASIDE: u64 = 128 << 20;
+
+/// Of the budget, one part in so many is for threads that compress code objects.
+const THREADS: u64 = 8;
 
 /// How a build compresses, and in how much memory.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +57,28 @@ pub struct Shares {
     pub held: u64,
     /// Threads that compress code objects.
     pub threads: u64,
+}
+
+/// The parts of a budget of a command that reads artifacts and compresses no payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReaderShares {
+    /// Compressed code objects, before they go to a spool.
+    pub frames: u64,
+    /// Decoded bundles, before they are decoded again by every reader.
+    pub held: u64,
+    /// Threads, at least one.
+    pub threads: usize,
+}
+
+/// What a thread takes that reads artifacts: the largest window of a decoder, and a code object
+/// with its frame.
+const READER: u64 = 192 << 20;
+
+/// `memory` bytes in parts, or a quarter of what the machine has.
+pub fn reader_shares(memory: Option<u64>) -> Result<ReaderShares> {
+    let memory = memory.map_or_else(|| Ok(machine_memory()? / 4), Ok)?;
+    let threads = usize::try_from(memory / 2 / READER).unwrap_or(usize::MAX).max(1);
+    Ok(ReaderShares { frames: memory / 4, held: memory / 4, threads })
 }
 
 impl Policy {
@@ -100,17 +126,18 @@ impl Policy {
     }
 
     /// The budget in parts, for packages with `streams` payloads. Each of these has one compressor
-    /// thread at least.
-    pub fn shares(&self, compression: Compression, streams: usize) -> Result<Shares> {
+    /// thread at least, and there is one thread that compresses code objects in `thread` bytes.
+    pub fn shares(&self, compression: Compression, streams: usize, thread: u64) -> Result<Shares> {
         let streams = u64::try_from(streams).unwrap_or(u64::MAX);
         let one = compression.memory(1).saturating_mul(streams);
-        let least = one.saturating_sub(ASIDE).saturating_mul(2);
+        let payloads = one.saturating_sub(ASIDE).saturating_mul(2);
+        let least = payloads.max(thread.saturating_mul(THREADS));
         let memory = match self.memory {
             Some(memory) if memory < least => {
                 let mib = |bytes: u64| bytes.div_ceil(1 << 20);
                 let message = format!("--memory {}M is too little", mib(memory));
                 let hint = format!(
-                    "{}M are the least at this level of compression, and 1 format needs less than 2",
+                    "{}M are the least at these levels of compression, and 1 format needs less than 2",
                     mib(least)
                 );
                 return Err(Error::new(Kind::Usage, message).hint(hint));
@@ -119,11 +146,11 @@ impl Policy {
             None => (machine_memory()? / 4).max(least),
         };
         let compressors = (memory / 2).max(one);
-        Ok(Shares { frames: memory / 4, compressors, held: memory / 8, threads: memory / 8 })
+        Ok(Shares { frames: memory / 4, compressors, held: memory / 8, threads: memory / THREADS })
     }
 }
 
-/// Bytes that the machine has, or the control group of this process, if that is less.
+/// Bytes that the machine has, or the control groups of this process, if those have less.
 fn machine_memory() -> Result<u64> {
     let path = "/proc/meminfo";
     let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read", e))?;
@@ -134,9 +161,28 @@ fn machine_memory() -> Result<u64> {
             .file(path)
             .hint("say it with --memory")
     })?;
-    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let limit = |path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    Ok(limits.into_iter().filter_map(limit).fold(total.saturating_mul(1 << 10), u64::min))
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limit = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    Ok(limits(&groups).filter_map(limit).fold(total.saturating_mul(1 << 10), u64::min))
+}
+
+/// Where limits of memory stand for a process whose `/proc/self/cgroup` is `groups`: of each of its
+/// control groups and those around it, by version 2 (`0::/path`) and 1 (`4:memory:/path`). See
+/// cgroups(7).
+fn limits(groups: &str) -> impl Iterator<Item = PathBuf> {
+    groups.lines().flat_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""));
+        let (mount, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        };
+        let is_memory =
+            controllers.is_empty() || controllers.split(',').any(|name| name == "memory");
+        // Where a container sees its own group as the root, the path may name what it cannot see.
+        let own = Path::new(path.trim_start_matches('/')).ancestors();
+        own.filter(move |_| is_memory).map(move |group| Path::new(mount).join(group).join(file))
+    })
 }
 
 /// The number of bytes that `text` says: digits, or with K, M, G or T for powers of 1024.
@@ -160,13 +206,35 @@ mod tests {
     fn a_budget_is_shared_out_and_too_little_is_refused() {
         let policy = |memory| Policy { memory: Some(memory), ..Policy::default() };
         let zstd = Compression::default();
-        let shares = policy(4 << 30).shares(zstd, 2).unwrap();
+        let shares = policy(4 << 30).shares(zstd, 2, 64 << 20).unwrap();
         let Shares { frames, compressors, held, threads } = shares;
         assert_eq!(frames + compressors + held + threads, 4 << 30);
-        let error = policy(256 << 20).shares(zstd, 2).unwrap_err();
+        let error = policy(256 << 20).shares(zstd, 2, 64 << 20).unwrap_err();
         assert_eq!(error.kind(), Kind::Usage);
-        assert!(policy(256 << 20).shares(Compression::Xz { preset: 1 }, 1).is_ok());
-        assert!(Policy::default().shares(zstd, 2).is_ok());
+        assert!(policy(256 << 20).shares(Compression::Xz { preset: 1 }, 1, 0).is_ok());
+        assert!(Policy::default().shares(zstd, 2, 64 << 20).is_ok());
+        assert!(policy(4 << 30).shares(zstd, 2, 1 << 30).is_err());
+        assert_eq!(policy(8 << 30).shares(zstd, 2, 1 << 30).unwrap().threads, 1 << 30);
+    }
+
+    #[test]
+    fn limits_are_those_of_all_groups_around_the_process() {
+        let all =
+            |groups| limits(groups).map(|path| path.display().to_string()).collect::<Vec<_>>();
+        let unified = ["a/b.service/", "a/", ""].map(|g| format!("/sys/fs/cgroup/{g}memory.max"));
+        assert_eq!(all("0::/a/b.service\n"), unified);
+        let expected =
+            ["a/", ""].map(|g| format!("/sys/fs/cgroup/memory/{g}memory.limit_in_bytes"));
+        assert_eq!(all("5:cpu:/a\n4:hugetlb,memory:/a\n1:name=systemd:/a\n"), expected);
+    }
+
+    #[test]
+    fn readers_have_a_thread_whatever_the_budget() {
+        let of = |memory| reader_shares(Some(memory)).unwrap();
+        assert_eq!(of(0), ReaderShares { frames: 0, held: 0, threads: 1 });
+        let ReaderShares { frames, held, threads } = of(4 << 30);
+        assert!(frames + held + threads as u64 * READER <= 4 << 30 && threads == 10);
+        assert!(reader_shares(None).is_ok());
     }
 
     #[test]

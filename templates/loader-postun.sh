@@ -2,8 +2,13 @@
 file={{ file }}
 moved='{{ moved }}'
 if [ "$1" = 0 ] && [ -f "$file.rpmsave" ]; then
-  { read -r one; read -r two; read -r three; } <"$file.rpmsave"
-  case "${one:-}|${two:-}|${three:-}" in
-    "$moved|/"*'|') rm -f "$file.rpmsave" ;;
-  esac
+  text=
+  last=
+  while IFS= read -r line || [ -n "$line" ]; do
+    text="$text$line|"
+    last="$line"
+  done <"$file.rpmsave"
+  if [ "$text" = "$moved $last|$last|" ]; then
+    rm -f "$file.rpmsave"
+  fi
 fi

@@ -121,6 +121,7 @@ fn split_of(dir: &Path, names: &[&str]) -> Result<SplitArtifact> {
         shard: "shard".to_owned(),
         name: "blas_lib_all".parse().unwrap(),
         root: dir.to_path_buf(),
+        sha256: None,
         prefixes: vec![Prefix {
             path: "math-libs/blas/stage".to_owned(),
             module: Some("blas".to_owned()),

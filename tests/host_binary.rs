@@ -39,10 +39,13 @@ impl<'a> Image<'a> {
         loads.map(|load| (load.p_vaddr(LE), load.p_offset(LE), load.p_filesz(LE)))
     }
 
+    /// What is loaded at an address: segments are loaded from the start of their first page on.
     fn byte(&self, address: u64) -> Option<u8> {
-        let holds = |(start, _, size): &(u64, u64, u64)| (*start..start + size).contains(&address);
+        let holds = |(start, _, size): &(u64, u64, u64)| {
+            (*start - *start % 0x1000..start + size).contains(&address)
+        };
         let (start, offset, _) = self.loads().find(holds)?;
-        Some(self.data[usize::try_from(offset + address - start).unwrap()])
+        Some(self.data[usize::try_from(address + offset - start).unwrap()])
     }
 
     fn range(&self, name: &str) -> Option<std::ops::Range<u64>> {

@@ -1,9 +1,11 @@
-//! Packages beyond 4 GiB and of a hundred thousand files, judged by dpkg and rpm. Input is sparse.
+//! Packages beyond 4 GiB and of a hundred thousand files, and sets of five hundred packages, judged by
+//! dpkg and rpm. Large input is sparse; what does not compress goes through `benches/large.py`.
 
 // Helpers of tests fail the way tests do.
 #![allow(clippy::unwrap_used)]
 
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -22,6 +24,7 @@ use tools::{have, succeed};
 const LARGE: u64 = (1 << 32) + 1;
 
 const FILES: usize = 100_000;
+const COMPONENTS: usize = 500;
 
 /// What costs least: none of this is about compression.
 const QUICK: Compression = Compression::Zstd { level: 1, window_log: 20, long: false };
@@ -117,4 +120,39 @@ fn a_hundred_thousand_files_are_all_there() {
     let files = |text: String| text.lines().filter(|line| line.contains("opt/")).count();
     assert_eq!(files(succeed(Command::new("dpkg-deb").arg("-c").arg(deb))), FILES + 1);
     assert_eq!(files(query(&rpm, "[%{FILENAMES}\n]")), FILES);
+}
+
+#[test]
+fn a_set_of_five_hundred_packages_is_whole() {
+    if !have(&["rpm", "dpkg-scanpackages"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let names: BTreeSet<String> =
+        (0..COMPONENTS).map(|index| format!("rocm-p{index:03}")).collect();
+    for name in &names {
+        let name = &name["rocm-".len()..];
+        let artifact = scratch.path().join(format!("artifacts/shard/{name}_lib_generic"));
+        let folder = artifact.join(name).join("stage/share").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(artifact.join("artifact_manifest.txt"), format!("{name}/stage\n")).unwrap();
+        fs::write(folder.join("text"), name).unwrap();
+    }
+    let out = scratch.path().join("out");
+    let mut build = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+    build
+        .args(["build", "--version", "7.1.0", "--artifacts"])
+        .arg(scratch.path().join("artifacts"));
+    succeed(build.arg("--out").arg(&out));
+    let ours = |listed: String| {
+        let names = listed.lines().filter(|name| name.starts_with("rocm-p"));
+        names.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let index = succeed(Command::new("dpkg-scanpackages").arg("--multiversion").arg(&out));
+    assert_eq!(ours(index.replace("Package: ", "")), names);
+    let files = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
+    let rpms = files.filter(|path| path.extension().is_some_and(|ending| ending == "rpm"));
+    let mut rpm = Command::new("rpm");
+    rpm.args(["-qp", "--nosignature", "--qf", "%{NAME}\n"]).args(rpms);
+    assert_eq!(ours(succeed(&mut rpm)), names);
 }

@@ -110,6 +110,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // named after the repository, puts the key.
     ("repo", &["content", "formats", "indexed", "keyring", "plan", "signing"]),
     ("report", &[]),
+    // Of every file of every package, where its bytes come from.
+    (
+        "sbom",
+        &["artifact", "content", "emit", "formats", "pack", "plan", "receipt", "recombine", "tree"],
+    ),
     // Fingerprints are shown in hex.
     // Signatures of rpm headers are made for `formats::rpm` to put in place.
     ("signing", &["content", "formats"]),

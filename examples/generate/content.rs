@@ -7,7 +7,7 @@
 const WORDS: usize = 4096;
 
 /// Architectures with their EF_AMDGPU_MACH.
-pub const ARCHS: [(&str, u8); 4] =
+pub const ARCHS: [Arch; 4] =
     [("gfx1030", 0x36), ("gfx1100", 0x41), ("gfx1101", 0x46), ("gfx1102", 0x47)];
 
 /// Bytes of an ELF64 header.
@@ -64,9 +64,26 @@ pub fn instructions(arch: &str, seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// A code object (version 5 of the ABI) for an architecture by its name and number (EF_AMDGPU_MACH):
-/// `len` bytes, of which the header of an ELF file is the first.
-pub fn code_object((arch, mach): (&str, u8), seed: u64, len: usize) -> Vec<u8> {
+/// An architecture by its name and number (EF_AMDGPU_MACH).
+pub type Arch = (&'static str, u8);
+
+/// A code object (version 5 of the ABI) of `len` bytes, of which the header of an ELF file is the
+/// first.
+pub fn code_object(arch: Arch, seed: u64, len: usize) -> Vec<u8> {
+    let mut bytes = header(arch.1);
+    bytes.extend(instructions(arch.0, seed, len.saturating_sub(HEADER)));
+    bytes
+}
+
+/// The same of bytes that do not compress.
+#[allow(dead_code, reason = "benches have no use for it")]
+pub fn noise_object(arch: Arch, seed: u64, len: usize) -> Vec<u8> {
+    let mut bytes = header(arch.1);
+    bytes.extend(Numbers::new(seed).noise(len.saturating_sub(HEADER)));
+    bytes
+}
+
+fn header(mach: u8) -> Vec<u8> {
     let mut bytes = vec![0; HEADER];
     bytes[..9].copy_from_slice(b"\x7fELF\x02\x01\x01\x40\x03");
     bytes[16] = 3; // ET_DYN
@@ -76,23 +93,27 @@ pub fn code_object((arch, mach): (&str, u8), seed: u64, len: usize) -> Vec<u8> {
     bytes[52] = 64;
     bytes[54] = 56;
     bytes[58] = 64;
-    bytes.extend(instructions(arch, seed, len.saturating_sub(HEADER)));
     bytes
 }
 
-/// An offload bundle with a code object of `code` bytes for each architecture, on pages.
-pub fn bundle(seed: u64, code: usize) -> Vec<u8> {
+/// An offload bundle with a code object of `code` bytes for each of `archs`, on pages.
+pub fn bundle(
+    archs: &[Arch],
+    seed: u64,
+    code: usize,
+    object: impl Fn(Arch, u64, usize) -> Vec<u8>,
+) -> Vec<u8> {
     let mut table = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
-    table.extend((ARCHS.len() as u64).to_le_bytes());
+    table.extend((archs.len() as u64).to_le_bytes());
     let mut bodies = Vec::new();
     let mut offset = PAGE;
-    for (index, arch) in (0..).zip(ARCHS) {
+    for (index, arch) in (0..).zip(archs) {
         let id = format!("hipv4-amdgcn-amd-amdhsa--{}", arch.0);
         for value in [offset, code, id.len()] {
             table.extend((value as u64).to_le_bytes());
         }
         table.extend(id.bytes());
-        bodies.extend(code_object(arch, seed | index, code));
+        bodies.extend(object(*arch, seed | index, code));
         bodies.resize(bodies.len().next_multiple_of(PAGE), 0);
         offset = PAGE + bodies.len();
     }

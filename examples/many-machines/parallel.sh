@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds a package set as parallel jobs of this machine, as github-actions.yml does on several, and
-# joins the parts in OUT.
+# joins the parts in OUT, a new folder: what a build that failed left there is to be removed first.
 #
 #     parallel.sh PARTS OUT ARTIFACTS [OPTION OF BUILD]...
 #
@@ -10,15 +10,17 @@ parts=$1 out=$2 artifacts=$3
 shift 3
 rockpack=${ROCKPACK:-rockpack}
 
-mkdir -p "$out"
-jobs=
 matrix=$("$rockpack" plan --artifacts "$artifacts" "$@" --matrix "$parts")
+mkdir "$out"
+jobs=
 for part in $(echo "$matrix" | jq -r '.include[].partition'); do
     "$rockpack" build --artifacts "$artifacts" "$@" --partition "$part" --out "$out" > /dev/null &
     jobs="$jobs $!"
 done
+failed=0
 for job in $jobs; do
-    wait "$job"
+    wait "$job" || failed=$?
 done
+[ "$failed" = 0 ] || exit "$failed"
 "$rockpack" verify "$out" --against "$artifacts" --join "$out/packages.json"
 rm "$out"/packages-*-of-*.json

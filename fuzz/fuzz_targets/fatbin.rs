@@ -1,18 +1,3 @@
-//! Bundles of a section follow one another without overlap.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rockpack::content::Content;
-use rockpack::formats::fatbin;
-
-fuzz_target!(|data: &[u8]| {
-    let Ok(bundles) = fatbin::parse(&Content::of_bytes(data)) else {
-        return;
-    };
-    let mut end = 0;
-    for bundle in &bundles {
-        assert!(bundle.offset >= end);
-        end = bundle.offset + bundle.extent;
-    }
-    assert!(end <= data.len() as u64);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rockpack_fuzz::run(env!("CARGO_BIN_NAME"), bytes));

@@ -1,18 +1,3 @@
-//! Wrappers: between them there are zeros only, and written again they are the section.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rockpack::content::Content;
-use rockpack::formats::hip_wrapper;
-
-fuzz_target!(|bytes: &[u8]| {
-    let Ok(wrappers) = hip_wrapper::parse(&Content::of_bytes(bytes)) else {
-        return;
-    };
-    let mut written = vec![0; bytes.len()];
-    for wrapper in wrappers {
-        let at = usize::try_from(wrapper.offset).unwrap();
-        written[at..at + hip_wrapper::SIZE].copy_from_slice(&wrapper.to_bytes());
-    }
-    assert_eq!(written, bytes);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rockpack_fuzz::run(env!("CARGO_BIN_NAME"), bytes));

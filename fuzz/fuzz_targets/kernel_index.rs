@@ -1,10 +1,3 @@
-//! What a kernel index says.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rockpack::content::Content;
-use rockpack::database;
-
-fuzz_target!(|data: &[u8]| {
-    let _ = database::read_index(&Content::of_bytes(data));
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rockpack_fuzz::run(env!("CARGO_BIN_NAME"), bytes));

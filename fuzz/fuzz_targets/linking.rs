@@ -1,34 +1,3 @@
-//! What the dynamic linker reads of a file, and its search paths written anew: of the same length,
-//! with the same names but for the search paths, and final.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rockpack::content::Content;
-use rockpack::dependencies::runpath::rewrite;
-use rockpack::formats::elf::{ElfFile, FileHeader, Linking};
-use rockpack::tree::TreePath;
-
-fuzz_target!(|bytes: &[u8]| {
-    let content = Content::of_bytes(bytes);
-    let Some(before) = linking(&content) else {
-        return;
-    };
-    let (path, prefix) = (TreePath::new("lib/libx.so").unwrap(), TreePath::new("opt/x").unwrap());
-    let Ok(rewriting) = rewrite(&content, &path, &prefix) else {
-        return;
-    };
-    let Some(written) = rewriting.content else {
-        return;
-    };
-    assert_eq!(written.len(), content.len());
-    if let Some(after) = linking(&written) {
-        assert_eq!(after.needed, before.needed);
-        assert_eq!(after.soname, before.soname);
-    }
-});
-
-fn linking(content: &Content) -> Option<Linking> {
-    let header = FileHeader::read(content).ok()??;
-    let file = ElfFile::with_header(content, header).ok()?;
-    Linking::read(&file).ok()?
-}
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rockpack_fuzz::run(env!("CARGO_BIN_NAME"), bytes));

@@ -1,18 +1,3 @@
-//! Artifact manifests: whatever the bytes, an error or prefixes that lie apart below the artifact.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rockpack::artifact::Manifest;
-
-fuzz_target!(|bytes: &[u8]| {
-    let Ok(manifest) = Manifest::parse(bytes) else {
-        return;
-    };
-    assert!(!manifest.prefixes.is_empty());
-    for (index, prefix) in manifest.prefixes.iter().enumerate() {
-        let inside = |other: &str| prefix.as_str().starts_with(&format!("{other}/"));
-        for other in &manifest.prefixes[..index] {
-            assert!(other != prefix && !inside(other.as_str()));
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rockpack_fuzz::run(env!("CARGO_BIN_NAME"), bytes));

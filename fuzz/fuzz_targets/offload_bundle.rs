@@ -1,16 +1,3 @@
-//! A bundle that is read lies inside its content, and its entries inside the bundle.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use rockpack::content::Content;
-use rockpack::formats::offload_bundle;
-
-fuzz_target!(|data: &[u8]| {
-    let Ok(bundle) = offload_bundle::parse(&Content::of_bytes(data)) else {
-        return;
-    };
-    assert!(bundle.len <= data.len() as u64);
-    for entry in bundle.entries.iter().filter(|entry| !entry.content.is_empty()) {
-        assert!(entry.offset + entry.content.len() <= bundle.len);
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rockpack_fuzz::run(env!("CARGO_BIN_NAME"), bytes));

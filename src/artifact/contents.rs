@@ -49,6 +49,7 @@ pub(super) fn assemble(
         shard: whereabouts.shard.to_owned(),
         name: whereabouts.name,
         root: PathBuf::from(whereabouts.root),
+        sha256: None,
         prefixes: Vec::new(),
         findings: Findings::default(),
     };

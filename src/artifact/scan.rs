@@ -47,6 +47,8 @@ pub struct Artifact {
     pub name: ArtifactName,
     /// Its folder, or the file that it is packed in.
     pub root: PathBuf,
+    /// SHA-256 of that file; none of a folder.
+    pub sha256: Option<[u8; 32]>,
     /// The stage prefixes that exist, in path order.
     pub prefixes: Vec<Prefix>,
     /// What was noticed.
@@ -202,10 +204,10 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
     Ok((shard, Listed { name, path: path.to_path_buf(), metadata }))
 }
 
-/// Fails if the output folder `out` lies inside of one of `roots`: a second run would read what
-/// the first wrote.
-pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {
-    let there = out.ancestors().find_map(|path| path.canonicalize().ok());
+/// Fails if `folder`, which is written to as the `what`, lies inside of one of `roots`: a second run
+/// would read what the first wrote.
+pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()> {
+    let there = folder.ancestors().find_map(|path| path.canonicalize().ok());
     // A relative path without a folder of its own is below the current one.
     let Some(there) = there.or_else(|| Path::new(".").canonicalize().ok()) else {
         return Ok(());
@@ -214,9 +216,10 @@ pub fn refuse_output_inside(roots: &[PathBuf], out: &Path) -> Result<()> {
     match roots.iter().find(inside) {
         None => Ok(()),
         Some(root) => {
-            let message = format!("the output folder lies inside of {}", root.display());
-            let hint = "give an output folder outside of all artifacts that are read";
-            Err(Error::new(Kind::Usage, message).file(out).hint(hint))
+            let message = format!("the {what} lies inside of {}", root.display());
+            let hint =
+                format!("give a folder outside of all artifacts that are read for the {what}");
+            Err(Error::new(Kind::Usage, message).file(folder).hint(hint))
         }
     }
 }

@@ -43,13 +43,15 @@ impl Pending {
     }
 
     fn unpack(&self, store: &Arc<BlockStore>) -> Result<Artifact> {
-        let mut packed = Packed::open(&self.file, self.method, self.checksum.as_ref(), store)?;
+        let checksum = self.checksum.as_ref();
+        let (mut packed, sha256) = Packed::open(&self.file, self.method, checksum, store)?;
         let mut faults = Faults::default();
         let name = self.name.clone();
         let whereabouts = Whereabouts { shard: &self.shard, name, root: &self.path };
         let artifact = assemble(whereabouts, &mut packed, &mut faults);
         faults.finish()?;
-        artifact.ok_or_else(|| Error::bug("a packed artifact has no manifest"))
+        let artifact = artifact.ok_or_else(|| Error::bug("a packed artifact has no manifest"))?;
+        Ok(Artifact { sha256: Some(sha256), ..artifact })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use liblzma_sys::{LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH};
 use sha2::{Digest, Sha256};
 
 use crate::content::hex;
@@ -34,6 +35,9 @@ impl KeyMaker {
         let mut maker = Self(Sha256::new());
         maker.text(kind).text(env!("CARGO_PKG_VERSION"));
         maker.text(zstd::zstd_safe::version_string());
+        for number in [LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH] {
+            maker.number(number.into());
+        }
         maker
     }
 

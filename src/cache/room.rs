@@ -146,9 +146,11 @@ impl Room {
     /// Removes entries, the one that was used longest ago first, until `size` more bytes fit, and
     /// returns what is left. Call under the lock.
     fn evict(&self, size: u64) -> Result<u64> {
+        // First what is being written: an entry that comes to its place between the two counts is
+        // counted twice, and never left out.
+        let mut total = sum_of(&self.folder.join(NEW))?;
         let mut entries = self.entries()?;
-        let mut total: u64 = entries.iter().map(|kept| kept.size).sum();
-        total += sum_of(&self.folder.join(NEW))?;
+        total += entries.iter().map(|kept| kept.size).sum::<u64>();
         if total.saturating_add(size) <= self.limit {
             return Ok(total);
         }

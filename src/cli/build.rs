@@ -35,8 +35,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "I/N")]
     partition: Option<Part>,
     /// Keep what is compressed in this folder, and take from it what an earlier build compressed:
-    /// with another version, dependencies, scripts or descriptions nothing is compressed again but
-    /// the host packages of .deb, whose changelog changes. The packages are the same, byte for
+    /// with another version below the same prefix, other dependencies, scripts or descriptions
+    /// nothing is compressed again but the host packages and metapackages of .deb, whose changelog
+    /// changes. The packages are the same, byte for
     /// byte. Several builds may use one cache at the same time; whoever may write to it decides what
     /// is in the packages
     #[arg(long, value_name = "DIR")]
@@ -45,6 +46,11 @@ pub(super) struct Arguments {
     /// was not used for the longest time goes first
     #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = policy::parse_size)]
     cache_size: u64,
+    /// Write packages.spdx.json, too: an SPDX 2.3 document with every package and file of the set,
+    /// their digests, and the artifacts that they were made from. A part of a set has one of its own,
+    /// packages-I-of-N.spdx.json
+    #[arg(long)]
+    sbom: bool,
     #[command(flatten, next_help_heading = "Cost")]
     cost: CostArguments,
     #[command(flatten, next_help_heading = "Signing")]
@@ -127,6 +133,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         part: arguments.partition,
         cache: arguments.cache.map(|folder| CacheOptions { folder, limit: arguments.cache_size }),
         signer: arguments.signing.signer()?,
+        sbom: arguments.sbom,
         signs_indexes: arguments.repo.is_some(),
     };
     let (built, published) = match arguments.repo {

@@ -9,6 +9,7 @@ mod discover;
 mod environment;
 mod extract;
 mod inspect;
+mod memory;
 mod plan;
 mod progress;
 mod recombine;
@@ -93,6 +94,7 @@ fn failed(terminal: &Terminal, error: &Error) -> ExitCode {
 }
 
 fn dispatch(command: Command, terminal: &Terminal) -> Result<Outcome> {
+    memory::limit_by_default();
     match command {
         Command::Build(arguments) => build::run(*arguments, terminal),
         Command::Plan(arguments) => plan::run(arguments, terminal),

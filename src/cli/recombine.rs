@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
+use super::memory::MemoryArguments;
 use super::progress::Terminal;
 use super::{Outcome, terminal};
 use crate::config::Config;
@@ -31,6 +32,8 @@ pub(super) struct Arguments {
     /// Folder for the artifacts; created if missing
     #[arg(long, value_name = "DIR")]
     output_dir: PathBuf,
+    #[command(flatten)]
+    memory: MemoryArguments,
     /// Print every finding, not warnings only
     #[arg(long)]
     verbose: bool,
@@ -45,8 +48,11 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         None => Config::default(),
     };
     let artifacts = arguments.input_shards_dir.into_iter().chain(arguments.artifacts).collect();
-    let options = RecombineOptions { artifacts, config, out: arguments.output_dir };
-    let report = directories::recombine(&options, progress)?;
+    let mut options = RecombineOptions { artifacts, config, out: arguments.output_dir, memory: 0 };
+    let report = arguments.memory.within(|frames| {
+        options.memory = frames;
+        directories::recombine(&options, progress)
+    })?;
     if arguments.json {
         terminal::print_json(&DirectoriesReport::of_recombine(&report))?;
         return Ok(Outcome::Done);

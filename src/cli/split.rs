@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
+use super::memory::MemoryArguments;
 use super::progress::Terminal;
 use super::{Outcome, terminal};
 use crate::directories::{self, SplitInput, SplitOptions, SplitReport};
@@ -43,6 +44,8 @@ pub(super) struct Arguments {
     /// Archs to keep, separated by spaces, commas or semicolons [default: all]
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "ARCH")]
     gpu_targets: Vec<String>,
+    #[command(flatten)]
+    memory: MemoryArguments,
     /// Print every finding, not warnings only
     #[arg(long)]
     verbose: bool,
@@ -60,11 +63,15 @@ pub(super) struct Arguments {
     clang_offload_bundler: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     note_unused(&arguments, progress);
     let (json, verbose) = (arguments.json, arguments.verbose);
     let out = arguments.output_dir.display().to_string();
-    let report = directories::split(&options(arguments)?, progress)?;
+    let memory = std::mem::take(&mut arguments.memory);
+    let report = memory.within(|frames| {
+        let options = SplitOptions { memory: frames, ..options(arguments)? };
+        directories::split(&options, progress)
+    })?;
     if json {
         terminal::print_json(&DirectoriesReport::of_split(&report))?;
     } else {
@@ -123,7 +130,7 @@ fn options(arguments: Arguments) -> Result<SplitOptions> {
         (None, None) => SplitInput::Shards(arguments.artifacts),
     };
     let targets = targets(&arguments.gpu_targets)?;
-    Ok(SplitOptions { input, out: arguments.output_dir, targets })
+    Ok(SplitOptions { input, out: arguments.output_dir, targets, memory: 0 })
 }
 
 /// The archs of target IDs: features are left out, since an arch has one archive for all of them.

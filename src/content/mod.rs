@@ -17,7 +17,7 @@ mod spool;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use blocks::{BlockStore, BlockWriter, Blocks};
@@ -243,6 +243,12 @@ impl Content {
             Some(piece) => piece.place(offset.saturating_sub(piece.at)),
             None => Place::default(),
         }
+    }
+
+    /// The files that its bytes come from, in order; those of archives as `archive(member)`. Bytes
+    /// that the run made itself come from none.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.pieces.iter().filter_map(|piece| piece.place(0).file)
     }
 
     /// Keeps what positioned reads would have to do again (open files, decoded streams of

@@ -3,7 +3,7 @@
 //! | files | union | refused |
 //! |---|---|---|
 //! | offload bundles, compressed or not, one in each file | one bundle: entries of the host first, then by id | an id with different bytes |
-//! | MessagePack maps, compressed (zlib) or not | one map, sorted by encoded keys; compressed if any of them is | a key with different values; keys that are numbers |
+//! | MessagePack maps, compressed (zlib) or not | one map, sorted by encoded keys; compressed if any of them is | a key with different values; keys that are numbers; strings that are not UTF-8 |
 //!
 //! Numbers as keys are starts of ranges (see [`super::IndexDescription`]): which range a solution
 //! is in depends on all keys, so that a map with more of them says something else.
@@ -23,11 +23,12 @@ use super::index::{DEPTH_LIMIT, is_zlib};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::fatbin::{self, Bundles};
+use crate::formats::message_pack::is_text;
 use crate::formats::offload_bundle::{self, EntryKind};
 
-/// Most bytes of a map that are read, plain or inflated: maps are merged in memory. Those that
-/// have to be merged have some kilobytes.
-const MAP_LIMIT: u64 = 64 << 20;
+/// Most bytes of a map that are read, plain or inflated. Maps are merged in memory, where a value of
+/// one byte takes some sixty; those that have to be merged have some kilobytes.
+const MAP_LIMIT: u64 = 4 << 20;
 
 /// What several files of one name are together.
 #[derive(Debug)]
@@ -87,12 +88,16 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
         let Some(Value::Map(map)) = decoded(file)? else {
             return none("they are neither offload bundles nor MessagePack maps");
         };
+        if !map.iter().all(|(key, value)| is_text(key) && is_text(value)) {
+            return none("one of them has strings that are not UTF-8");
+        }
         for (key, value) in map {
             if is_number(&key) {
                 return none("their keys are numbers, each the start of a range");
             }
             match entries.get(&encoded(&key)?) {
-                Some((_, known)) if *known == value => {}
+                // By their bytes: a number that is none (NaN) does not equal itself.
+                Some((_, known)) if encoded(known)? == encoded(&value)? => {}
                 Some(_) => return none(format!("their values of {key} differ")),
                 None => drop(entries.insert(encoded(&key)?, (key, value))),
             }

@@ -112,3 +112,23 @@ fn what_has_no_union() {
     let cut = bytes(&zlib(&one));
     assert_none(&[one, Content::of_bytes(&cut[..cut.len() - 5])], "neither");
 }
+
+/// Found by fuzzing: rmpv decodes such a string and encodes it as binary data.
+#[test]
+fn strings_that_are_not_utf_8_are_not_made_binary_data() {
+    let odd = |key: &[u8], value: &[u8]| {
+        let of = |text: &[u8]| [&[0xa0 | u8::try_from(text.len()).unwrap()], text].concat();
+        Content::of_bytes([vec![0x81], of(key), of(value)].concat())
+    };
+    let plain = odd(b"a", b"x");
+    assert!(matches!(union(&[plain.clone(), odd(b"b", b"y")]), Ok(Union::Merged(_))));
+    assert_none(&[plain.clone(), odd(b"b", b"\xf4")], "not UTF-8");
+    assert_none(&[odd(b"\xf4", b"y"), plain], "not UTF-8");
+}
+
+#[test]
+fn a_number_that_is_none_is_the_same_in_both() {
+    let one = map(&[("a".into(), Value::F64(f64::NAN))]);
+    let two = map(&[("a".into(), Value::F64(f64::NAN)), ("b".into(), 1.into())]);
+    assert_eq!(bytes(&merged(&[one, two.clone()])), bytes(&two));
+}

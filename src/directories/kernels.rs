@@ -1,16 +1,14 @@
 //! The kernel archives and binaries of a component, module by module.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use super::output::Outputs;
-use super::{FRAME_MEMORY, GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, LEVEL};
+use super::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, LEVEL, Means};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
 use crate::gfx::BaseArch;
 use crate::pack::{self, PackOptions, PackedArchive};
 use crate::recombine::Kernel;
-use crate::report::Progress;
 use crate::split::FatBinary;
 use crate::tree::{Node, TreePath};
 
@@ -35,9 +33,7 @@ pub(super) struct Kernels<'a> {
     pub component: &'a str,
     /// The family of the artifact that has an arch's archive.
     pub family: &'a dyn Fn(&BaseArch) -> Result<String>,
-    /// Where frames are spooled.
-    pub spool_dir: &'a Path,
-    pub progress: &'a dyn Progress,
+    pub means: Means<'a>,
 }
 
 impl Kernels<'_> {
@@ -77,14 +73,19 @@ impl Kernels<'_> {
     }
 
     fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
+        let Means { staging, memory, progress } = self.means;
         let options = PackOptions {
             cache: None,
             level: LEVEL,
-            spool_dir: self.spool_dir,
-            memory: FRAME_MEMORY,
-            progress: self.progress,
+            spool_dir: staging.folder(),
+            memory: memory.get(),
+            progress,
         };
-        pack::pack_kernels(name, kernels, &options)
+        let archives = pack::pack_kernels(name, kernels, &options)?;
+        // Archives that share a frame are both counted: that is too much rather than too little.
+        let used = archives.iter().map(|archive| archive.content.len()).sum();
+        memory.set(options.memory.saturating_sub(used));
+        Ok(archives)
     }
 }
 

@@ -22,17 +22,28 @@ mod recombine;
 mod split;
 mod staging;
 
+use std::cell::Cell;
+
 pub use output::{OutputArtifact, Written};
 pub use recombine::{RecombineOptions, RecombineReport, recombine};
 pub use split::{SplitInput, SplitOptions, SplitReport, split};
+
+use crate::report::Progress;
 
 /// The zstd level of kernel archives in artifact directories. These are read once more, by the
 /// step that makes packages and compresses anew, so speed counts: measured on Debian's librocblas
 /// (435 MB of code objects, one core), level 1 takes 0.6 s for 159 MB, level 3 0.85 s for 149 MB.
 const LEVEL: i32 = 1;
 
-/// Bytes of compressed kernels that are held in memory before they are spooled.
-const FRAME_MEMORY: u64 = 256 << 20;
+/// What the artifacts of a component are made with.
+#[derive(Clone, Copy)]
+struct Means<'a> {
+    staging: &'a staging::Staging,
+    /// Bytes of compressed code objects that may still be held, of all archives that are written
+    /// together; the others go to nameless files.
+    memory: &'a Cell<u64>,
+    progress: &'a dyn Progress,
+}
 
 /// The folder of kernel archives, relative to a stage prefix: where ROCm's Python tool puts them, so
 /// what the configuration says of packages does not hold here.

@@ -1,13 +1,14 @@
 //! `{component}_generic` and `{component}_{group}`: what all shards have, joined.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::GENERIC;
 use super::kernels::{Binary, Kernels, add_folders};
 use super::output::{OutputArtifact, Outputs, Written};
 use super::places::Places;
 use super::staging::{Replacing, Staging};
+use super::{GENERIC, Means};
 use crate::artifact::{self, Artifact, ArtifactName, Scan, ScanOptions};
 use crate::config::Config;
 use crate::error::{Error, Kind, Result, ResultExt};
@@ -26,6 +27,8 @@ pub struct RecombineOptions {
     pub config: Config,
     /// Where the artifacts go; created if missing.
     pub out: PathBuf,
+    /// Bytes of compressed code objects that are held in memory; the others go to nameless files.
+    pub memory: u64,
 }
 
 /// What joining left in the output folder.
@@ -41,7 +44,7 @@ pub struct RecombineReport {
 
 /// Joins the artifacts of all shards and writes the result. On an error nothing appears.
 pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
-    artifact::refuse_output_inside(&options.artifacts, &options.out)?;
+    artifact::refuse_inside(&options.artifacts, &options.out, "output folder")?;
     let scan_options = ScanOptions::beside(&options.out);
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
     let rules = options.config.database_rules()?;
@@ -53,6 +56,7 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
     let primary = options.config.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
+    let memory = Cell::new(options.memory);
     progress.expect(Stage::Pack, device_bytes(&recombined));
     progress.begin(Stage::Pack);
     for component in &recombined.components {
@@ -60,8 +64,7 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
             component,
             groups: &recombined.groups,
             places: Places::of(&inputs, primary, component),
-            staging: &staging,
-            progress,
+            means: Means { staging: &staging, memory: &memory, progress },
         };
         let outputs = writer.outputs();
         artifacts.extend(outputs.context(|| format!("writing {}", component.id()))?);
@@ -93,8 +96,7 @@ pub(super) struct Writer<'a> {
     pub component: &'a Component,
     pub groups: &'a [Group],
     pub places: Places<'a>,
-    pub staging: &'a Staging,
-    pub progress: &'a dyn Progress,
+    pub means: Means<'a>,
 }
 
 impl Writer<'_> {
@@ -102,12 +104,8 @@ impl Writer<'_> {
         let id = self.component.id();
         let mut outputs = Outputs::default();
         let binaries = self.host(&format!("{id}_{GENERIC}"), &mut outputs)?;
-        let kernels = Kernels {
-            component: &id,
-            family: &|arch| self.family(arch),
-            spool_dir: self.staging.folder(),
-            progress: self.progress,
-        };
+        let kernels =
+            Kernels { component: &id, family: &|arch| self.family(arch), means: self.means };
         kernels.add(&binaries, &self.component.kernels, &mut outputs)?;
         for file in &self.component.databases {
             let prefix = self.prefix(&file.path, file.module.as_deref())?;

@@ -8,9 +8,11 @@
 mod joined;
 mod sorting;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::Means;
 use super::output::{OutputArtifact, Written};
 use super::staging::{Committed, Replacing, Staging};
 use crate::artifact::{self, Artifact, Scan, ScanOptions};
@@ -47,6 +49,8 @@ pub struct SplitOptions {
     pub out: PathBuf,
     /// Archs to keep; all if empty.
     pub targets: BTreeSet<BaseArch>,
+    /// Bytes of compressed code objects that are held in memory; the others go to nameless files.
+    pub memory: u64,
 }
 
 /// What became of the input.
@@ -155,7 +159,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
         SplitInput::Shard(folder) => std::slice::from_ref(folder),
         SplitInput::Shards(roots) => roots,
     };
-    artifact::refuse_output_inside(roots, out)?;
+    artifact::refuse_inside(roots, out, "output folder")?;
     match &options.input {
         SplitInput::Artifact { folder, component } => {
             let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;
@@ -244,8 +248,9 @@ impl Job {
             links.add_tree(&artifact.host, &format!("{}/{}", self.shard, artifact.name));
             artifact.databases.iter().for_each(|file| links.add(&file.path));
         }
-        let (outputs, mut findings) =
-            self.outputs(&artifacts, split, (&options.targets, staging, progress))?;
+        let memory = Cell::new(options.memory);
+        let means = Means { staging, memory: &memory, progress };
+        let (outputs, mut findings) = self.outputs(&artifacts, split, &options.targets, means)?;
         let replacing = Replacing {
             components: vec![self.component.clone()],
             inputs: self.folders.iter().map(PathBuf::as_path).collect(),
@@ -262,7 +267,8 @@ impl Job {
         &self,
         artifacts: &[&Artifact],
         split: Vec<SplitArtifact>,
-        (targets, staging, progress): (&BTreeSet<BaseArch>, &Staging, &dyn Progress),
+        targets: &BTreeSet<BaseArch>,
+        means: Means<'_>,
     ) -> Result<(Vec<OutputArtifact>, Findings)> {
         let sources = pairs(artifacts, &split)?;
         let mut component =
@@ -270,12 +276,11 @@ impl Job {
         component.refuse_unmatched()?;
         if joined::has_two_builds(&split) {
             let left = joined::left_out(&split, targets);
-            let (outputs, mut findings) =
-                joined::outputs(artifacts, split, targets, (staging, progress))?;
+            let (outputs, mut findings) = joined::outputs(artifacts, split, targets, means)?;
             findings.extend(sorting::findings(&left, &self.label()));
             return Ok((outputs, findings));
         }
-        let outputs = component.outputs(staging, progress)?;
+        let outputs = component.outputs(means)?;
         let mut findings = sorting::findings(&component.left, &self.label());
         for artifact in split {
             findings.extend(artifact.findings);

@@ -110,13 +110,10 @@ fn artifact(split: &SplitArtifact) -> ArtifactFound {
             HostKind::Plain(content) => found.host_files.add(content.len()),
             HostKind::Fat(fat) => {
                 found.binaries += 1;
-                match &fat.binary {
-                    HostBinary::Fat(analysis) => {
-                        found.host_files.add(analysis.output_len());
-                        count_code(fat, &mut found.code_objects);
-                    }
-                    // Its code is counted where its archives lie.
-                    HostBinary::Transformed(binary) => found.host_files.add(binary.content().len()),
+                found.host_files.add(fat.binary.output_len());
+                // The code of what was transformed before is counted where its archives lie.
+                if let HostBinary::Fat(_) = fat.binary {
+                    count_code(fat, &mut found.code_objects);
                 }
             }
         }

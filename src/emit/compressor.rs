@@ -51,6 +51,7 @@ mod tests {
             content_date: 0,
             source_date_epoch: 0,
             indexed: false,
+            sha1: false,
             signer: None,
             progress: &Silent,
         }

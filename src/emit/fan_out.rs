@@ -12,8 +12,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use md5::Md5;
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
+use super::EmitOptions;
 use crate::content::{Content, WINDOW};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::compression::Effort;
@@ -25,7 +27,7 @@ use crate::tree::Node;
 /// Messages that may wait for a writer; most are a window.
 const DEPTH: usize = 8;
 
-/// Bytes that MD5 and SHA-256 take in one go.
+/// Bytes that MD5, SHA-1 and SHA-256 take in one go.
 const DIGEST_BLOCK: usize = 64;
 
 /// A writer of one format.
@@ -45,8 +47,8 @@ enum Message {
 
 /// What is known of a package when it was read.
 pub(super) struct Read {
-    /// SHA-256 of each entry that is a file.
-    pub digests: Vec<Option<[u8; 32]>>,
+    /// Those of each entry that is a file.
+    pub digests: Vec<Option<FileDigests>>,
     /// What the writers made.
     pub finished: Vec<(Format, Finished)>,
 }
@@ -55,10 +57,11 @@ pub(super) struct Read {
 /// at all.
 pub(super) fn fan_out(
     entries: &[PackageEntry<Content>],
-    known: Option<Vec<Option<[u8; 32]>>>,
+    known: Option<Vec<Option<FileDigests>>>,
     sinks: Vec<Sink>,
-    progress: &dyn Progress,
+    options: &EmitOptions<'_>,
 ) -> Result<Read> {
+    let EmitOptions { progress, sha1, .. } = *options;
     if let (Some(digests), true) = (&known, sinks.is_empty()) {
         let files = entries.iter().filter_map(|entry| match &entry.node {
             Node::File { data, .. } => Some(data.len()),
@@ -82,7 +85,7 @@ pub(super) fn fan_out(
             writers.push(thread.map_err(|e| io_fault("start a thread", e))?);
         }
         let windows = Windows::default();
-        let read = Source { channels, windows, known, progress }.read_all(entries);
+        let read = Source { channels, windows, known, sha1, progress }.read_all(entries);
         let (mut finished, mut faults) = (Vec::new(), Vec::new());
         for writer in writers {
             match writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))) {
@@ -149,12 +152,14 @@ struct Source<'a> {
     channels: Vec<(Format, SyncSender<Message>)>,
     windows: Windows,
     /// The digest of each entry, where they were read for it before.
-    known: Option<Vec<Option<[u8; 32]>>>,
+    known: Option<Vec<Option<FileDigests>>>,
+    /// Whether SHA-1 is wanted.
+    sha1: bool,
     progress: &'a dyn Progress,
 }
 
 impl Source<'_> {
-    fn read_all(mut self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<[u8; 32]>>> {
+    fn read_all(mut self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<FileDigests>>> {
         let known = self.known.take();
         let known_of = |index: usize| known.as_ref().and_then(|known| *known.get(index)?);
         let digests: Result<Vec<_>> = entries
@@ -175,28 +180,33 @@ impl Source<'_> {
     fn read(
         &mut self,
         entry: &PackageEntry<Content>,
-        known: Option<[u8; 32]>,
-    ) -> Result<Option<[u8; 32]>> {
+        known: Option<FileDigests>,
+    ) -> Result<Option<FileDigests>> {
         let Node::File { data, .. } = &entry.node else {
             self.send(entry, Message::Begin(Effort::Full))?;
             self.send(entry, Message::End(None))?;
             return Ok(None);
         };
         self.send(entry, Message::Begin(effort(data)?))?;
+        let taken = self.channels.iter().any(|(format, _)| entry.formats.has(*format));
+        if let (Some(known), false) = (known, taken) {
+            self.progress.advance(Stage::Emit, data.len());
+            return Ok(Some(known));
+        }
         let digests = self.content(entry, data, known)?;
         self.send(entry, Message::End(Some(digests)))?;
-        Ok(Some(digests.sha256))
+        Ok(Some(digests))
     }
 
     fn content(
         &mut self,
         entry: &PackageEntry<Content>,
         content: &Content,
-        known: Option<[u8; 32]>,
+        known: Option<FileDigests>,
     ) -> Result<FileDigests> {
         let mut reader = content.reader();
         let debs = self.channels.iter().any(|(format, _)| *format == Format::Deb);
-        let mut digests = Digests::new(debs && entry.formats.has(Format::Deb));
+        let mut digests = Digests::new(debs && entry.formats.has(Format::Deb), self.sha1);
         let mut left = content.len();
         while left > 0 {
             let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
@@ -214,7 +224,7 @@ impl Source<'_> {
         let digests = digests.finish();
         match known {
             // What is compressed is kept for later runs under the digest that was read before.
-            Some(known) if known != digests.sha256 => Err(changed(content)),
+            Some(known) if known.sha256 != digests.sha256 => Err(changed(content)),
             _ => Ok(digests),
         }
     }
@@ -237,31 +247,38 @@ fn effort(content: &Content) -> Result<Effort> {
 }
 
 /// Digests of a file that is read.
-struct Digests {
+pub(super) struct Digests {
     sha256: Sha256,
     md5: Option<Md5>,
+    sha1: Option<Sha1>,
 }
 
 impl Digests {
-    fn new(debs: bool) -> Self {
-        Self { sha256: Sha256::new(), md5: debs.then(Md5::new) }
+    pub fn new(md5: bool, sha1: bool) -> Self {
+        Self { sha256: Sha256::new(), md5: md5.then(Md5::new), sha1: sha1.then(Sha1::new) }
     }
 
-    /// Each step of either digest waits for the one before. In turns over blocks of both, a
-    /// processor takes steps of one while it waits for the other: two for little more than MD5 alone.
-    fn update(&mut self, bytes: &[u8]) {
-        let Some(md5) = &mut self.md5 else {
+    /// Each step of a digest waits for the one before. In turns over blocks of all, a processor
+    /// takes steps of one while it waits for another: two for little more than MD5 alone.
+    pub fn update(&mut self, bytes: &[u8]) {
+        if self.md5.is_none() && self.sha1.is_none() {
             return self.sha256.update(bytes);
-        };
+        }
         for block in bytes.chunks(DIGEST_BLOCK) {
-            md5.update(block);
+            if let Some(md5) = &mut self.md5 {
+                md5.update(block);
+            }
+            if let Some(sha1) = &mut self.sha1 {
+                sha1.update(block);
+            }
             self.sha256.update(block);
         }
     }
 
-    fn finish(self) -> FileDigests {
+    pub fn finish(self) -> FileDigests {
         let md5 = self.md5.map(|md5| md5.finalize().into());
-        FileDigests { sha256: self.sha256.finalize().into(), md5 }
+        let sha1 = self.sha1.map(|sha1| sha1.finalize().into());
+        FileDigests { sha256: self.sha256.finalize().into(), md5, sha1 }
     }
 }
 

@@ -5,18 +5,26 @@
 //! promise at every moment: if `packages.json` is there, it describes the packages beside it.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::staging::sync_directory;
 use crate::error::{Error, Kind, Result};
+use crate::formats::spdx;
 use crate::receipt;
 
 /// Inside a staging directory: what a commit moved out of the way.
 const REPLACED: &str = "replaced";
+
+/// What documents of ours say that they were made by.
+const PROGRAM: &str = env!("CARGO_PKG_NAME");
+
+/// Inside a staging directory: says that the set comes with an SPDX document, also when that has
+/// been made visible.
+pub(super) const DOCUMENTED: &str = "documented";
 
 /// Names of the package files that a receipt lists.
 pub(super) fn packages_of(receipt: &[u8]) -> Result<BTreeSet<String>> {
@@ -46,6 +54,29 @@ pub(super) fn earlier_packages(directory: &Path, receipt: &str) -> Result<BTreeS
         Ok(receipt) => packages_of(&receipt).map_err(|e| e.file(&path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
         Err(error) => Err(Error::io(&path, "read", error)),
+    }
+}
+
+/// Whether the SPDX document at `path` is one of ours; none where nothing is there.
+fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(path, "inspect", error)),
+        Ok(metadata) if !metadata.is_file() => return Ok(Some(false)),
+        Ok(_) => {}
+    }
+    let read = File::open(path).and_then(|file| spdx::is_made_by(PROGRAM, BufReader::new(file)));
+    read.map(Some).map_err(|e| Error::io(path, "read", e))
+}
+
+/// Fails if something that is not ours stands where the SPDX document beside `receipt` belongs.
+pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str) -> Result<()> {
+    let path = out.join(receipt::sbom_name(receipt));
+    match is_own_sbom(&path)? {
+        Some(false) => Err(Error::new(Kind::Conflict, "is no SPDX document of rockpack")
+            .file(path)
+            .hint("it is left alone: move it away, or write into an empty folder")),
+        Some(true) | None => Ok(()),
     }
 }
 
@@ -102,11 +133,20 @@ impl<'a> Journal<'a> {
         }
         refuse_foreign(self.out, &earlier.union(&elsewhere).cloned().collect(), names)?;
         let earlier: BTreeSet<String> = earlier.difference(&elsewhere).cloned().collect();
+        let sbom = receipt::sbom_name(self.receipt);
+        let documented = self.staging.join(DOCUMENTED).exists();
+        if documented {
+            refuse_foreign_sbom(self.out, self.receipt)?;
+        }
+        let earlier_sbom = is_own_sbom(&self.out.join(&sbom))? == Some(true);
         let replaced = self.staging.join(REPLACED);
         fs::create_dir(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
         self.set_aside(self.receipt)?;
         sync_directory(self.out)?;
         let mut removed = BTreeSet::new();
+        if earlier_sbom && self.set_aside(&sbom)? && !documented {
+            removed.insert(sbom.clone());
+        }
         for name in earlier.union(names) {
             if self.set_aside(name)? && !names.contains(name) {
                 removed.insert(name.clone());
@@ -114,6 +154,9 @@ impl<'a> Journal<'a> {
         }
         for name in names {
             self.rename(self.staging.join(name), self.out.join(name))?;
+        }
+        if documented {
+            self.rename(self.staging.join(&sbom), self.out.join(&sbom))?;
         }
         sync_directory(self.out)?;
         self.rename(self.staging.join(self.receipt), self.out.join(self.receipt))?;
@@ -187,7 +230,11 @@ pub(super) fn undo_dead(out: &Path, staging: &Path) -> Result<()> {
     // The receipt is synced before the first step, and the last step moves it away.
     let receipt = receipts(staging)?.into_iter().next();
     let Some(receipt) = receipt.filter(|_| replaced.exists()) else { return Ok(()) };
-    for name in earlier_packages(staging, &receipt)? {
+    let mut staged = earlier_packages(staging, &receipt)?;
+    if staging.join(DOCUMENTED).exists() {
+        staged.insert(receipt::sbom_name(&receipt));
+    }
+    for name in staged {
         let (staged, visible) = (staging.join(&name), out.join(&name));
         if !staged.exists() && visible.exists() {
             fs::rename(&visible, &staged).map_err(|e| Error::io(&visible, "take back", e))?;

@@ -33,7 +33,7 @@ pub use unsealed::Unsealed;
 use crate::cache::{Cache, Key};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::payload::{Entry, EntryKind, Marking, Specification};
+use crate::formats::payload::{Entry, EntryKind, FileDigests, Marking, Specification};
 use crate::indexed::Indexed;
 use crate::plan::package::{Format, Package, PackageEntry, Treatment};
 use crate::report::{Compressed, Progress, Stage, Work};
@@ -60,6 +60,8 @@ pub struct EmitOptions<'a> {
     /// Whether the packages are to be published: what the index of a repository says of them is
     /// found out while they are digested.
     pub indexed: bool,
+    /// Whether the SHA-1 of every file is found out, too, as SPDX documents have it.
+    pub sha1: bool,
     /// What signs the headers of `.rpm`s; a `.deb` has no signature that apt asks for.
     pub signer: Option<&'a Arc<dyn Signer>>,
     /// Where payloads are looked for that an earlier run compressed, and kept for later ones.
@@ -106,6 +108,9 @@ pub struct Member {
     /// SHA-256 of a file's content.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hexadecimal_option")]
     pub sha256: Option<[u8; 32]>,
+    /// SHA-1 of a file's content, if [`EmitOptions::sha1`] asked for it.
+    #[serde(skip)]
+    pub sha1: Option<[u8; 20]>,
     /// The text of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -217,7 +222,7 @@ fn write(
         files.push((format, file_name, installed_size, key));
     }
     let known = reuse.map(Reuse::into_digests);
-    let read = fan_out::fan_out(&package.entries, known, sinks, options.progress)?;
+    let read = fan_out::fan_out(&package.entries, known, sinks, options)?;
     for (format, finished) in &read.finished {
         let after = finished.payload.end - finished.payload.start;
         tell(options, *format, (contents(&package.entries, *format), after), false);
@@ -233,7 +238,7 @@ fn write(
 
 fn members(
     entries: &[PackageEntry<Content>],
-    digests: &[Option<[u8; 32]>],
+    digests: &[Option<FileDigests>],
     format: Format,
 ) -> Vec<Member> {
     let entries = entries.iter().zip(digests);
@@ -241,7 +246,7 @@ fn members(
     inside.map(|(entry, digest)| member(entry, *digest, format)).collect()
 }
 
-fn member(entry: &PackageEntry<Content>, sha256: Option<[u8; 32]>, format: Format) -> Member {
+fn member(entry: &PackageEntry<Content>, digests: Option<FileDigests>, format: Format) -> Member {
     let (kind, mode, size, target) = match &entry.node {
         Node::Directory { mode } => (MemberKind::Directory, *mode, 0, None),
         Node::File { data, mode } => {
@@ -250,7 +255,9 @@ fn member(entry: &PackageEntry<Content>, sha256: Option<[u8; 32]>, format: Forma
         Node::Link { target } => (MemberKind::Link, LINK_MODE, 0, Some(target.clone())),
     };
     let path = format!("/{}", entry.path);
-    Member { path, kind, mode, size, sha256, target }
+    let sha256 = digests.map(|digests| digests.sha256);
+    let sha1 = digests.and_then(|digests| digests.sha1);
+    Member { path, kind, mode, size, sha256, sha1, target }
 }
 
 /// Permission bits of every symbolic link; Linux has no others.

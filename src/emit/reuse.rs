@@ -11,23 +11,24 @@ use std::io::{Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use super::fan_out::Digests;
 use super::{EmitOptions, compressor};
 use crate::cache::{Cache, Key, KeyMaker};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::payload::{Entry, Ready, Specification, io_fault};
+use crate::formats::payload::{Entry, FileDigests, Ready, Specification, io_fault};
 use crate::plan::package::{Format, Package, PackageEntry};
 use crate::tree::Node;
 
 /// Raised when payloads of the same entries get other bytes.
-const PAYLOADS: u64 = 2;
+const PAYLOADS: u64 = 3;
 
 /// The payloads of one package.
 pub(super) struct Reuse<'a> {
     cache: &'a Cache,
     entries: &'a [PackageEntry<Content>],
-    /// SHA-256 of each entry that is a file.
-    digests: Vec<Option<[u8; 32]>>,
+    /// Those of each entry that is a file, without MD5.
+    digests: Vec<Option<FileDigests>>,
 }
 
 /// What became of a package file.
@@ -56,7 +57,7 @@ impl<'a> Reuse<'a> {
         options: &EmitOptions<'_>,
     ) -> Result<Self> {
         let threads = compressor::cores(package.formats(), options);
-        let digests = digests(&package.entries, threads)?;
+        let digests = digests(&package.entries, threads, options.sha1)?;
         Ok(Self { cache, entries: &package.entries, digests })
     }
 
@@ -68,7 +69,7 @@ impl<'a> Reuse<'a> {
     ) -> Result<Known> {
         let inside = self.entries.iter().zip(&self.digests);
         let inside = inside.filter(|(entry, _)| entry.formats.has(format));
-        let files: Vec<_> = inside.map(|(_, digest)| *digest).collect();
+        let files: Vec<_> = inside.map(|(_, digests)| Some((*digests)?.sha256)).collect();
         let key = key(specification, format, &files);
         let Some(entry) = self.cache.find(&key) else {
             return Ok(Known::New(key));
@@ -91,7 +92,7 @@ impl<'a> Reuse<'a> {
     }
 
     /// The digests, of which nothing is read again.
-    pub fn into_digests(self) -> Vec<Option<[u8; 32]>> {
+    pub fn into_digests(self) -> Vec<Option<FileDigests>> {
         self.digests
     }
 }
@@ -109,8 +110,12 @@ fn key(specification: &Specification, format: Format, files: &[Option<[u8; 32]>]
     key.finish()
 }
 
-/// The SHA-256 of each file, read by `threads` threads.
-fn digests(entries: &[PackageEntry<Content>], threads: usize) -> Result<Vec<Option<[u8; 32]>>> {
+/// The digests of each file, read by `threads` threads.
+fn digests(
+    entries: &[PackageEntry<Content>],
+    threads: usize,
+    sha1: bool,
+) -> Result<Vec<Option<FileDigests>>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
@@ -118,7 +123,10 @@ fn digests(entries: &[PackageEntry<Content>], threads: usize) -> Result<Vec<Opti
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(entry) = entries.get(index) else { return done };
             if let Node::File { data, .. } = &entry.node {
-                let digest = data.sha256().context(|| format!("reading /{}", entry.path));
+                let mut digests = Digests::new(false, sha1);
+                let read = data.each_window(|bytes| digests.update(bytes));
+                let read = read.context(|| format!("reading /{}", entry.path));
+                let digest = read.map(|()| digests.finish());
                 done.push((index, digest));
             }
         }

@@ -3,23 +3,26 @@
 //! ```text
 //! OUT/.rockpack-staging-N/            one per run, locked (flock) while the run lives
 //!     <packages>                      until they are renamed into OUT
+//!     documented                      if an SPDX document comes with them
+//!     packages.spdx.json              that document, until it is renamed into OUT
 //!     packages.json                   the new receipt, from the beginning of the commit to its end
 //!     replaced/                       what the commit moved out of the way
 //! OUT/packages.json                   the receipt of the set in OUT, last to appear
 //! ```
 //!
-//! Where the set is one of several parts, packages.json is packages-1-of-3.json in both places.
+//! Where the set is one of several parts, packages.json is packages-1-of-3.json in both places, and
+//! packages.spdx.json likewise.
 //!
 //! Beginning, committing and cleaning up happen under a lock on OUT itself, so that runs into the
 //! same folder take turns; between, they do not disturb each other. A directory whose lock can be
 //! taken belongs to a dead run: if that run was committing (its receipt is still there), what it
 //! had done is undone, so that OUT has its earlier set again; then the directory is removed.
 //! A commit replaces the set: packages that the earlier receipt lists and the new one does not
-//! are removed, and nothing else is. A packages.json that is no receipt is refused.
+//! are removed, and so is an SPDX document of ours, which describes the earlier set; nothing else is. A packages.json that is no receipt is refused.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -97,6 +100,23 @@ impl Staging {
         let file = options.open(&path).map_err(|e| Error::io(&path, "create", e))?;
         make_readable(&file, &path)?;
         Ok(file)
+    }
+
+    /// Says that an SPDX document comes with the set; fails if there is no place for it.
+    pub fn expect_sbom(&self) -> Result<()> {
+        journal::refuse_foreign_sbom(&self.out, &self.receipt)?;
+        write_synced(&self.directory.join(journal::DOCUMENTED), b"")
+    }
+
+    /// The SPDX document of the set, filled by `write`.
+    pub fn write_sbom(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        let path = self.directory.join(receipt::sbom_name(&self.receipt));
+        let file = File::create_new(&path).map_err(|e| Error::io(&path, "create", e))?;
+        make_readable(&file, &path)?;
+        let mut sink = BufWriter::new(file);
+        let written = write(&mut sink).and_then(|()| sink.flush());
+        let synced = written.and_then(|()| sink.get_ref().sync_all());
+        synced.map_err(|e| Error::io(&path, "write", e))
     }
 
     /// Syncs a finished file to disk and returns what it holds, to be digested.

@@ -2,7 +2,8 @@
 //!
 //! Owns decoding into open values with a ceiling, and access to fields with errors that name the
 //! field. Refuses keys that are no strings, keys that occur twice (loaders disagree on which one
-//! counts), nesting deeper than [`DEPTH_LIMIT`], and bytes behind the value.
+//! counts), strings that are not UTF-8, nesting deeper than [`DEPTH_LIMIT`], and bytes behind the
+//! value.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +23,23 @@ pub(super) fn decode(content: &Content, limit: u64, structure: &str) -> Result<V
     let decoded = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH_LIMIT);
     let position = (bytes.len() - rest.len()) as u64;
     let fault = match decoded {
+        Ok(value) if !is_text(&value) => Error::malformed("has a string that is not UTF-8"),
         Ok(value) if rest.is_empty() => return Ok(value),
         Ok(_) => Error::malformed(format!("{} bytes follow its end", rest.len())),
         Err(cause) if rest.is_empty() => Error::truncated("ends too early").cause(cause),
         Err(cause) => Error::malformed("is no MessagePack value").cause(cause),
     };
     Err(fault.structure(structure).at(&content.place(position)))
+}
+
+/// Whether all strings in `value` are UTF-8: rmpv decodes others, and writes them as binary data.
+pub(crate) fn is_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_str(),
+        Value::Array(items) => items.iter().all(is_text),
+        Value::Map(items) => items.iter().all(|(key, value)| is_text(key) && is_text(value)),
+        _ => true,
+    }
 }
 
 /// `value` in its shortest encoding.

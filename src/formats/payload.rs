@@ -91,6 +91,8 @@ pub struct FileDigests {
     pub sha256: [u8; 32],
     /// For a deb's `md5sums`; none where no `.deb` is written.
     pub md5: Option<[u8; 16]>,
+    /// For an SPDX document; none where none is written.
+    pub sha1: Option<[u8; 20]>,
 }
 
 /// An entry as it was read back.

@@ -17,9 +17,26 @@ static IDLE: Mutex<Vec<CCtx<'static>>> = Mutex::new(Vec::new());
 /// Bytes of compressed output that are gathered before they are written.
 const OUTPUT: usize = 128 << 10;
 
-/// The level for content that is compressed already: what zstd finds in it are repeated parts, and
-/// those it finds at any level.
-const LOW: i32 = 1;
+/// The level for content that is compressed already. What zstd finds in it are repeated parts, and
+/// those the search over long distances finds at any level; below zero, the search for others takes
+/// larger steps, and what is left is copied.
+const LOW: i32 = -1000;
+
+/// Logarithm of the number of positions that are remembered at that level: the least there is, as
+/// the table is cleared for every job.
+const LOW_HASH_LOG: u32 = 6;
+
+/// In place of that, what the level says.
+const LEVELS_HASH_LOG: u32 = 0;
+
+/// The search over long distances remembers one of 2^9 positions. zstd's own choice is one of 2^6
+/// or 2^7: a third more time for content that is compressed already, to find half a percent more,
+/// and at level 9 what else there is becomes larger by it (`benches/RESULTS.md`).
+const LDM_HASH_RATE_LOG: u32 = 9;
+
+/// The levels from which on zstd searches for the best way among all, where every match counts and
+/// time does not: it chooses there.
+const OPTIMAL: i32 = 13;
 
 /// Bytes from which on content is worth a change of the level.
 const LONG: u64 = 1 << 20;
@@ -86,6 +103,7 @@ impl<W: Write> Encoder<W> {
             CParameter::CompressionLevel(level),
             CParameter::WindowLog(window_log),
             CParameter::EnableLongDistanceMatching(long),
+            CParameter::LdmHashRateLog(ldm_hash_rate_log(level)),
             CParameter::ChecksumFlag(true),
             CParameter::NbWorkers(workers),
         ] {
@@ -102,16 +120,18 @@ impl<W: Write> Encoder<W> {
 
     /// Changes how hard it tries from here on.
     pub fn set_effort(&mut self, effort: Effort) -> io::Result<()> {
-        let level = match effort {
-            Effort::Full => self.level,
-            Effort::Low => self.level.min(LOW),
-        };
-        if effort == self.effort || level == self.level && self.effort == Effort::Full {
+        if effort == self.effort {
             return Ok(());
         }
         self.run(&[], ZSTD_EndDirective::ZSTD_e_flush)?;
         self.effort = effort;
-        told(self.context()?.set_parameter(CParameter::CompressionLevel(level))).map(drop)
+        let (level, hash_log) = match effort {
+            Effort::Full => (self.level, LEVELS_HASH_LOG),
+            Effort::Low => (LOW, LOW_HASH_LOG),
+        };
+        let context = self.context()?;
+        told(context.set_parameter(CParameter::CompressionLevel(level)))?;
+        told(context.set_parameter(CParameter::HashLog(hash_log))).map(drop)
     }
 
     /// Ends the frame and gives the sink back.
@@ -155,6 +175,11 @@ impl<W: Write> Write for Encoder<W> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Zero lets zstd choose.
+fn ldm_hash_rate_log(level: i32) -> u32 {
+    if level < OPTIMAL { LDM_HASH_RATE_LOG } else { 0 }
 }
 
 fn told(result: Result<usize, usize>) -> io::Result<usize> {

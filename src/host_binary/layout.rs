@@ -8,7 +8,7 @@
 //! ```
 //!
 //! H and T are page boundaries; the file loses the bytes from H to T and nothing else moves in
-//! memory. The addresses between are in no segment, like those between the text and the data of
+//! memory. B begins with the first section behind T, in the page there. The addresses between are in no segment, like those between the text and the data of
 //! a library that is linked for large pages. A zero-filled tail of S instead would need a segment
 //! of its own where S is executable, would count as memory of the process where S is writable,
 //! and makes `eu-elflint` assign a large `.bss` to it. Where no other section follows in S, B is
@@ -52,8 +52,7 @@ pub struct Layout {
 pub struct Split {
     /// First address of the removed range, page-aligned.
     pub head_end: u64,
-    /// First address of what follows it in the same segment, page-aligned; `None` where nothing
-    /// follows.
+    /// First address behind it, page-aligned; `None` where nothing follows in the same segment.
     pub tail_start: Option<u64>,
     /// The bytes that the file loses: whole pages.
     pub cut: Range<u64>,

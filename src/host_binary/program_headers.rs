@@ -44,10 +44,11 @@ fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<Program
     let first_size = split.head_end - segment.p_vaddr;
     let mut parts = vec![ProgramHeader { p_filesz: first_size, p_memsz: first_size, ..*segment }];
     if let Some(start) = split.tail_start {
-        let skip = start - segment.p_vaddr;
+        let before = first_content(file, start) - start;
+        let skip = start + before - segment.p_vaddr;
         parts.push(ProgramHeader {
-            p_offset: split.cut.start,
-            p_vaddr: start,
+            p_offset: split.cut.start + before,
+            p_vaddr: start + before,
             p_paddr: segment.p_paddr.wrapping_add(skip),
             p_filesz: segment.p_filesz - skip,
             p_memsz: segment.p_memsz - skip,
@@ -58,6 +59,16 @@ fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<Program
         drop_needless_execution(file, part);
     }
     parts
+}
+
+/// Address of the first section in the page at `start`, or `start`. What is behind the cut begins
+/// there, in the middle of a page, as linkers have it: of a segment that begins before its first
+/// section `objcopy --only-keep-debug` says that notes in it cannot be allocated. Loaded are whole
+/// pages all the same.
+fn first_content(file: &ElfFile, start: u64) -> u64 {
+    let sections = file.sections.iter().filter(|section| section.takes_addresses());
+    let addresses = sections.map(|section| section.sh_addr);
+    addresses.filter(|address| (start..start + PAGE).contains(address)).min().unwrap_or(start)
 }
 
 /// A part without code need not be executable, whatever the whole was.

@@ -120,14 +120,15 @@ fn host_file(node: &Node<HostFile>) -> Option<ArtifactFile> {
 }
 
 fn binary(fat: &FatBinary) -> ArtifactFile {
-    let (what, generic_bytes) = match &fat.binary {
-        HostBinary::Fat(analysis) => ("fat-binary", analysis.output_len()),
-        HostBinary::Transformed(transformed) => ("transformed-binary", transformed.content().len()),
+    let what = match &fat.binary {
+        HostBinary::Fat(_) => "fat-binary",
+        HostBinary::Transformed(_) => "transformed-binary",
     };
     let mut device_bytes = BTreeMap::new();
     for code in fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects) {
         add(&mut device_bytes, code.target.base(), code.content.len());
     }
+    let generic_bytes = fat.binary.output_len();
     ArtifactFile { what, target: None, generic_bytes, device_bytes }
 }
 

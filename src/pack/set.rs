@@ -68,7 +68,7 @@ impl<'a> SetPacker<'a> {
             Node::File { data, .. } => Some(data),
             Node::Directory { .. } | Node::Link { .. } => None,
         });
-        let len = |source| Ok(self.sources.known(source)?.map_or(0, |content| content.len()));
+        let len = |source| Ok(self.sources.known_len(source)?.unwrap_or(0));
         sources.map(len).sum()
     }
 

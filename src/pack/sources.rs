@@ -37,6 +37,17 @@ impl<'a> Sources<'a> {
         }
     }
 
+    /// The length of what [`known`](Self::known) gives, without transforming anything where that can
+    /// be told: other search paths take the place of those that were there.
+    pub fn known_len(&self, source: &Source) -> Result<Option<u64>> {
+        if let Source::Fat { component, path, .. } = source
+            && let HostKind::Fat(fat) = self.host(component, path)?
+        {
+            return Ok(Some(fat.binary.output_len()));
+        }
+        Ok(self.as_built(source)?.map(|content| content.len()))
+    }
+
     /// The file at `path` below the prefix with the library search paths that it is to have.
     fn rewritten(&self, path: &TreePath, content: Content) -> Result<Content> {
         if !self.plan.rewritten.contains(path) {

@@ -152,8 +152,7 @@ fn sizes(package: &Package<Source>, sources: &Sources<'_>) -> Result<Vec<Option<
         Node::File { data, .. } => Some(data),
         Node::Directory { .. } | Node::Link { .. } => None,
     });
-    let size = |source| Ok(sources.known(source)?.map(|content| content.len()));
-    files.map(size).collect()
+    files.map(|source| sources.known_len(source)).collect()
 }
 
 /// The units of a plan.

@@ -51,6 +51,8 @@ struct Gathering<'a> {
     provides: BTreeSet<String>,
     /// Needed library → files that need it and do not find it.
     missing: BTreeMap<String, BTreeSet<String>>,
+    /// Needed library for which the configuration names no dependency → files.
+    free: BTreeMap<String, BTreeSet<String>>,
     /// Needed library and symbol version → files.
     lacking: BTreeMap<(String, String), BTreeSet<String>>,
 }
@@ -109,7 +111,11 @@ impl<'a> Gathering<'a> {
         let mut known = Vec::new();
         for name in linking.needed.iter().map(String::as_str).filter(is_outside) {
             match setting.configured_library(name) {
-                Some(dependency) => self.configured.extend(dependency),
+                Some(Some(dependency)) => drop(self.configured.insert(dependency)),
+                Some(None) => {
+                    let files = self.free.entry(name.to_owned()).or_default();
+                    files.insert(reader.path.to_string());
+                }
                 None => known.push(name),
             }
         }
@@ -135,6 +141,13 @@ impl<'a> Gathering<'a> {
                 named(files)
             );
             findings.add(Finding::new(Code::LibraryUnresolved, package, message));
+        }
+        for (library, files) in &self.free {
+            let message = format!(
+                "needs {library}, for which the configuration names no dependency ({})",
+                named(files)
+            );
+            findings.add(Finding::new(Code::LibraryWithoutDependency, package, message));
         }
         for ((library, version), files) in &self.lacking {
             let message = format!(

@@ -56,7 +56,10 @@ impl Edit<'_> {
     fn change(&self, config: &Config, lists: &mut [&mut Vec<Relation>], faults: &mut Faults) {
         let Self { key, format, removed, added } = self;
         for (index, name) in removed.iter().enumerate() {
-            if !drop_all(lists, |relation| relation.name == *name && !added.contains(relation)) {
+            // What is added may be what was there: then it stays, and the name was no typo.
+            let has_any = lists.iter().any(|list| list.iter().any(|known| known.name == *name));
+            drop_all(lists, |relation| relation.name == *name && !added.contains(relation));
+            if !has_any {
                 let index = index.to_string();
                 let keys = ["relations", key, format.as_str(), "remove", &index];
                 let message = format!("the package has no relation to `{name}`");
@@ -74,13 +77,7 @@ impl Edit<'_> {
     }
 }
 
-/// Drops what is `unwanted`; whether there was any.
-fn drop_all(lists: &mut [&mut Vec<Relation>], unwanted: impl Fn(&Relation) -> bool) -> bool {
-    let mut found = false;
-    for list in lists {
-        let before = list.len();
-        list.retain(|relation| !unwanted(relation));
-        found |= list.len() < before;
-    }
-    found
+/// Drops what is `unwanted`.
+fn drop_all(lists: &mut [&mut Vec<Relation>], unwanted: impl Fn(&Relation) -> bool) {
+    lists.iter_mut().for_each(|list| list.retain(|relation| !unwanted(relation)));
 }

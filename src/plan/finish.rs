@@ -44,6 +44,7 @@ impl Draft {
         let rpm = has(Format::Rpm).then(|| self.rpm(setting, (&words, &scripts))).transpose()?;
         let mut outside = self.documents(setting, &words)?;
         let homepage = words.homepage.map(str::to_owned);
+        let rights = words.rights();
         let elsewhere = by_format((&self.names.deb, &setting.formats), self.extras.outside)?;
         outside.extend(elsewhere);
         let treatments = self.extras.treatments;
@@ -54,6 +55,7 @@ impl Draft {
             summary: self.description.summary,
             description: self.description.paragraphs,
             homepage,
+            rights,
             deb,
             rpm,
             entries: files.entries(&setting.prefix)?,

@@ -17,6 +17,7 @@ use super::parts::Parts;
 use super::runpath;
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
+use crate::artifact::ComponentKind;
 use crate::content::Content;
 use crate::dependencies::search::{self, Folder};
 use crate::error::Result;
@@ -74,10 +75,11 @@ pub(super) fn discover(
             if libraries::is_native(content)? {
                 linkage.native.insert(index);
             }
+            let component = owned.component.id();
             if !parts.are_run(owned.component.kind) {
+                note_unasked(content, owned.component.kind, (&component, path), findings)?;
                 continue;
             }
-            let component = owned.component.id();
             if let Some(needs) = read((content, mode), (&component, path), findings)? {
                 let reader = Reader { bundle: index, path, needs, in_host: true };
                 let file = (content, component.as_str());
@@ -121,10 +123,14 @@ fn of_databases<'a>(
     let mut readers = Vec::new();
     for database in &bundle.databases {
         let (content, path) = (&database.file.content, &database.file.path);
-        if !parts.are_run(database.component.kind) || !libraries::is_native(content)? {
+        if !libraries::is_native(content)? {
             continue;
         }
         let component = database.component.id();
+        if !parts.are_run(database.component.kind) {
+            note_unasked(content, database.component.kind, (&component, path), findings)?;
+            continue;
+        }
         if let Some(needs) = read((content, 0), (&component, path), findings)? {
             let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
             let search_path = search_path.to_owned();
@@ -162,6 +168,30 @@ fn read(
             Ok(None)
         }
     }
+}
+
+/// Notes a file that needs libraries and is in a part that nobody runs.
+fn note_unasked(
+    content: &Content,
+    kind: ComponentKind,
+    (component, path): (&str, &TreePath),
+    findings: &mut Findings,
+) -> Result<()> {
+    let linking = match libraries::needs(content, 0) {
+        Ok(needs) => needs.linking,
+        Err(error) if error.is_of_reading() => return Err(error),
+        // Of a damaged one, nothing is asked either.
+        Err(_) => None,
+    };
+    if linking.is_some_and(|linking| !linking.needed.is_empty()) {
+        let subject = format!("{component}/{path}");
+        let message = format!(
+            "the libraries that it needs are no dependencies: the part that `{kind}` goes into does \
+             not say `programs = true`"
+        );
+        findings.add(Finding::new(Code::LibrariesNotAsked, subject, message));
+    }
+    Ok(())
 }
 
 /// A library of the set.

@@ -36,10 +36,10 @@ const UPDATE_ALTERNATIVES: &str = "/usr/sbin/update-alternatives";
 const REMOVE: &str = "/usr/bin/rm";
 const REMOVE_FOLDER: &str = "/usr/bin/rmdir";
 
-/// How the loader's file begins where the prefix was moved: packages know by it what is theirs to
-/// write anew.
+/// How the loader's file begins where the prefix was moved, before the folder that the second line
+/// names: packages know by the whole of it what is theirs to write anew.
 const MOVED: &str =
-    "# Written where rpm moved the packages to; as it is, the next version writes it anew";
+    "# Written where rpm moved the packages to; as it is, the next version writes it anew:";
 
 /// The folder of programs, relative to the prefix.
 const PROGRAM_FOLDER: &str = "bin";

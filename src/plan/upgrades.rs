@@ -74,11 +74,12 @@ fn refuse_shared_names(setting: &Setting<'_>, drafts: &[Draft], faults: &mut Fau
     for format in &setting.formats {
         let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
         for (package, former) in &setting.config.replaces {
+            let own = drafts::named(drafts, package);
             for former in of_format(former, *format) {
                 let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
                 let message = match taken.insert(&former.name, package) {
                     Some(other) => Some(format!("{other} replaces {} already", former.name)),
-                    None => in_set(former, (package, *format), drafts),
+                    None => in_set(former, (own, *format), drafts),
                 };
                 let hint = "packages that replace one name cannot be installed together; of a \
                             package that became several, one replaces it and the others have \
@@ -90,13 +91,12 @@ fn refuse_shared_names(setting: &Setting<'_>, drafts: &[Draft], faults: &mut Fau
     }
 }
 
-/// Says who in the set has the name already.
+/// Says who in the set has the name already, beside the package at `own`.
 fn in_set(
     former: &FormerPackage,
-    (package, format): (&str, Format),
+    (own, format): (Option<usize>, Format),
     drafts: &[Draft],
 ) -> Option<String> {
-    let others = |draft: &&Draft| draft.names.deb != package && draft.names.rpm != package;
     let is_named = |draft: &&Draft| draft.names.of(format) == former.name;
     if drafts.iter().any(|draft| is_named(&draft)) {
         return Some(format!("the set has a package {}", former.name));
@@ -110,7 +110,8 @@ fn in_set(
         let mut names = own.chain(added.map(|(_, relation)| relation.name.as_str()));
         names.any(|name| name == former.name)
     };
-    let other = drafts.iter().filter(others).find(provides)?;
+    let others = drafts.iter().enumerate().filter(|(index, _)| Some(*index) != own);
+    let other = others.map(|(_, draft)| draft).find(provides)?;
     Some(format!("{} provides {}", other.names.of(format), former.name))
 }
 

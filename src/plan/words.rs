@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::drafts::{self, Draft};
-use super::package::Role;
+use super::package::{Rights, Role};
 use super::setting::Setting;
 use crate::config::{Config, PackageTexts};
 use crate::error::{Faults, Result};
@@ -31,6 +31,15 @@ impl<'a> Words<'a> {
             copyright: says.copyright.as_deref().or(config.copyright.as_deref()),
             maintainer: says.maintainer.as_deref().unwrap_or(&config.maintainer),
             vendor: says.vendor.as_deref().or(config.vendor.as_deref()),
+        }
+    }
+
+    /// What of it stands in no field of a `.deb`.
+    pub fn rights(&self) -> Rights {
+        Rights {
+            license: self.license.to_owned(),
+            copyright: self.copyright.map(str::to_owned),
+            vendor: self.vendor.map(str::to_owned),
         }
     }
 }

@@ -7,7 +7,7 @@ mod part;
 
 use serde::{Deserialize, Serialize};
 
-pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file};
+pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file, sbom_name};
 
 use crate::error::{Error, Kind, Result};
 

@@ -33,15 +33,21 @@ impl FromStr for Part {
     /// From `2/3`.
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = text.split_once('/').and_then(|numbers| Self::new(numbers.0, numbers.1));
-        parsed.ok_or_else(|| "is no part; 2/3 is the second of three".to_owned())
+        parsed.ok_or_else(|| {
+            format!("is no part; 2/3 is the second of three, and {} are the most", Self::MOST)
+        })
     }
 }
 
 impl Part {
+    /// A set is cut into so many parts at the most: more than any CI system has jobs for.
+    pub const MOST: u32 = 1000;
+
     fn new(index: &str, of: &str) -> Option<Self> {
         let part = Self { index: index.parse().ok()?, of: of.parse().ok()? };
         let canonical = part.index.to_string() == index && part.of.to_string() == of;
-        (canonical && 1 <= part.index && part.index <= part.of).then_some(part)
+        let exists = 1 <= part.index && part.index <= part.of && part.of <= Self::MOST;
+        (canonical && exists).then_some(part)
     }
 }
 
@@ -51,6 +57,11 @@ pub fn file_name(part: Option<Part>) -> String {
         None => FILE_NAME.to_owned(),
         Some(Part { index, of }) => format!("packages-{index}-of-{of}.json"),
     }
+}
+
+/// The file name of the SPDX document beside the receipt that is called `receipt`.
+pub fn sbom_name(receipt: &str) -> String {
+    format!("{}.spdx.json", receipt.strip_suffix(".json").unwrap_or(receipt))
 }
 
 /// The part whose receipt has this file name.
@@ -177,7 +188,7 @@ mod tests {
         let part = Part { index: 2, of: 3 };
         assert_eq!("2/3".parse(), Ok(part));
         assert_eq!(part.to_string(), "2/3");
-        for bad in ["0/3", "4/3", "2", "/", "a/b", "02/3", "+2/3", "2/3/4", "1/0"] {
+        for bad in ["0/3", "4/3", "2", "/", "a/b", "02/3", "+2/3", "2/3/4", "1/0", "1/1001"] {
             assert!(bad.parse::<Part>().is_err(), "{bad}");
         }
         assert_eq!(file_name(Some(part)), "packages-2-of-3.json");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::input::Given;
 use super::state::{Channels, Record, Records};
+use super::store::Modified;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::indexed::Facts;
@@ -67,6 +68,12 @@ impl Catalog {
         catalog.refuse_changed(earlier)?;
         catalog.added.retain(|path, _| !earlier.contains_key(path));
         Ok(catalog)
+    }
+
+    /// Notes when the pool's file of a package was modified.
+    pub fn set_modified(&mut self, path: &str, modified: Modified) {
+        let record = self.records.get_mut(path).filter(|record| record.modified != modified);
+        record.into_iter().for_each(|record| Arc::make_mut(record).modified = modified);
     }
 
     fn remove(&mut self, specs: &[String]) {

@@ -1,19 +1,19 @@
 //! A channel as it will be: everything computed, nothing written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::apt::{self, Suite};
-use super::catalog::{Catalog, refuse_other_content};
+use super::catalog::{Addition, Catalog, refuse_other_content};
 use super::clients;
 use super::input::Given;
 use super::listed::{Listed, unchanged};
 use super::recovery::{Shown, shown};
 use super::rpm::{Metadata, REPOMD};
 use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
-use super::store::{Body, Store};
+use super::store::{Body, Modified, Store};
 use super::{ChannelReport, RepoOptions};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::keyring;
@@ -90,9 +90,11 @@ impl Draft {
         let earlier = channels.0.get(&name).unwrap_or(&nothing);
         let own: Vec<&Given> =
             given.iter().filter(|g| g.indexed.facts.format() == channel.format()).collect();
-        let catalog = Catalog::merge(&earlier.records, &own, &options.component, &options.changes)?;
+        let mut catalog =
+            Catalog::merge(&earlier.records, &own, &options.component, &options.changes)?;
         refuse_other_content(&catalog, channels)?;
-        check_pool(store, earlier, &catalog, options.check)?;
+        check_pool(store, earlier, &mut catalog, options.check)?;
+        let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
         let mut next = next_state(earlier, &catalog.records, options)?;
         let mut findings = catalog.findings.clone();
         let listed = match options.check {
@@ -105,10 +107,10 @@ impl Draft {
         retire(earlier, &mut next);
         let shown = shown(&files.visible, &files.hidden)?;
         let report = report(channel, earlier, &next, &own, &catalog);
-        let outdated = outdated(&mut next, options.generations);
+        let outdated = outdated(&next, options.generations);
         let body = |(path, bytes)| (path, Body::Bytes(bytes));
         Ok(Self {
-            packages: packages(&catalog, channels, &next),
+            packages: packages(&catalog, &in_pool),
             hidden: missing(store, earlier, files.hidden, options.check)?
                 .into_iter()
                 .map(body)
@@ -124,22 +126,36 @@ impl Draft {
     }
 }
 
-/// The pool has every package that stays, unchanged.
-fn check_pool(store: &dyn Store, earlier: &State, catalog: &Catalog, check: bool) -> Result<()> {
+/// The pool has every package that stays, unchanged; notes the times of those that were read, so
+/// that the next run need not read them.
+fn check_pool(
+    store: &dyn Store,
+    earlier: &State,
+    catalog: &mut Catalog,
+    check: bool,
+) -> Result<()> {
     let mut faults = Faults::default();
     let stay: Vec<_> =
         earlier.records.iter().filter(|(path, _)| catalog.records.contains_key(*path)).collect();
-    let checked: Vec<Result<()>> = stay
+    let checked: Vec<(&String, Result<Modified>)> = stay
         .into_par_iter()
-        .map(|(path, record)| check_pool_file(store, path, record, check))
+        .map(|(path, record)| (path, check_pool_file(store, path, record, check)))
         .collect();
-    for result in checked {
-        faults.keep(result);
+    for (path, result) in checked {
+        if let Some(modified) = faults.keep(result) {
+            catalog.set_modified(path, modified);
+        }
     }
     faults.finish()
 }
 
-fn check_pool_file(store: &dyn Store, path: &str, record: &Record, check: bool) -> Result<()> {
+/// When the unchanged file was modified.
+fn check_pool_file(
+    store: &dyn Store,
+    path: &str,
+    record: &Record,
+    check: bool,
+) -> Result<Modified> {
     let hint = "put the file back, or remove the package with --remove";
     let Some(stat) = store.stat(path)? else {
         let message = format!("{path} is gone from the repository");
@@ -147,15 +163,40 @@ fn check_pool_file(store: &dyn Store, path: &str, record: &Record, check: bool) 
     };
     let same = stat.size == record.indexed.size && stat.modified == record.modified;
     if same && !check {
-        return Ok(());
+        return Ok(stat.modified);
     }
     match store.open(path)?.sha256_hex()? == record.indexed.sha256 {
-        true => Ok(()),
+        true => Ok(stat.modified),
         false => {
             let message = format!("{path} is not the package that was published");
             Err(Error::new(Kind::Changed, message).hint(hint))
         }
     }
+}
+
+/// Added packages whose file the pool has, for another channel or of an earlier generation; it
+/// keeps its time. One that a channel only remembers may be gone: a run that ended while it removed
+/// what was outdated had no time to say so. One that was changed is written anew.
+fn in_pool(
+    store: &dyn Store,
+    channels: &Channels,
+    catalog: &mut Catalog,
+    check: bool,
+) -> Result<BTreeSet<String>> {
+    let mut there = BTreeMap::new();
+    for path in catalog.added.keys().filter(|path| channels.uses(path)) {
+        let (Some(record), Some(stat)) = (catalog.records.get(path), store.stat(path)?) else {
+            continue;
+        };
+        let known = !check && channels.0.values().any(|state| state.knows(path, stat.modified));
+        let is_it = stat.size == record.indexed.size
+            && (known || store.open(path)?.sha256_hex()? == record.indexed.sha256);
+        if is_it {
+            there.insert(path.clone(), stat.modified);
+        }
+    }
+    there.iter().for_each(|(path, modified)| catalog.set_modified(path, *modified));
+    Ok(there.into_keys().collect())
 }
 
 /// Refuses a publication after `earlier` that its clients would not take.
@@ -282,8 +323,8 @@ fn retire(earlier: &State, next: &mut State) {
     next.retired = retired;
 }
 
-/// Takes what went out of use long enough ago out of `next`.
-fn outdated(next: &mut State, generations: u64) -> Vec<String> {
+/// Lists what `next` says went out of use long enough ago.
+fn outdated(next: &State, generations: u64) -> Vec<String> {
     let (generation, date) = (next.generation, next.date);
     let old = |retired: &Retired| {
         generation.saturating_sub(retired.generation) >= generations
@@ -312,10 +353,10 @@ fn missing(
 }
 
 /// Packages that are not in the pool yet.
-fn packages(catalog: &Catalog, channels: &Channels, next: &State) -> Vec<(String, Body)> {
-    let new = catalog.added.iter().filter(|(path, _)| !channels.uses(path));
-    let body = |(path, addition): (&String, &super::catalog::Addition)| {
-        let modified = next.records.get(path).map_or(0, |record| record.modified);
+fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
+    let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
+    let body = |(path, addition): (&String, &Addition)| {
+        let modified = catalog.records.get(path).map_or(0, |record| record.modified);
         let body = match addition.link {
             true => Body::Link(addition.file.clone(), modified),
             false => Body::Copy(addition.content.clone(), modified),

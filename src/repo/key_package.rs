@@ -32,8 +32,13 @@ pub struct KeyPackage<'a> {
 /// Where key packages are made, inside of the repository.
 const FOLDER: &str = "keyring";
 
-/// Makes the key package for the channels that the run is about; each gets the one of its name.
-pub(super) fn given(options: &RepoOptions<'_>, channels: &Channels) -> Result<Vec<Given>> {
+/// Makes the key package for the channels of the formats asked for that are there or are given a
+/// package of `packages`; each gets the one of its name.
+pub(super) fn given(
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    packages: &[Given],
+) -> Result<Vec<Given>> {
     let Some(wanted) = options.key_package else {
         return Ok(Vec::new());
     };
@@ -44,6 +49,7 @@ pub(super) fn given(options: &RepoOptions<'_>, channels: &Channels) -> Result<Ve
     let keys = signer.public_keys()?;
     let names: Vec<(Channel, String)> = [Channel::Apt(options.suite.clone()), Channel::Rpm]
         .into_iter()
+        .filter(|channel| is_for(channel, (options, channels), packages))
         .map(|channel| {
             let earlier = channels.0.get(&channel.name()).map(|state| &state.settings);
             let settings = earlier.map_or(options.settings.clone(), |e| options.settings.or(e));
@@ -63,4 +69,16 @@ pub(super) fn given(options: &RepoOptions<'_>, channels: &Channels) -> Result<Ve
         }
     }
     Ok(given)
+}
+
+/// Whether the channel gets the package: it alone makes no channel.
+fn is_for(
+    channel: &Channel,
+    (options, channels): (&RepoOptions<'_>, &Channels),
+    packages: &[Given],
+) -> bool {
+    let format = channel.format();
+    let is_asked = options.formats.is_empty() || options.formats.contains(&format);
+    let gets = || packages.iter().any(|given| given.indexed.facts.format() == format);
+    is_asked && (channels.0.contains_key(&channel.name()) || gets())
 }

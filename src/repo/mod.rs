@@ -165,7 +165,8 @@ pub fn publish_to(
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
     let mut given = input::given(options, &channels, progress)?;
-    given.extend(key_package::given(options, &channels)?);
+    let keys = key_package::given(options, &channels, &given)?;
+    given.extend(keys);
     let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
     let active = active(options, &channels, &given)?;
     let states: Vec<_> =

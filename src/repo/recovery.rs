@@ -64,11 +64,12 @@ pub(super) fn remembered(channel: &str, shown: &[Shown]) -> Result<(String, Body
     Ok((path(channel), Body::Bytes(bytes.into())))
 }
 
-/// What is to be put in place to finish the publication `next`, if all that it needs is there.
+/// What is to be put in place to finish the publication `next` of a channel that is `now`, if all
+/// that it brings is there.
 pub(super) fn rest(
     store: &dyn Store,
     channel: &str,
-    next: &State,
+    (now, next): (&State, &State),
 ) -> Result<Option<Vec<(String, Body)>>> {
     let file = path(channel);
     let Some(bytes) = store.read(&file)? else {
@@ -87,19 +88,27 @@ pub(super) fn rest(
     let late: BTreeSet<&String> = shown.iter().map(|(path, _)| path).collect();
     let early = next.records.keys().chain(&next.indexes).filter(|path| !late.contains(path));
     for path in early {
-        if store.stat(path)?.is_none() {
+        if !now.has(path) && store.stat(path)?.is_none() {
             return Ok(None);
         }
     }
-    let body = |(path, source): Shown| {
-        let bytes = match source {
-            Source::Text(text) => text.into_bytes(),
-            Source::Same(other) => store.read(&other)?.ok_or_else(|| {
-                Error::new(Kind::Changed, "is gone from the repository").file(&other)
-            })?,
-        };
-        Ok((path, Body::Bytes(bytes.into())))
-    };
-    let bodies: Result<Vec<_>> = shown.into_iter().map(body).collect();
+    let bodies = shown.into_iter().filter_map(|shown| body(store, now, shown).transpose());
+    let bodies: Result<Vec<_>> = bodies.collect();
     bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)
+}
+
+/// What a file under a name that clients read will hold; nothing where that is what it held and
+/// can no longer be had: the next publication makes it anew.
+fn body(store: &dyn Store, now: &State, (path, source): Shown) -> Result<Option<(String, Body)>> {
+    let bytes = match source {
+        Source::Text(text) => text.into_bytes(),
+        Source::Same(other) => match store.read(&other)? {
+            Some(bytes) => bytes,
+            None if now.has(&other) => return Ok(None),
+            None => {
+                return Err(Error::new(Kind::Changed, "is gone from the repository").file(&other));
+            }
+        },
+    };
+    Ok(Some((path, Body::Bytes(bytes.into()))))
 }

@@ -145,11 +145,19 @@ impl State {
         self.records.keys().chain(&self.indexes).chain(self.retired.keys())
     }
 
-    /// Whether the channel has the file.
+    /// Whether the channel has the file, or had it and has not removed it yet.
     pub fn uses(&self, file: &str) -> bool {
-        self.records.contains_key(file)
-            || self.indexes.contains(file)
-            || self.retired.contains_key(file)
+        self.has(file) || self.retired.contains_key(file)
+    }
+
+    /// Whether the file is a package or an index of the channel as it is.
+    pub fn has(&self, file: &str) -> bool {
+        self.records.contains_key(file) || self.indexes.contains(file)
+    }
+
+    /// Whether the channel has the package, whose file was modified at that time.
+    pub fn knows(&self, file: &str, modified: Modified) -> bool {
+        self.records.get(file).is_some_and(|record| record.modified == modified)
     }
 
     fn parse(bytes: &[u8]) -> Result<Self> {
@@ -217,7 +225,9 @@ impl Channels {
 
     /// Decides about the publication `next` of a run that was interrupted.
     fn settle(&mut self, store: &dyn Store, channel: &str, next: State) -> Result<()> {
-        if let Some(rest) = recovery::rest(store, channel, &next)? {
+        let nothing = State::default();
+        let now = self.0.get(channel).unwrap_or(&nothing);
+        if let Some(rest) = recovery::rest(store, channel, (now, &next))? {
             store.put(rest)?;
             let body = next.to_body()?;
             return self.put(store, vec![(channel.to_owned(), next)], vec![body]);

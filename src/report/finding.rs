@@ -194,6 +194,10 @@ codes! {
     VersionNotKept = "R091" "version-not-kept" Note;
     /// Where a repository is served is not known, so there are no files for its clients.
     ClientFilesMissing = "R092" "client-files-missing" Note;
+    /// A program or library of a part without `programs`, whose libraries are no dependencies.
+    LibrariesNotAsked = "R093" "libraries-not-asked" Note;
+    /// A needed library for which the configuration names no dependency.
+    LibraryWithoutDependency = "R094" "library-without-dependency" Note;
     /// An entry of the cache is not what was kept; it is made again. In no receipt: the packages are
     /// the same.
     CacheEntryDamaged = "R096" "cache-entry-damaged" Warning;

@@ -38,6 +38,14 @@ impl HostBinary {
             Self::Transformed(transformed) => transformed.rewrite(marker),
         }
     }
+
+    /// Length in bytes of what [`with_marker`](Self::with_marker) makes, whatever the marker.
+    pub fn output_len(&self) -> u64 {
+        match self {
+            Self::Fat(analysis) => analysis.output_len(),
+            Self::Transformed(transformed) => transformed.content().len(),
+        }
+    }
 }
 
 /// What the ELF file at `path` is for the host side. A fat binary that cannot be transformed is

@@ -79,6 +79,7 @@ fn joined(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
         shard: generic.shard.clone(),
         name: generic.name.clone(),
         root: generic.root.clone(),
+        sha256: generic.sha256,
         prefixes: prefixes.collect(),
         findings: Findings::default(),
     }))

@@ -63,6 +63,7 @@ fn artifact(prefixes: Vec<Prefix>) -> Artifact {
         shard: "shard".to_owned(),
         name: "blas_lib_all".parse().unwrap(),
         root: "blas_lib_all".into(),
+        sha256: None,
         prefixes,
         findings: Findings::default(),
     }

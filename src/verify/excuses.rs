@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::digest::Sha;
 use crate::content::hex;
+use crate::plan::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
 use crate::report::Code;
 use crate::tree::TreePath;
@@ -56,6 +57,10 @@ pub(super) struct Excuses {
     left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
     nowhere: BTreeSet<String>,
+    /// Needed libraries that are to give a `.deb` no dependency.
+    free: BTreeSet<String>,
+    /// Install-relative paths of files whose libraries are to give no dependencies.
+    unasked: BTreeSet<String>,
 }
 
 impl Excuses {
@@ -91,10 +96,16 @@ impl Excuses {
         } else if is_of(&[Code::DatabaseHostCode]) {
             self.whole.extend(below(2));
         }
-        if is_of(&[Code::LibraryUnresolved]) {
+        let needed = || {
             let rest = finding.message.strip_prefix("needs ");
-            let name = rest.and_then(|rest| Some(rest.split_once(',')?.0));
-            self.nowhere.extend(name.map(str::to_owned));
+            rest.and_then(|rest| Some(rest.split_once(',')?.0)).map(str::to_owned)
+        };
+        if is_of(&[Code::LibraryUnresolved]) {
+            self.nowhere.extend(needed());
+        } else if is_of(&[Code::LibraryWithoutDependency]) {
+            self.free.extend(needed());
+        } else if is_of(&[Code::LibrariesNotAsked]) {
+            self.unasked.extend(below(1));
         }
         if is_of(&KEEPING) {
             self.kept_files.insert(finding.subject.clone());
@@ -142,9 +153,15 @@ impl Excuses {
         next.is_some_and(|path| path.starts_with(directory))
     }
 
-    /// Whether the build found the library `name` nowhere, so that nothing could be said of it.
-    pub(super) fn has_nowhere(&self, name: &str) -> bool {
-        self.nowhere.contains(name)
+    /// Whether a package of that format need not depend on what has the library `name`: the build
+    /// found it nowhere, or the configuration says so.
+    pub(super) fn leaves_open(&self, name: &str, format: Option<Format>) -> bool {
+        self.nowhere.contains(name) || (format == Some(Format::Deb) && self.free.contains(name))
+    }
+
+    /// Whether nothing is said of the libraries that the file at this absolute path needs.
+    pub(super) fn asks_nothing_of(&self, path: &str) -> bool {
+        is_one_of(&self.unasked, path)
     }
 
     /// Whether findings account for absent device code at all.

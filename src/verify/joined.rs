@@ -13,11 +13,18 @@ use super::problem::{Check, Joined, Problems};
 use super::source::Source;
 use crate::content::hex;
 use crate::error::Result;
-use crate::receipt::{Fault, Receipt, join as join_receipts};
+use crate::receipt::{FILE_NAME, Fault, Receipt, file_name, join as join_receipts};
 
 /// Puts one source in the place of all that are parts, if their receipts can be joined. They are
 /// the set if then no check of it fails.
 pub(super) fn join(sources: &mut Vec<Source>, problems: &mut Problems) -> Result<Option<Joined>> {
+    for part in sources.iter().filter_map(|source| source.misnamed) {
+        let message = format!(
+            "has the name of a whole set's receipt; that of part {part} is {}",
+            file_name(Some(part))
+        );
+        problems.add(Check::PartMisnamed, FILE_NAME, message);
+    }
     let parts: Vec<&Receipt> = sources.iter().flat_map(|source| &source.parts).collect();
     let (receipt, faults) = join_receipts(&parts);
     let count = parts.len();
@@ -33,7 +40,7 @@ pub(super) fn join(sources: &mut Vec<Source>, problems: &mut Problems) -> Result
     let Some(receipt) = receipt else { return Ok(None) };
     let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
     let joined = Joined { parts: count, receipt_sha256, receipt: receipt.clone() };
-    let mut whole = Source { packages: Vec::new(), receipt: Some(receipt), parts: Vec::new() };
+    let mut whole = Source { receipt: Some(receipt), ..Source::default() };
     for source in sources.iter_mut().filter(|source| !source.parts.is_empty()) {
         whole.packages.append(&mut source.packages);
         source.parts.clear();

@@ -12,7 +12,9 @@
 //! nor the set knows passes, and so does one whose package depends on something that no table knows.
 //! Where a library
 //! of the set lies in a folder that the loader is told of, the package that tells the loader has to
-//! come with it. Whatever loads a file may have loaded its libraries before: a library in a folder
+//! come with it. What a build says of itself is heard: libraries that it found nowhere (`R070`), those
+//! that its configuration names no dependency for (`R094`), files that it did not ask (`R093`).
+//! Whatever loads a file may have loaded its libraries before: a library in a folder
 //! of its own that no search path names passes, if it comes with the package.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +45,7 @@ pub(super) fn check(
     let set = Set::new(packages, &tables);
     for package in packages {
         let mut needs: BTreeMap<&str, Vec<(&str, &Linked)>> = BTreeMap::new();
-        for (path, linked) in linked(package) {
+        for (path, linked) in linked(package).filter(|(path, _)| !excuses.asks_nothing_of(path)) {
             for name in &linked.needed {
                 needs.entry(name).or_default().push((path, linked));
             }
@@ -53,7 +55,7 @@ pub(super) fn check(
         }
         let brought = Brought::of(&set, package);
         for (name, users) in needs {
-            if excuses.has_nowhere(name) {
+            if excuses.leaves_open(name, package.format) {
                 continue;
             }
             let fault = users.iter().find_map(|user| Some((user.0, brought.fault(name, *user)?)));
@@ -101,6 +103,8 @@ struct Set<'a> {
     holders: BTreeMap<&'a str, Vec<(&'a Installed, &'a str)>>,
     /// Folder → the packages that tell the loader of it.
     loader: BTreeMap<&'a str, Vec<&'a Installed>>,
+    /// Versions of the packages.
+    versions: BTreeSet<&'a str>,
 }
 
 impl<'a> Set<'a> {
@@ -130,7 +134,8 @@ impl<'a> Set<'a> {
                 }
             }
         }
-        Self { packages, tables, known, offering, holders, loader }
+        let versions = packages.iter().map(|package| package.version.as_str()).collect();
+        Self { packages, tables, known, offering, holders, loader, versions }
     }
 }
 
@@ -169,9 +174,11 @@ impl<'a> Brought<'a> {
                     }
                 }
             }
-            let exact = from.requires.iter().filter(|requirement| requirement.exact.is_some());
-            let mut exact = exact.map(|requirement| requirement.name.as_str());
-            brought.is_cut |= exact.any(|name| !set.offering.contains_key(name));
+            brought.is_cut |= from.requires.iter().any(|requirement| {
+                let version = requirement.exact.as_deref();
+                version.is_some_and(|version| set.versions.contains(version))
+                    && !set.offering.contains_key(requirement.name.as_str())
+            });
         }
         brought
     }

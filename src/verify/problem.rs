@@ -99,6 +99,8 @@ problems! {
     PartsDiffer = "V081" "parts-differ";
     /// A package is not in exactly the part that it is planned for.
     PartMismatch = "V082" "package-in-wrong-part";
+    /// The receipt of a part has the name of a whole set's.
+    PartMisnamed = "V083" "receipt-of-part-misnamed";
 }
 
 /// One failed check. In JSON: `code`, `name`, `subject`, `message`, as findings of a receipt.

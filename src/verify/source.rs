@@ -5,33 +5,38 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::receipt::{self, Receipt};
+use crate::receipt::{self, Part, Receipt};
 
 /// One argument: a package, or a folder of packages.
+#[derive(Default)]
 pub(super) struct Source {
     pub(super) packages: Vec<PathBuf>,
     pub(super) receipt: Option<Receipt>,
     /// The receipts of parts, where there is none of a whole set.
     pub(super) parts: Vec<Receipt>,
+    /// The part whose receipt has the name of a whole set's.
+    pub(super) misnamed: Option<Part>,
 }
 
 impl Source {
     /// The package in a file.
     pub(super) fn of_package(path: PathBuf) -> Self {
-        Self { packages: vec![path], receipt: None, parts: Vec::new() }
+        Self { packages: vec![path], ..Self::default() }
     }
 
     /// The packages of a folder.
     pub(super) fn of_folder(path: &Path) -> Result<Self> {
         let packages = packages(path)?;
-        Ok(match receipt(&path.join(receipt::FILE_NAME))? {
-            // That of a part under the name of a whole set's.
+        let mut own = Self { packages, ..Self::default() };
+        match receipt(&path.join(receipt::FILE_NAME))? {
             Some(part) if part.part.is_some() => {
-                Self { packages, receipt: None, parts: vec![part] }
+                own.misnamed = part.part.as_ref().map(|record| record.part);
+                own.parts = vec![part];
             }
-            Some(receipt) => Self { packages, receipt: Some(receipt), parts: Vec::new() },
-            None => Self { packages, receipt: None, parts: parts(path)? },
-        })
+            Some(receipt) => own.receipt = Some(receipt),
+            None => own.parts = parts(path)?,
+        }
+        Ok(own)
     }
 
     /// The file names of the packages.

@@ -63,6 +63,7 @@ fn split_files(shard: &str, files: &Files) -> SplitArtifact {
         shard: shard.to_owned(),
         name: "blas_lib_all".parse().unwrap(),
         root: shard.into(),
+        sha256: None,
         prefixes: vec![Prefix { path: "math-libs/module/stage".to_owned(), module, tree }],
         findings: Findings::default(),
     };

@@ -4,6 +4,7 @@
 // Helpers of tests fail the way tests do.
 #![allow(clippy::unwrap_used)]
 
+mod edited;
 mod outside;
 mod search_paths;
 #[path = "../support/tools.rs"]
@@ -32,7 +33,12 @@ impl Case {
 
     /// The stage prefix of the artifact `name`, which is made with its manifest.
     fn stage(&self, name: &str) -> PathBuf {
-        let artifact = self.path(&format!("shard/{name}_lib_generic"));
+        self.stage_of(&format!("{name}_lib"))
+    }
+
+    /// The same of a component, `name_test`.
+    fn stage_of(&self, component: &str) -> PathBuf {
+        let artifact = self.path(&format!("shard/{component}_generic"));
         let stage = artifact.join("math/part/stage");
         fs::create_dir_all(&stage).unwrap();
         fs::write(artifact.join("artifact_manifest.txt"), "math/part/stage\n").unwrap();

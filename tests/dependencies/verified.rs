@@ -161,6 +161,62 @@ fn a_part_of_a_set_passes() {
     passes(&case);
 }
 
+/// A package of another set, in whatever version, is no part of this one.
+#[test]
+fn an_exact_dependency_on_something_else_makes_no_part_of_a_set() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs("lib", "");
+    let removed = "[relations.rocm-user]\ndeb.remove = ['rocm-other']\n\
+                   rpm.remove = ['rocm-other', 'libother.so.1()(64bit)']\n\
+                   deb.depends = ['libelf1 (= 1.0)']\nrpm.requires = ['python(abi) = 3.12']\n";
+    case.built(removed, &[]);
+    let [deb, rpm] = ["_7.1.0-1_amd64.deb", "-7.1.0-1.x86_64.rpm"].map(|end| {
+        format!("V063 rocm-user{end}: {USER}, {OTHER}{end}, and no dependency brings that")
+    });
+    fails(&case, &[&rpm, &deb]);
+}
+
+/// What the configuration leaves open is in the receipt, and no problem of the packages.
+#[test]
+fn what_is_left_open_on_purpose_passes() {
+    if !tools::have(&TOOLS) {
+        return;
+    }
+    let case = needs("lib", "");
+    let library = case.stage("other").join("lib/libother.so.1");
+    case.program(&case.stage_of("user_test").join("bin/try"), &library, "");
+    let part = "[[parts]]\nname = 'test'\ncomponents = ['test']\nrole = 'support'\n\
+                suffix = { deb = '-tests', rpm = '-tests' }\n";
+    let told = case.built(part, &[]);
+    assert!(told.contains("R093 libraries-not-asked: user_test/bin/try: "), "{told}");
+    assert_eq!(case.depends("rocm-user-tests").trim(), "");
+    assert!(!case.rpm("rocm-user-tests", "--requires").contains("libother"));
+    passes(&case);
+    // It is about these files alone, and needs the receipt.
+    let removed = "[relations.rocm-user]\nrpm.remove = ['rocm-other', 'libother.so.1()(64bit)']\n";
+    case.built(&format!("{part}{removed}"), &["--format", "rpm"]);
+    let rpm = format!(
+        "V063 rocm-user-7.1.0-1.x86_64.rpm: {USER}, {OTHER}-7.1.0-1.x86_64.rpm, and no dependency \
+         brings that"
+    );
+    fails(&case, &[&rpm]);
+    case.built(&format!("{part}programs = true\n"), &[]);
+    assert!(case.depends("rocm-user-tests").contains("rocm-other (= 7.1.0-1)"));
+    passes(&case);
+
+    let told = case.built("[libraries.'libc.so.6']\n", &[]);
+    let note = "R094 library-without-dependency: rocm-user: needs libc.so.6, for which the \
+                configuration names no dependency (bin/user)";
+    assert!(told.contains(note), "{told}");
+    assert!(!case.depends("rocm-user").contains("libc6"));
+    passes(&case);
+    fs::remove_file(case.path("out/packages.json")).unwrap();
+    let problems = verified(&case).1.join("\n");
+    assert!(problems.contains("needs libc.so.6, and no dependency"), "{problems}");
+}
+
 /// rpm and dpkg judge names and versions differently; here the words are rpm's.
 #[test]
 fn v061_an_rpm_that_excludes_another_of_its_set() {

@@ -4,6 +4,10 @@
 //! Needs python3-msgpack and python3-zstandard for the judges.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use proptest::prelude::*;
 use rockpack::content::Content;
@@ -252,12 +256,71 @@ fn the_ceilings_of_loaders_are_ours_and_name_the_component() {
     }
 }
 
+/// Writes an archive of which `hole` is all zeros without writing those.
+fn sparse(path: &Path, archive: &Content, hole: Range<u64>) {
+    let file = File::create(path).unwrap();
+    file.set_len(archive.len()).unwrap();
+    for part in [0..hole.start, hole.end..archive.len()] {
+        let mut bytes = vec![0; usize::try_from(part.end - part.start).unwrap()];
+        archive.read_at(part.start, &mut bytes).unwrap();
+        file.write_all_at(&bytes, part.start).unwrap();
+    }
+}
+
+#[test]
+fn code_behind_2_gib_is_found_by_both_readers() {
+    if !python_is_there() {
+        return;
+    }
+    let (zeros, last) = ((2_u64 << 30) + 1, code(7, 5000));
+    let rows = [("lib/x.so", 0, 0, zeros), ("lib/x.so", 1, 1, last.len() as u64)];
+    let toc = toc(Scheme::None, &rows);
+    let archive = write(&toc, &[Content::zeros(zeros), Content::of_bytes(last.clone())]).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    sparse(file.path(), &archive, 64..64 + zeros);
+    let json = python("kpack_reader.py", &[file.path().to_str().unwrap()]).unwrap();
+    assert_eq!(json["rows"]["lib/x.so#0"]["gfx1100"]["size"], zeros);
+    assert_eq!(json["rows"]["lib/x.so#1"]["gfx1100"]["sha256"], sha256(&last));
+    let reader = Reader::open(Content::open(file.path()).unwrap()).unwrap();
+    assert_eq!(bytes(&reader.code_object(1).unwrap()), last);
+}
+
+#[test]
+fn frames_behind_2_gib_are_read() {
+    let repeated = Content::of_bytes(zstd::bulk::compress(&code(1, 32 << 20), 1).unwrap());
+    let count = u32::try_from((2_u64 << 30) / repeated.len()).unwrap() + 1;
+    let last = code(7, 5000);
+    let sizes = (0..=count).map(|n| if n == count { 5000 } else { 32 << 20 });
+    let rows: Vec<_> = (0_u32..).zip(sizes).map(|(n, size)| ("lib/x.so", n, n, size)).collect();
+    let mut frames = vec![repeated; count as usize];
+    frames.push(Content::of_bytes(zstd::bulk::compress(&last, 1).unwrap()));
+    let archive = write(&toc(Scheme::ZstdPerKernel, &rows), &frames).unwrap();
+    assert!(archive.len() > 2 << 30);
+    let reader = Reader::open(archive).unwrap();
+    assert_eq!(bytes(&reader.code_object(count).unwrap()), last);
+}
+
 #[test]
 fn rows_and_frames_must_belong_together() {
     let frame = || Content::of_bytes(*b"x");
     let rows = toc(Scheme::None, &[("lib/x.so", 0, 1, 1)]);
     assert_eq!(write(&rows, &[frame()]).unwrap_err().kind(), Kind::Bug);
     assert_eq!(write(&rows, &[frame(), frame()]).unwrap_err().kind(), Kind::Bug);
+}
+
+/// As metadata they would be written anew as binary data.
+#[test]
+fn strings_that_are_not_utf_8_are_refused() {
+    let mut toc = toc(Scheme::None, &[("lib/x.so", 0, 0, 1)]);
+    let row = toc.rows.values_mut().next().unwrap().get_mut("gfx1100").unwrap();
+    row.metadata = Some(rmpv::Value::from("odd text"));
+    let mut archive = bytes(&write(&toc, &[Content::of_bytes(*b"x")]).unwrap());
+    assert_eq!(Reader::open(Content::of_bytes(archive.clone())).unwrap().toc(), &toc);
+    let at = archive.windows(8).position(|window| window == b"odd text").unwrap();
+    archive[at] = 0xf4;
+    let error = Reader::open(Content::of_bytes(archive)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Malformed);
+    assert!(error.to_string().contains("not UTF-8"), "{error}");
 }
 
 proptest! {

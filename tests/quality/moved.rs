@@ -69,7 +69,7 @@ fn an_update_may_move_a_set_and_move_it_back() {
         let text = fs::read_to_string(folder.join("rocm.conf")).unwrap();
         text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
     };
-    let update = |version: &str, to: Option<&str>| {
+    let install = |version: &str, to: Option<&str>| {
         let out = build_version(&set, version);
         let mut update = manager.command();
         update.arg("-U").args(to.map(|to| format!("--prefix={to}")));
@@ -77,6 +77,9 @@ fn an_update_may_move_a_set_and_move_it_back() {
         let files =
             packages.iter().zip(archs).map(|(name, arch)| format!("{name}-{version}-1.{arch}.rpm"));
         tools::run(update.args(files.map(|name| out.join(name))));
+    };
+    let update = |version: &str, to: Option<&str>| {
+        install(version, to);
         let series = version.rsplit_once('.').unwrap().0;
         let prefix = to.map_or(format!("/opt/rocm-{series}"), str::to_owned);
         assert_eq!(lines(), [format!("{prefix}/lib")], "{version}");
@@ -102,14 +105,26 @@ fn an_update_may_move_a_set_and_move_it_back() {
     update("7.3.0", None);
     remove();
 
-    // What an administrator wrote stays, wherever the set is.
-    update("7.1.0", Some(&moved));
-    let own = format!("# ours first\n/{MOVED}/lib\n");
-    fs::write(folder.join("rocm.conf"), &own).unwrap();
-    update("7.1.1", Some(&moved));
-    assert_eq!(fs::read_to_string(folder.join("rocm.conf")).unwrap(), own);
-    tools::run(&mut manager.remove(&packages));
-    assert_eq!(names(&folder).into_iter().collect::<Vec<_>>(), ["rocm.conf.rpmsave"]);
+    // What an administrator wrote stays, wherever the set is: another comment, another folder, and
+    // lines behind those that were there.
+    let file = folder.join("rocm.conf");
+    for change in [
+        |written: &str| format!("# ours first\n{}", written.split_once('\n').unwrap().1),
+        |written: &str| format!("{}\n/srv/own/lib\n", written.split_once('\n').unwrap().0),
+        |written: &str| format!("{written}\n/srv/own/lib\n"),
+        |written: &str| format!("{written}/srv/own/lib"),
+    ] {
+        update("7.1.0", Some(&moved));
+        let own = change(&fs::read_to_string(&file).unwrap());
+        fs::write(&file, &own).unwrap();
+        install("7.1.1", Some(&moved));
+        assert_eq!(fs::read_to_string(&file).unwrap(), own);
+        tools::run(&mut manager.remove(&packages));
+        let left: Vec<String> = names(&folder).into_iter().collect();
+        assert_eq!(left, ["rocm.conf.rpmsave"], "{own}");
+        assert_eq!(fs::read_to_string(folder.join(&left[0])).unwrap(), own);
+        fs::remove_file(folder.join(&left[0])).unwrap();
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde_json::Value;
@@ -76,9 +77,16 @@ fn indexes_of_unchanged_packages_are_made_again_only_where_they_are_needed() {
     publish(&mut repo(&[&packages], &out));
     deb(&packages, ("two", "1", "amd64"), "");
     publish(&mut repo_at(&[&packages], &out, 1));
+    let list = out.join("dists/stable/main/binary-amd64/Packages");
+    let written =
+        || fs::metadata(&list).map(|list| (list.ino(), list.modified().unwrap())).unwrap();
+    let before = written();
+    publish(&mut repo_at(&[], &out, 1));
+    assert_eq!(written(), before, "the list is not made again");
     let quick = published(&out);
     verify();
     publish(repo_at(&[&packages], &out, 1).arg("--check"));
+    assert_ne!(written(), before);
     assert_eq!(published(&out), quick, "as if everything were made again");
     // What somebody deleted comes back, whichever it is.
     for gone in quick.keys().filter(|name| {

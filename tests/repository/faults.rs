@@ -21,15 +21,18 @@ use crate::keys::{Key, key};
 use crate::tools::{have, run, succeed, told};
 
 /// A folder that can be written to only so many times more.
-struct Failing {
+pub struct Failing {
     inner: LocalStore,
     left: AtomicUsize,
+    /// How often a file was opened to be read as a whole.
+    pub opened: AtomicUsize,
 }
 
 impl Failing {
-    fn open(out: &Path, left: usize) -> Self {
-        let inner = LocalStore::open(out, false).unwrap();
-        Self { inner, left: AtomicUsize::new(left) }
+    /// Waits, as [`Room::run`] does.
+    pub fn open(out: &Path, left: usize) -> Self {
+        let inner = LocalStore::open(out, true).unwrap();
+        Self { inner, left: AtomicUsize::new(left), opened: AtomicUsize::new(0) }
     }
 
     /// How many of `wanted` steps there are yet.
@@ -50,6 +53,7 @@ impl Store for Failing {
     }
 
     fn open(&self, path: &str) -> Result<Content> {
+        self.opened.fetch_add(1, Ordering::SeqCst);
         self.inner.open(path)
     }
 
@@ -77,14 +81,14 @@ impl Store for Failing {
 }
 
 /// What was published, and by whom.
-struct Room {
+pub struct Room {
     folder: tempfile::TempDir,
     key: Key,
 }
 
 impl Room {
     /// In memory where that is possible: nothing here survives a loss of power anyway.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let memory = Path::new("/dev/shm");
         let folder = match memory.is_dir() {
             true => tempfile::tempdir_in(memory).unwrap(),
@@ -94,12 +98,12 @@ impl Room {
         Self { folder, key }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Makes the package of both formats in a version.
-    fn packages(&self, version: &str) -> PathBuf {
+    pub fn packages(&self, version: &str) -> PathBuf {
         let folder = self.path(version);
         deb(&folder, ("one", version, "amd64"), "");
         rpm(&folder, &plain_spec("one", version, ""));
@@ -108,22 +112,38 @@ impl Room {
 
     /// A run of the program with the key. It waits: the lock of a run in this process lives on in
     /// processes that other tests start at that moment.
-    fn run(&self, packages: &[&Path], out: &Path, after: i64) -> Command {
+    pub fn run(&self, packages: &[&Path], out: &Path, after: i64) -> Command {
+        let mut repo = self.run_and_keep_all(packages, out, after);
+        repo.args(["--keep", "1"]);
+        repo
+    }
+
+    pub fn run_and_keep_all(&self, packages: &[&Path], out: &Path, after: i64) -> Command {
         let mut repo = repo_at(packages, out, after);
-        repo.args(["--wait", "--keep", "1", "--generations", "1", "--sign-key"])
-            .arg(&self.key.secret);
+        repo.args(["--wait", "--generations", "1", "--sign-key"]).arg(&self.key.secret);
         repo
     }
 
     /// The same in this process, by a store that fails; whether it was done.
-    fn fails_after(&self, steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
+    pub fn fails_after(&self, steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
+        self.publish_to(&Failing::open(out, steps), (&[packages], out), after, "stable")
+    }
+
+    /// The same in this process, by such a store.
+    pub fn publish_to(
+        &self,
+        store: &Failing,
+        (packages, out): (&[&Path], &Path),
+        after: i64,
+        suite: &str,
+    ) -> bool {
         let key = OpenPgpKey::open(&self.key.secret, &Passphrase::default()).unwrap();
         let signer = KeySigner::new(Arc::new(key), EPOCH + after, &[]).unwrap();
         let options = RepoOptions {
-            packages: vec![packages.to_owned()],
+            packages: packages.iter().map(|path| path.to_path_buf()).collect(),
             out: out.to_owned(),
             formats: Vec::new(),
-            suite: "stable".into(),
+            suite: suite.into(),
             component: "main".into(),
             settings: Settings::default(),
             changes: Changes { keep: Some(1), ..Changes::default() },
@@ -137,10 +157,10 @@ impl Room {
             built: BTreeMap::new(),
             key_package: None,
         };
-        publish_to(&Failing::open(out, steps), &options, &Silent).is_ok()
+        publish_to(store, &options, &Silent).is_ok()
     }
 
-    fn gpg(&self) -> Command {
+    pub fn gpg(&self) -> Command {
         let mut gpg = Command::new("gpg");
         gpg.env("GNUPGHOME", self.path("own.gnupg")).args(["--batch", "--quiet"]);
         gpg
@@ -209,6 +229,16 @@ fn served(room: &Room, out: &Path) -> [String; 2] {
     [field("Version"), between(&primary, "ver=\"", "\"")[0].to_owned()]
 }
 
+/// Every package that the indexes name is in the pool as they say, how many there are.
+fn all_packages(out: &Path) -> usize {
+    let index = fs::read_to_string(out.join("dists/stable/main/binary-amd64/Packages")).unwrap();
+    let paths = between(&index, "\nFilename: ", "\n");
+    let digests = between(&index, "\nSHA256: ", "\n");
+    assert_eq!(paths.len(), digests.len());
+    paths.iter().zip(digests).for_each(|(path, digest)| is(&out.join(path), digest));
+    paths.len()
+}
+
 /// All forms say the same, nothing is left over, and gpg takes every signature.
 fn all_forms(room: &Room, out: &Path) {
     let suite = out.join("dists/stable");
@@ -269,6 +299,15 @@ fn a_publication_that_ends_anywhere_is_finished_or_taken_back() {
             versions.iter().zip(before).all(|(now, before)| now == before || now == "3")
         };
         assert!(possible(&versions, &at_once) && possible(&settled, &versions), "{ends}");
+        // Whether or not the first version is in the pool yet, it can be published again.
+        if at_once == ["3", "3"] {
+            let again = room.path("again");
+            run(Command::new("cp").arg("-a").arg(&out).arg(&again));
+            let given: [&Path; 2] = [&first, &third];
+            publish(&mut room.run_and_keep_all(&given, &again, 10_000));
+            assert_eq!(all_packages(&again), 2);
+            fs::remove_dir_all(&again).unwrap();
+        }
         *seen.entry((at_once, settled.clone())).or_insert(0) += 1;
         // Then everything goes on.
         publish(&mut room.run(&[&third], &out, 10_000));

@@ -22,6 +22,7 @@ mod key_lives;
 mod keys;
 mod parity_apt;
 mod parity_rpm;
+mod pool;
 mod refused;
 mod server;
 mod signed;

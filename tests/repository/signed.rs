@@ -138,15 +138,16 @@ fn what_cannot_sign_is_named_and_nothing_is_published() {
 
 #[test]
 fn a_key_package_brings_the_old_and_the_new_key() {
-    if !have(&["gpg", "dpkg-deb", "rpm"]) {
+    if !have(&["gpg", "dpkg-deb", "rpmbuild"]) {
         return;
     }
     let room = tempfile::tempdir().unwrap();
     let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let (old, new) = (key(room.path(), "old", "ed25519"), key(room.path(), "new", "ed25519"));
     let out = room.path().join("out");
     let signed = |after: i64, by: &crate::keys::Key, also: &crate::keys::Key, version: &str| {
-        let mut repo = repo_at(&[&one], &out, after);
+        let mut repo = repo_at(&[&one, &plain], &out, after);
         repo.arg("--sign-key").arg(&by.secret).arg("--also-key").arg(&also.public);
         publish(repo.args(["--key-package", version]));
     };
@@ -169,6 +170,42 @@ fn a_key_package_brings_the_old_and_the_new_key() {
     // Who has that package goes on after the change.
     signed(1, &new, &old, "2025.2");
     assert!(verify(&out, &keyring).contains("all checks passed"));
+}
+
+#[test]
+fn a_key_package_makes_no_channel() {
+    if !have(&["gpg", "dpkg-deb", "rpmbuild"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let at = |packages: &[&Path], after: i64, version: &str| {
+        let mut repo = repo_at(packages, &out, after);
+        repo.args(["--key-package", version]).arg("--sign-key").arg(&own.secret);
+        repo
+    };
+    let (said, code) = refused(&mut at(&[], 0, "1"));
+    assert!(code == 64 && said.contains("there is nothing to publish"), "{said}");
+    let debs = |version: &str| {
+        let name = format!("rocm-archive-keyring_{version}_all.deb");
+        out.join("pool/main/r/rocm-archive-keyring").join(name).exists()
+    };
+    let rpms = |version: &str| {
+        out.join(format!("packages/r/rocm-archive-keyring-{version}-1.noarch.rpm")).exists()
+    };
+    for (after, packages) in [(0, &[one.as_path()][..]), (1, &[])] {
+        let version = after.to_string();
+        publish(&mut at(packages, after, &version));
+        assert!(debs(&version) && !out.join("repodata").exists(), "{after}");
+    }
+    // Not given packages, and not asked for.
+    publish(at(&[&one, &plain], 2, "2").arg("--rpm"));
+    assert!(rpms("2") && !debs("2"));
+    publish(&mut at(&[&one], 3, "3"));
+    assert!(rpms("3") && debs("3"));
 }
 
 /// Every package is the file that the index names, and rpm itself takes its signature.

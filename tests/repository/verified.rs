@@ -160,6 +160,26 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     sign(&home, "--detach-sign", &suite.join("Release"), &suite.join("Release.gpg"));
     let said = verify(&out, &own.public);
     assert!(said.contains("2 good signatures") && said.contains("all checks passed"), "{said}");
+    // As Debian publishes: listed uncompressed, and stored compressed.
+    let plain = folder.join("Packages");
+    remove(&plain);
+    let said = verify(&out, &own.public);
+    assert!(said.contains("2 good signatures") && said.contains("all checks passed"), "{said}");
+    let (form, aside) = (folder.join("Packages.gz"), room.path().join("aside"));
+    fs::rename(&form, &aside).unwrap();
+    // Another compressed form is no excuse; and of bz2, nothing is known but the digest.
+    assert_eq!(failed(&out), ["V071", "V076"]);
+    fs::write(&plain, index.replace("Package: two", "Package: to")).unwrap();
+    run(Command::new("gzip").arg("--keep").arg(&plain));
+    fs::write(&plain, &index).unwrap();
+    fs::write(suite.join("Release"), release()).unwrap();
+    remove(&suite.join("InRelease"));
+    remove(&plain);
+    let said = told(crate::example::rockpack().arg("verify").arg(&out));
+    let why = "Packages.gz: does not hold the Packages that Release lists";
+    assert!(said.contains(why) && said.contains("V071"), "{said}");
+    fs::write(&plain, &index).unwrap();
+    fs::rename(&aside, &form).unwrap();
     // As many publish: InRelease alone, SHA-256 alone.
     let (start, rest) = text.split_once("MD5Sum:").unwrap();
     let (_, rest) = rest.split_once("SHA256:").unwrap();

@@ -46,6 +46,13 @@ fn every_event_is_a_line_of_json() {
             assert_eq!(begin["bytes"], end["bytes"], "{stage}");
         }
     }
+    // Packages without files end a stage, too, and say nothing new of it. Metapackages come last.
+    let rpm = logged(&folder.path().join("rpm"), &["--format", "rpm"]);
+    for events in [&events, &rpm] {
+        let ends =
+            of(events, "end").into_iter().map(|end| (end["stage"].as_str(), end["bytes"].as_u64()));
+        assert_eq!(ends.clone().collect::<BTreeSet<_>>().len(), ends.count());
+    }
     let written: BTreeSet<String> = of(&events, "package")
         .iter()
         .map(|package| {

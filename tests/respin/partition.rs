@@ -244,6 +244,24 @@ fn packages_in_the_wrong_part_are_found() {
     assert!(said.contains("its name says"), "{said}");
 }
 
+#[test]
+fn a_part_under_the_name_of_a_whole_set_is_found() {
+    let case = Case::new();
+    for of in [1, 2] {
+        let folder = |index: usize| format!("{of}/{index}");
+        case.build(of, folder);
+        let folders: Vec<String> = (1..=of).map(folder).collect();
+        tools::run(&mut case.verify(&folders));
+        let last = case.path(&folders[of - 1]);
+        let named = last.join(format!("packages-{of}-of-{of}.json"));
+        fs::rename(&named, last.join("packages.json")).unwrap();
+        let found = failed(&mut case.verify(&folders));
+        assert_eq!(found, BTreeSet::from(["V083".to_owned()]));
+        fs::rename(last.join("packages.json"), &named).unwrap();
+        tools::run(&mut case.verify(&folders));
+    }
+}
+
 /// What no plan can know: a file with another content of the same size on one of the machines.
 #[test]
 fn machines_that_read_different_files_are_told_apart_by_the_artifacts() {

@@ -7,6 +7,7 @@ the archive breaks it.
 
 import hashlib
 import json
+import mmap
 import struct
 import sys
 
@@ -20,15 +21,13 @@ def check(condition, message):
 
 
 def frames_of(data, toc, toc_offset):
-    """Returns the decoded code objects by ordinal and how often each stored byte is used."""
-    used = bytearray(toc_offset)
-    used[0:16] = b"\1" * 16
+    """Size and SHA-256 of the decoded code objects by ordinal. One at a time is in memory."""
+    used = [(0, 16)]
     objects = []
 
     def take(start, size):
         check(16 <= start and start + size <= toc_offset, "code object outside of the blob")
-        check(not any(used[start:start + size]), "code objects overlap")
-        used[start:start + size] = b"\1" * size
+        used.append((start, start + size))
         return data[start:start + size]
 
     if toc["compression_scheme"] == "zstd-per-kernel":
@@ -49,20 +48,29 @@ def frames_of(data, toc, toc_offset):
             check(decoder.eof and not decoder.unused_data, "a frame does not fill its place")
             check(parameters.content_size == len(content), "wrong content size in a frame")
             check(parameters.window_size <= 1 << 27, "window over 128 MiB")
-            objects.append(content)
+            objects.append((len(content), hashlib.sha256(content).hexdigest()))
         check(position == start + size, "bytes behind the last frame")
     else:
         check(toc["compression_scheme"] == "none", "unknown scheme")
         for blob in toc["blobs"]:
-            objects.append(bytes(take(blob["offset"], blob["size"])))
-    padding = {byte for byte, taken in zip(data[:toc_offset], used) if not taken}
-    check(padding <= {0}, "padding is not zero")
+            content = take(blob["offset"], blob["size"])
+            objects.append((len(content), hashlib.sha256(content).hexdigest()))
+    check_gaps(data, sorted(used), toc_offset)
     return objects
+
+
+def check_gaps(data, used, end):
+    """Every byte belongs to one place at most, and is zero where it belongs to none."""
+    position = 0
+    for first, last in [*used, (end, end)]:
+        check(first >= position, "code objects overlap")
+        check(not data[position:first].strip(b"\0"), "padding is not zero")
+        position = last
 
 
 def main(path):
     with open(path, "rb") as file:
-        data = file.read()
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     check(data[:4] == b"KPAK", "bad magic")
     version, toc_offset = struct.unpack("<IQ", data[4:16])
     check(version == 1, "bad version")
@@ -75,13 +83,12 @@ def main(path):
     for key, targets in toc["toc"].items():
         for target, row in targets.items():
             check(target in toc["gfx_arches"], f"{target} is not in gfx_arches")
-            content = objects[row["ordinal"]]
-            check(row["original_size"] == len(content), f"wrong original_size of {key}")
+            size, digest = objects[row["ordinal"]]
+            check(row["original_size"] == size, f"wrong original_size of {key}")
             check(row["type"] == "hsaco", f"{key} is a {row['type']}")
             named.add(row["ordinal"])
-            digest = hashlib.sha256(content).hexdigest()
             rows.setdefault(key, {})[target] = {
-                "ordinal": row["ordinal"], "size": len(content), "sha256": digest}
+                "ordinal": row["ordinal"], "size": size, "sha256": digest}
     answered = {target for targets in rows.values() for target in targets}
     check(answered == set(toc["gfx_arches"]), "a listed target has no row")
     check(named == set(range(len(objects))), "a code object is in no row")

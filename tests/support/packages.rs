@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use rockpack::content::Content;
 use rockpack::emit::{Compression, EmitOptions, Emitted, Staging, emit_package};
 use rockpack::plan::package::{
-    Comparison, DebControl, Format, Formats, Package, PackageEntry, Relation, RelationKind, Role,
-    RpmControl, Treatment,
+    Comparison, DebControl, Format, Formats, Package, PackageEntry, Relation, RelationKind, Rights,
+    Role, RpmControl, Treatment,
 };
 use rockpack::report::Silent;
 use rockpack::tree::{Node, TreePath};
@@ -87,6 +87,7 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
         summary: "Basic linear algebra for GPUs".to_owned(),
         description: vec!["First paragraph.".to_owned(), "Second paragraph.".to_owned()],
         homepage: Some("https://example.org/".to_owned()),
+        rights: Rights { license: "MIT".to_owned(), ..Rights::default() },
         deb: Some(DebControl {
             name: name.to_owned(),
             version: "7.1.0-1".to_owned(),
@@ -129,6 +130,7 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
         content_date: CONTENT_DATE,
         source_date_epoch: EPOCH,
         indexed: false,
+        sha1: false,
         signer: None,
         progress: &Silent,
     }

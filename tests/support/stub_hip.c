@@ -1,7 +1,7 @@
 /*
  * A stand-in for libamdhip64 that prints what is registered: for every fat binary wrapper its
  * address and the pointer's target relative to the load address of the object that holds it, its
- * magic and its index, and the marker as MessagePack decodes it.
+ * magic and its index, the name of that object, and the marker as MessagePack decodes it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -40,8 +40,10 @@ void **__hipRegisterFatBinary(const struct wrapper *wrapper) {
   struct link_map *map = 0;
   dladdr1(wrapper, &info, (void **)&map, RTLD_DL_LINKMAP);
   uintptr_t base = map ? map->l_addr : 0;
-  printf("register wrapper=%#lx magic=%08x version=%u target=%#lx reserved=%#lx",
-         (unsigned long)((uintptr_t)wrapper - base), wrapper->magic, wrapper->version,
+  const char *object = map && *map->l_name ? map->l_name : "-"; /* the program has no name */
+  const char *slash = strrchr(object, '/');
+  printf("register object=%s wrapper=%#lx magic=%08x version=%u target=%#lx reserved=%#lx",
+         slash ? slash + 1 : object, (unsigned long)((uintptr_t)wrapper - base), wrapper->magic, wrapper->version,
          (unsigned long)((uintptr_t)wrapper->target - base), (unsigned long)wrapper->reserved);
   if (wrapper->magic == 0x4b504948) marker(wrapper->target);
   else printf(" bundle=%.4s", (const char *)wrapper->target);

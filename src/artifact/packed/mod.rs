@@ -63,13 +63,13 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Decodes the packed artifact in `file` into `store`.
+    /// Decodes the packed artifact in `file` into `store`; with the SHA-256 of the file.
     pub(super) fn open(
         file: &Arc<InputFile>,
         method: Method,
         checksum: Option<&Checksum>,
         store: &Arc<BlockStore>,
-    ) -> Result<Self> {
+    ) -> Result<(Self, [u8; 32])> {
         let content = Content::of_file(Arc::clone(file));
         let (taken, digest) = match decode(&content, method, file.path(), store) {
             Ok(decoded) => decoded,
@@ -81,7 +81,7 @@ impl Packed {
         };
         let compared = checksum.map_or(Ok(()), |checksum| checksum.compare(digest));
         compared.map_err(|error| error.file(file.path()))?;
-        Ok(taken)
+        Ok((taken, digest))
     }
 
     /// Reads the tar archive in `source`, which was found at `path`, into `store`.

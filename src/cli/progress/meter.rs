@@ -21,6 +21,8 @@ pub(super) struct Timed {
     pub expected: u64,
     /// Bytes that it went through.
     pub done: u64,
+    /// Bytes that it had gone through when it was over for the last time.
+    over: Option<u64>,
 }
 
 impl Timed {
@@ -76,7 +78,8 @@ impl Meter {
         timed.clone()
     }
 
-    /// What is known of the stage, if nobody works at it any more.
+    /// What is known of the stage, if nobody works at it any more, all bytes are done, and this was
+    /// not so before: packages without files end it again and again.
     pub fn end(&self, stage: Stage) -> Option<Timed> {
         let mut measured = self.measured();
         let timed = measured.stages.entry(stage).or_default();
@@ -85,6 +88,11 @@ impl Meter {
             return None;
         }
         timed.busy += timed.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        // A stage with bytes to go is only paused.
+        if timed.done < timed.expected || timed.over == Some(timed.done) {
+            return None;
+        }
+        timed.over = Some(timed.done);
         Some(timed.clone())
     }
 

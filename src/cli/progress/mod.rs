@@ -147,8 +147,7 @@ impl Progress for Terminal {
     }
 
     fn end(&self, stage: Stage) {
-        // A stage with bytes to go is only paused.
-        let Some(timed) = self.meter.end(stage).filter(|timed| timed.done >= timed.expected) else {
+        let Some(timed) = self.meter.end(stage) else {
             return;
         };
         match &self.shown {

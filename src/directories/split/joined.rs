@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sorting::{binaries_of, has_fat};
 use crate::artifact::Artifact;
 use crate::config::{ArchitectureGroup, Config, UnassignedArchitectures};
+use crate::directories::Means;
 use crate::directories::output::OutputArtifact;
 use crate::directories::places::Places;
 use crate::directories::recombine::Writer;
-use crate::directories::staging::Staging;
 use crate::error::Result;
 use crate::gfx::BaseArch;
 use crate::recombine;
-use crate::report::{Code, Findings, Progress, Stage};
+use crate::report::{Code, Findings, Stage};
 use crate::split::SplitArtifact;
 use crate::tree::TreePath;
 
@@ -56,7 +56,7 @@ pub(super) fn outputs(
     artifacts: &[&Artifact],
     split: Vec<SplitArtifact>,
     targets: &BTreeSet<BaseArch>,
-    (staging, progress): (&Staging, &dyn Progress),
+    means: Means<'_>,
 ) -> Result<(Vec<OutputArtifact>, Findings)> {
     let mut recombined = recombine::recombine(split, &each_arch_alone(targets))?;
     // Of targets that were not asked for, or that nothing is for, the caller tells.
@@ -74,17 +74,16 @@ pub(super) fn outputs(
             !file.archs.is_empty()
         });
         let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
-        progress.expect(Stage::Pack, bytes);
-        progress.begin(Stage::Pack);
+        means.progress.expect(Stage::Pack, bytes);
+        means.progress.begin(Stage::Pack);
         let writer = Writer {
             component,
             groups: &recombined.groups,
             places: Places::of(artifacts, None, component),
-            staging,
-            progress,
+            means,
         };
         outputs.extend(writer.outputs()?);
-        progress.end(Stage::Pack);
+        means.progress.end(Stage::Pack);
     }
     Ok((outputs, recombined.findings))
 }

@@ -5,13 +5,12 @@ use std::path::Path;
 
 use crate::artifact::{Artifact, Prefix};
 use crate::content::Content;
-use crate::directories::GENERIC;
 use crate::directories::kernels::{Binary, Kernels, add_folders, kernels_of};
 use crate::directories::output::{OutputArtifact, Outputs};
-use crate::directories::staging::Staging;
+use crate::directories::{GENERIC, Means};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
-use crate::report::{Code, Finding, Findings, Progress, Stage};
+use crate::report::{Code, Finding, Findings, Stage};
 use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
@@ -39,11 +38,7 @@ struct Source<'a> {
 
 impl<'a> Component<'a> {
     /// The artifacts to write.
-    pub fn outputs(
-        &mut self,
-        staging: &Staging,
-        progress: &dyn Progress,
-    ) -> Result<Vec<OutputArtifact>> {
+    pub fn outputs(&mut self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
         let whole = self.stays();
         let mut outputs = Outputs::default();
         let mut binaries = Vec::new();
@@ -55,7 +50,7 @@ impl<'a> Component<'a> {
             self.sort(&source, whole, (&mut outputs, &mut binaries))?;
         }
         if !whole {
-            self.regenerate(&binaries, &mut outputs, (staging, progress))?;
+            self.regenerate(&binaries, &mut outputs, means)?;
         }
         let earlier = |name: &str| self.earlier(name, whole);
         let finished = outputs.finish(earlier)?;
@@ -163,7 +158,7 @@ impl<'a> Component<'a> {
         &mut self,
         binaries: &[Binary<'a>],
         outputs: &mut Outputs,
-        (staging, progress): (&Staging, &dyn Progress),
+        means: Means<'_>,
     ) -> Result<()> {
         let shard = self.sources.first().map_or("", |(artifact, _)| artifact.shard.as_str());
         let mut kernels = kernels_of(binaries, shard)?;
@@ -175,16 +170,11 @@ impl<'a> Component<'a> {
             }
             wanted
         });
-        progress.expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
-        progress.begin(Stage::Pack);
-        let writer = Kernels {
-            component: self.id,
-            family: &|arch| Ok(arch.to_string()),
-            spool_dir: staging.folder(),
-            progress,
-        };
+        means.progress.expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
+        means.progress.begin(Stage::Pack);
+        let writer = Kernels { component: self.id, family: &|arch| Ok(arch.to_string()), means };
         writer.add(binaries, &kernels, outputs)?;
-        progress.end(Stage::Pack);
+        means.progress.end(Stage::Pack);
         Ok(())
     }
 

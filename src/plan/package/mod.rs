@@ -150,6 +150,17 @@ impl Formats {
     }
 }
 
+/// Who has rights in a package, and under which licence others may use it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rights {
+    /// Licence expression.
+    pub license: String,
+    /// Who has the copyright, where the configuration says it.
+    pub copyright: Option<String>,
+    /// Who builds the package.
+    pub vendor: Option<String>,
+}
+
 /// A package with everything decided but bytes.
 #[derive(Debug, Clone)]
 pub struct Package<F> {
@@ -163,6 +174,8 @@ pub struct Package<F> {
     pub description: Vec<String>,
     /// Home page, if any.
     pub homepage: Option<String>,
+    /// Who has rights in it.
+    pub rights: Rights,
     /// Present where a `.deb` is wanted.
     pub deb: Option<DebControl>,
     /// Present where an `.rpm` is wanted.
@@ -238,6 +251,7 @@ impl<F> Package<F> {
             summary: self.summary.clone(),
             description: self.description.clone(),
             homepage: self.homepage.clone(),
+            rights: self.rights.clone(),
             deb: self.deb.clone(),
             rpm: self.rpm.clone(),
             entries,

@@ -15,6 +15,12 @@ use crate::formats::deb::{Fields, compare_versions, parse_fields, read_control};
 const OF_THE_INDEX: [&str; 7] =
     ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5"];
 
+/// Endings of compressed indexes. `Release` lists an index uncompressed, too, even where only
+/// compressed forms of it are stored, as those of Debian's archives are.
+///
+/// Source: the Debian wiki's page on the format of repositories, on `MD5Sum, SHA1, SHA256`.
+const COMPRESSED: [&str; 6] = ["gz", "bz2", "xz", "lzma", "lz4", "zst"];
+
 /// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let folder = format!("dists/{suite}");
@@ -139,14 +145,14 @@ fn check_index(
     if by_hash {
         context.named.extend(hashed.iter().cloned());
     }
+    let forms = compressed_forms(context, folder, release, file);
+    if !forms.is_empty() && !context.root.join(&path).exists() {
+        return check_unstored(context, &path, file, &forms);
+    }
     let Some(bytes) = context.read(&path)? else {
         return Ok(());
     };
-    let same = |bytes: &[u8]| {
-        bytes.len() as u64 == file.size
-            && sha256(bytes) == file.sha256
-            && file.sha512.as_ref().is_none_or(|digest| sha512(bytes) == *digest)
-    };
+    let same = |bytes: &[u8]| is_as_listed(bytes, file);
     if !same(&bytes) {
         context.add(Check::IndexMismatch, &path, "is not the one that Release lists");
         return Ok(());
@@ -165,6 +171,49 @@ fn check_index(
     // Forms that only some clients read, like bz2, are left to their digests.
     if is_list(name) && (method(name).is_some() || !release.files.iter().any(|f| other_form(&f))) {
         keep_text(context, (&path, above), &bytes, indexes);
+    }
+    Ok(())
+}
+
+/// Whether these are the bytes of an index that `Release` lists.
+fn is_as_listed(bytes: &[u8], file: &IndexFile) -> bool {
+    bytes.len() as u64 == file.size
+        && sha256(bytes) == file.sha256
+        && file.sha512.as_ref().is_none_or(|digest| sha512(bytes) == *digest)
+}
+
+/// The compressed forms of `file` that are listed and there.
+fn compressed_forms(
+    context: &Context<'_>,
+    folder: &str,
+    release: &Release,
+    file: &IndexFile,
+) -> Vec<String> {
+    let is_form = |other: &&IndexFile| {
+        let ending = other.path.strip_prefix(&file.path).and_then(|rest| rest.strip_prefix('.'));
+        ending.is_some_and(|ending| COMPRESSED.contains(&ending))
+    };
+    let paths = release.files.iter().filter(is_form);
+    let paths = paths.map(|other| format!("{folder}/{}", other.path));
+    let is_there = |path: &String| place(context.root, path).is_some_and(|path| path.is_file());
+    paths.filter(is_there).collect()
+}
+
+/// An index that is there in other forms alone: what is in those that can be read is as listed.
+fn check_unstored(
+    context: &mut Context<'_>,
+    path: &str,
+    file: &IndexFile,
+    forms: &[String],
+) -> Result<()> {
+    for form in forms.iter().filter(|form| method(form).is_some()) {
+        // What cannot be read is named where the form itself is looked at.
+        let Some(bytes) = context.read(form)? else { continue };
+        if open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let message = format!("does not hold the {name} that Release lists");
+            context.add(Check::IndexMismatch, form, message);
+        }
     }
     Ok(())
 }

@@ -1,0 +1,171 @@
+"""Real libraries: Debian's ROCm, and the libraries of a published Python wheel."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+from . import fixtures, judged
+
+DEBIAN = ["librocrand1", "librocblas0", "librocfft0", "librocalution0"]
+# Built by ONNX Runtime's and AMD's compilers for ROCm 7.2, for Python 3.11 on x86-64.
+WHEEL = ("onnxruntime-rocm", "1.22.2.post3")
+PLACE = ["--python-version", "3.11", "--platform", "manylinux_2_34_x86_64"]
+FETCH = """
+cd /matrix/real && mkdir -p debs root
+apt-get install -y -qq --no-install-recommends --download-only -o Dir::Cache::archives=/matrix/real/debs "$@"
+for deb in debs/*.deb; do dpkg-deb -x "$deb" root; done
+for package in "$@"; do
+  dpkg-deb -f debs/"$package"_*.deb Package Version
+  dpkg-deb -c debs/"$package"_*.deb | sed -n 's/^-.* \\.\\/\\(.*\\.so.*\\)$/File: \\1/p'
+done
+rm -r debs
+"""
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+SYSTEM = re.compile(r"(GLIBC|GCC|CXXABI|GLIBCXX)_")
+
+
+def fetch(system):
+    """Unpacks packages and the wheel below the work folder's `real`; [(origin, version, library)]"""
+    folder = system.work / "real"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "fat").mkdir()
+    found = []
+    for line in system.succeed(FETCH, *DEBIAN).splitlines():
+        label, _, value = line.partition(": ")
+        if label == "Package":
+            package = value
+        elif label == "Version":
+            version = value
+        elif label == "File" and is_fat(folder / "root" / value):
+            path = folder / "root" / value
+            shutil.copy(path, folder / "fat")
+            found.append(("Debian's " + package, version, path.name))
+    return found + wheel(folder)
+
+
+def is_fat(path):
+    listed = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
+    return ".hip_fatbin" in listed
+
+
+def wheel(folder):
+    """Every library of the wheel that has device code."""
+    name, version = WHEEL
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", *PLACE]
+    subprocess.run([*command, "-d", folder / "wheel", f"{name}=={version}"], check=True)
+    (archive,) = (folder / "wheel").iterdir()
+    shutil.unpack_archive(archive, folder / "wheel", "zip")
+    archive.unlink()
+    found = []
+    for path in sorted((folder / "wheel").rglob("*.so*")):
+        if is_fat(path):
+            path.rename(folder / "fat" / path.name)
+            found.append((name, version, path.name))
+    return found
+
+
+def symbols(path):
+    """(name, version, whether it is defined) of the dynamic symbols of a library."""
+    listed = subprocess.run(["readelf", "--dyn-syms", "-W", path], capture_output=True, text=True).stdout
+    for line in listed.splitlines():
+        words = line.split()
+        if len(words) > 7 and words[0].rstrip(":").isdigit() and words[4] != "LOCAL":
+            symbol, _, version = words[7].partition("@")
+            yield symbol, version.lstrip("@"), words[6] != "UND", words[4] == "WEAK"
+
+
+def needs(path):
+    """(sonames that a library needs, {version: soname})"""
+    listed = subprocess.run(["readelf", "-dVW", path], capture_output=True, text=True).stdout
+    versions, library = {}, None
+    for line in listed.splitlines():
+        library = re.sub(r".*File: (\S+).*", r"\1", line) if "File: " in line else library
+        if library and "  Name: " in line:
+            versions[line.split("Name: ")[1].split()[0]] = library
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", listed), versions
+
+
+def stand_ins(system, name):
+    """Builds in folder `stub` of the library the stub runtime with every symbol that the library and
+    what it loads ask of it, and an empty library for everything else that is not to be had."""
+    folder = system.work / "real"
+    stub = folder / "stub" / name
+    stub.mkdir(parents=True)
+    present = {path.name: path for path in (folder / "root" / LIBRARIES).glob("*.so*")}
+    present |= {path.name: path for path in (folder / "wheel").rglob("*.so*")}
+    present = {soname: path for soname, path in present.items() if not soname.startswith("libamdhip64")}
+    queue, seen, asked, defined = [folder / "fat" / name], set(), {}, set()
+    while queue:
+        path = queue.pop()
+        sonames, versions = needs(path)
+        for symbol, version, is_defined, weak in symbols(path):
+            if is_defined:
+                defined.add(symbol)
+            elif not weak and not SYSTEM.match(version):
+                asked[symbol] = (version, versions.get(version, ""))
+        for soname in set(sonames) - seen:
+            seen.add(soname)
+            if soname in present:
+                queue.append(present[soname])
+    absent = [soname for soname in sorted(seen - present.keys()) if not (system.root / LIBRARIES / soname).exists()]
+    hip = next(soname for soname in absent if soname.startswith("libamdhip64"))
+    for soname in absent:
+        wanted = {symbol: version for symbol, (version, library) in asked.items()
+                  if symbol not in defined and (library or hip) == soname}
+        compile_stub(system, stub, soname, wanted, soname == hip)
+    shutil.copy(system.work / "stub/load", stub)
+    return system.inside(stub)
+
+
+def compile_stub(system, folder, soname, wanted, is_runtime):
+    """A library `soname` that defines what is wanted of it, by version."""
+    source = (fixtures.REPOSITORY / "tests/support/stub_hip.c").read_text() if is_runtime else ""
+    versions = {}
+    for symbol, version in sorted(wanted.items()):
+        versions.setdefault(version, []).append(symbol)
+        if f"{symbol}(" not in source:
+            source += f"long {symbol}() {{ return 0; }}\n"
+    script = "".join(f"{version or 'NONE'} {{ {'; '.join(names)}; }};\n" for version, names in versions.items() if version)
+    (folder / "stub.c").write_text(source)
+    (folder / "versions").write_text(script)
+    given = "-Wl,--version-script=versions" if script else ""
+    system.succeed('cd "$1" && gcc -w -fno-builtin -shared -fPIC -Wl,-soname,"$2" $3 -o "$2" stub.c',
+                   system.inside(folder), soname, given)
+
+
+def judge(system, name):
+    """{treatment: (state, why)}, and how many wrappers were registered."""
+    folder = system.work / "real"
+    inside = system.inside
+    stub = stand_ins(system, name)
+    cells, found = {}, {}
+    # One after the other: a copy of each of the largest takes half a gigabyte.
+    for treatment, command in judged.TREATMENTS.items():
+        treatments = folder / "treatments"
+        treatments.write_text(f"{treatment}\t{command.replace('LLVM', str(system.llvm))}\n")
+        arguments = [name, inside(folder / "results"), inside(treatments), inside(folder / "fat"), inside(folder / "host")]
+        script = 'STUB=$1 LIBRARIES=$2; export STUB LIBRARIES; shift 2; exec sh /matrix/judge.sh "$@"'
+        found |= judged.blocks(system.told(script, stub, f"/matrix/real/root/{LIBRARIES}", *arguments))
+        cells[treatment] = judged.cell(found, treatment, folder / "fat" / name, folder / "results")
+        shutil.rmtree(folder / "results")
+    return cells, len(judged.registrations(found["none", "host", "load"], name))
+
+
+def run(systems, rockpack, _roots):
+    """[{origin, version, library, sizes, wrappers, cells}]"""
+    system = systems["debian-13"]
+    found = fetch(system)
+    folder = system.work / "real"
+    fixtures.transform(rockpack, folder / "fat", folder / "host")
+    rows = []
+    for origin, version, name in found:
+        cells, registered = judge(system, name)
+        sizes = [(folder / form / name).stat().st_size for form in ("fat", "host")]
+        wrappers = len(judged.wrapper_addresses(folder / "fat" / name))
+        print(f"{name}: {sizes}, {registered} of {wrappers} wrappers, {[state for state, _ in cells.values()]}", flush=True)
+        rows.append({"origin": origin, "version": version, "library": name, "sizes": sizes,
+                     "wrappers": wrappers, "registered": registered, "cells": cells})
+    shutil.rmtree(folder)
+    return rows

@@ -1,0 +1,41 @@
+//! Indexes of apt: what is read of a control file is one paragraph of an index again, with nothing
+//! of the index's own in it, and what is read of `Release` survives being written.
+
+use rockpack::formats::apt_index::{Package, Release, Stanza, parse, parse_date};
+use rockpack::verify::Keys;
+
+pub fn run(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let _ = parse(text);
+    let _ = parse_date(text);
+    if let Ok((inside, signed)) = Keys::default().clear_text(text) {
+        assert!(!signed, "nobody is trusted");
+        let _ = Release::parse(&inside);
+    }
+    let _ = Keys::default().check_detached(bytes, bytes);
+    if let Ok(package) = Package::of_control(text) {
+        check_stanza(&package);
+    }
+    let Ok(release) = Release::parse(text) else {
+        return;
+    };
+    if let Ok(written) = release.render() {
+        assert_eq!(Release::parse(&written).unwrap(), release);
+    }
+}
+
+fn check_stanza(package: &Package) {
+    let stanza = Stanza { package, path: "pool/x", size: 7, sha256: "aa", sha512: "bb" };
+    let mut text = String::new();
+    stanza.render(&mut text);
+    let body = text.strip_suffix("\n\n").unwrap();
+    assert!(body.lines().all(|line| !line.trim().is_empty()), "an empty line ends a paragraph");
+    let [read] = &parse(&text).unwrap()[..] else {
+        panic!("not one paragraph: {text:?}");
+    };
+    assert_eq!((&*read["Package"], &*read["Version"]), (&*package.name, &*package.version));
+    assert_eq!((&*read["Filename"], &*read["SHA512"]), ("pool/x", "bb"));
+    assert!(!package.file_name().contains('/'));
+}

@@ -1,0 +1,47 @@
+//! The tar archive of a packed artifact: whatever its members are, an error, or trees below the
+//! listed prefixes whose files lie inside of what the archive holds.
+
+use std::path::Path;
+
+use rockpack::artifact::Packed;
+use rockpack::content::BlockStore;
+use rockpack::tree::Node;
+
+pub fn run(bytes: &[u8]) {
+    let bytes = &summed(bytes)[..];
+    let store = BlockStore::create(&std::env::temp_dir()).unwrap();
+    let packed = match Packed::read(bytes, Path::new("a.tar.zst"), &store) {
+        Ok(packed) => packed,
+        Err(error) => return super::refuse_bug(&error),
+    };
+    for prefix in &packed.manifest().prefixes {
+        let tree = match packed.tree(prefix) {
+            Ok(tree) => tree,
+            Err(error) => {
+                super::refuse_bug(&error);
+                continue;
+            }
+        };
+        for (path, node) in tree.iter().flatten() {
+            if let Some(parent) = path.parent() {
+                let above = tree.as_ref().unwrap().get(&parent);
+                assert!(matches!(above, Some(Node::Directory { .. })), "{path}");
+            }
+            if let Node::File { data, .. } = node {
+                assert!(data.len() <= bytes.len() as u64);
+                data.sha256().expect("is read back");
+            }
+        }
+    }
+}
+
+/// With a right checksum in whatever looks like a header: without it nothing behind is reached.
+fn summed(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for block in bytes.chunks_exact_mut(512).filter(|block| block[257..].starts_with(b"ustar")) {
+        block[148..156].fill(b' ');
+        let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+        block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    }
+    bytes
+}

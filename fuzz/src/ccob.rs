@@ -1,0 +1,22 @@
+//! A compressed bundle that is opened has the size it declares, and decodes again to the same.
+
+use std::io::Read;
+
+use rockpack::content::Content;
+use rockpack::formats::ccob::{self, Opened};
+
+pub fn run(data: &[u8]) {
+    let Ok(opened) = ccob::open(&Content::of_bytes(data)) else {
+        return;
+    };
+    assert!(opened.extent <= data.len() as u64);
+    let Opened { header, content, pinned, .. } = opened;
+    assert_eq!(header.uncompressed_size, content.len());
+    let read = || {
+        let mut bytes = Vec::new();
+        content.reader().read_to_end(&mut bytes).map(|_| bytes).expect("decodes")
+    };
+    let held = read();
+    drop(pinned);
+    assert_eq!(held, read());
+}

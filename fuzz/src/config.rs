@@ -1,0 +1,34 @@
+//! Packaging configurations in both syntaxes: an error with a place, or a checked configuration.
+//! The same of lists of packages.
+
+use std::collections::BTreeSet;
+
+use rockpack::config::{Config, PackageList, Syntax};
+
+pub fn run(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    for syntax in [Syntax::Json, Syntax::Toml] {
+        let Ok(config) = Config::parse(text, syntax) else {
+            continue;
+        };
+        let mut archs = BTreeSet::new();
+        for group in &config.groups {
+            assert!(!group.architectures.is_empty());
+            for arch in &group.architectures {
+                assert!(archs.insert(arch), "{arch} is in two groups");
+            }
+            // Every value that was accepted has a place for later complaints.
+            let fault = config.fault(&["architecture_groups", &group.name], "x");
+            assert!(fault.place().structure.is_some());
+        }
+    }
+    if let Ok(list) = PackageList::parse(text) {
+        let mut names = BTreeSet::new();
+        for entry in &list.entries {
+            assert!(names.insert(&entry.name), "{} is listed twice", entry.name);
+            assert!(list.fault(entry, &["Package"], "x").place().structure.is_some());
+        }
+    }
+}

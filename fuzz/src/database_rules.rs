@@ -1,0 +1,18 @@
+//! Rules of kernel databases, and a path behind the first zero byte that they are asked about.
+
+use rockpack::database::Rules;
+use rockpack::tree::TreePath;
+
+pub fn run(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let (text, path) = text.split_once('\0').unwrap_or((text, "lib/rocblas/library/x_gfx906.co"));
+    let (Ok(rules), Ok(path)) = (Rules::parse(text), TreePath::new(path)) else {
+        return;
+    };
+    if let Some(claim) = rules.claim(&path) {
+        assert!(claim.directory.is_sorted());
+        claim.rule.is_standalone(path.name());
+    }
+}

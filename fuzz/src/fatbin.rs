@@ -1,0 +1,16 @@
+//! Bundles of a section follow one another without overlap.
+
+use rockpack::content::Content;
+use rockpack::formats::fatbin;
+
+pub fn run(data: &[u8]) {
+    let Ok(bundles) = fatbin::parse(&Content::of_bytes(data)) else {
+        return;
+    };
+    let mut end = 0;
+    for bundle in &bundles {
+        assert!(bundle.offset >= end);
+        end = bundle.offset + bundle.extent;
+    }
+    assert!(end <= data.len() as u64);
+}

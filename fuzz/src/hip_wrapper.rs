@@ -1,0 +1,16 @@
+//! Wrappers: between them there are zeros only, and written again they are the section.
+
+use rockpack::content::Content;
+use rockpack::formats::hip_wrapper;
+
+pub fn run(bytes: &[u8]) {
+    let Ok(wrappers) = hip_wrapper::parse(&Content::of_bytes(bytes)) else {
+        return;
+    };
+    let mut written = vec![0; bytes.len()];
+    for wrapper in wrappers {
+        let at = usize::try_from(wrapper.offset).unwrap();
+        written[at..at + hip_wrapper::SIZE].copy_from_slice(&wrapper.to_bytes());
+    }
+    assert_eq!(written, bytes);
+}

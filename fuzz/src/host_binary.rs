@@ -1,0 +1,52 @@
+//! Host binaries: refused, passed on, or transformed into a file that is read back as such, has
+//! everything else where it was, and is not changed by a second run. The transform checks what it
+//! writes, so an error that says "bug" is a find like a panic.
+
+use rockpack::content::Content;
+use rockpack::host_binary::{Analysis, Examined, Transformed, examine};
+
+use super::preserved;
+
+pub fn run(bytes: &[u8]) {
+    match examine(&Content::of_bytes(bytes)) {
+        Ok(Examined::Fat(analysis)) => transform(&analysis),
+        Ok(Examined::Transformed(transformed)) => rewrite(&transformed),
+        Ok(Examined::NoDeviceCode | Examined::SeparateDebug) => {}
+        Err(error) => super::refuse_bug(&error),
+    }
+}
+
+/// With the longest marker; the shortest is tried by [`examine`].
+fn transform(analysis: &Analysis) {
+    let longest = vec![0x80; usize::try_from(analysis.marker_capacity()).unwrap()];
+    let written = analysis.apply(&longest).expect("examined, hence transformable");
+    assert_eq!(written.len(), analysis.output_len());
+    preserved::check(analysis.original(), &written);
+    let Examined::Transformed(transformed) = examine(&written).unwrap() else {
+        panic!("is not recognised");
+    };
+    assert_eq!(transformed.marker(), longest);
+    assert_eq!(transformed.co_indexes().len(), analysis.wrappers().len());
+    rewrite(&transformed);
+    if let Err(error) = analysis.soname().and(analysis.needed()) {
+        super::refuse_bug(&error);
+    }
+}
+
+/// A marker of any length that is said to fit does; the one that is there changes nothing.
+fn rewrite(transformed: &Transformed) {
+    let again = transformed.rewrite(transformed.marker());
+    if let Ok(again) = again {
+        assert!(again.same_bytes(transformed.content()).unwrap(), "the same marker changes bytes");
+    }
+    for length in [1, transformed.marker_capacity()] {
+        if length == 0 || length > transformed.marker_capacity() {
+            continue;
+        }
+        let marker = vec![0x81; usize::try_from(length).unwrap()];
+        match transformed.rewrite(&marker) {
+            Ok(written) => assert_eq!(written.len(), transformed.content().len()),
+            Err(error) => super::refuse_bug(&error),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Any file at all, as `inspect` takes it: an error, or what can be shown to people and programs.
+
+use rockpack::content::Content;
+use rockpack::inspect::inspect;
+use rockpack::render;
+
+pub fn run(bytes: &[u8]) {
+    match inspect(&Content::of_bytes(bytes)) {
+        Ok(inspected) => {
+            assert!(!render::inspect_text(&inspected).is_empty());
+            serde_json::to_string(&inspected).unwrap();
+        }
+        Err(error) => super::refuse_bug(&error),
+    }
+}

@@ -1,0 +1,130 @@
+//! The readers of untrusted bytes, each with what must hold for any input. One module per target;
+//! `fuzz_targets/` gives them to libFuzzer, `tests/fuzz_smoke.rs` of the crate runs them without.
+//!
+//! What an input may cost is part of that: [`run`] counts the heap that a target takes at most and
+//! holds it against the [`Bound`] of the target. Memory of the C decoders of zstd and xz is not
+//! counted; they have limits of their own, which the modules that use them state.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation of a target is a find")]
+#![allow(dead_code, reason = "every program that includes it uses a part of it")]
+
+pub mod preserved;
+
+use std::backtrace::Backtrace;
+use std::sync::LazyLock;
+
+use peak_alloc::PeakAlloc;
+use rockpack::error::{Error, Kind};
+
+/// Declares the modules of all targets and lists them.
+macro_rules! targets {
+    ($($name:ident: $fixed:expr, $per_byte:expr;)*) => {
+        $(mod $name;)*
+
+        /// All targets, by name.
+        pub const TARGETS: &[Target] = &[$(Target {
+            name: stringify!($name),
+            bound: Bound { fixed: $fixed, per_byte: $per_byte },
+            run: $name::run,
+        }),*];
+    };
+}
+
+const MIB: usize = 1 << 20;
+
+/// Windows, tables and small inputs.
+const FIXED: usize = 4 * MIB;
+/// A decoded stream that is held in memory: [`rockpack::content::HOLD_LIMIT`].
+const HELD: usize = 264 * MIB;
+/// The control files of a package, of at most 256 MiB, in a buffer that grows by doubling.
+const CONTROL: usize = 520 * MIB;
+/// What zlib can make of a byte, times what a name takes in a set of names.
+const INFLATED: usize = 4096;
+
+// Per byte: what is sliced and not copied costs least, open values cost most: a list of numbers in
+// one byte each has some hundred bytes for each of them while it grows.
+targets! {
+    apt_index: FIXED, 256;
+    artifact_archive: FIXED, 32;
+    ccob: HELD, 32;
+    code_object: FIXED, 128;
+    config: FIXED, 512;
+    database_rules: FIXED, 512;
+    fatbin: HELD, 32;
+    hip_wrapper: FIXED, 32;
+    host_binary: FIXED, 32;
+    inspect: CONTROL, INFLATED;
+    kernel_index: FIXED, INFLATED;
+    kpack: FIXED, 256;
+    kpm: FIXED, 256;
+    linking: FIXED, 32;
+    manifest: FIXED, 512;
+    marker: FIXED, 32;
+    offload_bundle: FIXED, 32;
+    package: CONTROL, 64;
+    receipt: FIXED, 256;
+    relocations: FIXED, 32;
+    repo_state: FIXED, 256;
+    rpm_md: FIXED, 256;
+    rpm_sign: FIXED, 64;
+    shared_files: HELD, 256;
+    static_archive: FIXED, 32;
+    verify_file: HELD, INFLATED;
+}
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// A reader and what holds for it.
+pub struct Target {
+    /// Name of its module and binary.
+    pub name: &'static str,
+    /// The most heap that an input may take.
+    pub bound: Bound,
+    run: fn(&[u8]),
+}
+
+/// Bytes of heap: `fixed + per_byte * N` for an input of N bytes.
+pub struct Bound {
+    /// For any input.
+    pub fixed: usize,
+    /// For each byte of it.
+    pub per_byte: usize,
+}
+
+impl Target {
+    /// Runs it on `bytes`, whatever the heap that it takes.
+    pub fn feed(&self, bytes: &[u8]) {
+        (self.run)(bytes);
+    }
+
+    /// Runs it on `bytes` and returns the bytes of heap that it took at most, which must be within
+    /// the bound.
+    pub fn run(&self, bytes: &[u8]) -> usize {
+        *BACKTRACES;
+        HEAP.reset_peak_usage();
+        let before = HEAP.current_usage();
+        (self.run)(bytes);
+        let taken = HEAP.peak_usage().saturating_sub(before);
+        let Bound { fixed, per_byte } = self.bound;
+        let most = fixed + per_byte * bytes.len();
+        assert!(taken <= most, "{} bytes took {taken} bytes of heap, over {most}", bytes.len());
+        taken
+    }
+}
+
+/// Loads the symbols of this program where the environment asks for backtraces: errors of `pgp` have
+/// one, and the symbols take more than any input does.
+static BACKTRACES: LazyLock<()> = LazyLock::new(|| drop(Backtrace::capture().to_string()));
+
+/// Runs the target `name` on `bytes`.
+pub fn run(name: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name).expect("is listed");
+    target.run(bytes);
+}
+
+/// An error that says that it is a bug is a find like a panic.
+fn refuse_bug(error: &Error) {
+    assert_ne!(error.kind(), Kind::Bug, "{error}");
+    error.others().iter().for_each(refuse_bug);
+}

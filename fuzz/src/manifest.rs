@@ -1,0 +1,21 @@
+//! Artifact manifests: whatever the bytes, an error or prefixes that lie apart below the artifact.
+
+use std::collections::BTreeSet;
+
+use rockpack::artifact::Manifest;
+use rockpack::tree::TreePath;
+
+pub fn run(bytes: &[u8]) {
+    let Ok(manifest) = Manifest::parse(bytes) else {
+        return;
+    };
+    assert!(!manifest.prefixes.is_empty());
+    assert!(manifest.prefixes.is_sorted());
+    let prefixes: BTreeSet<&TreePath> = manifest.prefixes.iter().collect();
+    assert_eq!(prefixes.len(), manifest.prefixes.len(), "one is listed twice");
+    for prefix in manifest.prefixes.iter().filter(|prefix| prefix.as_str().len() < 200) {
+        let above = |path: &TreePath| path.parent();
+        let mut above = std::iter::successors(prefix.parent(), above);
+        assert!(above.all(|outer| !prefixes.contains(&outer)), "{prefix} lies in another");
+    }
+}

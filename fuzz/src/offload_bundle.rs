@@ -1,0 +1,14 @@
+//! A bundle that is read lies inside its content, and its entries inside the bundle.
+
+use rockpack::content::Content;
+use rockpack::formats::offload_bundle;
+
+pub fn run(data: &[u8]) {
+    let Ok(bundle) = offload_bundle::parse(&Content::of_bytes(data)) else {
+        return;
+    };
+    assert!(bundle.len <= data.len() as u64);
+    for entry in bundle.entries.iter().filter(|entry| !entry.content.is_empty()) {
+        assert!(entry.offset + entry.content.len() <= bundle.len);
+    }
+}

@@ -1,0 +1,11 @@
+//! Receipts: what is accepted survives being written.
+
+use rockpack::receipt::Receipt;
+
+pub fn run(bytes: &[u8]) {
+    let Ok(receipt) = Receipt::parse(bytes) else {
+        return;
+    };
+    let written = receipt.to_bytes().unwrap();
+    assert_eq!(Receipt::parse(&written).unwrap(), receipt);
+}

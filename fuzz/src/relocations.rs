@@ -1,0 +1,41 @@
+//! The dynamic section and the relocations of a host binary, of all three encodings: whatever is
+//! named lies in the file, and there are no more of them than the file has room for.
+
+use rockpack::content::Content;
+use rockpack::formats::elf::{Dynamic, ElfFile, FileHeader, Site, for_each_relocation};
+
+/// Bytes of an explicit relocation.
+const RELA: u64 = 24;
+
+pub fn run(bytes: &[u8]) {
+    let content = Content::of_bytes(bytes);
+    let Ok(Some(header)) = FileHeader::read(&content) else {
+        return;
+    };
+    let Ok(file) = ElfFile::with_header(&content, header) else {
+        return;
+    };
+    let Ok(Some(dynamic)) = Dynamic::read(&file) else {
+        return;
+    };
+    let (mut explicit, mut packed) = (0, 0);
+    let _ = for_each_relocation(&file, &dynamic, &mut |relocation| {
+        let size = match relocation.site {
+            Site::Rela(_) => {
+                explicit += 1;
+                RELA
+            }
+            Site::Relr(offset) => {
+                packed += 1;
+                let word = content.read_array(offset)?;
+                assert_eq!(relocation.addend, i64::from_le_bytes(word));
+                8
+            }
+        };
+        assert!(relocation.offset() + size <= content.len());
+        Ok(())
+    });
+    // Two tables, and 63 bits of a word.
+    assert!(explicit <= 2 * content.len() / RELA);
+    assert!(packed <= content.len() / 8 * 63);
+}

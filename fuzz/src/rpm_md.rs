@@ -1,0 +1,15 @@
+//! The lists of dnf and zypper, as verification reads them: whatever is a tree stays one.
+
+use rockpack::verify::Element;
+
+pub fn run(bytes: &[u8]) {
+    let Ok(root) = Element::parse(bytes) else {
+        return;
+    };
+    let depth = depth(&root);
+    assert!(depth <= 16, "{depth}");
+}
+
+fn depth(element: &Element) -> usize {
+    1 + element.children.iter().map(depth).max().unwrap_or(0)
+}

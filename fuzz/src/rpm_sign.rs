@@ -1,0 +1,41 @@
+//! Packages that are signed anew: header and payload stay, lists can be made of the result, and
+//! what is signed twice is what is signed once.
+
+use std::sync::Arc;
+
+use rockpack::content::Content;
+use rockpack::formats::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
+use rockpack::formats::rpm_md::{Package, Place, filelists, other, primary};
+use rockpack::verify::Element;
+
+pub fn run(bytes: &[u8]) {
+    let sign = |_: &[u8]| Ok(HeaderSignature { tag: SignatureTag::Dsa, packet: vec![7; 119] });
+    let signer = HeaderSigner { sign: Arc::new(sign) };
+    let package = Content::of_bytes(bytes);
+    let made = match signed(&package, &signer) {
+        Ok(made) => made,
+        Err(error) => return super::refuse_bug(&error),
+    };
+    let (before, after) = (Front::read(&package).unwrap(), Front::read(&made).unwrap());
+    let rest = |content: &Content, front: &Front| {
+        let range = front.header.start..content.len();
+        content.read_vec(range, u64::MAX, "rest").unwrap()
+    };
+    assert_eq!(rest(&package, &before), rest(&made, &after));
+    assert!(signed(&made, &signer).unwrap().same_bytes(&made).unwrap());
+    match Package::of_front(&after) {
+        Ok(package) => check_lists(&package, made.len()),
+        Err(error) => super::refuse_bug(&error),
+    }
+}
+
+fn check_lists(package: &Package, size: u64) {
+    assert!(package.signed);
+    let path = format!("packages/{}", package.file_name());
+    assert_eq!(path.split('/').count(), 2, "{path}");
+    let places = [Place { package, path: &path, size, sha256: "aa" }];
+    for list in [primary(&places), filelists(&places), other(&places)] {
+        let root = Element::parse(&list.unwrap()).unwrap();
+        assert_eq!(root.all("package").count(), 1);
+    }
+}

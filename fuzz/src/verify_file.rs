@@ -1,0 +1,11 @@
+//! Verification's own readers of host binaries and of the bundles in them.
+
+use rockpack::content::Content;
+use rockpack::verify;
+
+pub fn run(bytes: &[u8]) {
+    let content = Content::of_bytes(bytes);
+    for path in ["lib/x.so", "lib/x.kpm", "lib/rocblas/library/x.dat"] {
+        let _ = verify::read_file(path, &content);
+    }
+}

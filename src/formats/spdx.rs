@@ -1,0 +1,349 @@
+//! SPDX documents: what is in a set of packages, in the words of a software bill of materials.
+//!
+//! | key of the document | what it holds |
+//! |---|---|
+//! | `spdxVersion`, `dataLicense`, `SPDXID` | `SPDX-2.3`, `CC0-1.0`, `SPDXRef-DOCUMENT` |
+//! | `name`, `documentNamespace` | free text; a URI that no other document has, here made of its digest |
+//! | `creationInfo` | `created` as `YYYY-MM-DDThh:mm:ssZ`; `creators`, `Tool: name-version` |
+//! | `packages` | [`Package`]: what was made, and what it was made from |
+//! | `files` | [`File`]: path below `./`, SHA-1 (which SPDX asks for) and SHA-256 |
+//! | `relationships` | [`Relationship`]: `DESCRIBES`, `CONTAINS`, `GENERATED_FROM` |
+//!
+//! Source: SPDX specification 2.3 (JSON, Annex D.1), RFC 9562 for the UUID in the namespace.
+//! Optional keys without information are left out. Only regular files are files to SPDX: links and
+//! folders are not.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+
+use crate::content::hex;
+
+/// What is not known.
+pub const NO_ASSERTION: &str = "NOASSERTION";
+
+/// The element of the document itself.
+pub const DOCUMENT: &str = "SPDXRef-DOCUMENT";
+
+/// What a creator that is a program begins with.
+const TOOL: &str = "Tool: ";
+
+/// A document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Document {
+    /// Version of the format.
+    pub spdx_version: String,
+    /// Licence of the document itself, which is always this one.
+    pub data_license: String,
+    /// [`DOCUMENT`].
+    #[serde(rename = "SPDXID")]
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// A URI of its own.
+    pub document_namespace: String,
+    /// When, and by what.
+    pub creation_info: CreationInfo,
+    /// In the order of their ids.
+    pub packages: Vec<Package>,
+    /// In path order.
+    pub files: Vec<File>,
+    /// By element.
+    pub relationships: Vec<Relationship>,
+}
+
+/// When a document was made, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreationInfo {
+    /// `2025-01-01T00:00:00Z`.
+    pub created: String,
+    /// `Tool: rockpack-0.1.0`.
+    pub creators: Vec<String>,
+}
+
+/// Something that is distributed, or that it was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Package {
+    /// `SPDXRef-…`.
+    #[serde(rename = "SPDXID")]
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its full version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_info: Option<String>,
+    /// The name of its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package_file_name: Option<String>,
+    /// `INSTALL`, `ARCHIVE`, `OTHER`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary_package_purpose: Option<String>,
+    /// `Organization: …`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supplier: Option<String>,
+    /// Where it was fetched from.
+    pub download_location: String,
+    /// Whether its files are listed.
+    pub files_analyzed: bool,
+    /// Of its files, if they are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package_verification_code: Option<VerificationCode>,
+    /// Of its own file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checksums: Vec<Checksum>,
+    /// Home page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub homepage: Option<String>,
+    /// What whoever made the document found out.
+    pub license_concluded: String,
+    /// What the package says: an expression, or [`NO_ASSERTION`].
+    pub license_declared: String,
+    /// About both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub license_comments: Option<String>,
+    /// Who has the copyright.
+    pub copyright_text: String,
+    /// In one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Whatever else is to be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+/// A digest over the files of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VerificationCode {
+    /// SHA-1 in hex.
+    pub package_verification_code_value: String,
+}
+
+impl VerificationCode {
+    /// Of files with these SHA-1s: the SHA-1 of their hexadecimal forms, sorted and without anything
+    /// between them (SPDX 2.3, 7.9).
+    pub fn of(mut files: Vec<[u8; 20]>) -> Self {
+        files.sort_unstable();
+        let mut digest = Sha1::new();
+        for file in files {
+            digest.update(hex(&file));
+        }
+        Self { package_verification_code_value: hex(&digest.finalize()) }
+    }
+}
+
+/// A file of a package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct File {
+    /// `./opt/rocm/lib/libx.so`.
+    pub file_name: String,
+    /// `SPDXRef-…`.
+    #[serde(rename = "SPDXID")]
+    pub id: String,
+    /// SHA-1 and SHA-256.
+    pub checksums: Vec<Checksum>,
+}
+
+/// A digest.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Checksum {
+    /// `SHA1` or `SHA256`.
+    pub algorithm: String,
+    /// In hex.
+    pub checksum_value: String,
+}
+
+impl Checksum {
+    /// A SHA-1.
+    pub fn sha1(digest: &[u8; 20]) -> Self {
+        Self { algorithm: "SHA1".to_owned(), checksum_value: hex(digest) }
+    }
+
+    /// A SHA-256.
+    pub fn sha256(digest: &[u8; 32]) -> Self {
+        Self { algorithm: "SHA256".to_owned(), checksum_value: hex(digest) }
+    }
+}
+
+/// What one element is to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Relationship {
+    /// Id of the one.
+    pub spdx_element_id: String,
+    /// `DESCRIBES`, `CONTAINS` or `GENERATED_FROM`.
+    pub relationship_type: String,
+    /// Id of the other.
+    pub related_spdx_element: String,
+}
+
+impl Document {
+    /// An empty document that `tool` made at `created`.
+    pub fn new(name: String, created: String, tool: &str) -> Self {
+        let creators = vec![format!("{TOOL}{tool}")];
+        Self {
+            spdx_version: "SPDX-2.3".to_owned(),
+            data_license: "CC0-1.0".to_owned(),
+            id: DOCUMENT.to_owned(),
+            name,
+            document_namespace: String::new(),
+            creation_info: CreationInfo { created, creators },
+            packages: Vec::new(),
+            files: Vec::new(),
+            relationships: Vec::new(),
+        }
+    }
+
+    /// Adds a relationship.
+    pub fn relate(&mut self, one: &str, relationship: &str, other: &str) {
+        self.relationships.push(Relationship {
+            spdx_element_id: one.to_owned(),
+            relationship_type: relationship.to_owned(),
+            related_spdx_element: other.to_owned(),
+        });
+    }
+
+    /// Gives it a namespace: a UUID (version 8) of everything else that it says, so that the same
+    /// document has the same one everywhere and no other document has it.
+    pub fn name_space(&mut self) -> io::Result<()> {
+        self.document_namespace.clear();
+        let mut digest = Hashed(Sha256::new());
+        self.write(&mut digest)?;
+        self.document_namespace = format!("urn:uuid:{}", uuid(digest.0.finalize().into()));
+        Ok(())
+    }
+
+    /// Writes it as JSON.
+    pub fn write(&self, mut sink: impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut sink, self)?;
+        sink.write_all(b"\n")
+    }
+}
+
+/// The first 16 bytes of a digest with the version and the variant that RFC 9562 (5.8) asks for.
+fn uuid(digest: [u8; 32]) -> String {
+    let [mut bytes, _] =
+        [0, 16].map(|at| <[u8; 16]>::try_from(&digest[at..at + 16]).unwrap_or_default());
+    bytes[6] = bytes[6] & 0x0f | 0x80;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let text = hex(&bytes);
+    [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]].join("-")
+}
+
+struct Hashed(Sha256);
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An id of the characters that ids may have (letters, digits, `.` and `-`), and unlike all in
+/// `taken`, to which it is added.
+pub fn new_id(kind: &str, name: &str, taken: &mut BTreeSet<String>) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    let first: String = format!("SPDXRef-{kind}-").chars().chain(name.chars().map(legal)).collect();
+    let mut id = first.clone();
+    let mut number = 2;
+    while !taken.insert(id.clone()) {
+        id = format!("{first}-{number}");
+        number += 1;
+    }
+    id
+}
+
+/// Whether `text` is a licence expression that SPDX knows every part of.
+pub fn is_known_license(text: &str) -> bool {
+    let known = |expression: spdx::Expression| {
+        expression.requirements().all(|required| required.req.license.id().is_some())
+    };
+    spdx::Expression::parse(text).is_ok_and(known)
+}
+
+/// Whether the bytes of `source` are a document that a `tool` of any version made. An error is one
+/// of `source`.
+pub fn is_made_by(tool: &str, source: impl Read) -> io::Result<bool> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Head {
+        creation_info: CreationInfo,
+    }
+    match serde_json::from_reader::<_, Head>(source) {
+        Ok(Head { creation_info }) => {
+            let maker = format!("{TOOL}{tool}-");
+            Ok(creation_info.creators.iter().any(|creator| creator.starts_with(&maker)))
+        }
+        Err(error) if error.is_io() => Err(error.into()),
+        Err(_) => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_legal_characters_and_are_all_different() {
+        let mut taken = BTreeSet::new();
+        let mut id = |name| new_id("Package", name, &mut taken);
+        assert_eq!(
+            id("rocm-blas_7.1~rc1-1_amd64.deb"),
+            "SPDXRef-Package-rocm-blas-7.1-rc1-1-amd64.deb"
+        );
+        assert_eq!(
+            id("rocm-blas_7.1+rc1-1_amd64.deb"),
+            "SPDXRef-Package-rocm-blas-7.1-rc1-1-amd64.deb-2"
+        );
+    }
+
+    #[test]
+    fn only_licences_that_spdx_knows_are_expressions() {
+        for known in ["MIT", "MIT AND (Apache-2.0 WITH LLVM-exception OR NCSA)"] {
+            assert!(is_known_license(known), "{known}");
+        }
+        for other in
+            ["", "Proprietary", "MIT and more", "LicenseRef-Unstated", "MIT AND LicenseRef-x"]
+        {
+            assert!(!is_known_license(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_namespace_follows_from_the_rest() {
+        let new = |name: &str| {
+            let mut document = Document::new(name.to_owned(), String::new(), "rockpack-0");
+            document.name_space().unwrap();
+            document
+        };
+        let (one, other) = (new("a"), new("b"));
+        assert_eq!(one, new("a"));
+        assert_ne!(one.document_namespace, other.document_namespace);
+        // Version and variant.
+        let uuid = one.document_namespace.strip_prefix("urn:uuid:").unwrap();
+        assert!(uuid.len() == 36 && &uuid[14..15] == "8", "{uuid}");
+        assert!(matches!(&uuid[19..20], "8" | "9" | "a" | "b"), "{uuid}");
+    }
+
+    #[test]
+    fn documents_of_others_are_told_apart() {
+        let mut bytes = Vec::new();
+        Document::new("x".to_owned(), String::new(), "rockpack-0.1.0").write(&mut bytes).unwrap();
+        assert!(is_made_by("rockpack", &bytes[..]).unwrap());
+        assert!(!is_made_by("rock", &bytes[..]).unwrap());
+        for other in [&b"{}"[..], b"", b"[1, 2]", &bytes[..bytes.len() - 3]] {
+            assert!(!is_made_by("rockpack", other).unwrap());
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Inputs that make much of few bytes: as many values, entries or rows as their length allows. What
+//! they cost is what the bounds of the targets are about; mutations of small seeds do not show it.
+
+use std::io::Write;
+
+/// Bytes of an input, more or less.
+const LEN: usize = 64 << 10;
+
+/// The inputs of a target, if anything is to be had for little there.
+pub fn inputs(target: &str) -> Vec<Vec<u8>> {
+    match target {
+        "kernel_index" => [message_pack(), vec![bomb(8)]].concat(),
+        // The first byte says where the second file starts.
+        "shared_files" => {
+            let files = message_pack().into_iter().chain([bomb(3), bomb(8)]);
+            files.map(|map| [&[0xff], &map[..]].concat()).collect()
+        }
+        "kpm" | "marker" => message_pack(),
+        "kpack" => message_pack().iter().map(|toc| archive(toc)).collect(),
+        "config" => [toml(), json()].concat(),
+        "database_rules" => toml(),
+        "receipt" => json(),
+        "repo_state" => json().iter().map(|json| [&[1], &json[..]].concat()).collect(),
+        "rpm_md" => vec![xml("<a/>"), xml("<a b='c' d=''/>"), xml("<a>b</a>")],
+        "apt_index" => vec![text("A: b\n\n"), text("A: b\n"), numbered("A", ":\n"), release()],
+        "manifest" => vec![numbered("", "/stage\n"), text("a\n")],
+        "offload_bundle" | "fatbin" | "inspect" => vec![bundle()],
+        "artifact_archive" => vec![members()],
+        "linking" | "relocations" | "host_binary" | "verify_file" | "code_object" => vec![elf()],
+        _ => Vec::new(),
+    }
+}
+
+fn text(unit: &str) -> Vec<u8> {
+    unit.repeat(LEN / unit.len()).into_bytes()
+}
+
+/// Units that differ, so that all of them count.
+fn numbered(before: &str, behind: &str) -> Vec<u8> {
+    (0..LEN / (before.len() + behind.len() + 4))
+        .map(|n| format!("{before}{n:x}{behind}"))
+        .collect::<String>()
+        .into()
+}
+
+fn release() -> Vec<u8> {
+    let rows = (0..LEN / 8).map(|n| format!(" a 1 {n:x}\n"));
+    format!("Suite: x\nSHA256:\n{}", rows.collect::<String>()).into()
+}
+
+/// Lists and maps of the shortest values, and nothing but openings.
+fn message_pack() -> Vec<Vec<u8>> {
+    let count = u32::try_from(LEN).unwrap().to_be_bytes();
+    let list = [&[0xdd], &count[..], &vec![0xc0; LEN]].concat();
+    let keys = (0..LEN / 4).flat_map(|n| [0xa2, (n % 128) as u8, (n / 128 % 128) as u8, 0xc0]);
+    let count = u32::try_from(LEN / 4).unwrap().to_be_bytes();
+    let map = [&[0xdf], &count[..], &keys.collect::<Vec<u8>>()].concat();
+    let nested = vec![0x91; LEN];
+    let announced = vec![0xdd, 0xff, 0xff, 0xff, 0xff, 0xc0];
+    let names = [&[0xdd, 0, 0, 0x80, 0][..], &[0xa1, b'x'].repeat(1 << 15)].concat();
+    vec![list, map, nested, announced, names]
+}
+
+/// A list of so many MiB of the shortest values, compressed by zlib.
+fn bomb(mib: u32) -> Vec<u8> {
+    let count = mib << 20;
+    let list = [&[0xdd], &count.to_be_bytes()[..], &vec![0xc0; count as usize]].concat();
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(&list).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A kernel archive that is a table of contents and nothing else.
+fn archive(toc: &[u8]) -> Vec<u8> {
+    let mut bytes = [&b"KPAK"[..], &1_u32.to_le_bytes(), &64_u64.to_le_bytes()].concat();
+    bytes.resize(64, 0);
+    [bytes, toc.to_vec()].concat()
+}
+
+fn toml() -> Vec<Vec<u8>> {
+    let list = |key: &str| format!("{key} = [{}]", "0,".repeat(LEN / 2)).into_bytes();
+    let tables = numbered("[architecture_groups.", "]\n");
+    let keys = numbered("a", "=1\n");
+    let nested = format!("a = {}", "[".repeat(LEN)).into_bytes();
+    let dotted = format!("a{} = 1", ".a".repeat(LEN / 2)).into_bytes();
+    let rules = text("[[rule]]\n");
+    vec![list("a"), list("primary_shard"), tables, keys, nested, dotted, rules]
+}
+
+fn json() -> Vec<Vec<u8>> {
+    let list = |key: &str| format!("{{\"{key}\":[{}0]}}", "0,".repeat(LEN / 2)).into_bytes();
+    let keys = (0..LEN / 8).map(|n| format!("\"{n:x}\":0,"));
+    let keys = |name: &str| {
+        format!("{{\"{name}\":{{{}\"\":0}}}}", keys.clone().collect::<String>()).into_bytes()
+    };
+    let nested = "[".repeat(LEN).into_bytes();
+    let groups = format!("[{}{{}}]", "{},".repeat(LEN / 3)).into_bytes();
+    let names = ["packages", "records", "findings", "architecture_groups", "left_out", "x"];
+    let mut all: Vec<_> = names.iter().flat_map(|name| [list(name), keys(name)]).collect();
+    all.extend([nested, groups]);
+    all
+}
+
+fn xml(unit: &str) -> Vec<u8> {
+    [&b"<x>"[..], &text(unit), b"</x>"].concat()
+}
+
+/// As many entries as are read at most.
+fn bundle() -> Vec<u8> {
+    let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    bytes.extend(4096_u64.to_le_bytes());
+    for n in 0..4096 {
+        let id = format!("hip-x--gfx906:{n}");
+        for number in [0, 0, id.len() as u64] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(id.bytes());
+    }
+    bytes
+}
+
+/// Empty files of an archive; the target makes the checksums right.
+fn members() -> Vec<u8> {
+    let member = |name: &str, content: &[u8]| {
+        let mut block = vec![0; 512];
+        block[..name.len()].copy_from_slice(name.as_bytes());
+        for (at, number) in [(100, 0o644), (108, 0), (116, 0), (124, content.len()), (136, 0)] {
+            let text = format!("{number:07o}");
+            block[at..at + 7].copy_from_slice(text.as_bytes());
+        }
+        block[156] = b'0';
+        block[257..265].copy_from_slice(b"ustar\x0000");
+        let mut bytes = [block, content.to_vec()].concat();
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+        bytes
+    };
+    let mut archive = member("artifact_manifest.txt", b"x/stage\n");
+    for n in 0..LEN / 512 {
+        archive.extend(member(&format!("x/stage/{n}"), b""));
+    }
+    archive.extend([0; 1024]);
+    archive
+}
+
+/// A library of as many empty sections as fit, all named like those with device code.
+fn elf() -> Vec<u8> {
+    let count = (LEN / 64) as u16;
+    let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+    bytes.resize(16, 0);
+    for number in [3_u16, 62] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(1_u32.to_le_bytes());
+    for number in [0_u64, 0, 64] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(0_u32.to_le_bytes());
+    for number in [64_u16, 56, 0, 64, count, 1] {
+        bytes.extend(number.to_le_bytes());
+    }
+    let names = b"\0.hip_fatbin\0";
+    let names_at = 64 + 64 * u64::from(count);
+    for index in 0..count {
+        let (kind, offset, size) = match index {
+            0 => (0_u32, 0, 0),
+            1 => (3, names_at, names.len() as u64),
+            _ => (1, names_at, 1),
+        };
+        bytes.extend(1_u32.to_le_bytes());
+        bytes.extend(kind.to_le_bytes());
+        for number in [0, 0, offset, size, 0, 1, 0] {
+            bytes.extend(u64::to_le_bytes(number));
+        }
+    }
+    bytes.extend(names);
+    bytes
+}

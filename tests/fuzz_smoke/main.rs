@@ -1,0 +1,136 @@
+//! The targets of `fuzz/` without libFuzzer: seeds and what simple mutations make of them, in an
+//! order that is always the same. For a few seconds in every test run; `ROCKPACK_FUZZ_SECONDS` sets
+//! how many over all targets. What libFuzzer finds in hours is not found here: this shows that
+//! targets and seeds still work, that plain damage is an error, and what an input may cost.
+
+#![allow(clippy::unwrap_used, reason = "a test helper outside of test functions")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+mod dense;
+mod mutation;
+#[path = "../../fuzz/src/lib.rs"]
+mod targets;
+
+use mutation::{Random, mutate};
+use targets::{TARGETS, Target};
+
+/// Seconds over all targets, where the environment says nothing.
+const SECONDS: f64 = 4.0;
+
+/// Seconds that no input may take, on a machine busy with other things.
+const INPUT_SECONDS: u64 = 60;
+
+/// Longest input: a mutation may double a seed, again and again.
+const LONGEST: usize = 256 << 10;
+
+/// Inputs of which the heap for each byte is shown: of shorter ones it says nothing.
+const LONG: usize = 32 << 10;
+
+#[test]
+fn seeds_and_what_becomes_of_them_are_read_or_refused() {
+    let seconds = std::env::var("ROCKPACK_FUZZ_SECONDS");
+    let seconds: f64 = seconds.map_or(SECONDS, |text| text.parse().unwrap());
+    let share = Duration::from_secs_f64(seconds / TARGETS.len() as f64);
+    let watched = watch();
+    println!(
+        "{:17} {:>7} {:>9} {:>9} {:>9} {:>8}",
+        "target", "inputs", "heap", "of", "heap/byte", "seconds"
+    );
+    for target in TARGETS {
+        let seeds = seeds(target.name);
+        assert!(!seeds.is_empty(), "{} has no seeds", target.name);
+        let (end, mut count) = (Instant::now() + share, 0);
+        let (mut most, mut per_byte, mut slowest) = ((0, 0), 0, Duration::ZERO);
+        // Every seed as it is, and some mutations on the slowest machine.
+        while count < 2 * seeds.len() as u64 || Instant::now() < end {
+            let input = input(&seeds, count);
+            let start = Instant::now();
+            let taken = feed(target, &input, &watched);
+            slowest = slowest.max(start.elapsed());
+            most = most.max((taken, input.len()));
+            if input.len() >= LONG {
+                per_byte = per_byte.max(taken / input.len());
+            }
+            count += 1;
+        }
+        println!(
+            "{:17} {count:7} {:9} {:9} {per_byte:9} {:8.3}",
+            target.name,
+            most.0,
+            most.1,
+            slowest.as_secs_f64()
+        );
+    }
+}
+
+/// Input number `count`: the seeds first.
+fn input(seeds: &[Vec<u8>], count: u64) -> Vec<u8> {
+    if let Some(seed) = usize::try_from(count).ok().and_then(|at| seeds.get(at)) {
+        return seed.clone();
+    }
+    let mut random = Random(count);
+    let mut bytes = seeds[random.below(seeds.len())].clone();
+    for _ in 0..=random.below(4) {
+        mutate(&mut bytes, &seeds[random.below(seeds.len())], &mut random);
+    }
+    bytes.truncate(LONGEST);
+    bytes
+}
+
+/// The files in the folders of a target, by folder and name, and inputs that cost much.
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let more = std::fs::read_to_string(root.join("fuzz/seeds/more")).unwrap();
+    let own = format!("fuzz/seeds/{target}");
+    let more = more.lines().filter_map(|line| line.strip_prefix(target)?.strip_prefix(' '));
+    let mut seeds = Vec::new();
+    for folder in [own.as_str()].into_iter().chain(more) {
+        let files = std::fs::read_dir(root.join(folder)).into_iter().flatten();
+        let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        seeds.extend(files.iter().map(|file| std::fs::read(file).unwrap()));
+    }
+    seeds.extend(dense::inputs(target));
+    seeds
+}
+
+/// The input that is being read, and since when.
+type Watched = Arc<Mutex<Option<(Instant, String, Vec<u8>)>>>;
+
+/// Ends the program if an input takes too long: a thread cannot be stopped from outside.
+fn watch() -> Watched {
+    let watched = Watched::default();
+    let current = Arc::clone(&watched);
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            if let Some((since, name, input)) = &*current.lock().unwrap()
+                && since.elapsed().as_secs() >= INPUT_SECONDS
+            {
+                eprintln!("{name} does not end: see {}", keep(name, input).display());
+                std::process::exit(1);
+            }
+        }
+    });
+    watched
+}
+
+/// Runs the target on one input, which is kept where the target fails.
+fn feed(target: &Target, input: &[u8], watched: &Watched) -> usize {
+    *watched.lock().unwrap() = Some((Instant::now(), target.name.to_owned(), input.to_vec()));
+    let taken = catch_unwind(AssertUnwindSafe(|| target.run(input)));
+    *watched.lock().unwrap() = None;
+    taken.unwrap_or_else(|_| {
+        panic!("a find of {}: see {}", target.name, keep(target.name, input).display())
+    })
+}
+
+fn keep(target: &str, input: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("find-{target}"));
+    std::fs::write(&path, input).unwrap();
+    path
+}

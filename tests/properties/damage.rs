@@ -1,0 +1,86 @@
+//! Files that were cut off, and files with one bit changed.
+
+use super::file;
+use super::samples::{Damage, Sample, samples};
+use super::targets::TARGETS;
+
+/// Files up to this length are tried with every bit changed; of longer ones one bit of each byte.
+const EVERY_BIT: usize = 4000;
+
+/// What is read of damaged bytes, as far as it is read.
+fn read(sample: &Sample, damaged: &[u8]) -> Option<String> {
+    match (sample.read)(damaged) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            assert_ne!(error.kind(), rockpack::error::Kind::Bug, "{}: {error}", sample.name);
+            None
+        }
+    }
+}
+
+/// A file that was cut off anywhere is an error, or says the same: what is missing is no content.
+#[test]
+fn a_file_that_is_cut_off_says_nothing_else() {
+    for sample in samples() {
+        let whole = (sample.read)(&sample.bytes).unwrap();
+        let mut refused = 0;
+        for end in 0..sample.bytes.len() {
+            match read(&sample, &sample.bytes[..end]) {
+                None => refused += 1,
+                Some(_) if sample.damage == Damage::Endless => {}
+                Some(value) => assert_eq!(value, whole, "{} cut at {end}", sample.name),
+            }
+        }
+        println!("{}: {refused} of {} refused", sample.name, sample.bytes.len());
+        assert!(refused > 0, "{}", sample.name);
+    }
+}
+
+/// With one bit changed it is an error, or says the same, where checksums are; otherwise it says
+/// what the bit says, and never fails otherwise.
+#[test]
+fn a_changed_bit_is_noticed_where_it_can_be() {
+    for sample in samples() {
+        let whole = (sample.read)(&sample.bytes).unwrap();
+        let (mut tried, mut refused, mut same) = (0, 0, 0);
+        let mut bytes = sample.bytes.clone();
+        let every = bytes.len() <= EVERY_BIT;
+        for at in 0..bytes.len() {
+            for bit in (0..8).filter(|bit| every || at % 8 == *bit) {
+                bytes[at] ^= 1 << bit;
+                tried += 1;
+                match read(&sample, &bytes) {
+                    None => refused += 1,
+                    Some(value) if value == whole => same += 1,
+                    Some(value) if sample.damage == Damage::Noticed => {
+                        panic!("{}: bit {bit} of {at:#x} gives {value}\nnot {whole}", sample.name)
+                    }
+                    Some(_) => {}
+                }
+                bytes[at] ^= 1 << bit;
+            }
+        }
+        let other = tried - refused - same;
+        println!(
+            "{}: {tried} bits, {refused} refused, {same} the same, {other} others",
+            sample.name
+        );
+    }
+}
+
+/// The state of a repository, cut off or with a bit changed: refused, or published as it says, and
+/// then published again.
+#[test]
+fn a_damaged_state_of_a_repository_is_refused_or_published() {
+    let state = file("fuzz/seeds/repo_state/rpm");
+    let target = TARGETS.iter().find(|target| target.name == "repo_state").unwrap();
+    for end in 1..state.len() {
+        target.feed(&state[..end]);
+    }
+    // The first byte says what kind of state follows.
+    for at in 1..state.len() {
+        let mut damaged = state.clone();
+        damaged[at] ^= 1 << (at % 8);
+        target.feed(&damaged);
+    }
+}

@@ -1,0 +1,33 @@
+//! What holds for every input: what is written is read back, the transform of a host binary leaves
+//! alone what is not its own, and damage is never a wrong value.
+//!
+//! Of the formats themselves foreign tools judge elsewhere; here nothing is needed but Rust.
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+mod damage;
+mod round_trips;
+mod samples;
+mod transform;
+
+#[path = "../support/packages.rs"]
+mod packages;
+#[path = "../../fuzz/src/lib.rs"]
+mod targets;
+#[path = "../support/tools.rs"]
+mod tools;
+
+use rockpack::content::Content;
+
+/// All bytes of `content`.
+fn bytes(content: &Content) -> Vec<u8> {
+    content.read_vec(0..content.len(), 1 << 30, "test").unwrap()
+}
+
+/// A file of the repository.
+fn file(path: &str) -> Vec<u8> {
+    std::fs::read(tools::repository(path)).unwrap()
+}

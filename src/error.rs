@@ -270,7 +270,7 @@ impl Error {
         let mut text = String::new();
         let place = &self.inner.place;
         if let Some(file) = &place.file {
-            text.push_str(&format!("{}: ", file.display()));
+            text.push_str(&format!("{}: ", printable(&file.to_string_lossy())));
         }
         if let Some(structure) = &place.structure {
             text.push_str(&format!("{structure}: "));
@@ -284,6 +284,15 @@ impl Error {
         }
         text
     }
+}
+
+/// A name with its control characters escaped: whoever named a file says nothing to a terminal.
+fn printable(name: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    name.chars().map(escaped).collect()
 }
 
 impl From<Error> for io::Error {

@@ -77,7 +77,7 @@ pub(super) fn discover(
             }
             let component = owned.component.id();
             if !parts.are_run(owned.component.kind) {
-                note_unasked(content, owned.component.kind, (&component, path), findings);
+                note_unasked(content, owned.component.kind, (&component, path), findings)?;
                 continue;
             }
             if let Some(needs) = read((content, mode), (&component, path), findings)? {
@@ -128,7 +128,7 @@ fn of_databases<'a>(
         }
         let component = database.component.id();
         if !parts.are_run(database.component.kind) {
-            note_unasked(content, database.component.kind, (&component, path), findings);
+            note_unasked(content, database.component.kind, (&component, path), findings)?;
             continue;
         }
         if let Some(needs) = read((content, 0), (&component, path), findings)? {
@@ -176,9 +176,13 @@ fn note_unasked(
     kind: ComponentKind,
     (component, path): (&str, &TreePath),
     findings: &mut Findings,
-) {
-    // Of a damaged one, nothing is asked either.
-    let linking = libraries::needs(content, 0).ok().and_then(|needs| needs.linking);
+) -> Result<()> {
+    let linking = match libraries::needs(content, 0) {
+        Ok(needs) => needs.linking,
+        Err(error) if error.is_of_reading() => return Err(error),
+        // Of a damaged one, nothing is asked either.
+        Err(_) => None,
+    };
     if linking.is_some_and(|linking| !linking.needed.is_empty()) {
         let subject = format!("{component}/{path}");
         let message = format!(
@@ -187,6 +191,7 @@ fn note_unasked(
         );
         findings.add(Finding::new(Code::LibrariesNotAsked, subject, message));
     }
+    Ok(())
 }
 
 /// A library of the set.

@@ -15,6 +15,18 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 const PERMISSION_HINT: &str =
     "check the permissions of the file and of its folders, or run as a user who has them";
 
+/// What to do about a disk that is full.
+const ROOM_HINT: &str = "make room on that file system; what was not finished is taken back";
+
+/// What to do about a failed system call, where that is known.
+pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
+    match kind {
+        io::ErrorKind::PermissionDenied => Some(PERMISSION_HINT),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(ROOM_HINT),
+        _ => None,
+    }
+}
+
 /// What sort of fault an [`Error`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -39,6 +51,8 @@ pub enum Kind {
     Limit,
     /// A check of finished output failed.
     Verify,
+    /// The run was asked to end, as by a signal.
+    Interrupted,
     /// An invariant of rockpack itself does not hold.
     Bug,
 }
@@ -118,10 +132,10 @@ impl Error {
                 let message = format!("cannot {action}: {source}");
                 let mut error = Self::new(Kind::Io, message).file(file.as_ref());
                 error.inner.broken_pipe = source.kind() == io::ErrorKind::BrokenPipe;
-                if source.kind() == io::ErrorKind::PermissionDenied {
-                    return error.hint(PERMISSION_HINT);
+                match system_hint(source.kind()) {
+                    Some(hint) => error.hint(hint),
+                    None => error,
                 }
-                error
             }
         }
     }
@@ -198,6 +212,12 @@ impl Error {
         self.inner.kind
     }
 
+    /// Whether the fault lies in reading and says nothing of what would have been read. Where damaged
+    /// content is passed on, or taken for another kind of file, such an error is not.
+    pub fn is_of_reading(&self) -> bool {
+        matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted)
+    }
+
     /// The reason alone, without place and context.
     pub fn message(&self) -> &str {
         &self.inner.message
@@ -250,7 +270,7 @@ impl Error {
         let mut text = String::new();
         let place = &self.inner.place;
         if let Some(file) = &place.file {
-            text.push_str(&format!("{}: ", file.display()));
+            text.push_str(&format!("{}: ", printable(&file.to_string_lossy())));
         }
         if let Some(structure) = &place.structure {
             text.push_str(&format!("{structure}: "));
@@ -264,6 +284,15 @@ impl Error {
         }
         text
     }
+}
+
+/// A name with its control characters escaped: whoever named a file says nothing to a terminal.
+fn printable(name: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    name.chars().map(escaped).collect()
 }
 
 impl From<Error> for io::Error {

@@ -26,6 +26,7 @@ pub mod gfx;
 pub mod host_binary;
 pub mod indexed;
 pub mod inspect;
+pub mod interrupt;
 pub mod keyring;
 pub mod listing;
 pub mod new_file;

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Kind, Result};
 pub use links::{LINK_LIMIT, LinkSet};
 
-/// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash.
+/// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash, no control
+/// character, which would forge lines of lists or what a terminal shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TreePath(String);
@@ -24,10 +25,12 @@ impl TreePath {
     pub fn new(text: impl Into<String>) -> Result<Self> {
         let text = text.into();
         let bad = |c: &str| c.is_empty() || c == "." || c == "..";
-        if text.split('/').any(bad) || text.contains(['\0', '\n']) {
+        if text.split('/').any(bad) || text.contains(char::is_control) {
             let message = format!("`{}` is no path inside the prefix", text.escape_debug());
-            return Err(Error::malformed(message)
-                .hint("paths are relative, without `.`, `..`, empty parts or line breaks"));
+            return Err(Error::malformed(message).hint(
+                "paths are relative, without `.`, `..`, empty parts, line breaks or other \
+                       control characters",
+            ));
         }
         Ok(Self(text))
     }

@@ -13,7 +13,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("artifact", &["content", "formats", "tree"]),
     ("cache", &["content"]),
     ("config", &["artifact", "content", "database", "gfx"]),
-    ("content", &[]),
+    // Who reads asks whether to go on.
+    ("content", &["interrupt"]),
     ("database", &["content", "formats", "gfx", "tree"]),
     // Files in, relations out: what libraries a file links to is read by the formats.
     ("dependencies", &["content", "formats", "tree"]),
@@ -38,6 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Sets as they were written: receipts, plans, packages.
     ("listing", &["content", "formats", "receipt"]),
     ("keyring", &["content", "plan", "tree"]),
+    ("interrupt", &[]),
     ("new_file", &["content"]),
     (
         "pack",

@@ -5,7 +5,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::content::Inputs;
-use crate::error::{Error, Faults, Result};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::tree::TreePath;
 
 /// The setuid and setgid bits. A file that has them runs with rights that a build folder cannot
 /// vouch for.
@@ -46,6 +47,19 @@ impl Listed {
         };
         Err(special(what).file(&self.path))
     }
+}
+
+/// Folders above a file of an artifact, within the artifact or the stage prefix: ten times what the
+/// deepest have. Each folder on the way costs an entry with the whole path.
+pub(super) const DEPTH_LIMIT: usize = 256;
+
+/// Refuses a path that lies too deep.
+pub(super) fn refuse_deep(path: &TreePath) -> Result<()> {
+    if path.components().count() <= DEPTH_LIMIT {
+        return Ok(());
+    }
+    let message = format!("lies in more than {DEPTH_LIMIT} folders");
+    Err(Error::new(Kind::Limit, message).hint("no artifact is that deep: look at what made it"))
 }
 
 /// What is wrong with a file that has [`SET_ID`] bits.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::listing::{Listed, list};
+use super::listing::{Listed, list, refuse_deep};
 use crate::content::{Content, InputFile, Inputs};
 use crate::error::{Error, Faults, Result};
 use crate::tree::{Node, Tree, TreePath};
@@ -23,6 +23,7 @@ impl Walk<'_> {
                 Some(at) => at.join(&entry.name),
                 None => TreePath::new(entry.name.as_str()),
             };
+            let place = place.and_then(|place| refuse_deep(&place).map(|()| place));
             let place = place.map_err(|error| error.file(&entry.path));
             if let Some(place) = self.faults.keep(place) {
                 self.entry(&entry, place);
@@ -72,7 +73,7 @@ fn link_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node
 
 /// Fails unless `target` may be the text of a link at `place` of a stage prefix.
 pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
-    if target.is_empty() || target.contains(['\0', '\n']) {
+    if target.is_empty() || target.contains(char::is_control) {
         let message = format!("the link leads to `{}`", target.escape_debug());
         return Err(Error::malformed(message));
     }

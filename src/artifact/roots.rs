@@ -8,6 +8,7 @@
 //! refused is a checksum without its archive: the artifact was lost on the way.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::ArtifactName;
@@ -79,7 +80,7 @@ impl Roots {
             return self.faults.add(error.file(root).hint(hint));
         }
         let entries = list(root, &mut self.inputs, &mut self.faults);
-        let kinds: Vec<_> = entries.iter().map(kind_of).collect();
+        let kinds: Vec<_> = entries.iter().map(|entry| self.kind_of(entry)).collect();
         let shards = kinds.contains(&EntryKind::Shard);
         match (kinds.contains(&EntryKind::Artifact), shards) {
             (true, false) => self.shard(root, entries),
@@ -128,7 +129,7 @@ impl Roots {
         }
         let (mut artifacts, mut others) = (Vec::new(), Vec::new());
         for entry in entries {
-            match kind_of(&entry) {
+            match self.kind_of(&entry) {
                 EntryKind::Artifact => artifacts.push(entry),
                 EntryKind::Shard | EntryKind::Other => others.push(entry),
             }
@@ -138,6 +139,10 @@ impl Roots {
         }
         refuse_same_name(&artifacts, &mut self.faults);
         self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
+    }
+
+    fn kind_of(&mut self, entry: &Listed) -> EntryKind {
+        self.faults.keep(kind_of(entry)).unwrap_or(EntryKind::Other)
     }
 
     /// Says what an entry of `shard` is that is none of its `artifacts`.
@@ -218,34 +223,46 @@ fn without_archive(entry: &Listed, archive: &str) -> Error {
     Error::new(Kind::Conflict, message).file(&entry.path).hint(hint)
 }
 
-fn kind_of(entry: &Listed) -> EntryKind {
+/// What an entry is. Faults of this look ahead are met again, and reported, by the scan of an
+/// artifact or a shard; anything else is not read again, so what cannot be looked into is an error.
+fn kind_of(entry: &Listed) -> Result<EntryKind> {
     if packed_name(entry).is_some() {
-        return EntryKind::Artifact;
+        return Ok(EntryKind::Artifact);
     }
     if !entry.leads_to_folder() {
-        return EntryKind::Other;
+        return Ok(EntryKind::Other);
     }
-    if has_manifest(entry) {
-        return EntryKind::Artifact;
+    let is_named = |entry: &Listed| entry.name.parse::<ArtifactName>().is_ok();
+    let found = has_manifest(entry);
+    if is_named(entry) && found.is_err() || found? {
+        return Ok(EntryKind::Artifact);
     }
-    // Faults of this look ahead are met again, and reported, by the scan of what it decides on.
-    let inside = look_into(&entry.path, &mut Faults::default());
-    if inside.iter().any(|entry| has_manifest(entry) || packed_name(entry).is_some()) {
-        return EntryKind::Shard;
+    let mut faults = Faults::default();
+    let inside = look_into(&entry.path, &mut faults);
+    let holds =
+        |entry: &Listed| has_manifest(entry).unwrap_or(true) || packed_name(entry).is_some();
+    if inside.iter().any(holds) {
+        return Ok(EntryKind::Shard);
     }
-    if entry.name.parse::<ArtifactName>().is_ok() {
-        return EntryKind::Artifact;
+    if is_named(entry) {
+        return Ok(EntryKind::Artifact);
     }
-    let named =
-        |entry: &Listed| entry.leads_to_folder() && entry.name.parse::<ArtifactName>().is_ok();
-    match inside.iter().any(named) {
-        true => EntryKind::Shard,
-        false => EntryKind::Other,
+    if inside.iter().any(|entry| entry.leads_to_folder() && is_named(entry)) {
+        return Ok(EntryKind::Shard);
+    }
+    match faults.finish() {
+        Err(error) if error.flattened().any(Error::is_of_reading) => Err(error),
+        _ => Ok(EntryKind::Other),
     }
 }
 
-fn has_manifest(entry: &Listed) -> bool {
-    std::fs::symlink_metadata(entry.path.join(MANIFEST_NAME)).is_ok()
+fn has_manifest(entry: &Listed) -> Result<bool> {
+    let path = entry.path.join(MANIFEST_NAME);
+    match std::fs::symlink_metadata(&path) {
+        Ok(_) => Ok(true),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        Err(e) => Err(Error::io(path, "inspect", e)),
+    }
 }
 
 /// The name of the shard in `folder`.

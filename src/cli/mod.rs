@@ -1,7 +1,8 @@
 //! The command line: arguments, wiring, progress bars, exit codes. One file per subcommand.
 //!
 //! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 done with failed checks or
-//! with differences that were asked for, 2 failed, 64 wrong usage.
+//! with differences that were asked for, 2 failed, 64 wrong usage, 128 and the signal's number
+//! ended by a signal.
 
 mod build;
 mod discover;
@@ -14,6 +15,7 @@ mod progress;
 mod recombine;
 mod repo;
 mod set;
+mod signals;
 mod signing;
 mod split;
 mod terminal;
@@ -23,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use progress::{LogFormat, Terminal};
 
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
@@ -69,16 +71,26 @@ pub fn run() -> ExitCode {
         }
     };
     let terminal = Terminal::new(arguments.log_format);
-    match dispatch(arguments.command, &terminal) {
+    let result = signals::watch().and_then(|()| dispatch(arguments.command, &terminal));
+    match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::ChecksFailed) => ExitCode::from(1),
         // A reader that went away, as `head` does, is not a failure of ours.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(error) => {
-            terminal.error(&error);
-            ExitCode::from(if error.kind() == Kind::Usage { 64 } else { 2 })
-        }
+        Err(error) => match signals::ended() {
+            // What fails after a signal does so because of it, as other programs get it, too.
+            Some((signal, code)) => {
+                terminal.error(&signal);
+                code
+            }
+            None => failed(&terminal, &error),
+        },
     }
+}
+
+fn failed(terminal: &Terminal, error: &Error) -> ExitCode {
+    terminal.error(error);
+    ExitCode::from(if error.kind() == Kind::Usage { 64 } else { 2 })
 }
 
 fn dispatch(command: Command, terminal: &Terminal) -> Result<Outcome> {

@@ -8,6 +8,10 @@ use rustix::io::Errno;
 
 use super::{Content, Piece, Source, WINDOW};
 use crate::error::{Error, Result};
+use crate::interrupt;
+
+/// Bytes that the kernel copies before it is asked whether to go on.
+const COPIED_AT_ONCE: usize = 64 << 20;
 
 impl Content {
     /// Writes all bytes to `file`, which is at `path`, from its current position on.
@@ -32,7 +36,8 @@ fn copy_range(input: &File, piece: &Piece, file: &File, path: &Path) -> Result<u
     let mut at = piece.offset;
     let end = piece.offset + piece.len;
     while at < end {
-        let len = usize::try_from(end - at).unwrap_or(usize::MAX);
+        interrupt::check()?;
+        let len = usize::try_from(end - at).unwrap_or(COPIED_AT_ONCE).min(COPIED_AT_ONCE);
         match rustix::fs::copy_file_range(input, Some(&mut at), file, None, len) {
             Ok(0) => break,
             Ok(_) | Err(Errno::INTR) => {}

@@ -2,6 +2,7 @@
 //! among which they were found.
 
 use std::fs::{File, Metadata};
+use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -72,7 +73,10 @@ impl InputFile {
         if let Some(file) = slot.upgrade() {
             return Ok(file);
         }
-        let file = File::open(&self.path).map_err(|e| Error::io(&self.path, "open", e))?;
+        let file = File::open(&self.path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => self.changed("vanished"),
+            _ => Error::io(&self.path, "open", e),
+        })?;
         let metadata = file.metadata().map_err(|e| Error::io(&self.path, "inspect", e))?;
         self.compare(Stamp::of(&metadata))?;
         let file = Arc::new(file);
@@ -83,7 +87,7 @@ impl InputFile {
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let file = self.handle()?;
         file.read_exact_at(buffer, offset).map_err(|error| {
-            if error.kind() == std::io::ErrorKind::UnexpectedEof {
+            if error.kind() == ErrorKind::UnexpectedEof {
                 return self.changed("became shorter").offset(offset);
             }
             Error::io(&self.path, "read", error).offset(offset)
@@ -115,7 +119,7 @@ impl InputFile {
 fn stamp_of(path: &Path) -> Result<Stamp> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(Stamp::of(&metadata)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(changed(path, "vanished")),
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(changed(path, "vanished")),
         Err(e) => Err(Error::io(path, "inspect", e)),
     }
 }
@@ -171,6 +175,9 @@ fn recheck_folder(path: &Path, stamp: Stamp) -> Result<()> {
 fn recheck_link(path: &Path, target: &Path) -> Result<()> {
     match std::fs::read_link(path) {
         Ok(now) if now == target => Ok(()),
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
+            Err(Error::io(path, "read the link", error))
+        }
         _ => Err(changed(path, "the link was changed")),
     }
 }

@@ -28,6 +28,7 @@ pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;
 
 use crate::error::{Error, Place, Result};
+use crate::interrupt;
 use blocks::BlockRange;
 use decoded::Decoded;
 
@@ -175,6 +176,7 @@ impl Content {
 
     /// Fills `buffer` from `offset` on.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        interrupt::check()?;
         let wanted = buffer.len() as u64;
         if offset.checked_add(wanted).is_none_or(|end| end > self.len) {
             let left = self.len.saturating_sub(offset);

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use super::{Content, Piece, Source};
 use crate::error::Error;
+use crate::interrupt;
 
 /// Size of the windows in which content is read, in bytes.
 pub const WINDOW: usize = 1 << 20;
@@ -42,6 +43,7 @@ impl ContentReader {
     }
 
     fn read_some(&mut self, buffer: &mut [u8]) -> crate::error::Result<usize> {
+        interrupt::check()?;
         let index = self.content.pieces.partition_point(|p| p.at + p.len <= self.position);
         let Some(piece) = self.content.pieces.get(index).cloned() else {
             return Ok(0);

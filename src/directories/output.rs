@@ -94,7 +94,10 @@ impl Outputs {
         let mut finished = Vec::new();
         for (name, prefixes) in self.artifacts {
             let listed: Vec<&str> = prefixes.keys().map(String::as_str).collect();
-            let kept = earlier(&name).and_then(|folder| kept_manifest(folder, &listed));
+            let kept = match earlier(&name) {
+                Some(artifact) => kept_manifest(artifact, &listed)?,
+                None => None,
+            };
             let manifest = kept.unwrap_or_else(|| {
                 let lines: Vec<String> = listed.iter().map(|line| format!("{line}\n")).collect();
                 Content::of_bytes(lines.concat())
@@ -113,10 +116,14 @@ impl Outputs {
     }
 }
 
-/// The manifest in `folder`, if it lists all of `prefixes`.
-fn kept_manifest(folder: &Path, prefixes: &[&str]) -> Option<Content> {
-    let path = folder.join(MANIFEST_NAME);
-    let listed = Manifest::open(&path).ok()?.prefixes;
+/// The manifest of `artifact`, if that is a folder and lists all of `prefixes`.
+fn kept_manifest(artifact: &Path, prefixes: &[&str]) -> Result<Option<Content>> {
+    let metadata = std::fs::metadata(artifact).map_err(|e| Error::io(artifact, "inspect", e))?;
+    if !metadata.is_dir() {
+        return Ok(None);
+    }
+    let path = artifact.join(MANIFEST_NAME);
+    let listed = Manifest::open(&path)?.prefixes;
     let all = prefixes.iter().all(|prefix| listed.iter().any(|line| line.as_str() == *prefix));
-    all.then(|| Content::open(&path).ok()).flatten()
+    all.then(|| Content::open(&path)).transpose()
 }

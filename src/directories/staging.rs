@@ -4,23 +4,27 @@
 //! OUT/.rockpack-artifacts-N/     one per run, locked (flock) while the run lives
 //!     <artifacts>                until they are renamed into OUT
 //!     replaced/                  earlier artifacts of the same components
+//!     committing                 during a commit: the artifacts that it brings, one a line
 //! ```
 //!
 //! What is written of a component takes the place of all of it: its other artifacts in OUT, folders
 //! with its name and a manifest, are removed and named, for they belong to another set of archives.
 //! Nothing else is, and nothing at all where input lies in OUT beside them.
 //!
-//! A staging folder whose lock can be taken belongs to a run that is dead, and is removed by the
-//! next. Files are not synced to disk: artifact directories are an intermediate product, and the
+//! A staging folder whose lock can be taken belongs to a run that is dead. The next run takes back a
+//! commit that was not finished, so that the earlier artifacts are there again, and removes the
+//! folder. Files are not synced to disk: artifact directories are an intermediate product, and the
 //! step is run again after a power failure. What is in the way and is no artifact is refused.
 
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use super::commit;
 use super::output::{OutputArtifact, Written};
 use crate::artifact::{ArtifactName, MANIFEST_NAME};
 use crate::content::Content;
@@ -31,9 +35,6 @@ const PREFIX: &str = ".rockpack-artifacts-";
 
 /// Runs into one folder at the same time; more staging folders than this are a mistake.
 const STAGINGS_MAX: u32 = 1000;
-
-/// Inside a staging folder: what a commit moved out of the way.
-const REPLACED: &str = "replaced";
 
 /// The mode of manifests.
 const MANIFEST_MODE: u32 = 0o644;
@@ -84,6 +85,8 @@ pub(super) struct Staging {
     folder: PathBuf,
     /// Locked as long as this run lives.
     _lock: File,
+    /// Whether the folder holds earlier artifacts that could not be put back.
+    kept: AtomicBool,
 }
 
 impl Staging {
@@ -94,7 +97,8 @@ impl Staging {
         guard.lock().map_err(|e| Error::io(out, "lock", e))?;
         clear_dead(out)?;
         let (folder, own) = make_folder(out)?;
-        Ok(Self { out: out.to_path_buf(), folder, _lock: own })
+        let kept = AtomicBool::new(false);
+        Ok(Self { out: out.to_path_buf(), folder, _lock: own, kept })
     }
 
     /// Where this run may put what has no name.
@@ -136,12 +140,9 @@ impl Staging {
         for entry in fs::read_dir(&self.out).map_err(|e| Error::io(&self.out, "list", e))? {
             let entry = entry.map_err(|e| Error::io(&self.out, "list", e))?;
             let Ok(name) = entry.file_name().into_string() else { continue };
-            let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if folder
-                && components.has(&name)
-                && !names.contains(&name.as_str())
-                && entry.path().join(MANIFEST_NAME).is_file()
-            {
+            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+            let is_other = components.has(&name) && !names.contains(&name.as_str());
+            if kind.is_dir() && is_other && has_manifest(&entry.path())? {
                 others.push(name);
             }
         }
@@ -150,40 +151,23 @@ impl Staging {
     }
 
     fn commit(&self, names: &[&str], removed: &[String]) -> Result<()> {
-        let replaced = self.folder.join(REPLACED);
-        fs::create_dir_all(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
-        let mut done: Vec<(PathBuf, PathBuf)> = Vec::new();
-        let mut step = |from: PathBuf, to: PathBuf| {
-            let result = fs::rename(&from, &to).map_err(|e| Error::io(&to, "rename into place", e));
-            if result.is_ok() {
-                done.push((from, to));
-            }
-            result
-        };
-        let mut result = Ok(());
-        for name in removed {
-            result = result.and_then(|()| step(self.out.join(name), replaced.join(name)));
+        let result = commit::replace((&self.out, &self.folder), names, removed);
+        if let Err(error) = result {
+            // What cannot be taken back now is left to the next run.
+            self.kept.store(commit::undo(&self.out, &self.folder).is_err(), Ordering::Relaxed);
+            return Err(error);
         }
-        for name in names {
-            let (staged, visible) = (self.folder.join(name), self.out.join(name));
-            if visible.exists() {
-                result = result.and_then(|()| step(visible.clone(), replaced.join(name)));
-            }
-            result = result.and_then(|()| step(staged, visible));
-        }
-        if result.is_err() {
-            for (from, to) in done.into_iter().rev() {
-                // What cannot be taken back stays where the error message finds it.
-                let _ = fs::rename(to, from);
-            }
-        }
-        remove(&replaced)?;
-        result
+        // The new artifacts are there: what is left of the earlier ones can go later, too.
+        let _ = remove(&self.folder.join(commit::REPLACED));
+        Ok(())
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
+        if self.kept.load(Ordering::Relaxed) {
+            return;
+        }
         // Whatever cannot be removed now is removed by the next run.
         let _ = remove(&self.folder);
     }
@@ -193,10 +177,19 @@ impl Drop for Staging {
 fn refuse_foreign(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Ok(metadata) if metadata.is_dir() && path.join(MANIFEST_NAME).is_file() => Ok(()),
+        Ok(metadata) if metadata.is_dir() && has_manifest(path)? => Ok(()),
         Ok(_) => Err(Error::new(Kind::Conflict, "is in the way of an artifact, and is none")
             .file(path)
             .hint("move it away, or write into another folder")),
+        Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}
+
+fn has_manifest(artifact: &Path) -> Result<bool> {
+    let path = artifact.join(MANIFEST_NAME);
+    match fs::metadata(&path) {
+        Ok(metadata) => Ok(metadata.is_file()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io(path, "inspect", error)),
     }
 }
@@ -257,7 +250,10 @@ fn clear_dead(out: &Path) -> Result<()> {
         match handle.try_lock() {
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(Error::io(&path, "lock", error)),
-            Ok(()) => remove(&path)?,
+            Ok(()) => {
+                commit::undo(out, &path)?;
+                remove(&path)?;
+            }
         }
     }
     Ok(())

@@ -18,6 +18,10 @@ use crate::error::{Error, Kind, Result};
 /// Loaders refuse longer markers.
 pub const LIMIT: usize = 64 << 10;
 
+/// Deepest nesting that is read: fields that are not known may hold anything, and the reader uses
+/// the stack.
+const DEPTH_LIMIT: usize = 32;
+
 /// What stands for the target in a search path.
 pub const ARCH_PLACEHOLDER: &str = "@GFXARCH@";
 
@@ -70,7 +74,9 @@ fn check_length(length: usize) -> Result<()> {
 
 fn parse_map(bytes: &[u8]) -> Result<Marker> {
     let mut rest = bytes;
-    let marker = rmp_serde::from_read(&mut rest).map_err(|error| {
+    let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
+    deserializer.set_max_depth(DEPTH_LIMIT);
+    let marker = Marker::deserialize(&mut deserializer).map_err(|error| {
         Error::malformed("is no map of kernel_name and kpack_search_paths")
             .structure("marker")
             .cause(error)
@@ -117,6 +123,18 @@ mod tests {
         assert_eq!(parse(&bytes).unwrap(), AnyMarker::Map(sample()));
         bytes.push(1);
         assert_eq!(parse(&bytes).unwrap_err().kind(), Kind::Malformed);
+    }
+
+    /// Found by fuzzing: a field that is not known ended the program with an overflow of the stack.
+    #[test]
+    fn deep_nesting_is_refused() {
+        let nested = |depth: usize| [b"\x81\xa1x".to_vec(), vec![0x91; depth], vec![0xc0]].concat();
+        let error = parse(&nested(20_000)).unwrap_err();
+        assert_eq!(error.kind(), Kind::Malformed);
+        let mut known = sample().to_bytes().unwrap();
+        known[0] = 0x83;
+        known.extend_from_slice(&nested(20)[1..]);
+        assert_eq!(parse(&known).unwrap(), AnyMarker::Map(sample()));
     }
 
     #[test]

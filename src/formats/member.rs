@@ -6,6 +6,13 @@ use std::io::Read;
 use super::compression::decoder_fault;
 use crate::error::{Error, Result};
 
+/// Whether `path`, relative to the root, stays below it and says nothing but names: no empty, `.` or
+/// `..` part, no control character.
+pub(super) fn is_plain(path: &str) -> bool {
+    let odd = |part: &str| part.is_empty() || part == "." || part == "..";
+    !path.split('/').any(odd) && !path.contains(char::is_control)
+}
+
 /// Bytes of content that the member being written still has to get.
 #[derive(Debug, Default)]
 pub(super) struct Announced(u64);

@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::compression::{Compression, Effort};
 use super::{deb, rpm};
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_hint};
 
 /// What stands at a path of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -244,6 +244,12 @@ impl Reader {
 
 /// A failed write into a package; whoever knows the package's file names it.
 pub fn io_fault(action: &str, source: std::io::Error) -> Error {
-    Error::from_io(source)
-        .unwrap_or_else(|source| Error::new(Kind::Io, format!("cannot {action}")).cause(source))
+    Error::from_io(source).unwrap_or_else(|source| {
+        let hint = system_hint(source.kind());
+        let error = Error::new(Kind::Io, format!("cannot {action}")).cause(source);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    })
 }

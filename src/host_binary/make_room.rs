@@ -15,7 +15,7 @@ use object::elf;
 use super::PAGE;
 use super::layout::{align_up, is_filled_with};
 use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
+use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
 
 /// What `patchelf` writes over sections that it moved elsewhere.
 const VACATED: u8 = b'X';
@@ -54,7 +54,7 @@ pub fn find(file: &ElfFile, extra: usize) -> Result<Room> {
     if search.fits(entries) {
         return Ok(room);
     }
-    if is_library(file) && file.segment(elf::PT_PHDR).is_some() {
+    if is_library(file)? && file.segment(elf::PT_PHDR).is_some() {
         room.drop_program_headers_entry = true;
         entries -= 1;
         if search.fits(entries) {
@@ -69,11 +69,14 @@ pub fn find(file: &ElfFile, extra: usize) -> Result<Room> {
 }
 
 /// Whether the file is a library rather than a position-independent executable.
-fn is_library(file: &ElfFile) -> bool {
-    let dynamic = crate::formats::elf::Dynamic::read(file).ok().flatten();
+fn is_library(file: &ElfFile) -> Result<bool> {
+    let dynamic = match Dynamic::read(file) {
+        Err(error) if error.is_of_reading() => return Err(error),
+        read => read.ok().flatten(),
+    };
     let flags = dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1));
     let pie = flags.unwrap_or_default() & elf::DF_1_PIE.0 != 0;
-    file.header.e_type() == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie
+    Ok(file.header.e_type() == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie)
 }
 
 /// A section that can go elsewhere.

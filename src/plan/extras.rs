@@ -180,7 +180,7 @@ impl<'a> HostFiles<'a> {
             let id = match id_of(content) {
                 Ok(Some(id)) => Ok(id),
                 Ok(None) => Err("has no build-id by which a debugger would find it".to_owned()),
-                Err(error) if matches!(error.kind(), Kind::Io | Kind::Changed) => {
+                Err(error) if error.is_of_reading() => {
                     return Err(error.structure(subject));
                 }
                 Err(error) => {
@@ -259,8 +259,10 @@ fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
     if content.read_array::<4>(0)? != *MAGIC {
         return Ok(false);
     }
-    let Ok(Some(file)) = ElfFile::read(content, elf::EM_X86_64) else {
-        return Ok(false);
+    let file = match ElfFile::read(content, elf::EM_X86_64) {
+        Ok(Some(file)) => file,
+        Err(error) if error.is_of_reading() => return Err(error),
+        Ok(None) | Err(_) => return Ok(false),
     };
     let is_program = file.segment(elf::PT_INTERP).is_some();
     Ok(file.header.e_type() == elf::ET_DYN && !is_program)

@@ -77,13 +77,13 @@ pub(super) fn discover(
             }
             let component = owned.component.id();
             if !parts.are_run(owned.component.kind) {
-                note_unasked(content, owned.component.kind, (&component, path), findings);
+                note_unasked(content, owned.component.kind, (&component, path), findings)?;
                 continue;
             }
-            if let Some(needs) = read((content, mode), (&component, path), findings) {
+            if let Some(needs) = read((content, mode), (&component, path), findings)? {
                 let reader = Reader { bundle: index, path, needs, in_host: true };
                 let file = (content, component.as_str());
-                let written = runpath::search_path(setting, &reader, file, findings);
+                let written = runpath::search_path(setting, &reader, file, findings)?;
                 if written.is_new {
                     linkage.rewritten.insert((*path).clone());
                 }
@@ -128,10 +128,10 @@ fn of_databases<'a>(
         }
         let component = database.component.id();
         if !parts.are_run(database.component.kind) {
-            note_unasked(content, database.component.kind, (&component, path), findings);
+            note_unasked(content, database.component.kind, (&component, path), findings)?;
             continue;
         }
-        if let Some(needs) = read((content, 0), (&component, path), findings) {
+        if let Some(needs) = read((content, 0), (&component, path), findings)? {
             let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
             let search_path = search_path.to_owned();
             readers.push((Reader { bundle: index, path, needs, in_host: false }, search_path));
@@ -156,14 +156,16 @@ fn read(
     (content, mode): (&Content, u32),
     (component, path): (&str, &TreePath),
     findings: &mut Findings,
-) -> Option<Needs> {
+) -> Result<Option<Needs>> {
+    let has_some = |needs: &Needs| needs.linking.is_some() || !needs.interpreters.is_empty();
     match libraries::needs(content, mode) {
-        Ok(needs) => Some(needs).filter(|n| n.linking.is_some() || !n.interpreters.is_empty()),
+        Ok(needs) => Ok(Some(needs).filter(has_some)),
+        Err(error) if error.is_of_reading() => Err(error),
         Err(error) => {
             let subject = format!("{component}/{path}");
             let message = format!("its needed libraries cannot be read: {}", error.message());
             findings.add(Finding::new(Code::LibrariesUnreadable, subject, message));
-            None
+            Ok(None)
         }
     }
 }
@@ -174,9 +176,13 @@ fn note_unasked(
     kind: ComponentKind,
     (component, path): (&str, &TreePath),
     findings: &mut Findings,
-) {
-    // Of a damaged one, nothing is asked either.
-    let linking = libraries::needs(content, 0).ok().and_then(|needs| needs.linking);
+) -> Result<()> {
+    let linking = match libraries::needs(content, 0) {
+        Ok(needs) => needs.linking,
+        Err(error) if error.is_of_reading() => return Err(error),
+        // Of a damaged one, nothing is asked either.
+        Err(_) => None,
+    };
     if linking.is_some_and(|linking| !linking.needed.is_empty()) {
         let subject = format!("{component}/{path}");
         let message = format!(
@@ -185,6 +191,7 @@ fn note_unasked(
         );
         findings.add(Finding::new(Code::LibrariesNotAsked, subject, message));
     }
+    Ok(())
 }
 
 /// A library of the set.

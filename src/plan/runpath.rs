@@ -6,6 +6,7 @@ use crate::config::Runpath;
 use crate::content::Content;
 use crate::dependencies::runpath;
 use crate::dependencies::search::{self, Folder};
+use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::tree::TreePath;
 
@@ -23,9 +24,9 @@ pub(super) fn search_path(
     reader: &Reader<'_>,
     (content, component): (&Content, &str),
     findings: &mut Findings,
-) -> Written {
+) -> Result<Written> {
     let Some(linking) = &reader.needs.linking else {
-        return Written::default();
+        return Ok(Written::default());
     };
     let (path, prefix) = (reader.path, setting.prefix.path());
     let text = search::written(linking).to_owned();
@@ -41,14 +42,15 @@ pub(super) fn search_path(
             );
             note(Code::RunpathOutside, message);
         }
-        return Written { text, is_new: false };
+        return Ok(Written { text, is_new: false });
     }
     let rewriting = match runpath::rewrite(content, path, prefix) {
         Ok(rewriting) => rewriting,
+        Err(error) if error.is_of_reading() => return Err(error),
         Err(error) => {
             let message = format!("its search path cannot be read: {}", error.message());
             note(Code::LibrariesUnreadable, message);
-            return Written { text, is_new: false };
+            return Ok(Written { text, is_new: false });
         }
     };
     for (before, after) in &rewriting.changed {
@@ -59,7 +61,7 @@ pub(super) fn search_path(
     }
     let new = rewriting.changed.iter().find(|(before, _)| *before == text);
     let text = new.map_or(text, |(_, after)| after.clone());
-    Written { text, is_new: rewriting.content.is_some() }
+    Ok(Written { text, is_new: rewriting.content.is_some() })
 }
 
 /// The folders of a search path that lie outside of the prefix, or anywhere.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{HostKind, SplitArtifact, SplitOptions, split};
 use crate::artifact::{Artifact, Prefix};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::report::{Code, Findings};
 use crate::tree::{Node, Tree, TreePath};
 
@@ -26,8 +26,10 @@ pub(super) fn look_again(
         return Ok(());
     };
     // What cannot be laid over one another is refused where artifacts are joined.
-    let Ok(together) = split(&joined, options) else {
-        return Ok(());
+    let together = match split(&joined, options) {
+        Ok(together) => together,
+        Err(error) if error.flattened().any(Error::is_of_reading) => return Err(error),
+        Err(_) => return Ok(()),
     };
     for part in split_apart.iter_mut() {
         let mut others = Findings::default();

@@ -1,5 +1,9 @@
 //! Inputs that make much of few bytes: as many values, entries or rows as their length allows. What
 //! they cost is what the bounds of the targets are about; mutations of small seeds do not show it.
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "counts of this file fit, and the rest is meant to be cut"
+)]
 
 use std::io::Write;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::named;
-use crate::artifact::listing::{HAS_SET_ID, SET_ID, special};
+use crate::artifact::listing::{HAS_SET_ID, SET_ID, refuse_deep, special};
 use crate::artifact::manifest::{MANIFEST_LIMIT, MANIFEST_NAME, Manifest};
 use crate::content::{BlockWriter, Blocks};
 use crate::error::{Error, Kind, Result};
@@ -18,9 +18,13 @@ use crate::tree::TreePath;
 /// Bytes of a member that are read at once.
 const BUFFER: usize = 128 << 10;
 
-/// Most members of an archive. The largest artifacts have some ten thousand files; a few megabytes
-/// of compressed headers can announce millions.
+/// Most members of an archive, and folders that stand there only because something is in them. The
+/// largest artifacts have some ten thousand files; a few megabytes of compressed headers can announce
+/// millions.
 const MEMBER_LIMIT: usize = 1 << 20;
+
+/// Most bytes of all paths together, for the same reason.
+const PATHS_LIMIT: usize = 256 << 20;
 
 /// Most faults that are told of one archive.
 const FAULT_LIMIT: usize = 100;
@@ -59,6 +63,8 @@ pub(super) struct Collector<'a> {
     archive: &'a Path,
     writer: BlockWriter,
     members: BTreeMap<TreePath, Member>,
+    /// Bytes of their paths.
+    paths: usize,
     /// Folders that stand there only because something is in them.
     implied: BTreeSet<TreePath>,
     manifest: Option<Vec<u8>>,
@@ -72,6 +78,7 @@ impl<'a> Collector<'a> {
             archive,
             writer,
             members: BTreeMap::new(),
+            paths: 0,
             implied: BTreeSet::new(),
             manifest: None,
             faults: Vec::new(),
@@ -85,8 +92,7 @@ impl<'a> Collector<'a> {
         while let Some(member) = members.next_member()? {
             count += 1;
             if count > MEMBER_LIMIT {
-                let message = format!("has more than {MEMBER_LIMIT} members");
-                return Err(Error::new(Kind::Limit, message).file(self.archive));
+                return Err(self.too_many());
             }
             if let Err(error) = self.member(&member, members) {
                 // Those about a member name it; others are about the archive or our own disk.
@@ -202,8 +208,12 @@ impl<'a> Collector<'a> {
             return Err(Error::new(Kind::Conflict, message));
         }
         self.imply(path.parent())?;
+        self.paths += path.as_str().len();
         self.members.insert(path, member);
-        Ok(())
+        match self.members.len() > MEMBER_LIMIT || self.paths > PATHS_LIMIT {
+            true => Err(self.too_many()),
+            false => Ok(()),
+        }
     }
 
     /// Makes sure that `folder` and those above it are there.
@@ -219,9 +229,18 @@ impl<'a> Collector<'a> {
             }
             folder = path.parent();
             self.implied.insert(path.clone());
+            self.paths += path.as_str().len();
             self.members.insert(path, Member::Folder { mode: FOLDER_MODE });
         }
         Ok(())
+    }
+
+    fn too_many(&self) -> Error {
+        let message = format!(
+            "has more than {MEMBER_LIMIT} members and folders around them, or more than {PATHS_LIMIT} \
+             bytes of paths"
+        );
+        Error::new(Kind::Limit, message).file(self.archive)
     }
 
     /// The manifest, all members, and their content.
@@ -259,7 +278,8 @@ fn path_of(member: &tar::Member) -> Result<Option<TreePath>> {
         let hint = "paths are relative, without `..`, empty parts or line breaks";
         Error::malformed(message).hint(hint)
     };
-    normal(name).map(Some).ok_or_else(outside)
+    let path = normal(name).ok_or_else(outside)?;
+    refuse_deep(&path).map(|()| Some(path))
 }
 
 /// The path that a name of a member stands for; tar writes `./` before the names in a folder that

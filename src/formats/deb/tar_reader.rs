@@ -8,6 +8,7 @@ use std::io::Read;
 use tar::EntryType;
 
 use crate::error::Result;
+use crate::formats::member::is_plain;
 use crate::formats::payload::{Entry, EntryKind, Marking, ReadEntry};
 use crate::formats::tar::{Extensions, Member};
 
@@ -54,7 +55,7 @@ fn read_entry(member: &Member) -> Result<ReadEntry> {
         return Err(member.fault("has content but is no file"));
     }
     let path = entry_path(&member.name, &kind);
-    let path = path.ok_or_else(|| member.fault("has no path below ./"))?;
+    let path = path.ok_or_else(|| member.fault("has no plain path below ./"))?;
     let (user, group) = owners(member)?;
     let mtime = member.header.mtime().map_err(|_| member.fault("has no mtime"))?;
     let mode = member.header.mode().map_err(|_| member.fault("has no mode"))?;
@@ -65,9 +66,10 @@ fn read_entry(member: &Member) -> Result<ReadEntry> {
 fn entry_path(name: &str, kind: &EntryKind) -> Option<String> {
     let path = name.strip_prefix("./")?;
     if *kind != EntryKind::Directory {
-        return (!path.is_empty() && !path.ends_with('/')).then(|| path.to_owned());
+        return is_plain(path).then(|| path.to_owned());
     }
-    Some(path.strip_suffix('/').unwrap_or(path).to_owned())
+    let path = path.strip_suffix('/').unwrap_or(path);
+    (path.is_empty() || is_plain(path)).then(|| path.to_owned())
 }
 
 fn owners(member: &Member) -> Result<(String, String)> {

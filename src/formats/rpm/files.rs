@@ -6,6 +6,7 @@ use super::front::{fault, number};
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use crate::content::unhex;
 use crate::error::{Error, Result};
+use crate::formats::member::is_plain;
 use crate::formats::payload::{Digest, Entry, EntryKind, Marking, ReadEntry};
 
 /// What the header lists, in its order. Refused: source packages, devices, ghosts, digests other
@@ -123,7 +124,11 @@ impl<'a> Columns<'a> {
             .and_then(|text| text.strip_prefix('/'))
             .filter(|text| text.is_empty() || text.ends_with('/'))
             .ok_or_else(|| fault("has a file in no directory"))?;
-        Ok(format!("{directory}{}", self.bases[index]))
+        let path = format!("{directory}{}", self.bases[index]);
+        match path.is_empty() || is_plain(&path) {
+            true => Ok(path),
+            false => Err(fault(&format!("has the path `/{}`", path.escape_debug()))),
+        }
     }
 
     fn kind(&self, index: usize, mode: u32, path: &str) -> Result<EntryKind> {

@@ -43,6 +43,13 @@ impl Archive {
         }
     }
 
+    /// Gives a key another name.
+    pub fn rename(&mut self, key: &str, name: &str) {
+        let Value::Map(rows) = field(&mut self.table, "toc") else { panic!("no map") };
+        let row = rows.iter_mut().find(|(found, _)| found.as_str() == Some(key)).unwrap();
+        row.0 = name.into();
+    }
+
     /// Exchanges the rows of two keys for one target.
     pub fn exchange(&mut self, [one, other]: [&str; 2], target: &str) {
         let first = field(self.row(one), target).clone();

@@ -1,0 +1,68 @@
+//! Signals that end a run.
+//!
+//! The first one asks the run to end, which takes back what it began. Whoever sends another one,
+//! or lets [`PATIENCE`] pass, has it ended at once, as by SIGKILL: the next run then takes back
+//! what is left. Signals that this process was started to ignore, as by nohup, stay ignored.
+
+use std::io;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::error::{Error, Kind, Result};
+use crate::interrupt;
+
+const ENDING: [(i32, &str); 3] = [(SIGHUP, "SIGHUP"), (SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
+
+/// How long a run that was asked to end may take for it: one that waits for another run's lock, or
+/// for a disk, does not see that it was asked.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Lets signals ask this process to end.
+pub(super) fn watch() -> Result<()> {
+    let ignored = ignored();
+    let numbers = ENDING.iter().map(|(number, _)| *number);
+    let heeded: Vec<i32> = numbers.filter(|number| ignored >> (number - 1) & 1 == 0).collect();
+    let fault = |error: io::Error| Error::new(Kind::Io, "signals cannot be handled").cause(error);
+    let mut signals = Signals::new(heeded).map_err(fault)?;
+    let heed = move || {
+        for signal in signals.forever() {
+            if !interrupt::request(signal) {
+                end(signal);
+            }
+            thread::spawn(move || {
+                thread::sleep(PATIENCE);
+                end(signal);
+            });
+        }
+    };
+    thread::Builder::new().name("signals".into()).spawn(heed).map(drop).map_err(fault)
+}
+
+fn end(signal: i32) -> ! {
+    std::process::exit(code(signal).into())
+}
+
+fn code(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// What to say, and the exit code, if a signal asked this process to end.
+pub(super) fn ended() -> Option<(Error, ExitCode)> {
+    let signal = interrupt::requested()?;
+    let name = ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, n)| n);
+    let error = Error::new(Kind::Interrupted, format!("ended by {name}"))
+        .hint("what was not finished was taken back; run it again");
+    Some((error, ExitCode::from(code(signal))))
+}
+
+/// The signals that this process ignores, signal 1 in the lowest bit. None where the kernel does
+/// not tell.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}

@@ -1,0 +1,84 @@
+//! The steps by which new artifacts take the place of earlier ones, and how they are taken back: by
+//! the run itself when a step fails, or by the next run when this one was killed.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// Inside a staging folder: what a commit moved out of the way.
+pub(super) const REPLACED: &str = "replaced";
+
+/// Inside a staging folder: what says that a commit is not finished.
+const COMMITTING: &str = "committing";
+
+/// Moves the artifacts `names` from the staging folder `folder` into `out`, and what stands in their
+/// place there, and `removed`, out of the way.
+pub(super) fn replace(
+    (out, folder): (&Path, &Path),
+    names: &[&str],
+    removed: &[String],
+) -> Result<()> {
+    let replaced = folder.join(REPLACED);
+    fs::create_dir_all(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
+    let committing = folder.join(COMMITTING);
+    fs::write(&committing, names.join("\n")).map_err(|e| Error::io(&committing, "write", e))?;
+    for name in removed {
+        rename(&out.join(name), &replaced.join(name))?;
+    }
+    for name in names {
+        let visible = out.join(name);
+        if is_there(&visible)? {
+            rename(&visible, &replaced.join(name))?;
+        }
+        rename(&folder.join(name), &visible)?;
+    }
+    finish(folder)
+}
+
+/// Takes back what the commit from the staging folder `folder` into `out` has done; nothing where no
+/// commit was begun.
+pub(super) fn undo(out: &Path, folder: &Path) -> Result<()> {
+    let committing = folder.join(COMMITTING);
+    let names = match fs::read_to_string(&committing) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        read => read.map_err(|e| Error::io(&committing, "read", e))?,
+    };
+    for name in names.lines() {
+        // What is not here any more was made visible.
+        let (staged, visible) = (folder.join(name), out.join(name));
+        if !is_there(&staged)? && is_there(&visible)? {
+            rename(&visible, &staged)?;
+        }
+    }
+    let replaced = folder.join(REPLACED);
+    for entry in fs::read_dir(&replaced).map_err(|e| Error::io(&replaced, "list", e))? {
+        let name = entry.map_err(|e| Error::io(&replaced, "list", e))?.file_name();
+        rename(&replaced.join(&name), &out.join(&name))?;
+    }
+    finish(folder)
+}
+
+/// Says that there is no commit to take back.
+fn finish(folder: &Path) -> Result<()> {
+    let committing = folder.join(COMMITTING);
+    match fs::remove_file(&committing) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io(&committing, "remove", error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| Error::io(to, "rename into place", e))
+}
+
+fn is_there(path: &Path) -> Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}

@@ -1,0 +1,189 @@
+//! Disks that are full, or may not be written to. Each run has a file system of its own in memory,
+//! in a mount namespace of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::example;
+use crate::room::all;
+use crate::scenarios::Scenario;
+use crate::tools::{self, have, is_root};
+
+/// Runs a command twice over an earlier output, at first on a file system with some options, then
+/// with all the room it wants, and lists what is in `disk/out` before, after and in the end.
+/// Arguments: the room's folder, the options, the command. The option `size+4` leaves 4 KiB beside
+/// what is there already.
+const SCRIPT: &str = r#"
+set -eu
+room=$1 options=$2
+shift 2
+mount -t tmpfs -o size=64m none "$room/disk"
+cp -a "$room/earlier" "$room/disk/out"
+listing() {
+  (cd "$room/disk/out" && find . -not -path './.rockpack-*' -type f -exec sha256sum {} + | sort)
+  (cd "$room/disk/out" && find . -not -path './.rockpack-*' | sort)
+}
+listing >"$room/before"
+of() { df -k --output="$1" "$room/disk" | tail -n 1; }
+case $options in
+  size+*) options=size=$(($(of used) + ${options#size+}))k ;;
+  nr_inodes+*) options=nr_inodes=$(($(of iused) + ${options#nr_inodes+})) ;;
+esac
+mount -o "remount,$options" "$room/disk"
+status=0
+TMPDIR=$room/disk/out "$@" >"$room/said" 2>&1 || status=$?
+echo "$status" >"$room/status"
+listing >"$room/after"
+find "$room/disk/out" -name '.rockpack-*' >"$room/unfinished"
+mount -o remount,rw,size=64m,nr_inodes=100k "$room/disk"
+TMPDIR=$room/disk/out "$@" >"$room/said.again" 2>&1
+listing >"$room/again"
+"#;
+
+/// How the run on the small disk ended.
+struct Ended {
+    status: i32,
+    said: String,
+    before: String,
+    after: String,
+    again: String,
+    unfinished: String,
+}
+
+/// Whether this process may mount.
+fn may_mount() -> bool {
+    if !is_root() || !have(&["unshare", "mount", "sha256sum"]) {
+        return false;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut mount = Command::new("unshare");
+    mount.args(["-m", "mount", "-t", "tmpfs", "none"]).arg(folder.path());
+    let may = mount.output().unwrap().status.success();
+    if !may {
+        tools::skip("file systems cannot be mounted here");
+    }
+    may
+}
+
+fn run_on(scenario: &Scenario, options: &str) -> Ended {
+    let room = scenario.room.path();
+    fs::create_dir_all(room.join("disk")).unwrap();
+    let command = scenario.command_into(&room.join("disk/out"));
+    let mut script = Command::new("unshare");
+    script.args(["-m", "sh", "-c", SCRIPT, "sh"]).arg(room).arg(options);
+    script.arg(command.get_program()).args(command.get_args());
+    tools::run(&mut script);
+    let read = |name: &str| fs::read_to_string(room.join(name)).unwrap();
+    Ended {
+        status: read("status").trim().parse().unwrap(),
+        said: read("said"),
+        before: read("before"),
+        after: read("after"),
+        again: read("again"),
+        unfinished: read("unfinished"),
+    }
+}
+
+impl Ended {
+    /// Whether the run was done; if not, it said why and left the earlier output.
+    fn judge(&self, scenario: &Scenario, options: &str, why: &str) -> bool {
+        let about = format!("{} with {options}: {}\n{}", scenario.name, self.status, self.said);
+        assert!(self.before != self.again, "{about}");
+        assert_eq!(self.unfinished, "", "{about}");
+        match self.status {
+            0 => assert!(self.after == self.again, "{about}: not the new output"),
+            2 => {
+                assert!(self.said.contains(why), "{about}");
+                assert!(self.after == self.before, "{about}: not the earlier output");
+            }
+            _ => panic!("{about}"),
+        }
+        self.status == 0
+    }
+}
+
+/// Leaves more and more room until a run is done. `rough` steps are enough for now.
+fn sweep(scenario: &Scenario, (option, fine, rough): (&str, usize, usize)) {
+    let (mut left, mut full) = (0, 0);
+    loop {
+        let options = format!("{option}+{left}");
+        if run_on(scenario, &options).judge(scenario, &options, "No space left on device") {
+            break;
+        }
+        full += 1;
+        left += if all() { fine } else { rough };
+        assert!(left < 10_000, "{} is never done", scenario.name);
+    }
+    assert!(full >= 2, "{}: {option}+{left} is enough", scenario.name);
+    if all() {
+        println!("{}: disk full at {full} sizes ({option} by {fine})", scenario.name);
+    }
+}
+
+fn full_disks(scenario: &Scenario) {
+    sweep(scenario, ("size", 4, 72));
+    sweep(scenario, ("nr_inodes", 1, 9));
+}
+
+#[test]
+fn a_build_on_a_full_disk_leaves_the_earlier_set() {
+    if may_mount() {
+        full_disks(&Scenario::build());
+    }
+}
+
+/// What packed artifacts hold goes into a nameless file beside the output.
+#[test]
+fn a_build_without_room_for_its_spool_leaves_the_earlier_set() {
+    if may_mount() && have(&["tar", "zstd"]) {
+        let scenario = Scenario::build_of_packed();
+        sweep(&scenario, ("size", 4, 100));
+    }
+}
+
+#[test]
+fn a_recombination_on_a_full_disk_leaves_the_earlier_artifacts() {
+    if may_mount() {
+        full_disks(&Scenario::recombine());
+    }
+}
+
+#[test]
+fn nothing_is_changed_where_nothing_may_be_written() {
+    if !may_mount() {
+        return;
+    }
+    for scenario in [Scenario::build(), Scenario::recombine()] {
+        let ended = run_on(&scenario, "ro");
+        assert!(!ended.judge(&scenario, "ro", "Read-only file system"));
+    }
+}
+
+/// Commands without an output folder keep what packed artifacts hold in TMPDIR.
+#[test]
+fn a_full_folder_for_temporary_files_is_named() {
+    if !may_mount() || !have(&["tar", "zstd"]) {
+        return;
+    }
+    let scenario = Scenario::build_of_packed();
+    let room = scenario.room.path();
+    let disk = room.join("disk");
+    fs::create_dir(&disk).unwrap();
+    for size in ["4k", "8k"] {
+        let mut plan = Command::new("unshare");
+        let script = "mount -t tmpfs -o size=$1 none \"$TMPDIR\" && shift && \"$@\"";
+        plan.args(["-m", "sh", "-c", script, "sh", size]).env("TMPDIR", &disk);
+        plan.arg(example::rockpack().get_program());
+        plan.args(["plan", "--version", "1.0", "--artifacts"]).arg(packed(room));
+        let output = plan.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{size}: {said}");
+        assert!(output.stdout.is_empty() && said.contains("No space left"), "{size}: {said}");
+        assert!(said.contains(disk.to_str().unwrap()), "{size}: {said}");
+    }
+}
+
+fn packed(room: &Path) -> PathBuf {
+    room.join("packed/gfx1151-build")
+}

@@ -1,0 +1,190 @@
+//! Where results are printed, who runs the program, and what time it is.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use crate::example::{contents, names, rockpack, shards};
+use crate::room::{Fault, folder, strike, visible};
+use crate::scenarios::Scenario;
+use crate::tools::{self, have, is_root};
+
+/// Commands that print much, and one that prints little.
+fn printing(room: &std::path::Path) -> [Command; 4] {
+    let artifacts = shards().join("gfx1151-build");
+    let mut discover = rockpack();
+    discover.arg("discover").arg(&artifacts).arg("--json");
+    let mut inspect = rockpack();
+    inspect.arg("inspect").arg(artifacts.join("blas_lib_gfx1151"));
+    let mut plan = rockpack();
+    plan.args(["plan", "--version", "7.1.0", "--details", "--artifacts"]).arg(&artifacts);
+    let mut build = rockpack();
+    build.args(["build", "--version", "7.1.0", "--json", "--artifacts"]).arg(&artifacts);
+    build.arg("--out").arg(room.join("out"));
+    [discover, inspect, plan, build]
+}
+
+#[test]
+fn a_full_device_for_results_is_a_failure() {
+    let room = folder();
+    for mut command in printing(room.path()) {
+        command.stdout(File::create("/dev/full").unwrap());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+        assert!(said.contains("<stdout>: cannot write: No space left"), "{said}");
+    }
+    // The set was whole before it was told of.
+    assert!(names(&room.path().join("out")).contains("packages.json"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let room = folder();
+    for command in printing(room.path()) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "{ \"$@\"; echo $? >&2; } | :", "sh"]);
+        shell.arg(command.get_program()).args(command.get_args());
+        let said = tools::run(&mut shell).stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(said.lines().last(), Some("0"), "{said}");
+        assert!(!said.contains("panicked") && !said.contains("os error"), "{said}");
+    }
+}
+
+/// Nothing that is opened later takes the place of a closed stream.
+#[test]
+fn closed_streams_are_no_failure_and_no_files() {
+    let room = folder();
+    for closed in [">&-", "2>&-", "<&- >&- 2>&-"] {
+        for command in printing(room.path()) {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("\"$@\" {closed}"), "sh"]);
+            shell.arg(command.get_program()).args(command.get_args());
+            shell.stdin(Stdio::null());
+            tools::run(&mut shell);
+        }
+        let mut verify = rockpack();
+        tools::run(verify.arg("verify").arg(room.path().join("out")));
+    }
+}
+
+/// `command` by a user who owns nothing, or `None` if that one cannot run the program.
+fn by_nobody(command: &Command) -> Option<Command> {
+    let as_nobody = || {
+        let mut nobody = Command::new("setpriv");
+        nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        nobody
+    };
+    let program = command.get_program();
+    let may = as_nobody().arg(program).arg("--version").output().unwrap().status.success();
+    if !may {
+        tools::skip("the program lies where not everybody may run it");
+        return None;
+    }
+    let mut nobody = as_nobody();
+    nobody.arg(program).args(command.get_args());
+    Some(nobody)
+}
+
+/// A folder that everybody may write to.
+fn open_folder() -> tempfile::TempDir {
+    let room = folder();
+    fs::set_permissions(room.path(), Permissions::from_mode(0o777)).unwrap();
+    room
+}
+
+fn build_of(artifacts: &std::path::Path, out: &std::path::Path) -> Command {
+    let mut build = rockpack();
+    build.args(["build", "--version", "7.1.0", "--format", "deb", "--artifacts"]).arg(artifacts);
+    build.arg("--out").arg(out);
+    build
+}
+
+#[test]
+fn missing_permissions_are_named_and_change_nothing() {
+    if !is_root() || !have(&["setpriv"]) {
+        return;
+    }
+    let room = open_folder();
+    let out = room.path().join("out");
+    tools::run(&mut build_of(&shards().join("gfx1151-build"), &out));
+    let earlier = contents(&out);
+    // Of root's: it may be read, and not written to.
+    let closed = room.path().join("closed");
+    tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx110X-build")).arg(&closed));
+    let file =
+        closed.join("blas_lib_gfx110X-dgpu/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let locked = room.path().join("locked");
+    tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx110X-build")).arg(&locked));
+    let inside = locked.join("blas_lib_gfx110X-dgpu/math-libs/BLAS");
+    fs::set_permissions(&inside, Permissions::from_mode(0o700)).unwrap();
+    let shard = shards().join("gfx1151-build");
+    let fresh = room.path().join("fresh");
+    let cases = [
+        (build_of(&shard, &out), out.clone()),
+        (build_of(&shard, &room.path().join("out/below")), out.clone()),
+        (build_of(&closed, &fresh), file),
+        (build_of(&locked, &fresh), inside),
+    ];
+    for (command, named) in cases {
+        let Some(mut command) = by_nobody(&command) else { return };
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(named.to_str().unwrap()), "{}: {said}", named.display());
+        assert!(
+            said.contains("Permission denied") && said.contains("check the permissions"),
+            "{said}"
+        );
+        assert!(contents(&out) == earlier, "{said}");
+        assert!(!fresh.exists(), "{said}");
+    }
+}
+
+/// Packages that somebody else owns are replaced where the folder allows it, as by mv.
+#[test]
+fn a_set_of_another_user_is_replaced_or_left() {
+    if !is_root() || !have(&["setpriv"]) {
+        return;
+    }
+    let room = open_folder();
+    let shard = shards().join("gfx1151-build");
+    for (mode, may) in [(0o777, true), (0o1777, false)] {
+        let out = room.path().join(format!("{mode:o}"));
+        tools::run(&mut build_of(&shard, &out));
+        fs::set_permissions(&out, Permissions::from_mode(mode)).unwrap();
+        let earlier = contents(&out);
+        let mut command = build_of(&shard, &out);
+        command.args(["--release", "2"]);
+        let Some(mut command) = by_nobody(&command) else { return };
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), may, "{mode:o}: {said}");
+        assert_eq!(contents(&out) == earlier, !may, "{mode:o}: {said}");
+        assert!(names(&out).iter().all(|name| !name.starts_with('.')), "{mode:o}: {said}");
+    }
+}
+
+/// The clock is set while a run works, to before 1970, into 1970, and far ahead.
+#[test]
+fn a_clock_that_jumps_changes_no_byte() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let scenario = Scenario::build();
+    let room = scenario.room.path();
+    for (number, shift) in
+        [-4_000_000_000_i64, -1_700_000_000, 4_000_000_000].into_iter().enumerate()
+    {
+        for at in [1, 3] {
+            let out = room.join(format!("clock-{number}-{at}"));
+            let act = format!("clock:{shift}");
+            let fault = Fault { calls: "", act: &act, at };
+            let struck = strike(&mut scenario.command_into(&out), room, fault);
+            assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
+            assert!(visible(&out) == *scenario.whole(), "clock {shift}");
+        }
+    }
+}

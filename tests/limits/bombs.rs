@@ -1,0 +1,164 @@
+//! Small input that claims, or decodes to, very much.
+
+use std::fs;
+use std::io::Write;
+
+use md5::{Digest, Md5};
+
+use crate::archives::{Handmade, Packing};
+use crate::tools::{self, have};
+use crate::{Input, STAGE, inspect, limited, refusal};
+
+/// Memory that a run may have, in MiB.
+const MEMORY: u32 = 200;
+
+/// A compressed bundle of version 3.
+fn ccob(method: u16, declared: u64, hash: &[u8], stream: &[u8]) -> Vec<u8> {
+    let mut bytes = b"CCOB\x03\0".to_vec();
+    bytes.extend(method.to_le_bytes());
+    bytes.extend((32 + stream.len() as u64).to_le_bytes());
+    bytes.extend(declared.to_le_bytes());
+    bytes.extend(&hash[..8]);
+    bytes.extend(stream);
+    bytes
+}
+
+/// Zeros, compressed.
+fn zeros(method: u16, len: u64) -> Vec<u8> {
+    let chunk = vec![0; 1 << 20];
+    let write = |sink: &mut dyn Write| (0..len >> 20).for_each(|_| sink.write_all(&chunk).unwrap());
+    if method == 0 {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(1));
+        write(&mut encoder);
+        return encoder.finish().unwrap();
+    }
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    write(&mut encoder);
+    encoder.finish().unwrap()
+}
+
+fn inspected(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bundle");
+    fs::write(&file, bytes).unwrap();
+    refusal(&mut limited(&inspect(&file), MEMORY))
+}
+
+#[test]
+fn a_bundle_that_claims_too_much_is_refused() {
+    let stream = zeros(1, 1 << 20);
+    for declared in [u64::MAX, (16 << 30) + 1] {
+        let said = inspected(&ccob(1, declared, &[0; 8], &stream));
+        assert!(said.contains("exceed the limit of 17179869184"), "{said}");
+    }
+    // As much as may be, of a stream that does not have it: nothing is set aside for the claim.
+    let said = inspected(&ccob(1, 16 << 30, &[0; 8], &stream));
+    assert!(said.contains("yields 1048576 bytes, and 17179869184 are declared"), "{said}");
+}
+
+/// A stream is never decoded beyond what is declared, nor held beyond a limit.
+#[test]
+fn a_bundle_that_decodes_to_much_costs_little_memory() {
+    const LEN: u64 = 300 << 20;
+    for method in [0, 1] {
+        let stream = zeros(method, LEN);
+        assert!(stream.len() < 16 << 20);
+        let said = inspected(&ccob(method, 1 << 20, &[0; 8], &stream));
+        assert!(said.contains("yields more than the 1048576 bytes declared"), "{said}");
+    }
+    let mut md5 = Md5::new();
+    (0..LEN >> 20).for_each(|_| md5.update(vec![0; 1 << 20]));
+    let said = inspected(&ccob(1, LEN, &md5.finalize(), &zeros(1, LEN)));
+    assert!(said.contains("offload bundle"), "{said}");
+}
+
+fn word(number: u64) -> [u8; 8] {
+    number.to_le_bytes()
+}
+
+/// The head of a bundle with entries of 40 bytes.
+fn bundle(count: u64, entries: &[[u64; 2]], id: &str) -> Vec<u8> {
+    let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    bytes.extend(word(count));
+    for [offset, size] in entries {
+        bytes.extend([word(*offset), word(*size), word(id.len() as u64)].concat());
+        bytes.extend(id.as_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_bundle_of_a_million_entries_is_refused() {
+    const ID: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
+    let entries = vec![[0, 0]; 1_000_000];
+    let said = inspected(&bundle(1_000_000, &entries, ID));
+    assert!(said.contains("1000000") && said.contains("4096"), "{said}");
+}
+
+#[test]
+fn entries_outside_of_the_bundle_or_in_its_head_are_refused() {
+    const ID: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
+    for entry in [[1 << 40, 16], [u64::MAX - 7, 16], [0, 16], [64, u64::MAX], [4096, 1]] {
+        let mut bytes = bundle(1, &[entry], ID);
+        bytes.resize(4096, 0);
+        let said = inspected(&bytes);
+        assert!(said.contains("entry") || said.contains("offset"), "{entry:?}: {said}");
+    }
+}
+
+#[test]
+fn entries_that_share_bytes_are_read_each_by_itself() {
+    const ID: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
+    let mut bytes = bundle(2, &[[2048, 1024], [2048, 1024]], ID);
+    bytes.resize(4096, 0);
+    let said = inspected(&bytes);
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+/// An archive of a few kilobytes that holds gigabytes takes neither memory nor disk for them.
+#[test]
+fn an_archive_that_decodes_to_much_costs_little_memory() {
+    if !have(&["zstd", "xz"]) {
+        return;
+    }
+    let mut archive = Handmade::with_manifest();
+    archive.file(&format!("{STAGE}/zeros"), &vec![0; 160 << 20]);
+    let tar = archive.finish();
+    for packing in [Packing::Zstd, Packing::Xz] {
+        let bytes = packing.compress(&tar);
+        assert!(bytes.len() < 1 << 20);
+        let input = Input::packed(packing, &bytes);
+        let mut discover = crate::rockpack();
+        discover.arg("discover").arg(input.shard());
+        tools::run(&mut limited(&discover, 128));
+    }
+}
+
+/// A window is memory that the decoder has to set aside.
+#[test]
+fn windows_above_the_limit_are_refused_in_archives_and_packages() {
+    if !have(&["zstd", "xz"]) {
+        return;
+    }
+    // One frame whose header claims a window of 2 GiB, and nothing behind it.
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
+    Input::packed(Packing::Zstd, &frame).refused(&["a_lib_generic.tar.zst", "--long=27"]);
+}
+
+#[test]
+fn a_member_that_claims_more_than_the_archive_has_is_refused() {
+    for size in ["77777777777", "00100000000"] {
+        let mut tar = {
+            let mut archive = Handmade::with_manifest();
+            archive.file(&format!("{STAGE}/x"), b"x");
+            archive.finish()
+        };
+        let header = 1024;
+        tar[header + 124..header + 135].copy_from_slice(size.as_bytes());
+        tar[header + 148..header + 156].fill(b' ');
+        let sum: u32 = tar[header..header + 512].iter().map(|byte| u32::from(*byte)).sum();
+        tar[header + 148..header + 156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        let bytes = zstd::encode_all(&tar[..], 1).unwrap();
+        Input::packed(Packing::Zstd, &bytes).refused(&["a_lib_generic.tar.zst"]);
+    }
+}

@@ -1,0 +1,181 @@
+//! Packages of strangers, as inspect, verify, extract, plan and repo read them. None of these
+//! unpacks a package, so nothing of it can be written; what is odd in it is refused or shown.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::archives::Handmade;
+use crate::example::{self, rockpack};
+use crate::tampered_archive::Archive;
+use crate::tools::{self, repository};
+use crate::{inspect, limited, text};
+
+const CONTROL: &str =
+    "Package: odd\nVersion: 1\nArchitecture: amd64\nMaintainer: A <a@b.c>\nDescription: x\n";
+
+/// A `.deb` whose data archive has the members that `add` adds.
+fn deb(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
+    let (mut control, mut data) = (Handmade::new(), Handmade::new());
+    control.file("./control", CONTROL.as_bytes());
+    add(&mut data);
+    write(folder, &control.finish(), &data.finish())
+}
+
+fn write(folder: &Path, control: &[u8], data: &[u8]) -> PathBuf {
+    let mut bytes = b"!<arch>\n".to_vec();
+    let packed = |tar: &[u8]| zstd::encode_all(tar, 1).unwrap();
+    let members = [
+        ("debian-binary", b"2.0\n".to_vec()),
+        ("control.tar.zst", packed(control)),
+        ("data.tar.zst", packed(data)),
+    ];
+    for (name, content) in members {
+        let size = content.len();
+        bytes.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 100_644).bytes(),
+        );
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    }
+    let path = folder.join("odd_1_amd64.deb");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Every command that reads packages.
+fn readers(package: &Path, folder: &Path) -> [Command; 4] {
+    let command = |arguments: &[&str]| {
+        let mut command = rockpack();
+        command.args(arguments);
+        command
+    };
+    let mut extract = command(&["extract"]);
+    extract.arg(package).arg("--out").arg(folder.join("objects"));
+    let mut verify = command(&["verify"]);
+    verify.arg(package);
+    let mut repo = command(&["repo"]);
+    repo.arg(package).arg("--out").arg(folder.join("repo"));
+    [inspect(package), verify, extract, repo]
+}
+
+/// Those that read what is in packages: of a `.deb`, a repository needs its control file alone.
+fn openers(package: &Path, folder: &Path) -> Vec<Command> {
+    readers(package, folder).into_iter().take(3).collect()
+}
+
+#[test]
+fn members_that_lead_out_of_the_root_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [
+        "./../x",
+        "../x",
+        "/etc/x",
+        "./opt/../../x",
+        "./opt/./x",
+        "./opt//x",
+        "./two\nlines",
+        "./\u{1b}[2Jx",
+    ] {
+        let package = deb(folder.path(), |data| data.file(name, b"x"));
+        for mut command in openers(&package, folder.path()) {
+            let output = command.output().unwrap();
+            let said = text(&output);
+            assert_ne!(output.status.code(), Some(0), "{command:?} with {name:?}: {said}");
+            assert!(!said.contains("a bug in") && !said.contains('\u{1b}'), "{name:?}: {said}");
+        }
+    }
+    assert_eq!(crate::example::names(folder.path()).len(), 1, "nothing but the package");
+}
+
+#[test]
+fn members_that_are_no_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, target) in [(b'1', "./etc/passwd"), (b'3', ""), (b'4', ""), (b'6', ""), (b'S', "")] {
+        let package = deb(folder.path(), |data| {
+            data.member("./x", kind, target, 0o644, b"");
+        });
+        for mut command in openers(&package, folder.path()) {
+            let output = command.output().unwrap();
+            let said = text(&output);
+            assert_ne!(output.status.code(), Some(0), "{command:?}: {said}");
+            assert!(
+                said.contains("not supported") || said.contains("sparse"),
+                "{command:?}: {said}"
+            );
+        }
+    }
+}
+
+/// Who installs a package would run it as another user.
+#[test]
+fn setuid_files_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = deb(folder.path(), |data| data.member("./opt/su", b'0', "", 0o4755, b"x"));
+    let shown = tools::succeed(&mut inspect(&package));
+    assert!(shown.contains("4755") || shown.contains("rws"), "{shown}");
+}
+
+#[test]
+fn control_archives_that_decode_to_much_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut control = Handmade::new();
+    control.file("./control", &vec![b' '; 300 << 20]);
+    let package = write(folder.path(), &control.finish(), &Handmade::new().finish());
+    assert!(fs::metadata(&package).unwrap().len() < 1 << 20);
+    let output = limited(&inspect(&package), 700).output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("control"), "{said}");
+}
+
+#[test]
+fn files_that_decode_to_much_are_read_in_windows() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = deb(folder.path(), |data| data.file("./opt/zeros", &vec![0; 160 << 20]));
+    for command in readers(&package, folder.path()) {
+        let output = limited(&command, 128).output().unwrap();
+        let said = text(&output);
+        assert!(
+            output.status.code().is_some_and(|code| code <= 2 || code == 64),
+            "{command:?}: {:?}: {said}",
+            output.status
+        );
+        assert!(!said.contains("memory allocation"), "{said}");
+    }
+}
+
+/// Keys of archives name the files that are extracted, and may say anything.
+#[test]
+fn extracted_files_lie_in_the_output_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let shard = repository("examples/shards/gfx1151-build");
+    let split = folder.path().join("split");
+    let mut run = rockpack();
+    tools::run(run.args(["split", "--artifacts"]).arg(shard).arg("--output-dir").arg(&split));
+    let inside = "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/.kpack";
+    let archive = split.join(inside).join("blas_lib_gfx1151.kpack");
+    let long = "x".repeat(300);
+    for key in
+        ["../../escaped#0", "/tmp/escaped#0", "a/../../escaped#0", "\u{1b}[2J#0", ".#0", &long]
+    {
+        let hostile = folder.path().join("hostile.kpack");
+        fs::copy(&archive, &hostile).unwrap();
+        Archive::edit(&hostile, |archive| archive.rename("lib/libexblas.so.1.2#0", key));
+        let out = folder.path().join("objects");
+        let mut extract = rockpack();
+        extract.arg("extract").arg(&hostile).arg("--out").arg(&out);
+        let output = extract.output().unwrap();
+        let said = text(&output);
+        assert!(!said.contains("panicked") && !said.contains('\u{1b}'), "{key}: {said}");
+        let names = example::names(folder.path());
+        assert!(names.is_subset(&["split", "hostile.kpack", "objects"].map(str::to_owned).into()));
+        if out.exists() {
+            let flat =
+                fs::read_dir(&out).unwrap().all(|e| e.unwrap().file_type().unwrap().is_file());
+            assert!(flat, "{key}");
+            fs::remove_dir_all(&out).unwrap();
+        }
+    }
+    assert!(!Path::new("/tmp/escaped").exists());
+}

@@ -1,0 +1,134 @@
+//! Hostile input: what is read, what is refused, and that nothing is written but what is asked for.
+//! README.md here is the table of all of it; a test holds it against the tests it names.
+#![allow(clippy::unwrap_used)] // a test that panics has failed
+
+#[path = "../support/archives.rs"]
+mod archives;
+mod bombs;
+#[path = "../support/example.rs"]
+mod example;
+mod hostile_packages;
+mod listed;
+mod names;
+mod outside;
+#[allow(dead_code, reason = "a part of it is used here")]
+#[path = "../support/tampered/archive.rs"]
+mod tampered_archive;
+#[path = "../support/tools.rs"]
+mod tools;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use archives::{Handmade, Packing};
+use example::rockpack;
+
+/// The stage prefix of every artifact here.
+const STAGE: &str = "libs/A/stage";
+
+/// A folder with one artifact, `a_lib_generic` of `shard`.
+struct Input {
+    folder: tempfile::TempDir,
+}
+
+impl Input {
+    /// A folder with an empty stage prefix.
+    fn folder() -> Self {
+        let input = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(input.stage().join("lib")).unwrap();
+        let manifest = input.shard().join("a_lib_generic/artifact_manifest.txt");
+        fs::write(manifest, format!("{STAGE}\n")).unwrap();
+        input
+    }
+
+    /// An archive.
+    fn packed(packing: Packing, bytes: &[u8]) -> Self {
+        let input = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir(input.shard()).unwrap();
+        let name = format!("a_lib_generic.{}", packing.ending());
+        fs::write(input.shard().join(name), bytes).unwrap();
+        input
+    }
+
+    /// An archive with the members that `add` adds.
+    fn handmade(add: impl FnOnce(&mut Handmade)) -> Self {
+        let mut archive = Handmade::with_manifest();
+        add(&mut archive);
+        Self::packed(Packing::Zstd, &zstd::encode_all(&archive.finish()[..], 1).unwrap())
+    }
+
+    fn shard(&self) -> PathBuf {
+        self.folder.path().join("shard")
+    }
+
+    fn stage(&self) -> PathBuf {
+        self.shard().join("a_lib_generic").join(STAGE)
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    fn build(&self) -> Command {
+        let mut build = rockpack();
+        build.args(["build", "--version", "1.0", "--artifacts"]).arg(self.shard());
+        build.arg("--out").arg(self.out());
+        build
+    }
+
+    /// The build is refused with all of `expected`, and leaves nothing.
+    fn refused(&self, expected: &[&str]) {
+        let said = refusal(&mut self.build());
+        for text in expected {
+            assert!(said.contains(text), "{text}: {said}");
+        }
+        assert!(!self.out().exists(), "{said}");
+    }
+
+    /// The packages of a build, unpacked by dpkg-deb and by rpm2cpio: the install prefix of each.
+    fn installed(&self) -> [PathBuf; 2] {
+        tools::run(&mut self.build());
+        let [deb, rpm] = ["deb", "rpm"].map(|name| self.folder.path().join(name));
+        let package = self.out().join("rocm-a_1.0-1_amd64.deb");
+        let package =
+            if package.exists() { package } else { self.out().join("rocm-a_1.0-1_all.deb") };
+        tools::run(Command::new("dpkg-deb").arg("-x").arg(package).arg(&deb));
+        fs::create_dir(&rpm).unwrap();
+        let script = "rpm2cpio \"$1\" | cpio -idm --quiet --no-absolute-filenames";
+        let package = self.out().join("rocm-a-1.0-1.x86_64.rpm");
+        let package =
+            if package.exists() { package } else { self.out().join("rocm-a-1.0-1.noarch.rpm") };
+        let mut unpack = Command::new("sh");
+        tools::run(unpack.args(["-c", script, "sh"]).arg(package).current_dir(&rpm));
+        [deb, rpm].map(|root| root.join("opt/rocm-1.0"))
+    }
+}
+
+fn text(output: &Output) -> String {
+    let bytes = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What a command that fails says.
+fn refusal(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+    assert!(output.stdout.is_empty() && !said.contains("a bug in rockpack"), "{said}");
+    said
+}
+
+/// `command` with at most so many MiB of memory that it may write to.
+fn limited(command: &Command, mib: u32) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -d $0 && exec \"$@\"", &(mib << 10).to_string()]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell
+}
+
+fn inspect(file: &Path) -> Command {
+    let mut inspect = rockpack();
+    inspect.arg("inspect").arg(file);
+    inspect
+}

@@ -1,0 +1,195 @@
+//! Names, paths, modes and kinds of files in artifacts.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::tools::{self, have, is_root};
+use crate::{Input, STAGE};
+
+const UNPACKERS: [&str; 3] = ["dpkg-deb", "rpm2cpio", "cpio"];
+
+#[test]
+fn folders_are_packed_up_to_a_depth() {
+    if !have(&UNPACKERS) {
+        return;
+    }
+    let input = Input::folder();
+    let deep: PathBuf = std::iter::repeat_n("folder", 255).collect();
+    fs::create_dir_all(input.stage().join(&deep)).unwrap();
+    fs::write(input.stage().join(&deep).join("file"), "deep").unwrap();
+    for root in input.installed() {
+        assert_eq!(fs::read(root.join(&deep).join("file")).unwrap(), b"deep");
+    }
+    let deeper = deep.join("folder");
+    fs::create_dir(input.stage().join(&deeper)).unwrap();
+    fs::write(input.stage().join(&deeper).join("file"), "deep").unwrap();
+    fs::remove_dir_all(input.out()).unwrap();
+    input.refused(&["folder/folder/file", "lies in more than 256 folders"]);
+    let input = Input::handmade(|archive| {
+        let path = format!("{STAGE}/{}x\0", "y/".repeat(256));
+        archive.member("././@LongLink", b'L', "", 0o644, path.as_bytes());
+        archive.file("x", b"");
+    });
+    input.refused(&["a_lib_generic.tar.zst(libs/A/stage/y/y", "lies in more than 256 folders"]);
+}
+
+/// Deeper than a path can say; made from folder to folder, as tar does.
+#[test]
+fn folders_deeper_than_a_path_are_refused() {
+    let input = Input::folder();
+    let script =
+        "cd \"$0\"; i=0; while [ $i -lt 21 ]; do mkdir $1 && cd -P ./$1 || exit; i=$((i+1)); done";
+    let mut make = Command::new("bash");
+    make.args(["-c", script]).arg(input.stage()).arg("f".repeat(200));
+    tools::run(&mut make);
+    input.refused(&["fff/fff", "File name too long"]);
+}
+
+#[test]
+fn long_names_in_an_archive_are_refused() {
+    let long = "x".repeat(5000);
+    let input = Input::handmade(|archive| {
+        archive.member("././@LongLink", b'L', "", 0o644, format!("{STAGE}/{long}\0").as_bytes());
+        archive.file("x", b"");
+    });
+    input.refused(&["a_lib_generic.tar.zst", "has a name beyond PATH_MAX"]);
+}
+
+/// A member costs few bytes, and a path of hundreds of folders as many entries, each with a path.
+#[test]
+fn folders_that_stand_there_only_by_name_count() {
+    let input = Input::handmade(|archive| {
+        for number in 0..700 {
+            let path = format!("{STAGE}/{number}/{}x\0", "a-longer-name/".repeat(250));
+            archive.member("././@LongLink", b'L', "", 0o644, path.as_bytes());
+            archive.file("x", b"");
+        }
+    });
+    input.refused(&["a_lib_generic.tar.zst", "or more than 268435456 bytes of paths"]);
+}
+
+#[test]
+fn names_that_are_not_utf8_are_refused() {
+    let name = std::ffi::OsStr::from_bytes(b"lib\xff.so");
+    let input = Input::folder();
+    fs::write(input.stage().join(name), "").unwrap();
+    input.refused(&["lib", "is not UTF-8"]);
+    let input = Input::folder();
+    symlink(name, input.stage().join("link")).unwrap();
+    input.refused(&["stage/link", "is not UTF-8"]);
+    let input = Input::handmade(|archive| {
+        let record = b"30 path=libs/A/stage/liba\xff.so\n";
+        archive.member("pax", b'x', "", 0o644, record);
+        archive.file("x", b"");
+    });
+    input.refused(&["a_lib_generic.tar.zst", "UTF-8"]);
+}
+
+/// A line break would forge lines of lists, an escape sequence what a terminal shows.
+#[test]
+fn control_characters_in_names_are_refused_and_not_printed() {
+    for name in ["two\nlines", "\u{1b}[2Jx", "bell\u{7}", "tab\t", "back\u{8}", "c1\u{9b}2J"] {
+        let plain = |said: String| assert!(!said.contains(name), "{said:?}");
+        let input = Input::folder();
+        fs::write(input.stage().join(name), "").unwrap();
+        input.refused(&["is no path inside the prefix"]);
+        plain(crate::refusal(&mut input.build()));
+        let input = Input::handmade(|archive| archive.file(&format!("{STAGE}/{name}"), b""));
+        input.refused(&["a_lib_generic.tar.zst(libs/A/stage/"]);
+        plain(crate::refusal(&mut input.build()));
+        let input = Input::folder();
+        symlink(name, input.stage().join("link")).unwrap();
+        input.refused(&["stage/link", "the link leads to"]);
+        plain(crate::refusal(&mut input.build()));
+    }
+}
+
+#[test]
+fn names_that_differ_in_case_are_two_files() {
+    if !have(&UNPACKERS) {
+        return;
+    }
+    let input = Input::folder();
+    for name in ["lib/Readme", "lib/README", "Lib/readme"] {
+        let path = input.stage().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, name).unwrap();
+    }
+    for root in input.installed() {
+        for name in ["lib/Readme", "lib/README", "Lib/readme"] {
+            assert_eq!(fs::read(root.join(name)).unwrap(), name.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn hard_links_in_a_folder_are_files_of_their_own() {
+    if !have(&UNPACKERS) {
+        return;
+    }
+    let input = Input::folder();
+    fs::write(input.stage().join("one"), "linked").unwrap();
+    fs::hard_link(input.stage().join("one"), input.stage().join("two")).unwrap();
+    for root in input.installed() {
+        let inode = |name: &str| fs::metadata(root.join(name)).unwrap().ino();
+        assert_ne!(inode("one"), inode("two"));
+        assert_eq!(fs::read(root.join("two")).unwrap(), b"linked");
+    }
+}
+
+#[test]
+fn sparse_files_in_a_folder_are_packed_with_their_zeros() {
+    if !have(&UNPACKERS) {
+        return;
+    }
+    let input = Input::folder();
+    let file = fs::File::create(input.stage().join("sparse")).unwrap();
+    file.set_len(3 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"end", 3 << 20).unwrap();
+    for root in input.installed() {
+        let bytes = fs::read(root.join("sparse")).unwrap();
+        assert!(bytes.len() == (3 << 20) + 3 && bytes.ends_with(b"\0end"));
+    }
+}
+
+#[test]
+fn devices_in_a_folder_are_refused() {
+    if !is_root() {
+        return;
+    }
+    for (kind, numbers) in [("c", ["1", "3"]), ("b", ["7", "0"])] {
+        let input = Input::folder();
+        let device = input.stage().join("device");
+        let made = Command::new("mknod").arg(&device).arg(kind).args(numbers).output().unwrap();
+        if !made.status.success() {
+            tools::skip("devices cannot be made here");
+            return;
+        }
+        input.refused(&["stage/device", "is a device"]);
+    }
+}
+
+/// Modes of packages are those of their kind: whatever the umask or an attacker made of them.
+#[test]
+fn modes_do_not_reach_the_packages() {
+    if !have(&UNPACKERS) {
+        return;
+    }
+    let input = Input::folder();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for (name, mode) in [("open", 0o666), ("tool", 0o777), ("closed", 0o600), ("sticky", 0o1755)] {
+        let path = input.stage().join(name);
+        fs::write(&path, name).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let folder = input.stage().join("lib");
+    fs::write(folder.join("x"), "").unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o3777)).unwrap();
+    for root in input.installed() {
+        let modes = ["open", "tool", "closed", "sticky", "lib"].map(|name| mode(&root.join(name)));
+        assert_eq!(modes.map(|mode| format!("{mode:o}")), ["644", "755", "644", "755", "755"]);
+    }
+}

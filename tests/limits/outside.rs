@@ -1,0 +1,216 @@
+//! Nothing is written, made, renamed or removed outside of the output folder: every system call that
+//! names a file is looked at, as strace sees it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::archives::{Packing, pack};
+use crate::example::{build_of, copy_shards, rockpack, shards};
+use crate::tools::have;
+use crate::{Input, STAGE};
+
+/// System calls that change what they name.
+const CHANGING: [&str; 24] = [
+    "creat",
+    "mkdir",
+    "mkdirat",
+    "mknod",
+    "mknodat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "unlink",
+    "unlinkat",
+    "rmdir",
+    "truncate",
+    "chmod",
+    "fchmodat",
+    "fchmodat2",
+    "chown",
+    "lchown",
+    "fchownat",
+    "utimensat",
+    "setxattr",
+];
+/// How a file is opened that is changed.
+const WRITING: [&str; 5] = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"];
+
+/// The files that a command changed, whether that succeeded or not, and its exit code.
+fn changed(command: &Command) -> (Vec<PathBuf>, Option<i32>) {
+    let notes = tempfile::tempdir().unwrap();
+    let log = notes.path().join("log");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-y", "-s", "4096", "-e", "trace=%file,%desc", "-e", "signal=none", "-o"]);
+    strace.arg(&log).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        value.map(|value| strace.env(name, value));
+    }
+    let output = strace.output().unwrap();
+    let text = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
+    assert!(text.contains("openat("), "strace saw nothing");
+    let paths = text.lines().filter_map(of_line).flatten().collect();
+    (paths, output.status.code())
+}
+
+/// The paths that a line of strace changes.
+fn of_line(line: &str) -> Option<Vec<PathBuf>> {
+    // `1234 mkdir("/x", 0777) = 0`; lines that go on with a call that was cut say nothing new.
+    let line = line.split_once(' ')?.1.trim_start();
+    let (call, arguments) = line.split_once('(')?;
+    let opens = ["open", "openat", "openat2"].contains(&call);
+    let changes =
+        CHANGING.contains(&call) || opens && WRITING.iter().any(|flag| arguments.contains(flag));
+    changes.then(|| {
+        let texts: Vec<&str> = arguments.split('"').skip(1).step_by(2).collect();
+        // The text of a symbolic link is no file that is changed.
+        let skip = usize::from(call.starts_with("symlink"));
+        let folder = arguments.split_once('<').and_then(|(_, rest)| Some(rest.split_once('>')?.0));
+        let folder = Path::new(folder.unwrap_or("/"));
+        texts.iter().skip(skip).map(|text| folder.join(text)).collect()
+    })
+}
+
+/// Runs a command and fails if it changes anything that lies in none of `allowed`. What is beside
+/// `room`, and the terminal, it has no business with either.
+fn changes_only(command: &Command, allowed: &[&Path], code: i32) {
+    let (paths, found) = changed(command);
+    assert_eq!(found, Some(code), "{command:?}");
+    let outside: Vec<_> = paths
+        .iter()
+        .filter(|path| !allowed.iter().any(|folder| path.starts_with(folder)))
+        .filter(|path| !path.starts_with("/dev/null") && !path.starts_with("/dev/tty"))
+        .filter(|path| path.components().all(|part| part.as_os_str() != "..") || path.is_relative())
+        .collect();
+    assert!(outside.is_empty(), "{command:?}: {outside:?}");
+    assert_eq!(paths.is_empty(), allowed.is_empty(), "{command:?}: {paths:?}");
+}
+
+fn program(arguments: &[&str]) -> Command {
+    let mut command = rockpack();
+    command.args(arguments);
+    command
+}
+
+#[test]
+fn commands_write_into_their_output_folders_only() {
+    if !have(&["strace", "tar", "zstd"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let path = |name: &str| room.path().join(name);
+    let (out, cache, repo) = (path("out"), path("cache"), path("repo"));
+    let mut build = build_of(&shards(), &out);
+    build.arg("--cache").arg(&cache).arg("--repo").arg(&repo);
+    changes_only(&build, &[&out, &cache, &repo], 0);
+    // Over an earlier set.
+    changes_only(&build_of(&shards(), &out), &[&out], 0);
+    for command in ["split", "recombine"] {
+        let folder = path(command);
+        let mut run = program(&[command, "--artifacts"]);
+        run.arg(shards().join("gfx1151-build")).arg("--output-dir").arg(&folder);
+        changes_only(&run, &[&folder], 0);
+    }
+    let (mut publish, other) = (program(&["repo"]), path("other"));
+    publish.arg(&out).arg("--out").arg(&other);
+    changes_only(&publish, &[&other], 0);
+    let (mut extract, objects) = (program(&["extract"]), path("objects"));
+    let library =
+        "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
+    extract.arg(shards().join(library)).arg("--out").arg(&objects);
+    changes_only(&extract, &[&objects], 0);
+    let reading: [(&[&str], &Path); 6] = [
+        (&["plan", "--version", "7.1.0", "--artifacts"], &shards().join("gfx1151-build")),
+        (&["discover"], &shards()),
+        (&["inspect"], &shards().join(library)),
+        (&["verify"], &out),
+        (&["verify"], &repo),
+        (&["verify"], &path("split/gfx1151-build")),
+    ];
+    for (arguments, folder) in reading {
+        let mut command = program(arguments);
+        changes_only(command.arg(folder), &[], 0);
+    }
+}
+
+/// What packed artifacts hold lies beside the output, or in TMPDIR, without a name.
+#[test]
+fn what_archives_hold_lies_beside_the_output_only() {
+    if !have(&["strace", "tar", "zstd", "xz", "sha256sum"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let packed = room.path().join("packed");
+    copy_shards(&packed);
+    for artifact in crate::archives::artifacts(&packed) {
+        pack(&artifact, Packing::Zstd);
+    }
+    let (out, temporary) = (room.path().join("out"), room.path().join("tmp"));
+    fs::create_dir(&out).unwrap();
+    fs::create_dir(&temporary).unwrap();
+    changes_only(&build_of(&packed, &out), &[&out], 0);
+    let mut plan = program(&["plan", "--version", "7.1.0", "--artifacts"]);
+    changes_only(
+        plan.arg(packed.join("gfx1151-build")).env("TMPDIR", &temporary),
+        &[&temporary],
+        0,
+    );
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+/// Members, links and manifests that lead out of an artifact are refused, and nothing follows them.
+#[test]
+fn what_leads_out_of_an_artifact_is_not_followed() {
+    if !have(&["strace"]) {
+        return;
+    }
+    let inputs = [
+        Input::handmade(|archive| archive.file("../../escaped", b"x")),
+        Input::handmade(|archive| archive.file("/tmp/escaped", b"x")),
+        Input::handmade(|archive| {
+            archive.member(&format!("{STAGE}/away"), b'2', "/tmp", 0o777, b"");
+            archive.file(&format!("{STAGE}/away/escaped"), b"x");
+        }),
+        Input::handmade(|archive| {
+            archive.member(&format!("{STAGE}/passwd"), b'1', "/etc/passwd", 0o644, b"");
+        }),
+    ];
+    for input in inputs {
+        let (out, room) = (input.out(), input.folder.path().to_owned());
+        // The spool beside the output, while there is no output folder yet.
+        let (paths, code) = changed(&input.build());
+        assert_eq!(code, Some(2));
+        let named: Vec<_> = paths.iter().filter(|path| **path != room && **path != out).collect();
+        assert!(named.is_empty(), "{named:?}");
+        assert!(!out.exists() && !Path::new("/tmp/escaped").exists());
+    }
+}
+
+/// A receipt of an earlier set says which packages may go: none outside of its folder.
+#[test]
+fn a_forged_receipt_removes_nothing() {
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let victim = room.path().join("victim.deb");
+    fs::write(&victim, "").unwrap();
+    for name in [
+        "../victim.deb",
+        victim.to_str().unwrap(),
+        "x/../../victim.deb",
+        ".hidden.deb",
+        "notes.txt",
+    ] {
+        let receipt = serde_json::json!({ "packages": [{ "file_name": name }] });
+        fs::write(out.join("packages.json"), receipt.to_string()).unwrap();
+        let output = build_of(&shards(), &out).output().unwrap();
+        let said = crate::text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("is no receipt of rockpack"), "{said}");
+        assert!(victim.exists());
+    }
+}

@@ -19,6 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / ".ci"))
+sys.dont_write_bytecode = True
 import measure  # noqa: E402
 
 GROUP = {"display_name": "both", "architectures": ["gfx1030", "gfx1100"]}

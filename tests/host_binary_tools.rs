@@ -264,6 +264,31 @@ fn committed_and_assembled_binaries_load() {
     }
 }
 
+/// `elf-matrix.md`, which takes minutes to make, tells of every fixture that there is, with every
+/// tool, and of no failure.
+#[test]
+fn the_elf_matrix_tells_of_every_fixture() {
+    let text = std::fs::read_to_string(tools::repository("tests/elf-matrix.md")).unwrap();
+    assert!(!text.contains("**fails**"), "a cell fails");
+    let Some(matrix) = fixtures::matrix() else {
+        return;
+    };
+    let committed = fixtures::committed();
+    let mut expected: Vec<_> = matrix.iter().map(|path| fixtures::name(path)).collect();
+    expected.extend(SHAPES.map(|(name, _)| name.to_owned()));
+    expected.extend(committed.iter().map(|path| format!("committed_{}", fixtures::name(path))));
+    expected.sort();
+    for tools in ["debian-12", "debian-13"] {
+        let title = format!("## Tools of {tools}\n");
+        let (_, grid) = text.split_once(&title).unwrap_or_else(|| panic!("no {title}"));
+        let rows = grid.split("\n## ").next().unwrap_or_default();
+        let rows = rows.lines().filter(|line| line.starts_with("| `"));
+        let mut told: Vec<_> = rows.filter_map(|line| line.split('`').nth(1)).collect();
+        told.sort_unstable();
+        assert_eq!(told, expected, "{tools}: make the table again by .ci/elf-matrix");
+    }
+}
+
 /// Binaries that were treated before they are transformed.
 fn assert_treated_input_transforms(case: &Case) {
     for (name, tool, command) in TREATMENTS {

@@ -1,5 +1,6 @@
-//! Packages beyond 4 GiB and of a hundred thousand files, and sets of five hundred packages, judged by
-//! dpkg and rpm. Large input is sparse; what does not compress goes through `benches/large.py`.
+//! Packages beyond 4 GiB, of a hundred thousand files, and of files that are compressed already, and
+//! sets of five hundred packages, judged by dpkg and rpm. Large input is sparse; what does not compress
+//! goes through `benches/large.py`.
 
 // Helpers of tests fail the way tests do.
 #![allow(clippy::unwrap_used)]
@@ -120,6 +121,72 @@ fn a_hundred_thousand_files_are_all_there() {
     let files = |text: String| text.lines().filter(|line| line.contains("opt/")).count();
     assert_eq!(files(succeed(Command::new("dpkg-deb").arg("-c").arg(deb))), FILES + 1);
     assert_eq!(files(query(&rpm, "[%{FILENAMES}\n]")), FILES);
+}
+
+/// Bytes that no compressor makes smaller.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state.to_be_bytes()[0]
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// Files that are compressed already, between others: by their order a frame changes its level
+/// several times. Each has a part of its own, and one of two thirds that all have, at odd places.
+fn compressed_files() -> Vec<(String, Vec<u8>)> {
+    let common = noise(1, 2 << 20);
+    let archive = |index: u64| {
+        let own = noise(index + 2, (1 << 20) + usize::try_from(index).unwrap() * 1001);
+        ["KPAK".as_bytes(), &own, &common].concat()
+    };
+    let text = |index: usize| format!("line {index} of a text\n").repeat(100_000).into_bytes();
+    let file = |index: usize| match index % 3 {
+        0 => text(index),
+        _ => archive(index as u64),
+    };
+    (0..6).map(|index| (format!("opt/x/{index}"), file(index))).collect()
+}
+
+#[test]
+fn what_is_compressed_already_is_kept_once_and_read_by_the_tools_of_both_formats() {
+    if !have(&["dpkg-deb", "rpm", "rpm2cpio", "cpio", "ar", "zstd"]) {
+        return;
+    }
+    let files = compressed_files();
+    let mut tree = Tree::default().deb_directory("opt").directory("opt/x");
+    for (path, bytes) in &files {
+        tree = tree.file(path, Content::of_bytes(bytes.clone()), 0o644, Treatment::Plain);
+    }
+    let package = package("a", tree.entries());
+    for level in [1, 9, 13] {
+        let compression = Compression::Zstd { level, window_log: 27, long: true };
+        let out = tempfile::tempdir().unwrap();
+        let out = out.path();
+        let emitted = emit_set(out, std::slice::from_ref(&package), &options(2, compression));
+        // Four parts of their own, the common one once, and little of anything else.
+        let least = 4 * ((1 << 20) + 2002) + (2 << 20);
+        for package in &emitted {
+            let size = usize::try_from(package.size).unwrap();
+            assert!(size < least + least / 20, "{} bytes at level {level}", package.size);
+        }
+        let [deb, rpm] = [0, 1].map(|index| emitted[index].file_name.as_str());
+        let script = format!(
+            "set -e; ar p {deb} data.tar.zst >data.zst; zstd -qt data.zst; zstd -l data.zst; \
+             dpkg-deb -x {deb} deb; rpm -K --nosignature {rpm} >&2; mkdir rpm; \
+             rpm2cpio {rpm} | (cd rpm && cpio -idu --quiet)"
+        );
+        let listed = succeed(Command::new("sh").args(["-c", &script]).current_dir(out));
+        let frames = listed.lines().nth(1).and_then(|line| line.split_whitespace().next());
+        assert_eq!(frames, Some("1"), "dpkg reads one frame: {listed}");
+        for (path, bytes) in &files {
+            for root in ["deb", "rpm"] {
+                let read = fs::read(out.join(root).join(path)).unwrap();
+                assert!(read == *bytes, "{path} of the {root} at level {level}");
+            }
+        }
+    }
 }
 
 #[test]

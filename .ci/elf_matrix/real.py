@@ -153,9 +153,8 @@ def judge(system, name):
     return cells, len(judged.registrations(found["none", "host", "load"], name))
 
 
-def run(systems, rockpack, _roots):
-    """[{origin, version, library, sizes, wrappers, cells}]"""
-    system = systems["debian-13"]
+def run(system, rockpack, save):
+    """[{origin, version, library, sizes, wrappers, cells}], saved after every library"""
     found = fetch(system)
     folder = system.work / "real"
     fixtures.transform(rockpack, folder / "fat", folder / "host")
@@ -167,5 +166,5 @@ def run(systems, rockpack, _roots):
         print(f"{name}: {sizes}, {registered} of {wrappers} wrappers, {[state for state, _ in cells.values()]}", flush=True)
         rows.append({"origin": origin, "version": version, "library": name, "sizes": sizes,
                      "wrappers": wrappers, "registered": registered, "cells": cells})
+        save("real", rows)
     shutil.rmtree(folder)
-    return rows

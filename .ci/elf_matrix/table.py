@@ -62,7 +62,7 @@ def table(head, rows):
 
 
 def versions(systems):
-    own = {name: {tool.replace(f"-{system.llvm}", ""): version for tool, version in system.versions()}
+    own = {name: {"llvm" if tool.startswith("llvm-") else tool: version for tool, version in system.versions()}
            for name, system in systems.items()}
     rows = [[tool, *(of[tool] for of in own.values())] for tool in next(iter(own.values()))]
     return "\n## Versions\n\n" + table(["package", *own], rows)

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Sums what run.sh wrote. Usage: table.sh runs.tsv... Prints a Markdown table: per target the
-# executions, the hours and the most edges that a run covered.
+# executions, the minutes and the most edges that a run covered.
 set -euo pipefail
 sort "$@" | awk -F'\t' '
   function line() {
-    printf "| `%s` | %d | %.2f | %d | %d | %d |\n", name, runs, seconds / 3600, edges, memory, finds
+    printf "| `%s` | %d | %.1f | %d | %d | %d |\n", name, runs, seconds / 60, edges, memory, finds
   }
-  BEGIN { print "| target | executions | hours | edges | MiB | finds |\n|---|--:|--:|--:|--:|--:|" }
+  BEGIN { print "| target | executions | minutes | edges | MiB | finds |\n|---|--:|--:|--:|--:|--:|" }
   $1 != name { if (name != "") line(); name = $1; runs = seconds = edges = memory = finds = 0 }
   {
     runs += $2; seconds += $3; all += $2; time += $3; finds += $6 != 0
     if ($4 > edges) edges = $4
     if ($5 > memory) memory = $5
   }
-  END { if (name != "") line(); printf "| all | %d | %.1f | | | |\n", all, time / 3600 }'
+  END { if (name != "") line(); printf "| all | %d | %.1f | | | |\n", all, time / 60 }'

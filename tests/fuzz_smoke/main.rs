@@ -3,7 +3,11 @@
 //! how many over all targets. What libFuzzer finds in hours is not found here: this shows that
 //! targets and seeds still work, that plain damage is an error, and what an input may cost.
 
-#![allow(clippy::unwrap_used, reason = "a test helper outside of test functions")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test helper outside of test functions"
+)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

@@ -217,8 +217,7 @@ pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()>
         None => Ok(()),
         Some(root) => {
             let message = format!("the {what} lies inside of {}", root.display());
-            let hint =
-                format!("give a folder outside of all artifacts that are read for the {what}");
+            let hint = "give a folder outside of all artifacts that are read";
             Err(Error::new(Kind::Usage, message).file(folder).hint(hint))
         }
     }

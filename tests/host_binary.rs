@@ -198,12 +198,13 @@ fn the_compile_matrix_keeps_everything_but_device_code() {
 
 #[test]
 fn assembled_shapes_keep_everything_but_device_code() {
-    let shapes: [(&str, &[&str], [u64; 2]); 5] = [
+    let shapes: [(&str, &[&str], [u64; 2]); 6] = [
         ("ordered", &[], [0, 12288]),
         ("reversed", &["-DORDER=1"], [12288, 0]),
         ("shared_bundle", &["-DORDER=2"], [0, 0]),
         ("exact_pages", &["-DCODE=4096"], [0, 8192]),
         ("one_word", &["-DCODE=512"], [0, 8192]),
+        ("before_bss", &["-DCODE=520", "-DWRITABLE"], [0, 8192]),
     ];
     for (name, flags, bundles) in shapes {
         let Some(path) = fixtures::assembled(name, flags) else {

@@ -55,7 +55,8 @@ pub(super) const DEPTH_LIMIT: usize = 256;
 
 /// Refuses a path that lies too deep.
 pub(super) fn refuse_deep(path: &TreePath) -> Result<()> {
-    if path.components().count() <= DEPTH_LIMIT {
+    // The last one is the file.
+    if path.components().count() <= DEPTH_LIMIT + 1 {
         return Ok(());
     }
     let message = format!("lies in more than {DEPTH_LIMIT} folders");

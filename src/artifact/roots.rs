@@ -239,9 +239,11 @@ fn kind_of(entry: &Listed) -> Result<EntryKind> {
     }
     let mut faults = Faults::default();
     let inside = look_into(&entry.path, &mut faults);
-    let holds =
-        |entry: &Listed| has_manifest(entry).unwrap_or(true) || packed_name(entry).is_some();
-    if inside.iter().any(holds) {
+    let mut holds = |entry: &Listed| {
+        let manifest = entry.leads_to_folder() && faults.keep(has_manifest(entry)).unwrap_or(false);
+        manifest || packed_name(entry).is_some()
+    };
+    if inside.iter().any(&mut holds) {
         return Ok(EntryKind::Shard);
     }
     if is_named(entry) {

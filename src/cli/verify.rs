@@ -9,7 +9,7 @@ use super::{Outcome, environment, terminal};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::verify::{Folders, Keys, Options, Report, Trust};
-use crate::{artifact, new_file, render, verify};
+use crate::{artifact, interrupt, new_file, render, verify};
 
 /// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
 /// binaries.
@@ -59,6 +59,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let trust = Trust { keys: Keys::open(&arguments.key)?, now: environment::now()? };
     let options = Options { folders, against: scan.as_ref(), trust };
     let report = verify::verify(&arguments.paths, &options, progress)?;
+    // What could not be read because the run was asked to end is no problem of the package.
+    interrupt::check()?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     if let Some(file) = &arguments.join {
         write_joined(&report, file)?;

@@ -13,6 +13,9 @@ pub(super) const REPLACED: &str = "replaced";
 /// Inside a staging folder: what says that a commit is not finished.
 const COMMITTING: &str = "committing";
 
+/// The same while it is written.
+const GROWING: &str = "committing.part";
+
 /// Moves the artifacts `names` from the staging folder `folder` into `out`, and what stands in their
 /// place there, and `removed`, out of the way.
 pub(super) fn replace(
@@ -23,7 +26,10 @@ pub(super) fn replace(
     let replaced = folder.join(REPLACED);
     fs::create_dir_all(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
     let committing = folder.join(COMMITTING);
-    fs::write(&committing, names.join("\n")).map_err(|e| Error::io(&committing, "write", e))?;
+    // Under another name until it is whole: half a name would be another artifact's.
+    let growing = folder.join(GROWING);
+    fs::write(&growing, names.join("\n")).map_err(|e| Error::io(&growing, "write", e))?;
+    rename(&growing, &committing)?;
     for name in removed {
         rename(&out.join(name), &replaced.join(name))?;
     }

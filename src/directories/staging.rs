@@ -93,8 +93,7 @@ impl Staging {
     /// Makes a staging folder inside `out`, which is made too, and removes those of dead runs.
     pub fn begin(out: &Path) -> Result<Self> {
         fs::create_dir_all(out).map_err(|e| Error::io(out, "create", e))?;
-        let guard = File::open(out).map_err(|e| Error::io(out, "open", e))?;
-        guard.lock().map_err(|e| Error::io(out, "lock", e))?;
+        let _guard = lock(out)?;
         clear_dead(out)?;
         let (folder, own) = make_folder(out)?;
         let kept = AtomicBool::new(false);
@@ -150,7 +149,13 @@ impl Staging {
         Ok(others)
     }
 
+    /// One commit at a time, and none over one that was not taken back: its own artifacts, or those of
+    /// a run that was killed, would take what this one makes for theirs.
     fn commit(&self, names: &[&str], removed: &[String]) -> Result<()> {
+        let _guard = lock(&self.out)?;
+        clear_dead(&self.out)?;
+        commit::undo(&self.out, &self.folder)?;
+        self.kept.store(false, Ordering::Relaxed);
         let result = commit::replace((&self.out, &self.folder), names, removed);
         if let Err(error) = result {
             // What cannot be taken back now is left to the next run.
@@ -234,6 +239,13 @@ fn make_folder(out: &Path) -> Result<(PathBuf, File)> {
     }
     let message = format!("{STAGINGS_MAX} staging folders are in use");
     Err(Error::new(Kind::Limit, message).file(out))
+}
+
+/// Keeps other runs from beginning and from committing in `out` as long as it lives.
+fn lock(out: &Path) -> Result<File> {
+    let guard = File::open(out).map_err(|e| Error::io(out, "open", e))?;
+    guard.lock().map_err(|e| Error::io(out, "lock", e))?;
+    Ok(guard)
 }
 
 /// Call under the lock of `out`.

@@ -134,7 +134,7 @@ impl<'a> Journal<'a> {
         refuse_foreign(self.out, &earlier.union(&elsewhere).cloned().collect(), names)?;
         let earlier: BTreeSet<String> = earlier.difference(&elsewhere).cloned().collect();
         let sbom = receipt::sbom_name(self.receipt);
-        let documented = self.staging.join(DOCUMENTED).exists();
+        let documented = is_there(&self.staging.join(DOCUMENTED))?;
         if documented {
             refuse_foreign_sbom(self.out, self.receipt)?;
         }
@@ -221,6 +221,11 @@ fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<Strin
     }
 }
 
+/// What cannot be looked at is not taken for gone.
+fn is_there(path: &Path) -> Result<bool> {
+    path.try_exists().map_err(|e| Error::io(path, "inspect", e))
+}
+
 /// Undoes the commit of a run that was killed during it; nothing to do for any other run.
 ///
 /// The steps are known from their order: a package that is no longer in the staging directory is
@@ -229,14 +234,17 @@ pub(super) fn undo_dead(out: &Path, staging: &Path) -> Result<()> {
     let replaced = staging.join(REPLACED);
     // The receipt is synced before the first step, and the last step moves it away.
     let receipt = receipts(staging)?.into_iter().next();
-    let Some(receipt) = receipt.filter(|_| replaced.exists()) else { return Ok(()) };
+    let Some(receipt) = receipt else { return Ok(()) };
+    if !is_there(&replaced)? {
+        return Ok(());
+    }
     let mut staged = earlier_packages(staging, &receipt)?;
-    if staging.join(DOCUMENTED).exists() {
+    if is_there(&staging.join(DOCUMENTED))? {
         staged.insert(receipt::sbom_name(&receipt));
     }
     for name in staged {
         let (staged, visible) = (staging.join(&name), out.join(&name));
-        if !staged.exists() && visible.exists() {
+        if !is_there(&staged)? && is_there(&visible)? {
             fs::rename(&visible, &staged).map_err(|e| Error::io(&visible, "take back", e))?;
         }
     }

@@ -23,7 +23,10 @@ pub(super) fn decode(content: &Content, limit: u64, structure: &str) -> Result<V
     let decoded = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH_LIMIT);
     let position = (bytes.len() - rest.len()) as u64;
     let fault = match decoded {
-        Ok(value) if !is_text(&value) => Error::malformed("has a string that is not UTF-8"),
+        Ok(value) if !is_text(&value) => {
+            let fault = Error::malformed("has a string that is not UTF-8");
+            return Err(fault.structure(structure).at(&content.place(0)));
+        }
         Ok(value) if rest.is_empty() => return Ok(value),
         Ok(_) => Error::malformed(format!("{} bytes follow its end", rest.len())),
         Err(cause) if rest.is_empty() => Error::truncated("ends too early").cause(cause),

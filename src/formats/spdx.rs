@@ -48,7 +48,7 @@ pub struct Document {
     pub document_namespace: String,
     /// When, and by what.
     pub creation_info: CreationInfo,
-    /// In the order of their ids.
+    /// Packages by file name, then artifacts by shard and name.
     pub packages: Vec<Package>,
     /// In path order.
     pub files: Vec<File>,

@@ -5,7 +5,7 @@ use object::elf;
 use super::PAGE;
 use super::layout::{Layout, Split};
 use crate::error::{Kind, Result};
-use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader};
+use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
 
 /// The new table. Load segments stay in the order of their addresses.
 pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
@@ -44,7 +44,8 @@ fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<Program
     let first_size = split.head_end - segment.p_vaddr;
     let mut parts = vec![ProgramHeader { p_filesz: first_size, p_memsz: first_size, ..*segment }];
     if let Some(start) = split.tail_start {
-        let before = first_content(file, start) - start;
+        let end = segment.p_vaddr.saturating_add(segment.p_filesz);
+        let before = first_content(file, start, end) - start;
         let skip = start + before - segment.p_vaddr;
         parts.push(ProgramHeader {
             p_offset: split.cut.start + before,
@@ -61,14 +62,17 @@ fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<Program
     parts
 }
 
-/// Address of the first section in the page at `start`, or `start`. What is behind the cut begins
+/// Address of the first section with bytes in the page at `start` and before `end`, where those of the
+/// segment end, or `start`. What is behind the cut begins
 /// there, in the middle of a page, as linkers have it: of a segment that begins before its first
 /// section `objcopy --only-keep-debug` says that notes in it cannot be allocated. Loaded are whole
 /// pages all the same.
-fn first_content(file: &ElfFile, start: u64) -> u64 {
-    let sections = file.sections.iter().filter(|section| section.takes_addresses());
+fn first_content(file: &ElfFile, start: u64, end: u64) -> u64 {
+    let in_file = |section: &&SectionHeader| section.takes_addresses() && section.is_in_file();
+    let sections = file.sections.iter().filter(in_file);
     let addresses = sections.map(|section| section.sh_addr);
-    addresses.filter(|address| (start..start + PAGE).contains(address)).min().unwrap_or(start)
+    let page = start..end.min(start.saturating_add(PAGE));
+    addresses.filter(|address| page.contains(address)).min().unwrap_or(start)
 }
 
 /// A part without code need not be executable, whatever the whole was.

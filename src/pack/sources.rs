@@ -37,6 +37,18 @@ impl<'a> Sources<'a> {
         }
     }
 
+    /// The bytes of a file as the input has them, with device code; none for what a run makes.
+    pub fn original(&self, source: &Source) -> Result<Option<Content>> {
+        match source {
+            Source::Fat { component, path, .. } => match self.host(component, path)? {
+                HostKind::Fat(fat) => Ok(Some(fat.binary.original().clone())),
+                HostKind::Plain(content) => Ok(Some(content.clone())),
+            },
+            Source::Host { .. } | Source::Database { .. } => self.as_built(source),
+            _ => Ok(None),
+        }
+    }
+
     /// The length of what [`known`](Self::known) gives, without transforming anything where that can
     /// be told: other search paths take the place of those that were there.
     pub fn known_len(&self, source: &Source) -> Result<Option<u64>> {

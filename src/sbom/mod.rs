@@ -12,6 +12,7 @@
 
 mod origins;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -56,11 +57,17 @@ pub fn document(
     let origins = Origins::new(scan, recombined, plan);
     let mut emitted: Vec<&Emitted> = written.iter().flat_map(|package| &package.emitted).collect();
     emitted.sort_by(|a, b| a.file_name.cmp(&b.file_name));
+    // The formats of a package have the same origins.
+    let mut known: BTreeMap<&str, Vec<&Artifact>> = BTreeMap::new();
     for emitted in emitted {
         let planned = plan.packages.iter().find(|package| package.id == emitted.package);
         let planned = planned.ok_or_else(|| Error::bug("a package was written without a plan"))?;
         let id = made.package(emitted, planned)?;
-        for artifact in origins.of(planned)? {
+        let artifacts = match known.entry(&planned.id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(origins.of(planned)?),
+        };
+        for artifact in artifacts {
             let artifact = made.artifact(artifact);
             made.document.relate(&id, "GENERATED_FROM", &artifact);
         }

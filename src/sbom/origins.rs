@@ -46,7 +46,7 @@ impl<'a> Origins<'a> {
             Source::Host { component, .. }
             | Source::Fat { component, .. }
             | Source::Database { component, .. } => {
-                let content = self.sources.known(source)?.unwrap_or_default();
+                let content = self.sources.original(source)?.unwrap_or_default();
                 self.add_content(&content, component, None, found);
             }
             Source::Archive { archives, arch } => {

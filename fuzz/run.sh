@@ -5,6 +5,8 @@
 # a line per run, of which table.sh makes a table. BINARIES is a folder of targets that are built
 # already; without it they are built. A find does not end the runs; the exit status then is 1.
 set -euo pipefail
+# To name the frames of backtraces in errors takes more heap than any input does.
+export RUST_LIB_BACKTRACE=0
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=$1
 shift

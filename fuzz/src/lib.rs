@@ -10,9 +10,6 @@
 
 pub mod preserved;
 
-use std::backtrace::Backtrace;
-use std::sync::LazyLock;
-
 use peak_alloc::PeakAlloc;
 use rockpack::error::{Error, Kind};
 
@@ -99,9 +96,9 @@ impl Target {
     }
 
     /// Runs it on `bytes` and returns the bytes of heap that it took at most, which must be within
-    /// the bound.
+    /// the bound. Errors must not keep backtraces (`RUST_LIB_BACKTRACE=0`): to name their frames takes
+    /// more than any input does.
     pub fn run(&self, bytes: &[u8]) -> usize {
-        *BACKTRACES;
         HEAP.reset_peak_usage();
         let before = HEAP.current_usage();
         (self.run)(bytes);
@@ -112,10 +109,6 @@ impl Target {
         taken
     }
 }
-
-/// Loads the symbols of this program where the environment asks for backtraces: errors of `pgp` have
-/// one, and the symbols take more than any input does.
-static BACKTRACES: LazyLock<()> = LazyLock::new(|| drop(Backtrace::capture().to_string()));
 
 /// Runs the target `name` on `bytes`.
 pub fn run(name: &str, bytes: &[u8]) {

@@ -11,6 +11,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -34,8 +35,24 @@ const LONGEST: usize = 256 << 10;
 /// Inputs of which the heap for each byte is shown: of shorter ones it says nothing.
 const LONG: usize = 32 << 10;
 
+/// Runs this program again without backtraces in errors, where the environment asks for them: to
+/// name their frames takes more heap than any input does.
+fn again_without_backtraces() -> bool {
+    const VARIABLE: &str = "RUST_LIB_BACKTRACE";
+    if std::env::var_os(VARIABLE).is_some_and(|value| value == "0") {
+        return false;
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    let status = again.args(std::env::args_os().skip(1)).env(VARIABLE, "0").status().unwrap();
+    assert!(status.success(), "{status}");
+    true
+}
+
 #[test]
 fn seeds_and_what_becomes_of_them_are_read_or_refused() {
+    if again_without_backtraces() {
+        return;
+    }
     let seconds = std::env::var("ROCKPACK_FUZZ_SECONDS");
     let seconds: f64 = seconds.map_or(SECONDS, |text| text.parse().unwrap());
     let share = Duration::from_secs_f64(seconds / TARGETS.len() as f64);

@@ -76,7 +76,7 @@ enum CompressionArgument {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PresetArgument {
-    /// zstd -3, xz -1: three fifths of the time, 6 % larger
+    /// zstd -3, xz -1: three quarters of the time, 7 % larger
     Fast,
     /// zstd -9, xz -6
     Balanced,

@@ -82,9 +82,11 @@ fn changes_only(command: &Command, allowed: &[&Path], code: i32) {
     assert_eq!(found, Some(code), "{command:?}");
     let outside: Vec<_> = paths
         .iter()
-        .filter(|path| !allowed.iter().any(|folder| path.starts_with(folder)))
+        .filter(|path| {
+            let leaves = path.components().any(|part| part.as_os_str() == "..");
+            leaves || !allowed.iter().any(|folder| path.starts_with(folder))
+        })
         .filter(|path| !path.starts_with("/dev/null") && !path.starts_with("/dev/tty"))
-        .filter(|path| path.components().all(|part| part.as_os_str() != "..") || path.is_relative())
         .collect();
     assert!(outside.is_empty(), "{command:?}: {outside:?}");
     assert_eq!(paths.is_empty(), allowed.is_empty(), "{command:?}: {paths:?}");

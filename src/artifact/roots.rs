@@ -65,7 +65,8 @@ impl Roots {
     pub fn find_shard(folder: &Path) -> Self {
         let mut found = Self::default();
         let entries = list(folder, &mut found.inputs, &mut found.faults);
-        found.shard(folder, entries);
+        let kinds = found.kinds(&entries);
+        found.shard(folder, entries, &kinds);
         found
     }
 
@@ -80,10 +81,10 @@ impl Roots {
             return self.faults.add(error.file(root).hint(hint));
         }
         let entries = list(root, &mut self.inputs, &mut self.faults);
-        let kinds: Vec<_> = entries.iter().map(|entry| self.kind_of(entry)).collect();
+        let kinds = self.kinds(&entries);
         let shards = kinds.contains(&EntryKind::Shard);
         match (kinds.contains(&EntryKind::Artifact), shards) {
-            (true, false) => self.shard(root, entries),
+            (true, false) => self.shard(root, entries, &kinds),
             (false, true) => self.folder_of_shards(entries, &kinds),
             (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
             (false, false) => self.faults.add(nothing_in(root)),
@@ -95,7 +96,8 @@ impl Roots {
             match kind {
                 EntryKind::Shard => {
                     let inside = list(&entry.path, &mut self.inputs, &mut self.faults);
-                    self.shard(&entry.path, inside);
+                    let kinds = self.kinds(&inside);
+                    self.shard(&entry.path, inside, &kinds);
                 }
                 _ => self.no_shard(&entry),
             }
@@ -118,7 +120,7 @@ impl Roots {
         }
     }
 
-    fn shard(&mut self, folder: &Path, entries: Vec<Listed>) {
+    fn shard(&mut self, folder: &Path, entries: Vec<Listed>, kinds: &[EntryKind]) {
         let Some(name) = self.faults.keep(shard_name(folder)) else {
             return;
         };
@@ -128,8 +130,8 @@ impl Roots {
             return self.faults.add(Error::new(Kind::Conflict, message).file(folder).hint(hint));
         }
         let (mut artifacts, mut others) = (Vec::new(), Vec::new());
-        for entry in entries {
-            match self.kind_of(&entry) {
+        for (entry, kind) in entries.into_iter().zip(kinds) {
+            match kind {
                 EntryKind::Artifact => artifacts.push(entry),
                 EntryKind::Shard | EntryKind::Other => others.push(entry),
             }
@@ -141,8 +143,10 @@ impl Roots {
         self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
     }
 
-    fn kind_of(&mut self, entry: &Listed) -> EntryKind {
-        self.faults.keep(kind_of(entry)).unwrap_or(EntryKind::Other)
+    /// What each entry of a folder is; faults of looking are told here, once.
+    fn kinds(&mut self, entries: &[Listed]) -> Vec<EntryKind> {
+        let kind = |entry| self.faults.keep(kind_of(entry)).unwrap_or(EntryKind::Other);
+        entries.iter().map(kind).collect()
     }
 
     /// Says what an entry of `shard` is that is none of its `artifacts`.

@@ -6,8 +6,8 @@ use std::io::Write;
 use md5::{Digest, Md5};
 
 use crate::archives::{Handmade, Packing};
-use crate::tools::{self, have};
-use crate::{Input, STAGE, inspect, limited, refusal};
+use crate::tools::{self, have, repository};
+use crate::{Input, STAGE, hostile_packages, inspect, limited, refusal};
 
 /// Memory that a run may have, in MiB.
 const MEMORY: u32 = 200;
@@ -107,12 +107,18 @@ fn entries_outside_of_the_bundle_or_in_its_head_are_refused() {
 }
 
 #[test]
-fn entries_that_share_bytes_are_read_each_by_itself() {
-    const ID: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
-    let mut bytes = bundle(2, &[[2048, 1024], [2048, 1024]], ID);
+fn entries_that_overlap_are_refused() {
+    let object = fs::read(repository("fuzz/seeds/code_object/gfx1100")).unwrap();
+    let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    bytes.extend(word(2));
+    for id in ["hipv4-amdgcn-amd-amdhsa--gfx1100", "hipv4-amdgcn-amd-amdhsa--gfx1101"] {
+        bytes.extend([word(4096), word(object.len() as u64), word(id.len() as u64)].concat());
+        bytes.extend(id.as_bytes());
+    }
     bytes.resize(4096, 0);
+    bytes.extend(&object);
     let said = inspected(&bytes);
-    assert!(!said.contains("panicked"), "{said}");
+    assert!(said.contains("overlaps hipv4-amdgcn-amd-amdhsa--gfx1100"), "{said}");
 }
 
 /// An archive of a few kilobytes that holds gigabytes takes neither memory nor disk for them.
@@ -143,6 +149,9 @@ fn windows_above_the_limit_are_refused_in_archives_and_packages() {
     // One frame whose header claims a window of 2 GiB, and nothing behind it.
     let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
     Input::packed(Packing::Zstd, &frame).refused(&["a_lib_generic.tar.zst", "--long=27"]);
+    let folder = tempfile::tempdir().unwrap();
+    let said = refusal(&mut inspect(&hostile_packages::with_data(folder.path(), &frame)));
+    assert!(said.contains("requires too much memory"), "{said}");
 }
 
 #[test]
@@ -159,6 +168,7 @@ fn a_member_that_claims_more_than_the_archive_has_is_refused() {
         let sum: u32 = tar[header..header + 512].iter().map(|byte| u32::from(*byte)).sum();
         tar[header + 148..header + 156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
         let bytes = zstd::encode_all(&tar[..], 1).unwrap();
-        Input::packed(Packing::Zstd, &bytes).refused(&["a_lib_generic.tar.zst"]);
+        Input::packed(Packing::Zstd, &bytes)
+            .refused(&["a_lib_generic.tar.zst", "ends inside a member"]);
     }
 }

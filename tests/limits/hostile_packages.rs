@@ -23,12 +23,22 @@ fn deb(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
 }
 
 fn write(folder: &Path, control: &[u8], data: &[u8]) -> PathBuf {
+    members(folder, control, zstd::encode_all(data, 1).unwrap())
+}
+
+/// A package whose `data.tar.zst` is `data`.
+pub fn with_data(folder: &Path, data: &[u8]) -> PathBuf {
+    let mut control = Handmade::new();
+    control.file("./control", CONTROL.as_bytes());
+    members(folder, &control.finish(), data.to_vec())
+}
+
+fn members(folder: &Path, control: &[u8], data: Vec<u8>) -> PathBuf {
     let mut bytes = b"!<arch>\n".to_vec();
-    let packed = |tar: &[u8]| zstd::encode_all(tar, 1).unwrap();
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.zst", packed(control)),
-        ("data.tar.zst", packed(data)),
+        ("control.tar.zst", zstd::encode_all(control, 1).unwrap()),
+        ("data.tar.zst", data),
     ];
     for (name, content) in members {
         let size = content.len();

@@ -407,11 +407,14 @@ fn write_one(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Written> {
-    let PackedPackage { package, code_objects, distinct, made } = packed;
+    let PackedPackage { package, mut code_objects, code_files, distinct, made } = packed;
     options.progress.expect(Stage::Emit, made);
     let unsealed = emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
     drop((package, turn));
     let emitted = unsealed.seal(staging, options)?;
+    let digests = emit::file_digests(&emitted);
+    let records = code_files.into_iter().map(|code| code.record(&digests));
+    code_objects.extend(records.collect::<Result<Vec<_>>>()?);
     Ok(Written { role, distinct, code_objects, emitted })
 }

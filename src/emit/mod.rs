@@ -20,6 +20,7 @@ mod text;
 mod turns;
 mod unsealed;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -244,6 +245,12 @@ fn members(
     let entries = entries.iter().zip(digests);
     let inside = entries.filter(|(entry, _)| entry.formats.has(format));
     inside.map(|(entry, digest)| member(entry, *digest, format)).collect()
+}
+
+/// The SHA-256 of every file in `emitted`, by absolute install path.
+pub fn file_digests(emitted: &[Emitted]) -> BTreeMap<&str, &[u8; 32]> {
+    let members = emitted.iter().flat_map(|package| &package.members);
+    members.filter_map(|member| Some((member.path.as_str(), member.sha256.as_ref()?))).collect()
 }
 
 fn member(entry: &PackageEntry<Content>, digests: Option<FileDigests>, format: Format) -> Member {

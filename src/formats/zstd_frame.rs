@@ -6,6 +6,7 @@
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
@@ -154,12 +155,18 @@ impl<W: Write> Encoder<W> {
         let goes_on = directive == ZSTD_EndDirective::ZSTD_e_continue;
         loop {
             self.output.clear();
+            let before = input.pos();
             let context = self.context.as_mut().ok_or_else(|| io::Error::other("no context"))?;
             let mut output = OutBuffer::around(&mut self.output);
             let left = told(context.compress_stream2(&mut output, &mut input, directive))?;
             self.sink.write_all(&self.output)?;
             if input.pos() == bytes.len() && (goes_on || left == 0) {
                 return Ok(());
+            }
+            // Between a job's end and its thread's there is nothing to wait on, and zstd comes
+            // back at once. To ask again and again could keep just that thread from its processor.
+            if self.output.is_empty() && input.pos() == before {
+                thread::yield_now();
             }
         }
     }

@@ -13,6 +13,7 @@
 
 mod archive;
 mod frames;
+mod loose;
 mod set;
 mod sources;
 mod targets;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use archive::{PackedArchive, PackedRow};
+pub use loose::PackedCode;
 pub use set::{PackedPackage, SetPacker};
 pub use sources::Sources;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::loose::{PackedCode, packed_code};
 use super::{PackedArchive, Packer, Sources, kpm};
 use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
@@ -10,7 +11,6 @@ use crate::plan::{Plan, Source};
 use crate::receipt::{CodeObjectRecord, Place};
 use crate::recombine::{Kernel, Recombined};
 use crate::report::Stage;
-use crate::split::{LooseCode, loose_code};
 use crate::tree::{Node, TreePath};
 
 /// A package whose files are content, and the code objects that it holds.
@@ -18,8 +18,10 @@ use crate::tree::{Node, TreePath};
 pub struct PackedPackage {
     /// The package.
     pub package: Package<Content>,
-    /// Every code object of the input that is in its archives and files.
+    /// Every code object of the input that is in its archives.
     pub code_objects: Vec<CodeObjectRecord>,
+    /// Every code object of the input that is in other files of it.
+    pub code_files: Vec<PackedCode>,
     /// Number of distinct code objects in its archives.
     pub distinct: u64,
     /// Bytes of its archives and their manifests.
@@ -110,7 +112,7 @@ impl<'a> SetPacker<'a> {
 
     fn make(&self, package: &Package<Source>) -> Result<PackedPackage> {
         let mut entries = Vec::new();
-        let mut code_objects = Vec::new();
+        let (mut code_objects, mut code_files) = (Vec::new(), Vec::new());
         let (mut distinct, mut made) = (0, 0);
         for entry in &package.entries {
             if let Node::File { data: Source::Archive { archives, arch }, .. } = &entry.node {
@@ -121,7 +123,7 @@ impl<'a> SetPacker<'a> {
             let node = entry.node.clone().try_map(|source| self.content(&source))?;
             if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
             {
-                code_objects.extend(self.loose(package, &entry.path, source, data)?);
+                code_files.extend(packed_code(&self.sources, package, entry, data)?);
                 if matches!(source, Source::Archive { .. } | Source::Manifest { .. }) {
                     made += data.len();
                 }
@@ -130,7 +132,7 @@ impl<'a> SetPacker<'a> {
             entries.push(PackageEntry { path, node, treatment, formats });
         }
         let package = package.with_entries(entries);
-        Ok(PackedPackage { package, code_objects, distinct, made })
+        Ok(PackedPackage { package, code_objects, code_files, distinct, made })
     }
 
     fn content(&self, source: &Source) -> Result<Content> {
@@ -144,35 +146,6 @@ impl<'a> SetPacker<'a> {
             Source::Manifest { archives } => Ok(self.set(archives)?.manifest.clone()),
             other => Err(Error::bug(format!("{other:?} has no bytes"))),
         }
-    }
-
-    /// The receipt's lines about a file that is packed as it is.
-    fn loose(
-        &self,
-        package: &Package<Source>,
-        path: &TreePath,
-        source: &Source,
-        content: &Content,
-    ) -> Result<Vec<CodeObjectRecord>> {
-        let (arch, shard) = match source {
-            Source::Database { component, path } => {
-                let file = self.sources.database(component, path)?;
-                let arch = file.archs.first().filter(|_| file.archs.len() == 1);
-                (arch, Some(file.shard.clone()))
-            }
-            // What serves several archs lies among the host files, and may be all shards'.
-            Source::Host { .. } => (None, None),
-            _ => return Ok(Vec::new()),
-        };
-        let record = |code: LooseCode| CodeObjectRecord {
-            sha256: code.sha256,
-            size: code.size,
-            target: code.target,
-            shard: shard.clone(),
-            package: package.id.clone(),
-            place: Place::File { file: format!("/{path}"), entry: code.entry },
-        };
-        Ok(loose_code(content, arch)?.into_iter().map(record).collect())
     }
 
     fn set(&self, name: &str) -> Result<&PackedSet> {

@@ -207,7 +207,9 @@ impl Missing<'_> {
         let kernels = self.kernels.par_iter().map(|content| content.sha256_hex());
         let mut digests = kernels.collect::<Result<BTreeSet<String>>>()?;
         for content in &self.plain {
-            digests.extend(loose_code(content, None)?.into_iter().map(|code| code.sha256));
+            for code in loose_code(content, None)? {
+                digests.insert(code.digest(content)?);
+            }
         }
         Ok(digests)
     }

@@ -69,7 +69,7 @@ fn code_objects(left: &LeftOut) -> Result<BTreeSet<String>> {
         return Ok(BTreeSet::new());
     }
     let found = loose_code(&left.content, None)?;
-    Ok(found.into_iter().map(|code| code.sha256).collect())
+    found.into_iter().map(|code| code.digest(&left.content)).collect()
 }
 
 fn shortened(places: &[String]) -> String {

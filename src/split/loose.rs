@@ -21,8 +21,16 @@ pub struct LooseCode {
     pub target: String,
     /// Its size in bytes.
     pub size: u64,
-    /// SHA-256 of its bytes, in hex.
-    pub sha256: String,
+    /// SHA-256 of its bytes, in hex; none if it is the whole file, whose digest whoever packs it
+    /// finds out anyway.
+    pub sha256: Option<String>,
+}
+
+impl LooseCode {
+    /// SHA-256 of its bytes, in hex; it was found in the file `content`, which may be read for it.
+    pub fn digest(self, content: &Content) -> Result<String> {
+        self.sha256.map_or_else(|| content.sha256_hex(), Ok)
+    }
 }
 
 /// The code objects of the file `content`, of which no more than the beginning is read if it
@@ -36,7 +44,7 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
             entry: None,
             target: target.unwrap_or_else(|| UNKNOWN.to_owned()),
             size: content.len(),
-            sha256: content.sha256_hex()?,
+            sha256: None,
         });
     } else if fatbin::starts_bundle(content)? {
         for next in Bundles::new(content) {
@@ -63,7 +71,7 @@ fn entry_code(entry: &Entry) -> Result<LooseCode> {
     let stated = text.rsplit_once("--").map_or(text.as_str(), |(_, target)| target);
     let target = target.unwrap_or_else(|| stated.to_owned());
     let (size, sha256) = (entry.content.len(), entry.content.sha256_hex()?);
-    Ok(LooseCode { entry: Some(text), target, size, sha256 })
+    Ok(LooseCode { entry: Some(text), target, size, sha256: Some(sha256) })
 }
 
 /// The target of an AMDGPU code object, as the split takes it.

@@ -81,11 +81,11 @@ fn v020_an_offload_bundle_in_the_host_package() {
             severity: "note".to_owned(),
             subject: "gfx110X-build/blas_lib_gfx110X-dgpu/lib/rocblas/library/shared.co".to_owned(),
             message: "serves several archs".to_owned(),
-            code_objects: inside.iter().map(|code| code.sha256.clone()).collect(),
+            code_objects: inside.iter().map(|code| code.sha256.clone().unwrap()).collect(),
         };
         receipt.findings.push(finding);
         receipt.code_objects.extend(inside.into_iter().map(|code| CodeObjectRecord {
-            sha256: code.sha256,
+            sha256: code.sha256.unwrap(),
             size: code.size,
             target: code.target,
             shard: None,

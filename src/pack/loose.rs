@@ -1,0 +1,69 @@
+//! The code objects in files that are packed as they are.
+
+use std::collections::BTreeMap;
+
+use super::Sources;
+use crate::content::{Content, hex};
+use crate::error::{Error, Result};
+use crate::plan::Source;
+use crate::plan::package::{Format, Package, PackageEntry};
+use crate::receipt::{CodeObjectRecord, Place};
+use crate::split::{LooseCode, loose_code};
+use crate::tree::Node;
+
+/// A code object in a file of a package that is no archive.
+#[derive(Debug)]
+pub struct PackedCode {
+    code: LooseCode,
+    shard: Option<String>,
+    package: String,
+    /// The absolute install path of the file.
+    file: String,
+}
+
+impl PackedCode {
+    /// The receipt's line. A code object that is a whole file has its digest among those of the
+    /// written `files`, by absolute install path: to write a file is to read it, and once is enough.
+    pub fn record(self, files: &BTreeMap<&str, &[u8; 32]>) -> Result<CodeObjectRecord> {
+        let Self { code, shard, package, file } = self;
+        let LooseCode { entry, target, size, sha256 } = code;
+        let known = || files.get(file.as_str()).map(|digest| hex(*digest));
+        let unknown = || Error::bug(format!("{file} of {package} was written without a digest"));
+        let sha256 = sha256.or_else(known).ok_or_else(unknown)?;
+        let place = Place::File { file, entry };
+        Ok(CodeObjectRecord { sha256, size, target, shard, package, place })
+    }
+}
+
+/// The code objects of `entry`, whose content is `content`, if it is a file that can have any.
+pub(super) fn packed_code(
+    sources: &Sources<'_>,
+    package: &Package<Source>,
+    entry: &PackageEntry<Source>,
+    content: &Content,
+) -> Result<Vec<PackedCode>> {
+    let Node::File { data: source, .. } = &entry.node else {
+        return Ok(Vec::new());
+    };
+    let (arch, shard) = match source {
+        Source::Database { component, path } => {
+            let file = sources.database(component, path)?;
+            let arch = file.archs.first().filter(|_| file.archs.len() == 1);
+            (arch, Some(file.shard.clone()))
+        }
+        // What serves several archs lies among the host files, and may be all shards'.
+        Source::Host { .. } => (None, None),
+        _ => return Ok(Vec::new()),
+    };
+    let mut written = [Format::Deb, Format::Rpm].into_iter().filter(|f| package.name(*f).is_some());
+    if !written.any(|format| entry.formats.has(format)) {
+        return Ok(Vec::new());
+    }
+    let packed = |code| PackedCode {
+        code,
+        shard: shard.clone(),
+        package: package.id.clone(),
+        file: format!("/{}", entry.path),
+    };
+    Ok(loose_code(content, arch)?.into_iter().map(packed).collect())
+}

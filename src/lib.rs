@@ -38,6 +38,7 @@ pub mod planned;
 pub mod policy;
 pub mod receipt;
 pub mod recombine;
+pub mod records;
 pub mod render;
 pub mod repo;
 pub mod report;
@@ -186,9 +187,8 @@ pub fn write_key_package(
     };
     let staging = Staging::begin(folder)?;
     let emitted = emit::emit_package(package, &staging, &options)?;
-    let receipt = serde_json::to_vec(&serde_json::json!({ "packages": emitted }))
-        .map_err(|error| Error::bug("a receipt cannot be written").cause(error))?;
-    staging.commit(&receipt)?;
+    let receipt = serde_json::json!({ "packages": emitted });
+    staging.commit(|sink| Ok(serde_json::to_writer(sink, &receipt)?))?;
     let indexed = emitted.into_iter().filter_map(|e| Some((folder.join(&e.file_name), e.indexed?)));
     Ok(indexed.collect())
 }
@@ -232,7 +232,7 @@ fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result
         staging.write_sbom(|sink| document.write(sink))?;
     }
     let receipt = emit::receipt(plan, (written, part), findings);
-    let removed = staging.commit(&receipt.to_bytes()?)?;
+    let removed = staging.commit(|sink| receipt.write(sink))?;
     Ok((Built { receipt, removed }, indexed))
 }
 
@@ -355,7 +355,7 @@ fn write(
     let pack_options = PackOptions {
         level: policy.archive_level()?,
         spool_dir: &options.out,
-        memory: shares.frames,
+        memory: shares.frames.saturating_sub(records::excess()),
         cache,
         progress,
     };
@@ -395,9 +395,12 @@ fn pack_threads(options: &BuildOptions) -> Result<usize> {
     let BuildOptions { policy, set, .. } = options;
     let payload = policy.payload(policy.method.unwrap_or(Method::Zstd))?;
     let shares = options.shares(payload)?;
-    content::limit_held(shares.held);
     let fitting = shares.threads / pack::thread_memory(policy.archive_level()?);
-    Ok(set.jobs.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1))
+    let threads = set.jobs.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
+    content::limit_held(shares.held);
+    // As long as the input is read, nothing is compressed yet.
+    records::limit(shares.frames, shares.compressors, threads);
+    Ok(threads)
 }
 
 /// Its content and cores are let go before the disk is waited for.

@@ -49,7 +49,8 @@ pub struct Policy {
 /// The parts of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
-    /// Compressed code objects, before they go to a spool.
+    /// Compressed code objects, before they go to a spool, and what is remembered of more files and
+    /// code objects than usual.
     pub frames: u64,
     /// Compressors of payloads, of all packages that are written at the same time.
     pub compressors: u64,
@@ -64,6 +65,8 @@ pub struct Shares {
 pub struct ReaderShares {
     /// Compressed code objects, before they go to a spool.
     pub frames: u64,
+    /// What is remembered of each file and code object.
+    pub records: u64,
     /// Decoded bundles, before they are decoded again by every reader.
     pub held: u64,
     /// Threads, at least one.
@@ -78,7 +81,7 @@ const READER: u64 = 192 << 20;
 pub fn reader_shares(memory: Option<u64>) -> Result<ReaderShares> {
     let memory = memory.map_or_else(|| Ok(machine_memory()? / 4), Ok)?;
     let threads = usize::try_from(memory / 2 / READER).unwrap_or(usize::MAX).max(1);
-    Ok(ReaderShares { frames: memory / 4, held: memory / 4, threads })
+    Ok(ReaderShares { frames: memory / 8, records: memory / 8, held: memory / 4, threads })
 }
 
 impl Policy {
@@ -231,9 +234,9 @@ mod tests {
     #[test]
     fn readers_have_a_thread_whatever_the_budget() {
         let of = |memory| reader_shares(Some(memory)).unwrap();
-        assert_eq!(of(0), ReaderShares { frames: 0, held: 0, threads: 1 });
-        let ReaderShares { frames, held, threads } = of(4 << 30);
-        assert!(frames + held + threads as u64 * READER <= 4 << 30 && threads == 10);
+        assert_eq!(of(0), ReaderShares { frames: 0, records: 0, held: 0, threads: 1 });
+        let ReaderShares { frames, records, held, threads } = of(4 << 30);
+        assert!(frames + records + held + threads as u64 * READER <= 4 << 30 && threads == 10);
         assert!(reader_shares(None).is_ok());
     }
 

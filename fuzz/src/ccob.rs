@@ -6,7 +6,7 @@ use rockpack::content::Content;
 use rockpack::formats::ccob::{self, Opened};
 
 pub fn run(data: &[u8]) {
-    let Ok(opened) = ccob::open(&Content::of_bytes(data)) else {
+    let Some(opened) = super::read(ccob::open(&Content::of_bytes(data))) else {
         return;
     };
     assert!(opened.extent <= data.len() as u64);

@@ -5,9 +5,9 @@ use rockpack::formats::{amdgpu_metadata, code_object};
 
 pub fn run(data: &[u8]) {
     let content = Content::of_bytes(data);
-    let header = code_object::read_header(&content);
-    if code_object::kernel_names(&content).is_ok() {
-        assert!(header.is_ok());
+    let header = super::read(code_object::read_header(&content));
+    if super::read(code_object::kernel_names(&content)).is_some() {
+        assert!(header.is_some());
     }
-    let _ = amdgpu_metadata::read(&content);
+    super::read(amdgpu_metadata::read(&content));
 }

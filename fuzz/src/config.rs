@@ -10,7 +10,7 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     for syntax in [Syntax::Json, Syntax::Toml] {
-        let Ok(config) = Config::parse(text, syntax) else {
+        let Some(config) = super::read(Config::parse(text, syntax)) else {
             continue;
         };
         let mut archs = BTreeSet::new();
@@ -24,7 +24,7 @@ pub fn run(bytes: &[u8]) {
             assert!(fault.place().structure.is_some());
         }
     }
-    if let Ok(list) = PackageList::parse(text) {
+    if let Some(list) = super::read(PackageList::parse(text)) {
         let mut names = BTreeSet::new();
         for entry in &list.entries {
             assert!(names.insert(&entry.name), "{} is listed twice", entry.name);

@@ -4,7 +4,7 @@ use rockpack::content::Content;
 use rockpack::formats::fatbin;
 
 pub fn run(data: &[u8]) {
-    let Ok(bundles) = fatbin::parse(&Content::of_bytes(data)) else {
+    let Some(bundles) = super::read(fatbin::parse(&Content::of_bytes(data))) else {
         return;
     };
     let mut end = 0;

@@ -4,7 +4,7 @@ use rockpack::content::Content;
 use rockpack::formats::hip_wrapper;
 
 pub fn run(bytes: &[u8]) {
-    let Ok(wrappers) = hip_wrapper::parse(&Content::of_bytes(bytes)) else {
+    let Some(wrappers) = super::read(hip_wrapper::parse(&Content::of_bytes(bytes))) else {
         return;
     };
     let mut written = vec![0; bytes.len()];

@@ -4,5 +4,5 @@ use rockpack::content::Content;
 use rockpack::database;
 
 pub fn run(data: &[u8]) {
-    let _ = database::read_index(&Content::of_bytes(data));
+    super::read(database::read_index(&Content::of_bytes(data)));
 }

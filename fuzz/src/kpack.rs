@@ -10,7 +10,7 @@ use rockpack::formats::kpack::{Reader, write};
 const OBJECT_LIMIT: u64 = 1 << 20;
 
 pub fn run(bytes: &[u8]) {
-    let Ok(reader) = Reader::open(Content::of_bytes(bytes)) else {
+    let Some(reader) = super::read(Reader::open(Content::of_bytes(bytes))) else {
         return;
     };
     let count = u32::try_from(reader.len()).unwrap();
@@ -25,7 +25,7 @@ pub fn run(bytes: &[u8]) {
         }
     }
     let frames: Vec<Content> = (0..count).map(|n| reader.frame(n).unwrap()).collect();
-    let Ok(written) = write(reader.toc(), &frames) else {
+    let Some(written) = super::read(write(reader.toc(), &frames)) else {
         return;
     };
     let again = Reader::open(written).unwrap();

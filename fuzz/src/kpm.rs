@@ -5,7 +5,7 @@ use rockpack::formats::kpm::Manifest;
 use rockpack::render;
 
 pub fn run(bytes: &[u8]) {
-    let Ok(manifest) = Manifest::parse(&Content::of_bytes(bytes)) else {
+    let Some(manifest) = super::read(Manifest::parse(&Content::of_bytes(bytes))) else {
         return;
     };
     let written = manifest.to_content().unwrap();

@@ -116,7 +116,11 @@ pub fn run(name: &str, bytes: &[u8]) {
     target.run(bytes);
 }
 
-/// An error that says that it is a bug is a find like a panic.
+/// What was read, if it could be; an error that says that it is a bug is a find like a panic.
+fn read<T>(result: Result<T, Error>) -> Option<T> {
+    result.map_err(|error| refuse_bug(&error)).ok()
+}
+
 fn refuse_bug(error: &Error) {
     assert_ne!(error.kind(), Kind::Bug, "{error}");
     error.others().iter().for_each(refuse_bug);

@@ -12,7 +12,7 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let (path, prefix) = (TreePath::new("lib/libx.so").unwrap(), TreePath::new("opt/x").unwrap());
-    let Ok(rewriting) = rewrite(&content, &path, &prefix) else {
+    let Some(rewriting) = super::read(rewrite(&content, &path, &prefix)) else {
         return;
     };
     let Some(written) = rewriting.content else {
@@ -26,7 +26,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 fn linking(content: &Content) -> Option<Linking> {
-    let header = FileHeader::read(content).ok()??;
-    let file = ElfFile::with_header(content, header).ok()?;
-    Linking::read(&file).ok()?
+    let header = super::read(FileHeader::read(content))??;
+    let file = super::read(ElfFile::with_header(content, header))?;
+    super::read(Linking::read(&file))?
 }

@@ -6,7 +6,7 @@ use rockpack::artifact::Manifest;
 use rockpack::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
-    let Ok(manifest) = Manifest::parse(bytes) else {
+    let Some(manifest) = super::read(Manifest::parse(bytes)) else {
         return;
     };
     assert!(!manifest.prefixes.is_empty());

@@ -4,7 +4,7 @@ use rockpack::content::Content;
 use rockpack::formats::offload_bundle;
 
 pub fn run(data: &[u8]) {
-    let Ok(bundle) = offload_bundle::parse(&Content::of_bytes(data)) else {
+    let Some(bundle) = super::read(offload_bundle::parse(&Content::of_bytes(data))) else {
         return;
     };
     assert!(bundle.len <= data.len() as u64);

@@ -6,16 +6,17 @@ use rockpack::error::Error;
 use rockpack::formats::payload::Reader;
 
 pub fn run(bytes: &[u8]) {
-    let Ok(reader) = Reader::open(Content::of_bytes(bytes)) else {
+    let Some(reader) = super::read(Reader::open(Content::of_bytes(bytes))) else {
         return;
     };
     // A few kilobytes can decompress to gigabytes; a thousand entries are enough to look at.
     let mut left = 1000;
-    let _ = reader.visit(&mut |_, _| {
+    let visited = reader.visit(&mut |_, _| {
         left -= 1;
         match left {
             0 => Err(Error::unsupported("enough")),
             _ => Ok(()),
         }
     });
+    super::read(visited);
 }

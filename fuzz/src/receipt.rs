@@ -3,7 +3,7 @@
 use rockpack::receipt::Receipt;
 
 pub fn run(bytes: &[u8]) {
-    let Ok(receipt) = Receipt::parse(bytes) else {
+    let Some(receipt) = super::read(Receipt::parse(bytes)) else {
         return;
     };
     let written = receipt.to_bytes().unwrap();

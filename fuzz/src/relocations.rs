@@ -9,17 +9,17 @@ const RELA: u64 = 24;
 
 pub fn run(bytes: &[u8]) {
     let content = Content::of_bytes(bytes);
-    let Ok(Some(header)) = FileHeader::read(&content) else {
+    let Some(Some(header)) = super::read(FileHeader::read(&content)) else {
         return;
     };
-    let Ok(file) = ElfFile::with_header(&content, header) else {
+    let Some(file) = super::read(ElfFile::with_header(&content, header)) else {
         return;
     };
-    let Ok(Some(dynamic)) = Dynamic::read(&file) else {
+    let Some(Some(dynamic)) = super::read(Dynamic::read(&file)) else {
         return;
     };
     let (mut explicit, mut packed) = (0, 0);
-    let _ = for_each_relocation(&file, &dynamic, &mut |relocation| {
+    let read = for_each_relocation(&file, &dynamic, &mut |relocation| {
         let size = match relocation.site {
             Site::Rela(_) => {
                 explicit += 1;
@@ -35,6 +35,7 @@ pub fn run(bytes: &[u8]) {
         assert!(relocation.offset() + size <= content.len());
         Ok(())
     });
+    super::read(read);
     // Two tables, and 63 bits of a word.
     assert!(explicit <= 2 * content.len() / RELA);
     assert!(packed <= content.len() / 8 * 63);

@@ -3,7 +3,7 @@
 use rockpack::verify::Element;
 
 pub fn run(bytes: &[u8]) {
-    let Ok(root) = Element::parse(bytes) else {
+    let Some(root) = super::read(Element::parse(bytes)) else {
         return;
     };
     let depth = depth(&root);

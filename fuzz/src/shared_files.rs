@@ -7,7 +7,11 @@ use rockpack::database::{Union, union};
 fn merged(files: &[Content]) -> Option<Vec<u8>> {
     match union(files) {
         Ok(Union::Merged(content)) => content.read_vec(0..content.len(), 1 << 30, "union").ok(),
-        Ok(Union::None(_)) | Err(_) => None,
+        Ok(Union::None(_)) => None,
+        Err(error) => {
+            super::refuse_bug(&error);
+            None
+        }
     }
 }
 

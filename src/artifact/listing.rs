@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::content::Inputs;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::records;
 use crate::tree::TreePath;
 
 /// The setuid and setgid bits. A file that has them runs with rights that a build folder cannot
@@ -84,10 +85,19 @@ pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> V
 pub(super) fn look_into(folder: &Path, faults: &mut Faults) -> Vec<Listed> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e));
     let mut listed = Vec::new();
+    // That there are too many was told where it came out.
+    if records::exhausted() {
+        return listed;
+    }
     for entry in faults.keep(entries).into_iter().flatten() {
         let entry = entry.map_err(|e| Error::io(folder, "list", e));
         let entry = entry.and_then(|entry| examine(&entry));
-        listed.extend(faults.keep(entry));
+        let Some(entry) = faults.keep(entry) else { continue };
+        let room = records::charge_entry(entry.path.as_os_str().len());
+        if faults.keep(room.map_err(|e| e.file(folder))).is_none() {
+            return Vec::new();
+        }
+        listed.push(entry);
     }
     listed.sort_by(|a: &Listed, b| a.name.cmp(&b.name));
     listed

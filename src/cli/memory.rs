@@ -5,6 +5,7 @@ use clap::Args;
 use crate::content;
 use crate::error::Result;
 use crate::policy::{self, ReaderShares};
+use crate::records;
 
 /// The budget of commands that write artifacts.
 #[derive(Debug, Default, Args)]
@@ -19,10 +20,12 @@ impl MemoryArguments {
     /// Does `work` within the budget. It is told how many bytes of compressed code objects it may
     /// hold.
     pub fn within<T: Send>(&self, work: impl FnOnce(u64) -> Result<T> + Send) -> Result<T> {
-        let ReaderShares { frames, held, threads } = policy::reader_shares(self.memory)?;
-        content::limit_held(held);
+        let ReaderShares { frames, records, held, threads } = policy::reader_shares(self.memory)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        crate::with_threads(cores.min(threads), || work(frames))
+        let threads = cores.min(threads);
+        content::limit_held(held);
+        records::limit(records, held, threads);
+        crate::with_threads(threads, || work(frames))
     }
 }
 

@@ -29,6 +29,7 @@ pub use spool::Spool;
 
 use crate::error::{Error, Place, Result};
 use crate::interrupt;
+use crate::records;
 use blocks::BlockRange;
 use decoded::Decoded;
 
@@ -212,6 +213,7 @@ impl Content {
                 format!("{what} of {} bytes exceeds the limit of {limit} bytes", part.len);
             return Err(Error::new(crate::error::Kind::Limit, message).at(&part.place(0)));
         }
+        records::check_structure(part.len, what).map_err(|e| e.at(&part.place(0)))?;
         let len = usize::try_from(part.len).map_err(|_| Error::bug("limit above usize"))?;
         let mut buffer = vec![0; len];
         part.read_at(0, &mut buffer)?;

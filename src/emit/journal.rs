@@ -9,9 +9,10 @@ use std::fs::{self, File};
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::staging::sync_directory;
+use crate::content::WINDOW;
 use crate::error::{Error, Kind, Result};
 use crate::formats::spdx;
 use crate::receipt;
@@ -26,19 +27,31 @@ const PROGRAM: &str = env!("CARGO_PKG_NAME");
 /// been made visible.
 pub(super) const DOCUMENTED: &str = "documented";
 
-/// Names of the package files that a receipt lists.
-pub(super) fn packages_of(receipt: &[u8]) -> Result<BTreeSet<String>> {
+/// What is looked at of a receipt; however many files it lists, no more than this is kept.
+#[derive(Deserialize)]
+struct Listed {
+    packages: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    file_name: String,
+}
+
+/// Names of the package files that the receipt in `file` lists.
+fn packages_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
     let fault = || {
-        Error::new(Kind::Conflict, "is no receipt of rockpack")
-            .hint("write into an empty folder, or move that file away")
+        let fault = Error::new(Kind::Conflict, "is no receipt of rockpack");
+        fault.file(path).hint("write into an empty folder, or move that file away")
     };
-    let value: Value = serde_json::from_slice(receipt).map_err(|e| fault().cause(e))?;
-    let packages = value.get("packages").and_then(Value::as_array).ok_or_else(fault)?;
-    let names = packages.iter().map(|package| package.get("file_name")?.as_str());
-    names
-        .map(|name| name.filter(|name| is_package_name(name)).map(str::to_owned))
-        .collect::<Option<_>>()
-        .ok_or_else(fault)
+    let reader = BufReader::with_capacity(WINDOW, file);
+    let listed: Listed = serde_json::from_reader(reader).map_err(|error| match error.is_io() {
+        true => Error::io(path, "read", error.into()),
+        false => fault().cause(error),
+    })?;
+    let names = listed.packages.into_iter().map(|package| package.file_name);
+    let names = names.map(|name| is_package_name(&name).then_some(name));
+    names.collect::<Option<_>>().ok_or_else(fault)
 }
 
 /// A receipt can name nothing but package files beside it.
@@ -50,10 +63,10 @@ fn is_package_name(name: &str) -> bool {
 /// Names of the package files that `receipt` in `directory` lists; none where there is none.
 pub(super) fn earlier_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
     let path = directory.join(receipt);
-    match fs::read(&path) {
-        Ok(receipt) => packages_of(&receipt).map_err(|e| e.file(&path)),
+    match File::open(&path) {
+        Ok(file) => packages_of(file, &path),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
-        Err(error) => Err(Error::io(&path, "read", error)),
+        Err(error) => Err(Error::io(&path, "open", error)),
     }
 }
 

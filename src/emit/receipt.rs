@@ -28,10 +28,13 @@ pub fn receipt(
     (written, part): (Vec<Written>, Option<PartRecord>),
     findings: &Findings,
 ) -> Receipt {
-    let mut packages: Vec<PackageRecord> =
-        written.iter().flat_map(|w| package_records(plan, w)).collect();
-    packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
-    let mut code_objects: Vec<_> = written.into_iter().flat_map(|w| w.code_objects).collect();
+    let (mut packages, mut code_objects) = (Vec::new(), Vec::new());
+    // What was written is let go package by package: of many files both would be much.
+    for mut written in written {
+        code_objects.append(&mut written.code_objects);
+        packages.extend(package_records(plan, written));
+    }
+    packages.sort_by(|a: &PackageRecord, b| a.file_name.cmp(&b.file_name));
     code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
     let prefix = plan.prefix.absolute();
     Receipt {
@@ -49,41 +52,42 @@ pub fn receipt(
     }
 }
 
-fn package_records(plan: &Plan, written: &Written) -> Vec<PackageRecord> {
-    let record = |emitted: &Emitted| {
+fn package_records(plan: &Plan, written: Written) -> Vec<PackageRecord> {
+    let Written { role, distinct, emitted, .. } = written;
+    let record = |emitted: Emitted| {
         let planned = plan.packages.iter().find(|package| package.id == emitted.package);
         PackageRecord {
-            id: emitted.package.clone(),
+            version: planned.and_then(|package| package.full_version(emitted.format)),
+            relations: planned.and_then(|package| package.relation_records(emitted.format)),
+            id: emitted.package,
             format: emitted.format.as_str().to_owned(),
-            file_name: emitted.file_name.clone(),
+            file_name: emitted.file_name,
             size: emitted.size,
             installed_size: emitted.installed_size,
             sha256: hex(&emitted.sha256),
-            role: written.role.as_str().to_owned(),
-            group: written.role.group().map(str::to_owned),
-            archs: written.role.archs().to_vec(),
-            code_objects: written.distinct,
-            version: planned.and_then(|package| package.full_version(emitted.format)),
-            relations: planned.and_then(|package| package.relation_records(emitted.format)),
-            members: emitted.members.iter().map(member_record).collect(),
+            role: role.as_str().to_owned(),
+            group: role.group().map(str::to_owned),
+            archs: role.archs().to_vec(),
+            code_objects: distinct,
+            members: emitted.members.into_iter().map(member_record).collect(),
         }
     };
-    written.emitted.iter().map(record).collect()
+    emitted.into_iter().map(record).collect()
 }
 
-fn member_record(member: &Member) -> MemberRecord {
+fn member_record(member: Member) -> MemberRecord {
     let kind = match member.kind {
         MemberKind::Directory => "directory",
         MemberKind::File => "file",
         MemberKind::Link => "link",
     };
     MemberRecord {
-        path: member.path.clone(),
+        path: member.path,
         kind: kind.to_owned(),
         mode: member.mode,
         size: (member.kind == MemberKind::File).then_some(member.size),
         sha256: member.sha256.map(|digest| hex(&digest)),
-        target: member.target.clone(),
+        target: member.target,
     }
 }
 

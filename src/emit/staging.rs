@@ -105,18 +105,12 @@ impl Staging {
     /// Says that an SPDX document comes with the set; fails if there is no place for it.
     pub fn expect_sbom(&self) -> Result<()> {
         journal::refuse_foreign_sbom(&self.out, &self.receipt)?;
-        write_synced(&self.directory.join(journal::DOCUMENTED), b"")
+        write_synced(&self.directory.join(journal::DOCUMENTED), |_| Ok(()))
     }
 
     /// The SPDX document of the set, filled by `write`.
     pub fn write_sbom(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let path = self.directory.join(receipt::sbom_name(&self.receipt));
-        let file = File::create_new(&path).map_err(|e| Error::io(&path, "create", e))?;
-        make_readable(&file, &path)?;
-        let mut sink = BufWriter::new(file);
-        let written = write(&mut sink).and_then(|()| sink.flush());
-        let synced = written.and_then(|()| sink.get_ref().sync_all());
-        synced.map_err(|e| Error::io(&path, "write", e))
+        write_synced(&self.directory.join(receipt::sbom_name(&self.receipt)), write)
     }
 
     /// Syncs a finished file to disk and returns what it holds, to be digested.
@@ -140,21 +134,24 @@ impl Staging {
 
     /// Makes the set visible: all packages by rename, then `receipt` as `packages.json`.
     ///
-    /// The caller has checked that the inputs did not change. The receipt is a JSON object whose
-    /// `packages` is an array of objects with a `file_name`; it must name exactly the staged
-    /// files. On an error, `out` has its earlier set. Returns the packages of the earlier set that
+    /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a
+    /// JSON object whose `packages` is an array of objects with a `file_name`; it must name exactly
+    /// the staged files. On an error, `out` has its earlier set. Returns the packages of the earlier set that
     /// are gone now, by name.
-    pub fn commit(mut self, receipt: &[u8]) -> Result<BTreeSet<String>> {
+    pub fn commit(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<BTreeSet<String>> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let listed = journal::packages_of(receipt)?;
+        let guard = lock(&self.out)?;
+        clear_dead(&self.out)?;
+        write_synced(&self.directory.join(&self.receipt), write)?;
+        let listed = journal::earlier_packages(&self.directory, &self.receipt)?;
         if listed != names {
             let odd: Vec<_> = listed.symmetric_difference(&names).cloned().collect();
             let message = format!("receipt and staged packages differ: {}", odd.join(", "));
             return Err(Error::bug(message));
         }
-        let guard = lock(&self.out)?;
-        clear_dead(&self.out)?;
-        write_synced(&self.directory.join(&self.receipt), receipt)?;
         sync_directory(&self.directory)?;
         let mut journal = Journal::new(&self.out, &self.directory, &self.receipt);
         let result = journal.replace_set(&names);
@@ -259,10 +256,14 @@ fn clear_if_dead(out: &Path, directory: &Path) -> Result<()> {
     }
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
+/// A new file at `path`, filled by `write` and synced.
+fn write_synced(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
     make_readable(&file, path)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|e| Error::io(path, "write", e))
+    let mut sink = BufWriter::new(file);
+    let written = write(&mut sink).and_then(|()| sink.flush());
+    let synced = written.and_then(|()| sink.get_ref().sync_all());
+    synced.map_err(|e| Error::io(path, "write", e))
 }
 
 /// Packages are there to be read by everybody, whatever the umask of the run.

@@ -5,6 +5,8 @@
 
 mod part;
 
+use std::io::{self, Write};
+
 use serde::{Deserialize, Serialize};
 
 pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file, sbom_name};
@@ -196,10 +198,16 @@ pub struct FindingRecord {
 impl Receipt {
     /// The receipt as the bytes of its file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = serde_json::to_vec_pretty(self)
+        let mut bytes = Vec::new();
+        self.write(&mut bytes)
             .map_err(|error| Error::bug("the receipt cannot be written").cause(error))?;
-        bytes.push(b'\n');
         Ok(bytes)
+    }
+
+    /// Writes it as its file has it.
+    pub fn write(&self, mut sink: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut sink, self)?;
+        sink.write_all(b"\n")
     }
 
     /// Reads the bytes of a receipt.

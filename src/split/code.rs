@@ -10,6 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::code_object::{self, FeatureState, Header};
 use crate::formats::offload_bundle::{Bundle, Entry, EntryId, EntryKind};
 use crate::gfx::{BaseArch, Target};
+use crate::records;
 use crate::report::Code;
 use crate::tree::TreePath;
 
@@ -25,7 +26,10 @@ pub(super) fn code_objects(
         match code_object(entry, path, notes) {
             Ok(Some(code)) => match known(&found, &code) {
                 Ok(true) => note_twice(&code, path, notes),
-                Ok(false) => found.push(code),
+                Ok(false) => {
+                    records::charge_code_object(0)?;
+                    found.push(code);
+                }
                 Err(fault) => faults.push(fault),
             },
             Ok(None) => {}

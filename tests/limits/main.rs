@@ -9,6 +9,7 @@ mod bombs;
 mod example;
 mod hostile_packages;
 mod listed;
+mod memory;
 mod names;
 mod outside;
 #[allow(dead_code, reason = "a part of it is used here")]

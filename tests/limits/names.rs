@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tools::{self, have, is_root};
-use crate::{Input, STAGE};
+use crate::{Input, STAGE, refusal};
 
 const UNPACKERS: [&str; 3] = ["dpkg-deb", "rpm2cpio", "cpio"];
 
@@ -68,7 +68,10 @@ fn folders_that_stand_there_only_by_name_count() {
             archive.file("x", b"");
         }
     });
-    input.refused(&["a_lib_generic.tar.zst", "or more than 268435456 bytes of paths"]);
+    // With the memory of most machines they are more than can be remembered, and refused for that.
+    let said = refusal(input.build().args(["--memory", "100G"]));
+    assert!(said.contains("a_lib_generic.tar.zst"), "{said}");
+    assert!(said.contains("or more than 268435456 bytes of paths"), "{said}");
 }
 
 #[test]

@@ -152,7 +152,7 @@ pub fn emit_set(
         .iter()
         .flat_map(|package| emit_package(package, &staging, options).unwrap())
         .collect();
-    staging.commit(&receipt(&emitted)).unwrap();
+    staging.commit(|sink| sink.write_all(&receipt(&emitted))).unwrap();
     emitted
 }
 

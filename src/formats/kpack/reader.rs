@@ -18,6 +18,7 @@ use super::format::{
 use crate::content::{Content, ContentReader, StreamSource, WINDOW};
 use crate::error::{Error, Kind, Place, Result};
 use crate::formats::message_pack::{Fields, decode};
+use crate::records;
 
 /// Longest zstd frame header in bytes (RFC 8878, 3.1.1.1, with the magic number).
 const FRAME_HEADER_LIMIT: u64 = 18;
@@ -173,6 +174,7 @@ fn read_rows(fields: &Fields<'_>, place: &Place, sizes: &[u64]) -> Result<Rows> 
         let targets = Fields::of(targets, &format!("kernel archive TOC, {key}"), place)?;
         let mut by_target = BTreeMap::new();
         for (target, row) in targets.iter() {
+            records::charge_code_object(key.len() + target.len())?;
             let row = Fields::of(row, &format!("kernel archive TOC, {key}, {target}"), place)?;
             by_target.insert(target.to_owned(), read_row(&row, sizes)?);
         }

@@ -58,9 +58,10 @@ def fetch(folder):
         if package.exists():
             break
         try:
-            urllib.request.urlretrieve(f"{server}/{PACKAGE}", package)
+            urllib.request.urlretrieve(f"{server.rstrip('/')}/{PACKAGE}", package)
         except OSError as error:
             print(f"{server}: {error}")
+    assert package.exists(), f"no server has {PACKAGE}: fetch Debian 11's kernel and put it at {package}"
     digest = hashlib.sha256(package.read_bytes()).hexdigest()
     assert digest == SHA256, f"{package} has the digest {digest}"
     subprocess.run(["dpkg-deb", "-x", package, folder / "linux"], check=True)

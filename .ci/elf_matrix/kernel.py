@@ -34,7 +34,7 @@ done
 echo "@@ end: all"
 /bin/busybox poweroff -f
 """
-QEMU = """cd /matrix/kernel && exec timeout 1500 qemu-system-x86_64 -accel tcg -m 3072 -smp 1 -nodefaults \\
+QEMU = """cd /matrix/kernel && exec timeout 3600 qemu-system-x86_64 -accel tcg -m 3072 -smp 1 -nodefaults \\
   -no-reboot -display none -serial stdio -kernel vmlinuz -initrd initramfs \\
   -append 'console=ttyS0 loglevel=1 panic=-1'"""
 # Of Debian 12: version 7.2.

@@ -41,11 +41,13 @@ const TREATMENTS: [(&str, &str, &str); 11] = [
 ];
 
 /// Fixtures made of `cases.S`, with the flags of the assembler.
-const SHAPES: [(&str, &[&str]); 4] = [
+const SHAPES: [(&str, &[&str]); 6] = [
     ("ordered", &[]),
     ("reversed", &["-DORDER=1"]),
     ("shared_bundle", &["-DORDER=2"]),
     ("exact_pages", &["-DCODE=4096"]),
+    ("one_word", &["-DCODE=512"]),
+    ("before_bss", &["-DCODE=520", "-DWRITABLE"]),
 ];
 
 /// The original and the transformed file of one case, in a folder of their own.
@@ -249,7 +251,10 @@ fn debug_information_splits_off() {
 }
 
 #[test]
-fn committed_and_assembled_binaries_load() {
+fn committed_and_assembled_binaries_load_and_survive() {
+    if !tools::have(&["gcc", "eu-elflint", "readelf"]) {
+        return;
+    }
     let mut paths = fixtures::committed();
     for (name, flags) in SHAPES {
         match fixtures::assembled(name, flags) {
@@ -261,6 +266,8 @@ fn committed_and_assembled_binaries_load() {
         eprintln!("{}", path.display());
         let case = Case::new(&format!("small{index}"), path);
         assert_loads(&case);
+        assert_lints(&case);
+        assert_survives(&case);
     }
 }
 

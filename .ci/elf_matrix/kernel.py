@@ -3,6 +3,7 @@ the program headers are, and tell the dynamic loader that (AT_PHDR). Debian 11's
 (its changelog: "fs/binfmt_elf: Fix AT_PHDR for unusual ELF files"); the user mode of QEMU before
 version 8 works it out as those kernels did."""
 
+import concurrent.futures
 import hashlib
 import json
 import pathlib
@@ -34,7 +35,7 @@ done
 echo "@@ end: all"
 /bin/busybox poweroff -f
 """
-QEMU = """cd /matrix/kernel && exec timeout 1500 qemu-system-x86_64 -accel tcg -m 3072 -smp 1 -nodefaults \\
+QEMU = """cd /matrix/kernel && exec timeout 3600 qemu-system-x86_64 -accel tcg -m 3072 -smp 1 -nodefaults \\
   -no-reboot -display none -serial stdio -kernel vmlinuz -initrd initramfs \\
   -append 'console=ttyS0 loglevel=1 panic=-1'"""
 # Of Debian 12: version 7.2.
@@ -58,9 +59,10 @@ def fetch(folder):
         if package.exists():
             break
         try:
-            urllib.request.urlretrieve(f"{server}/{PACKAGE}", package)
+            urllib.request.urlretrieve(f"{server.rstrip('/')}/{PACKAGE}", package)
         except OSError as error:
             print(f"{server}: {error}")
+    assert package.exists(), f"no server has {PACKAGE}: fetch Debian 11's kernel and put it at {package}"
     digest = hashlib.sha256(package.read_bytes()).hexdigest()
     assert digest == SHA256, f"{package} has the digest {digest}"
     subprocess.run(["dpkg-deb", "-x", package, folder / "linux"], check=True)
@@ -177,8 +179,11 @@ def run(systems, roots):
     emulator, user_mode = systems["debian-13"], systems["debian-12"]
     folder = user_mode.work / "programs"
     expected, controls = tree(systems, folder, cells)
-    booted = boot(emulator, folder, fetch(roots))
-    emulated = answers(user_mode.told(USER_MODE, user_mode.inside(folder)))
+    image = fetch(roots)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        system_mode = pool.submit(boot, emulator, folder, image)
+        emulated = answers(user_mode.told(USER_MODE, user_mode.inside(folder)))
+        booted = system_mode.result()
     shutil.rmtree(folder)
     faults, passed = [], []
     for found in (booted, emulated):

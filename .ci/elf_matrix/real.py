@@ -1,5 +1,6 @@
 """Real libraries: Debian's ROCm, and the libraries of a published Python wheel."""
 
+import filecmp
 import re
 import shutil
 import subprocess
@@ -7,21 +8,25 @@ import sys
 
 from . import fixtures, judged
 
-DEBIAN = ["librocrand1", "librocblas0", "librocfft0", "librocalution0"]
+# Debian builds rocALUTION without device code: nothing of it may change.
+DEBIAN = ["librocrand1", "librocblas0", "librocfft0", "librocalution0", "librccl1"]
 # Built by ONNX Runtime's and AMD's compilers for ROCm 7.2, for Python 3.11 on x86-64.
 WHEEL = ("onnxruntime-rocm", "1.22.2.post3")
 PLACE = ["--python-version", "3.11", "--platform", "manylinux_2_34_x86_64"]
+# What loads the wheel's library, and has to lie beside it, by the names that are sought.
+HOST = {"libonnxruntime.so.1": "libonnxruntime.so.1.22.2", "libonnxruntime_providers_shared.so": "libonnxruntime_providers_shared.so"}
 FETCH = """
 cd /matrix/real && mkdir -p debs root
 apt-get install -y -qq --no-install-recommends --download-only -o Dir::Cache::archives=/matrix/real/debs "$@"
 for deb in debs/*.deb; do dpkg-deb -x "$deb" root; done
 for package in "$@"; do
   dpkg-deb -f debs/"$package"_*.deb Package Version
-  dpkg-deb -c debs/"$package"_*.deb | sed -n 's/^-.* \\.\\/\\(.*\\.so.*\\)$/File: \\1/p'
+  dpkg-deb -c debs/"$package"_*.deb | sed -n 's/^-.* \\.\\/\\(.*\\.so[.0-9]*\\)$/File: \\1/p'
 done
 rm -r debs
 """
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
+MODULE = "wheel/onnxruntime/capi"
 SYSTEM = re.compile(r"(GLIBC|GCC|CXXABI|GLIBCXX)_")
 
 
@@ -38,7 +43,7 @@ def fetch(system):
             package = value
         elif label == "Version":
             version = value
-        elif label == "File" and is_fat(folder / "root" / value):
+        elif label == "File":
             path = folder / "root" / value
             shutil.copy(path, folder / "fat")
             found.append(("Debian's " + package, version, path.name))
@@ -87,16 +92,27 @@ def needs(path):
     return re.findall(r"\(NEEDED\).*\[(.*)\]", listed), versions
 
 
+def home(folder, name):
+    """Where the libraries are that a library was published with."""
+    return folder / MODULE if name.startswith("libonnxruntime") else folder / "root" / LIBRARIES
+
+
+def host_of(folder, name):
+    """{name: path} of what loads a library, where that is not a program for all."""
+    place = home(folder, name)
+    return {soname: place / file for soname, file in HOST.items() if place == folder / MODULE}
+
+
 def stand_ins(system, name):
     """Builds in folder `stub` of the library the stub runtime with every symbol that the library and
     what it loads ask of it, and an empty library for everything else that is not to be had."""
     folder = system.work / "real"
     stub = folder / "stub" / name
     stub.mkdir(parents=True)
-    present = {path.name: path for path in (folder / "root" / LIBRARIES).glob("*.so*")}
-    present |= {path.name: path for path in (folder / "wheel").rglob("*.so*")}
+    present = {path.name: path for path in home(folder, name).glob("*.so*")}
     present = {soname: path for soname, path in present.items() if not soname.startswith("libamdhip64")}
-    queue, seen, asked, defined = [folder / "fat" / name], set(), {}, set()
+    host = host_of(folder, name)
+    queue, seen, asked, defined = [folder / "fat" / name, *host.values()], set(), {}, set()
     while queue:
         path = queue.pop()
         sonames, versions = needs(path)
@@ -115,8 +131,20 @@ def stand_ins(system, name):
         wanted = {symbol: version for symbol, (version, library) in asked.items()
                   if symbol not in defined and (library or hip) == soname}
         compile_stub(system, stub, soname, wanted, soname == hip)
-    shutil.copy(system.work / "stub/load", stub)
+    if host:
+        shutil.copy(fixtures.REPOSITORY / ".ci/elf_matrix/load_provider.c", system.work)
+        system.succeed('gcc -O1 -o "$1" /matrix/load_provider.c', system.inside(stub / "load"))
+    else:
+        shutil.copy(system.work / "stub/load", stub)
     return system.inside(stub)
+
+
+def lay_beside(system, name, results):
+    """Links what loads a library to the folders that judge.sh will put its copies in."""
+    for form in ("fat", "host"):
+        (results / form).mkdir(parents=True)
+        for soname, path in host_of(system.work / "real", name).items():
+            (results / form / soname).symlink_to(system.inside(path))
 
 
 def compile_stub(system, folder, soname, wanted, is_runtime):
@@ -145,12 +173,18 @@ def judge(system, name):
     for treatment, command in judged.TREATMENTS.items():
         treatments = folder / "treatments"
         treatments.write_text(f"{treatment}\t{command.replace('LLVM', str(system.llvm))}\n")
+        lay_beside(system, name, folder / "results" / treatment)
         arguments = [name, inside(folder / "results"), inside(treatments), inside(folder / "fat"), inside(folder / "host")]
         script = 'STUB=$1 LIBRARIES=$2; export STUB LIBRARIES; shift 2; exec sh /matrix/judge.sh "$@"'
-        found |= judged.blocks(system.told(script, stub, f"/matrix/real/root/{LIBRARIES}", *arguments))
+        found |= judged.blocks(system.told(script, stub, inside(home(folder, name)), *arguments))
         cells[treatment] = judged.cell(found, treatment, folder / "fat" / name, folder / "results")
         shutil.rmtree(folder / "results")
     return cells, len(judged.registrations(found["none", "host", "load"], name))
+
+
+def passed_on(fat, host):
+    """The same for a library without device code: every byte of it is kept."""
+    return {} if filecmp.cmp(fat, host, shallow=False) else {"none": ("fails", "has no device code, and is changed")}
 
 
 def run(system, rockpack, save):
@@ -160,9 +194,10 @@ def run(system, rockpack, save):
     fixtures.transform(rockpack, folder / "fat", folder / "host")
     rows = []
     for origin, version, name in found:
-        cells, registered = judge(system, name)
-        sizes = [(folder / form / name).stat().st_size for form in ("fat", "host")]
-        wrappers = len(judged.wrapper_addresses(folder / "fat" / name))
+        fat, host = (folder / form / name for form in ("fat", "host"))
+        cells, registered = judge(system, name) if is_fat(fat) else (passed_on(fat, host), 0)
+        sizes = [path.stat().st_size for path in (fat, host)]
+        wrappers = len(judged.wrapper_addresses(fat))
         print(f"{name}: {sizes}, {registered} of {wrappers} wrappers, {[state for state, _ in cells.values()]}", flush=True)
         rows.append({"origin": origin, "version": version, "library": name, "sizes": sizes,
                      "wrappers": wrappers, "registered": registered, "cells": cells})

@@ -135,6 +135,8 @@ def real(found):
         states = collections.Counter(state for state, _ in row["cells"].values())
         other = ", ".join(f"{treatment} {state}" for treatment, (state, _) in row["cells"].items() if state != "ok")
         cells = f"{states['ok']} of {len(row['cells'])}" + (f"; {other}" if other else "")
+        if not row["wrappers"]:
+            cells = other or "no device code: every byte is kept"
         rows.append([row["origin"], row["version"], f"`{row['library']}`", f"{before:,}", f"{after:,}",
                      f"{row['registered']} of {row['wrappers']}", cells])
     head = ["from", "version", "library", "bytes", "bytes after", "wrappers registered", "tools ok"]
@@ -142,7 +144,8 @@ def real(found):
 ## Real libraries
 
 Tools and loader of Debian 13, judged like the fixtures. Libraries that are not to be had are stood in
-for by empty ones with the symbols that are asked of them.
+for by empty ones with the symbols that are asked of them. The wheel's library is loaded by the ONNX
+Runtime of the wheel, as its provider for ROCm.
 
 {table(head, rows)}"""
 

@@ -8,11 +8,14 @@
 //! ```
 //!
 //! H and T are page boundaries; the file loses the bytes from H to T and nothing else moves in
-//! memory. B begins with the first section behind T, in the page there. The addresses between are in no segment, like those between the text and the data of
-//! a library that is linked for large pages. A zero-filled tail of S instead would need a segment
-//! of its own where S is executable, would count as memory of the process where S is writable,
-//! and makes `eu-elflint` assign a large `.bss` to it. Where no other section follows in S, B is
-//! not needed. Device code without a whole page behind the marker is cleared in place.
+//! memory. B begins with the first section behind T, in the page there. The addresses between are
+//! in no segment, like those between the text and the data of a library that is linked for large
+//! pages. A zero-filled tail of S instead would need a segment of its own where S is executable,
+//! would count as memory of the process where S is writable, and makes `eu-elflint` assign a large
+//! `.bss` to it. Where no other section follows in S, B is not needed. Where nothing but zeroed
+//! memory follows, it stays the tail of S, from H on: in a segment of its own `eu-elflint` finds no
+//! section, and `strip` leaves it with none. Device code without a whole page behind the marker is
+//! cleared in place.
 
 use std::ops::Range;
 
@@ -52,10 +55,21 @@ pub struct Layout {
 pub struct Split {
     /// First address of the removed range, page-aligned.
     pub head_end: u64,
-    /// First address behind it, page-aligned; `None` where nothing follows in the same segment.
-    pub tail_start: Option<u64>,
+    /// What follows in the same segment.
+    pub behind: Behind,
     /// The bytes that the file loses: whole pages.
     pub cut: Range<u64>,
+}
+
+/// What follows the device code in its segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behind {
+    /// Nothing.
+    Nothing,
+    /// Memory that is zero when the program starts, and no bytes of the file.
+    Zeroed,
+    /// Other content, kept from this address on, the start of the page where the device code ends.
+    Content(u64),
 }
 
 impl Layout {
@@ -75,8 +89,8 @@ impl Layout {
             displaced: None,
             split: None,
         };
-        let last = layout.is_last(file)?;
-        match layout.split(last, section.sh_addr + layout.area) {
+        let behind = layout.behind(file)?;
+        match layout.split(behind, section.sh_addr + layout.area) {
             None => Ok(layout),
             Some(split) => layout.with_room(file, split),
         }
@@ -84,15 +98,16 @@ impl Layout {
 
     /// Finds the room that `split` needs, and splits again around a section that it displaces.
     fn with_room(self, file: &ElfFile, split: Split) -> Result<Self> {
-        let last = split.tail_start.is_none();
-        let room = make_room::find(file, usize::from(!last))?;
+        let behind = split.behind;
+        let extra = usize::from(matches!(behind, Behind::Content(_)));
+        let room = make_room::find(file, extra)?;
         let Some(displaced) = room.displaced else {
             let split = Some(split);
             return Ok(Self { room, split, ..self });
         };
         let section = file.sections[displaced];
         let address = align_up(self.start + self.area, section.sh_addralign.max(1));
-        match self.split(last, address + section.sh_size) {
+        match self.split(behind, address + section.sh_size) {
             Some(split) => {
                 Ok(Self { room, displaced: Some((displaced, address)), split: Some(split), ..self })
             }
@@ -101,20 +116,23 @@ impl Layout {
         }
     }
 
-    /// Whether nothing follows the device code in its segment.
-    fn is_last(&self, file: &ElfFile) -> Result<bool> {
+    /// What follows the device code in its segment.
+    fn behind(&self, file: &ElfFile) -> Result<Behind> {
         let segment = &file.program_headers[self.segment];
-        let follows = |section: &SectionHeader| {
+        let follows = |section: &&SectionHeader| {
             section.takes_addresses() && (self.end..segment.memory_end()).contains(&section.sh_addr)
         };
+        let mut sections = file.sections.iter().filter(follows).peekable();
+        let nothing = sections.peek().is_none() && segment.p_memsz == segment.p_filesz;
         let tail = self.fatbin_in_file().end..segment.file_end();
-        Ok(!file.sections.iter().any(follows)
-            && segment.p_memsz == segment.p_filesz
-            && is_zero(file, tail)?)
+        if sections.any(SectionHeader::is_in_file) || !is_zero(file, tail)? {
+            return Ok(Behind::Content(self.end / PAGE * PAGE));
+        }
+        Ok(if nothing { Behind::Nothing } else { Behind::Zeroed })
     }
 
     /// The cut behind a head that ends at `head_end`; `None` where there is no whole page to cut.
-    fn split(&self, last: bool, head_end: u64) -> Option<Split> {
+    fn split(&self, behind: Behind, head_end: u64) -> Option<Split> {
         let head_end = align_up(head_end, PAGE);
         let pages = self.end.checked_sub(head_end)? / PAGE;
         if pages == 0 {
@@ -122,11 +140,7 @@ impl Layout {
         }
         let removed = pages * PAGE;
         let cut_start = self.file_start + (head_end - self.start);
-        Some(Split {
-            head_end,
-            tail_start: (!last).then_some(head_end + removed),
-            cut: cut_start..cut_start + removed,
-        })
+        Some(Split { head_end, behind, cut: cut_start..cut_start + removed })
     }
 
     /// Where `.hip_fatbin` lies in the original file.

@@ -3,7 +3,7 @@
 use object::elf;
 
 use super::PAGE;
-use super::layout::{Layout, Split};
+use super::layout::{Behind, Layout, Split};
 use crate::error::{Kind, Result};
 use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
 
@@ -42,8 +42,12 @@ fn keep_congruent(header: &mut ProgramHeader) {
 /// The segment that held the device code: what is before the cut, and what is behind.
 fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<ProgramHeader> {
     let first_size = split.head_end - segment.p_vaddr;
-    let mut parts = vec![ProgramHeader { p_filesz: first_size, p_memsz: first_size, ..*segment }];
-    if let Some(start) = split.tail_start {
+    let memory = match split.behind {
+        Behind::Zeroed => segment.p_memsz,
+        Behind::Nothing | Behind::Content(_) => first_size,
+    };
+    let mut parts = vec![ProgramHeader { p_filesz: first_size, p_memsz: memory, ..*segment }];
+    if let Behind::Content(start) = split.behind {
         let end = segment.p_vaddr.saturating_add(segment.p_filesz);
         let before = first_content(file, start, end) - start;
         let skip = start + before - segment.p_vaddr;

@@ -1,0 +1,121 @@
+"""Signatures: what they change, and whether they are the same again. The keys are made for the run."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from . import compare
+from .build import Fault
+from .ways import PLAIN
+
+ALGORITHMS = ["ed25519", "rsa3072"]
+# When the keys were made: before the time of the builds, which signatures state.
+MADE = "20240101T000000"
+SIGNED = "20250615T150640"
+# What a signed repository has more, and what names the key in it.
+INDEXES = {"InRelease", "Release.gpg", "repomd.xml.asc"}
+
+
+class Key:
+    """A key in a home of gpg's own. Paths of an agent's socket may not be long."""
+
+    def __init__(self, algorithm):
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="gpg-"))
+        self.gpg("--faked-system-time", MADE, "--passphrase", "", "--quick-generate-key",
+                 "Packager <packager@example.org>", algorithm, "sign", "never")
+        self.secret, self.public = self.home / "secret", self.home / "public"
+        self.secret.write_bytes(self.gpg("--armor", "--export-secret-keys"))
+        self.public.write_bytes(self.gpg("--armor", "--export"))
+        # Whoever signs in this process has to read it.
+        self.home.chmod(0o755)
+        self.secret.chmod(0o644)
+        listed = self.gpg("--with-colons", "--list-keys").decode()
+        self.fingerprint = listed.split("\nfpr:")[1].split("\n")[0].strip(":")
+
+    def gpg(self, *arguments):
+        command = ["gpg", "--homedir", self.home, "--quiet", "--batch", "--yes", "--pinentry-mode", "loopback"]
+        return subprocess.run([*command, *arguments], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+    def remove(self):
+        subprocess.run(["gpgconf", "--homedir", self.home, "--kill", "all"], check=True)
+        shutil.rmtree(self.home)
+
+
+def is_index(name):
+    return name.rsplit("/", 1)[-1] in INDEXES
+
+
+def signed_packages(out):
+    """The .rpm files, each of which has a signature, as rpm reads it."""
+    packages = sorted(path for path in out.iterdir() if path.suffix == ".rpm")
+    query = ["rpm", "-qp", "--qf", "%{RSAHEADER:pgpsig}%{DSAHEADER:pgpsig}\n", *packages]
+    told = subprocess.run(query, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    if told.count("Key ID") != len(packages):
+        raise Fault(f"not in force: {told}")
+    return packages
+
+
+def changes_nothing_else(signed, plain):
+    """Holds a signed set against the unsigned one; returns how many files are equal and how many
+    packages are but for the signature header."""
+    packages = signed_packages(signed.out)
+    for package in packages:
+        one, other = compare.without_signature(package), compare.without_signature(plain.out / package.name)
+        if one != other or package.read_bytes() == (plain.out / package.name).read_bytes():
+            raise Fault(f"{package.name} differs outside of its signature, or is not signed")
+    # What states the digests of packages: receipt, SBOM and repodata. Of the repository, what is for
+    # apt is not concerned, but what the key is named in.
+    named = {package.name for package in packages} | {"packages.json", "packages.spdx.json"}
+    apart = lambda name: (name in named or name.startswith(("repository/repodata/", "repository/packages/", "repository/.rockpack/"))
+                          or is_index(name) or name in ("repository/rocm-archive-keyring.asc", "repository/rocm.repo",
+                                                        "repository/rocm-stable.sources"))
+    sets = [{name: digest for name, digest in compare.of(built).items() if not apart(name)} for built in (signed, plain)]
+    same_receipt(signed, plain, packages)
+    return compare.same(*sets), len(packages)
+
+
+def same_receipt(signed, plain, packages):
+    """The receipts are equal but for digest and size of the signed files."""
+    names = {package.name for package in packages}
+    receipts = []
+    for built in (signed, plain):
+        receipt = json.loads((built.out / "packages.json").read_text())
+        for package in receipt["packages"]:
+            if package["file_name"] in names:
+                del package["sha256"]
+        receipts.append(receipt)
+    if receipts[0] != receipts[1]:
+        raise Fault("the receipts differ in more than digests of signed packages")
+
+
+def rpm_takes_it_off(signed, plain, work):
+    """rpm's own tool makes equal files of both, taking the signatures off."""
+    packages = signed_packages(signed.out)
+    copies = [work / "signed", work / "plain"]
+    for built, copy in zip((signed, plain), copies):
+        copy.mkdir()
+        for package in packages:
+            shutil.copy2(built.out / package.name, copy)
+        subprocess.run(["rpmsign", "--delsign", *sorted(copy.iterdir())], check=True, stdout=subprocess.DEVNULL)
+    return compare.same(*map(compare.contents, copies))
+
+
+def gpg_of(key, faked):
+    """gpg as the program that signs, at a time."""
+    words = ["gpg", "--homedir", key.home, "--batch", "--pinentry-mode", "loopback", "--faked-system-time", faked,
+             "--local-user", key.fingerprint, "--armor", "--{mode}"]
+    return ["--sign-command", " ".join(map(str, words)), "--public-key", str(key.public)]
+
+
+def by_gpg_is_the_same_again(runner, chosen, epoch, key):
+    """gpg's signatures are the same at the same time. At another time they are others, and nothing else is."""
+    build = lambda faked: compare.of(runner.build(chosen, PLAIN, epoch, gpg_of(key, faked)))
+    one, again, later = build(f"{SIGNED}!"), build(f"{SIGNED}!"), build("20260615T150640!")
+    count = compare.same(one, again)
+    lonely, changed = compare.differing(one, later)
+    if lonely or not changed or not all(map(is_index, changed)):
+        raise Fault(f"{lonely} {changed}: others than {sorted(INDEXES)} differ, or none")
+    return f"{count} files identical; at another time but {', '.join(os.path.basename(name) for name in changed)}"

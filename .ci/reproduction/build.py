@@ -95,6 +95,11 @@ def not_in_force(way, seen, plain):
     return [field for field in way.differences() if field not in SHOWN and not SEEN[field](way, seen, plain)]
 
 
+def sign(one, other):
+    """How many threads are started for each of the build's depends on the set: more is more."""
+    return (one > other) - (one < other)
+
+
 class Built:
     """What one build wrote, and how it was run."""
 
@@ -136,7 +141,7 @@ class Built:
         way = self.way
         faults = not_in_force(way, self.seen, plain.seen)
         # A cache has threads that fill it, and a publication as many as there are cores.
-        if not way.cache and not self.repository and self.threads - way.threads != plain.threads - plain.way.threads:
+        if not way.cache and not self.repository and sign(self.threads, plain.threads) != sign(way.threads, plain.way.threads):
             faults.append(f"threads ({self.threads}, plainly {plain.threads})")
         made, reused = (sum(work[kind]["count"] for work in self.summary["compressed"]) for kind in ("made", "reused"))
         wanted = {"": made and not reused, "empty": made, "filled": reused and not made, "older": reused}[way.cache]

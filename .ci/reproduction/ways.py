@@ -109,11 +109,11 @@ SINGLE = [
 
 ALL = Way("all of it", **{**SURROUNDINGS, **MACHINE, **DISK, "folder": LONG})
 
+# Several in each build, for sets that take a while.
 TOGETHER = [
     Way("who and where", **SURROUNDINGS),
     Way("when and on what machine", **MACHINE),
     Way("how the files lie", **DISK, jobs=7, memory="1G", threads=2),
-    ALL,
     dataclasses.replace(ALL, name="all of it with an empty cache", cache="empty", clock=2031),
     dataclasses.replace(ALL, name="all of it with the filled cache", cache="filled", order="reverse"),
 ]

@@ -182,7 +182,7 @@ fn same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>, what
 }
 
 #[test]
-fn neither_place_nor_time_nor_environment_nor_jobs_nor_cache_change_a_byte() {
+fn neither_place_nor_time_nor_environment_nor_jobs_change_a_byte() {
     let root = tempfile::tempdir().unwrap();
     let first = build_in(&PLAIN, root.path());
     assert_eq!(first.len(), 25);

@@ -141,7 +141,8 @@ class Built:
         way = self.way
         faults = not_in_force(way, self.seen, plain.seen)
         # A cache has threads that fill it, and a publication as many as there are cores.
-        if not way.cache and not self.repository and sign(self.threads, plain.threads) != sign(way.threads, plain.way.threads):
+        comparable = not way.cache and not self.repository
+        if comparable and sign(self.threads, plain.threads) != sign(way.threads, plain.way.threads):
             faults.append(f"threads ({self.threads}, plainly {plain.threads})")
         made, reused = (sum(work[kind]["count"] for work in self.summary["compressed"]) for kind in ("made", "reused"))
         wanted = {"": made and not reused, "empty": made, "filled": reused and not made, "older": reused}[way.cache]

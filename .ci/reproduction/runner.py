@@ -112,7 +112,8 @@ class Runner:
         stamped = {name: value for name, value in environment.items() if name != "SOURCE_DATE_EPOCH"}
         dated = os.path.join(named["work"], "dated")
         package = next(path.name for path in (built.work / "out").glob("*.deb"))
-        built.run(stamped, [named["program"], "repo", "--out", dated, os.path.join(named["work"], "out", package)], cwd, log)
+        given = os.path.join(named["work"], "out", package)
+        built.run(stamped, [named["program"], "repo", "--out", dated, given], cwd, log)
         release = (built.work / "dated/dists/stable/Release").read_text()
         year = release.split("\nDate: ")[1].split()[3]
         if year != str(built.way.clock):

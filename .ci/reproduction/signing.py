@@ -17,6 +17,8 @@ ALGORITHMS = ["ed25519", "rsa3072"]
 MADE = "20240101T000000"
 SIGNED = "20250615T150640"
 SIGNATURE = re.compile('  <rpmTag name="(?:Rsa|Dsa)header">.*?</rpmTag>\n', re.DOTALL)
+# What clients of a repository are told of its key by.
+CLIENTS = [f"repository/{name}" for name in ("rocm-archive-keyring.asc", "rocm.repo", "rocm-stable.sources")]
 # What a signed repository has more.
 INDEXES = {"InRelease", "Release.gpg", "repomd.xml.asc"}
 
@@ -39,7 +41,8 @@ class Key:
 
     def gpg(self, *arguments):
         command = ["gpg", "--homedir", self.home, "--quiet", "--batch", "--yes", "--pinentry-mode", "loopback"]
-        return subprocess.run([*command, *arguments], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        done = subprocess.run([*command, *arguments], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return done.stdout
 
     def remove(self):
         subprocess.run(["gpgconf", "--homedir", self.home, "--kill", "all"], check=True)
@@ -68,15 +71,18 @@ def changes_nothing_else(signed, plain):
         one, other = compare.without_signature(package), compare.without_signature(plain.out / package.name)
         if one != other or package.read_bytes() == (plain.out / package.name).read_bytes():
             raise Fault(f"{package.name} differs outside of its signature, or is not signed")
-    # What states the digests of packages: receipt, SBOM and repodata. Of the repository, what is for
-    # apt is not concerned, but what the key is named in.
-    named = {package.name for package in packages} | {"packages.json", "packages.spdx.json"}
-    apart = lambda name: (name in named or name.startswith(("repository/repodata/", "repository/packages/", "repository/.rockpack/"))
-                          or is_index(name) or name in ("repository/rocm-archive-keyring.asc", "repository/rocm.repo",
-                                                        "repository/rocm-stable.sources"))
-    sets = [{name: digest for name, digest in compare.of(built).items() if not apart(name)} for built in (signed, plain)]
+    sets = [{name: digest for name, digest in compare.of(built).items() if not tells_of_signatures(name)}
+            for built in (signed, plain)]
     same_receipt(signed, plain, packages)
     return compare.same(*sets), len(packages)
+
+
+def tells_of_signatures(name):
+    """What has a signature or states digests of what has one, and what clients are told of the key by.
+    Packages for apt have none: their indexes are not among this."""
+    return (name.endswith(".rpm") or is_index(name)
+            or name in ("packages.json", "packages.spdx.json", *CLIENTS)
+            or name.startswith(("repository/repodata/", "repository/.rockpack/")))
 
 
 def same_receipt(signed, plain, packages):

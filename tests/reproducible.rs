@@ -6,8 +6,9 @@ mod example;
 #[path = "support/tools.rs"]
 mod tools;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -24,10 +25,35 @@ struct Way {
     age: u64,
     environment: &'static [(&'static str, &'static str)],
     jobs: &'static str,
+    /// Whether the zeros of the input are holes.
+    holes: bool,
+    named: Named,
+    /// The cache below the test's folder: empty in the first way that names it, filled in the next.
+    cache: Option<&'static str>,
 }
 
+/// How the command line names artifacts and output.
+enum Named {
+    Absolutely,
+    /// From a working directory beside them.
+    Relatively,
+    /// By way of a symbolic link.
+    Linked,
+}
+
+const PLAIN: Way = Way {
+    place: "a",
+    reversed: false,
+    umask: "022",
+    age: 0,
+    environment: &[],
+    jobs: "1",
+    holes: false,
+    named: Named::Absolutely,
+    cache: None,
+};
+
 const WAYS: [Way; 4] = [
-    Way { place: "a", reversed: false, umask: "022", age: 0, environment: &[], jobs: "1" },
     Way {
         place: "another/place with spaces/and-a-much-longer-name-than-the-first/ä",
         reversed: true,
@@ -35,6 +61,8 @@ const WAYS: [Way; 4] = [
         age: 1_000_000_000,
         environment: &[("TZ", "Pacific/Kiritimati"), ("LC_ALL", "tr_TR.UTF-8"), ("LANG", "C")],
         jobs: "2",
+        named: Named::Relatively,
+        ..PLAIN
     },
     Way {
         place: "c",
@@ -43,16 +71,26 @@ const WAYS: [Way; 4] = [
         age: 86_400,
         environment: &[("TZ", "America/Los_Angeles"), ("LANG", "de_DE.UTF-8"), ("USER", "nobody")],
         jobs: "3",
+        named: Named::Linked,
+        cache: Some("cache"),
+        ..PLAIN
     },
     Way {
         place: "d/d",
-        reversed: false,
         umask: "000",
         age: 3,
         environment: &[("HOME", "/nowhere"), ("HOSTNAME", "elsewhere"), ("COLUMNS", "7")],
         jobs: "7",
+        holes: true,
+        cache: Some("cache"),
+        ..PLAIN
     },
+    Way { place: "e", reversed: true, holes: true, jobs: "4", ..PLAIN },
 ];
+
+/// A file of the artifacts that is zeros almost altogether.
+const ZEROS: &str = "gfx110X-build/host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/\
+                     lib/zeros";
 
 /// The examples as a checkout makes them, with what lies beside the shards, and their permissions
 /// as the umask leaves them.
@@ -60,6 +98,8 @@ fn lay_out(way: &Way, root: &Path) -> PathBuf {
     let artifacts = root.join(way.place).join("shards");
     let umask = u32::from_str_radix(way.umask, 8).unwrap();
     let mut entries = tree(&shards());
+    let zeros = [b"begin".as_slice(), &[0; 1 << 20], b"end"].concat();
+    entries.insert(ZEROS.to_owned(), Entry::File { mode: 0o644, bytes: zeros });
     for entry in entries.values_mut() {
         if let Entry::File { mode, .. } = entry {
             *mode = if *mode & 0o100 == 0 { 0o666 } else { 0o777 } & !umask;
@@ -67,11 +107,30 @@ fn lay_out(way: &Way, root: &Path) -> PathBuf {
     }
     fs::create_dir_all(&artifacts).unwrap();
     plant(&entries, &artifacts, way.reversed);
+    if way.holes {
+        punch(&artifacts.join(ZEROS));
+    }
     let time = SystemTime::now() - Duration::from_secs(way.age);
     for (path, _) in entries.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. })) {
         fs::File::open(artifacts.join(path)).unwrap().set_modified(time).unwrap();
     }
     artifacts
+}
+
+/// Writes a file again without the blocks of it that are zero.
+fn punch(path: &Path) {
+    const BLOCK: usize = 4096;
+    let bytes = fs::read(path).unwrap();
+    let file = fs::OpenOptions::new().write(true).truncate(true).open(path).unwrap();
+    file.set_len(bytes.len().try_into().unwrap()).unwrap();
+    for (number, block) in bytes.chunks(BLOCK).enumerate() {
+        if block.iter().any(|byte| *byte != 0) {
+            file.write_all_at(block, (number * BLOCK).try_into().unwrap()).unwrap();
+        }
+    }
+    file.sync_all().unwrap();
+    let metadata = file.metadata().unwrap();
+    assert!(metadata.blocks() * 512 < metadata.len() / 2, "{}: has no holes", path.display());
 }
 
 /// `command` run by a shell with another umask.
@@ -84,12 +143,34 @@ fn with_umask(umask: &str, command: &Command) -> Command {
 }
 
 fn build_in(way: &Way, root: &Path) -> BTreeMap<String, Vec<u8>> {
-    let out = root.join(way.place).join("out");
-    let mut command = build_of(&lay_out(way, root), &out);
+    let artifacts = lay_out(way, root);
+    let place = artifacts.parent().unwrap();
+    let from = match way.named {
+        Named::Absolutely => place.to_owned(),
+        Named::Relatively => PathBuf::from(".."),
+        Named::Linked => place.join("link"),
+    };
+    symlink(place, place.join("link")).unwrap();
+    let mut command = build_of(&from.join("shards"), &from.join("out"));
     command.args(["--jobs", way.jobs]);
+    let cache = way.cache.map(|name| root.join(name));
+    if let Some(cache) = &cache {
+        command.arg("--cache").arg(cache);
+    }
+    let before = cache.as_deref().map(entries_of);
     let mut command = with_umask(way.umask, &command);
-    tools::run(command.envs(way.environment.iter().copied()));
-    contents(&out)
+    tools::run(command.current_dir(&artifacts).envs(way.environment.iter().copied()));
+    if let (Some(cache), Some(before)) = (&cache, before) {
+        // What was filled has everything, and an empty cache gets it.
+        let after = entries_of(cache);
+        assert!(after.len() > 20 && (before.is_empty() || before == after), "{}", way.place);
+    }
+    contents(&place.join("out"))
+}
+
+/// The files of a cache, of which an absent one has none.
+fn entries_of(cache: &Path) -> BTreeSet<String> {
+    if cache.exists() { example::files(cache).into_keys().collect() } else { BTreeSet::new() }
 }
 
 /// Fails with the names of the files that differ.
@@ -103,17 +184,43 @@ fn same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>, what
 #[test]
 fn neither_place_nor_time_nor_environment_nor_jobs_change_a_byte() {
     let root = tempfile::tempdir().unwrap();
-    let first = build_in(&WAYS[0], root.path());
+    let first = build_in(&PLAIN, root.path());
     assert_eq!(first.len(), 25);
-    for way in &WAYS[1..] {
+    for way in &WAYS {
         same(&first, &build_in(way, root.path()), way.place);
+    }
+}
+
+/// The clock is that of the program alone, and a publication tells what it says.
+#[test]
+fn another_clock_changes_no_byte_of_a_package() {
+    if !tools::have(&["faketime"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    tools::run(&mut build_of(&shards(), &out));
+    for year in ["1999", "2031"] {
+        let [then, repository] =
+            ["out", "repository"].map(|name| folder.path().join(year).join(name));
+        let mut build = build_of(&shards(), &then);
+        build.arg("--repo").arg(&repository);
+        let mut faketime = Command::new("faketime");
+        faketime.args(["-f", &format!("@{year}-03-04 05:06:07")]);
+        faketime.arg(build.get_program()).args(build.get_args());
+        // Waits are measured by the kernel's own monotonic clock.
+        faketime.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env_remove("SOURCE_DATE_EPOCH");
+        tools::run(&mut faketime);
+        let release = fs::read_to_string(repository.join("dists/stable/Release")).unwrap();
+        assert!(release.contains(&format!(" Mar {year} ")), "{release}");
+        same(&contents(&out), &contents(&then), year);
     }
 }
 
 #[test]
 fn the_receipt_names_no_place_of_this_machine() {
     let root = tempfile::tempdir().unwrap();
-    let receipt = build_in(&WAYS[1], root.path()).remove("packages.json").unwrap();
+    let receipt = build_in(&WAYS[0], root.path()).remove("packages.json").unwrap();
     let receipt = String::from_utf8(receipt).unwrap();
     let root = root.path().to_str().unwrap();
     for text in [root, "much-longer-name", env!("CARGO_MANIFEST_DIR"), "/home/", "/tmp/"] {

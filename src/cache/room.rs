@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
                      earlier runs; it may be removed at any time.\n";
 
+const TAG_NAME: &str = "CACHEDIR.TAG";
+
 /// Entries that are being written.
 const NEW: &str = "new";
 
@@ -58,10 +60,6 @@ impl Room {
     pub fn open(folder: &Path, limit: u64) -> Result<Self> {
         let made = fs::create_dir_all(folder.join(NEW));
         made.map_err(|e| Error::io(folder, "create", e).hint(HINT))?;
-        let tag = folder.join("CACHEDIR.TAG");
-        if !tag.exists() {
-            fs::write(&tag, TAG).map_err(|e| Error::io(&tag, "write", e).hint(HINT))?;
-        }
         let path = folder.join("lock");
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -69,6 +67,7 @@ impl Room {
         let room = Self { folder: folder.to_path_buf(), limit, lock: Mutex::new(file) };
         room.locked(|total| {
             clear_dead(&folder.join(NEW))?;
+            tag(folder)?;
             *total = room.evict(0)?;
             Ok(())
         })
@@ -211,6 +210,16 @@ impl Place<'_> {
         }
         fs::rename(&self.written, &self.target).map_err(|e| fault(&self.target, e))
     }
+}
+
+/// Makes the tag, whole or not at all, where there is none. Call under the lock.
+fn tag(folder: &Path) -> Result<()> {
+    let (path, written) = (folder.join(TAG_NAME), folder.join(NEW).join(TAG_NAME));
+    if path.try_exists().map_err(|e| Error::io(&path, "inspect", e))? {
+        return Ok(());
+    }
+    fs::write(&written, TAG).map_err(|e| Error::io(&written, "write", e))?;
+    fs::rename(&written, &path).map_err(|e| Error::io(&path, "write", e))
 }
 
 fn kept(path: PathBuf) -> Result<Option<Kept>> {

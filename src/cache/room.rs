@@ -43,9 +43,24 @@ pub(super) struct Room {
 pub(super) struct Place<'a> {
     room: &'a Room,
     file: File,
-    written: PathBuf,
+    written: Written,
     target: PathBuf,
     size: u64,
+}
+
+/// The name of a file that is being written, which goes with this unless it was moved.
+struct Written {
+    path: PathBuf,
+    moved: bool,
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if !self.moved {
+            // Whatever cannot be removed is cleared away by the next run.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// An entry as eviction sees it.
@@ -113,7 +128,7 @@ impl Room {
     }
 
     /// A new file, locked before anybody can take it for a dead run's.
-    fn create(&self, target: &Path, size: u64) -> Result<(File, PathBuf)> {
+    fn create(&self, target: &Path, size: u64) -> Result<(File, Written)> {
         let name = target.file_name().map(OsString::from).unwrap_or_default();
         for number in 0..u32::MAX {
             let mut name = name.clone();
@@ -123,10 +138,12 @@ impl Room {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io(&path, "create", error)),
                 Ok(file) => {
-                    file.try_lock().map_err(|e| Error::io(&path, "lock", e.into()))?;
+                    let written = Written { path, moved: false };
+                    let path = &written.path;
+                    file.try_lock().map_err(|e| Error::io(path, "lock", e.into()))?;
                     // Whoever counts meanwhile is to see all that it will take.
-                    file.set_len(size).map_err(|e| Error::io(&path, "write", e))?;
-                    return Ok((file, path));
+                    file.set_len(size).map_err(|e| Error::io(path, "write", e))?;
+                    return Ok((file, written));
                 }
             }
         }
@@ -190,10 +207,10 @@ impl Room {
 
 impl Place<'_> {
     /// Writes the entry and makes it visible, or takes everything back.
-    pub fn fill(self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+    pub fn fill(mut self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
         let result = self.filled(write);
+        self.written.moved = result.is_ok();
         if result.is_err() {
-            let _ = fs::remove_file(&self.written);
             self.room.give_back(self.size);
         }
         result
@@ -204,11 +221,11 @@ impl Place<'_> {
         let fault = |path: &Path, source| {
             Error::from_io(source).unwrap_or_else(|source| Error::io(path, "write", source))
         };
-        write(&self.file).map_err(|e| fault(&self.written, e))?;
+        write(&self.file).map_err(|e| fault(&self.written.path, e))?;
         if let Some(folder) = self.target.parent() {
             fs::create_dir_all(folder).map_err(|e| fault(folder, e))?;
         }
-        fs::rename(&self.written, &self.target).map_err(|e| fault(&self.target, e))
+        fs::rename(&self.written.path, &self.target).map_err(|e| fault(&self.target, e))
     }
 }
 

@@ -3,10 +3,13 @@
 //! Content is written beside its final name, synced, and then linked to that name, which fails
 //! where something stands there already. A file that is there with the same content is left as it
 //! is: a repeated run is no error. A run that is killed can leave a hidden file whose name begins
-//! with [`PREFIX`], and nothing under a final name.
+//! with [`PREFIX`], and nothing under a final name. The next run that writes into the folder removes
+//! it: such a file is locked (flock) as long as its run lives.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -47,6 +50,27 @@ pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
     Err(Error::new(Kind::Conflict, message).file(path).hint(hint))
 }
 
+/// Removes what runs left in `folder` that live no more. Without locks none is taken for dead, and
+/// what cannot be removed is in nobody's way.
+///
+/// Lists the folder, so that it is for the beginning of a run and not for each of its files.
+pub fn clear_dead(folder: &Path) {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    let ours = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(PREFIX));
+    for entry in names.filter(|entry| ours(&entry.file_name())) {
+        let path = entry.path();
+        if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Writes one file, as [`write`] does, into a folder in which runs may have left something.
+pub fn write_single(path: &Path, content: &Content) -> Result<Outcome> {
+    clear_dead(folder_of(path));
+    write(path, content)
+}
+
 /// Writes `content` to `path`, whose folder exists.
 pub fn write(path: &Path, content: &Content) -> Result<Outcome> {
     if is_there(path, content)? {
@@ -72,14 +96,13 @@ struct Unfinished {
 
 impl Unfinished {
     fn create(beside: &Path) -> Result<Self> {
-        let folder = match beside.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        let folder = folder_of(beside);
         for number in 1..=UNFINISHED_MAX {
             let path = folder.join(format!("{PREFIX}{number}"));
             match File::create_new(&path) {
-                Ok(file) => return Ok(Self { path, file }),
+                Ok(file) if is_kept(&file) => return Ok(Self { path, file }),
+                // Another run cleared it away before it was locked.
+                Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io(beside, "create", error)),
             }
@@ -95,6 +118,20 @@ impl Unfinished {
         writer.flush().map_err(fault)?;
         drop(writer);
         self.file.sync_all().map_err(fault)
+    }
+}
+
+/// Locks a new file, and says whether it still has its name then.
+fn is_kept(file: &File) -> bool {
+    // On a file system without locks, nobody else can take it for a dead run's either.
+    let _ = file.lock();
+    !file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -120,6 +157,19 @@ mod tests {
         assert_eq!(error.kind(), Kind::Conflict);
         assert_eq!(fs::read(&path).unwrap(), b"abc");
         assert!(write(folder.path(), &content).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_dead_run_left_goes_and_what_a_living_one_writes_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let living = Unfinished::create(&path).unwrap();
+        let dead = folder.path().join(format!("{PREFIX}7"));
+        fs::write(&dead, b"ab").unwrap();
+        write_single(&path, &Content::of_bytes(*b"abc")).unwrap();
+        assert!(living.path.exists() && !dead.exists());
+        drop(living);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

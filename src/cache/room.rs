@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
                      earlier runs; it may be removed at any time.\n";
 
+const TAG_NAME: &str = "CACHEDIR.TAG";
+
 /// Entries that are being written.
 const NEW: &str = "new";
 
@@ -41,9 +43,24 @@ pub(super) struct Room {
 pub(super) struct Place<'a> {
     room: &'a Room,
     file: File,
-    written: PathBuf,
+    written: Written,
     target: PathBuf,
     size: u64,
+}
+
+/// The name of a file that is being written, which goes with this unless it was moved.
+struct Written {
+    path: PathBuf,
+    moved: bool,
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if !self.moved {
+            // Whatever cannot be removed is cleared away by the next run.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// An entry as eviction sees it.
@@ -58,10 +75,6 @@ impl Room {
     pub fn open(folder: &Path, limit: u64) -> Result<Self> {
         let made = fs::create_dir_all(folder.join(NEW));
         made.map_err(|e| Error::io(folder, "create", e).hint(HINT))?;
-        let tag = folder.join("CACHEDIR.TAG");
-        if !tag.exists() {
-            fs::write(&tag, TAG).map_err(|e| Error::io(&tag, "write", e).hint(HINT))?;
-        }
         let path = folder.join("lock");
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -69,6 +82,7 @@ impl Room {
         let room = Self { folder: folder.to_path_buf(), limit, lock: Mutex::new(file) };
         room.locked(|total| {
             clear_dead(&folder.join(NEW))?;
+            tag(folder)?;
             *total = room.evict(0)?;
             Ok(())
         })
@@ -114,7 +128,7 @@ impl Room {
     }
 
     /// A new file, locked before anybody can take it for a dead run's.
-    fn create(&self, target: &Path, size: u64) -> Result<(File, PathBuf)> {
+    fn create(&self, target: &Path, size: u64) -> Result<(File, Written)> {
         let name = target.file_name().map(OsString::from).unwrap_or_default();
         for number in 0..u32::MAX {
             let mut name = name.clone();
@@ -124,10 +138,12 @@ impl Room {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io(&path, "create", error)),
                 Ok(file) => {
-                    file.try_lock().map_err(|e| Error::io(&path, "lock", e.into()))?;
+                    let written = Written { path, moved: false };
+                    let path = &written.path;
+                    file.try_lock().map_err(|e| Error::io(path, "lock", e.into()))?;
                     // Whoever counts meanwhile is to see all that it will take.
-                    file.set_len(size).map_err(|e| Error::io(&path, "write", e))?;
-                    return Ok((file, path));
+                    file.set_len(size).map_err(|e| Error::io(path, "write", e))?;
+                    return Ok((file, written));
                 }
             }
         }
@@ -191,10 +207,10 @@ impl Room {
 
 impl Place<'_> {
     /// Writes the entry and makes it visible, or takes everything back.
-    pub fn fill(self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+    pub fn fill(mut self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
         let result = self.filled(write);
+        self.written.moved = result.is_ok();
         if result.is_err() {
-            let _ = fs::remove_file(&self.written);
             self.room.give_back(self.size);
         }
         result
@@ -205,12 +221,22 @@ impl Place<'_> {
         let fault = |path: &Path, source| {
             Error::from_io(source).unwrap_or_else(|source| Error::io(path, "write", source))
         };
-        write(&self.file).map_err(|e| fault(&self.written, e))?;
+        write(&self.file).map_err(|e| fault(&self.written.path, e))?;
         if let Some(folder) = self.target.parent() {
             fs::create_dir_all(folder).map_err(|e| fault(folder, e))?;
         }
-        fs::rename(&self.written, &self.target).map_err(|e| fault(&self.target, e))
+        fs::rename(&self.written.path, &self.target).map_err(|e| fault(&self.target, e))
     }
+}
+
+/// Makes the tag, whole or not at all, where there is none. Call under the lock.
+fn tag(folder: &Path) -> Result<()> {
+    let (path, written) = (folder.join(TAG_NAME), folder.join(NEW).join(TAG_NAME));
+    if path.try_exists().map_err(|e| Error::io(&path, "inspect", e))? {
+        return Ok(());
+    }
+    fs::write(&written, TAG).map_err(|e| Error::io(&written, "write", e))?;
+    fs::rename(&written, &path).map_err(|e| Error::io(&path, "write", e))
 }
 
 fn kept(path: PathBuf) -> Result<Option<Kept>> {

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let proposal = arguments.propose.as_ref().map(|_| propose(&discovery)).transpose()?;
     if let (Some(proposal), Some(file), Some(syntax)) = (&proposal, file, syntax) {
         let text = proposal.configuration(syntax)?;
-        let written = new_file::write(file, &Content::of_bytes(text));
+        let written = new_file::write_single(file, &Content::of_bytes(text));
         written.context(|| "writing the proposed configuration".to_owned())?;
     }
     if arguments.json {

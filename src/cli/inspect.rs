@@ -10,7 +10,7 @@ use crate::artifact::name_artifact;
 use crate::content::Content;
 use crate::error::{Faults, Result, ResultExt};
 use crate::inspect::{Inspected, inspect, inspect_artifact};
-use crate::render;
+use crate::{interrupt, render};
 
 /// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
 ///
@@ -48,6 +48,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
         let named = |inspected| Named { file: path.display().to_string(), inspected };
         all.extend(faults.keep(inspected).map(named));
     }
+    // That the run was asked to end says nothing of the files.
+    interrupt::check()?;
     match arguments.json {
         true => terminal::print_json(&all)?,
         false => terminal::print(&text(&all, arguments.files.len() > 1))?,

@@ -81,5 +81,5 @@ fn write_joined(report: &Report, file: &Path) -> Result<()> {
         let error = Error::new(Kind::Usage, "no parts of a set are named, so none are joined");
         return Err(error.hint("name the folders that `build --partition` wrote"));
     };
-    new_file::write(file, &Content::of_bytes(joined.receipt.to_bytes()?)).map(drop)
+    new_file::write_single(file, &Content::of_bytes(joined.receipt.to_bytes()?)).map(drop)
 }

@@ -225,13 +225,18 @@ fn forget(staging: &Path, receipt: &str) -> Result<()> {
 
 /// Fails if a file that no receipt of ours lists stands where a package of the new set belongs.
 fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<String>) -> Result<()> {
-    let mut foreign = names.difference(earlier).map(|name| out.join(name));
-    match foreign.find(|path| fs::symlink_metadata(path).is_ok()) {
-        None => Ok(()),
-        Some(path) => Err(Error::new(Kind::Conflict, "is in the way of a package of this set")
-            .file(path)
-            .hint("no earlier receipt lists it, so it is left alone: move it away")),
+    for path in names.difference(earlier).map(|name| out.join(name)) {
+        match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(&path, "inspect", error)),
+            Ok(_) => {
+                return Err(Error::new(Kind::Conflict, "is in the way of a package of this set")
+                    .file(path)
+                    .hint("no earlier receipt lists it, so it is left alone: move it away"));
+            }
+        }
     }
+    Ok(())
 }
 
 /// What cannot be looked at is not taken for gone.

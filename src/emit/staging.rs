@@ -68,8 +68,7 @@ impl Staging {
     /// written into one folder.
     pub fn begin_part(out: &Path, part: Option<Part>) -> Result<Self> {
         let receipt = receipt::file_name(part);
-        let made_out = !out.exists();
-        make_folder(out)?;
+        let made_out = make_folder(out)?;
         let guard = lock(out)?;
         clear_dead(out)?;
         journal::refuse_mixed(out, &receipt)?;
@@ -177,16 +176,23 @@ impl Drop for Staging {
     }
 }
 
-fn make_folder(out: &Path) -> Result<()> {
-    if out.is_symlink() && !out.exists() {
-        let message = "is a link that leads nowhere, and packages are written into a folder";
-        return Err(Error::new(Kind::Usage, message).file(out).hint(OUT_HINT));
-    }
-    if out.exists() && !out.is_dir() {
-        let message = "is a file, and packages are written into a folder";
-        return Err(Error::new(Kind::Usage, message).file(out).hint(OUT_HINT));
-    }
-    fs::create_dir_all(out).map_err(|e| Error::io(out, "create", e).hint(OUT_HINT))
+/// Makes `out` where it is missing, and says whether it was.
+fn make_folder(out: &Path) -> Result<bool> {
+    let message = match fs::metadata(out) {
+        Ok(metadata) if metadata.is_dir() => return Ok(false),
+        Ok(_) => "is a file, and packages are written into a folder",
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Err(Error::io(out, "inspect", error).hint(OUT_HINT));
+        }
+        Err(_) if out.is_symlink() => {
+            "is a link that leads nowhere, and packages are written into a folder"
+        }
+        Err(_) => {
+            let made = fs::create_dir_all(out).map_err(|e| Error::io(out, "create", e));
+            return made.map(|()| true).map_err(|error| error.hint(OUT_HINT));
+        }
+    };
+    Err(Error::new(Kind::Usage, message).file(out).hint(OUT_HINT))
 }
 
 /// Waits until no other run begins or commits in `out`.

@@ -72,6 +72,7 @@ pub fn extract(files: &[PathBuf], out: &Path, selection: &Selection) -> Result<V
     faults.finish()?;
     planned.check(out)?;
     std::fs::create_dir_all(out).map_err(|error| Error::io(out, "create", error))?;
+    new_file::clear_dead(out);
     planned
         .entries
         .iter()

@@ -4,8 +4,10 @@
 //! transform: sections and relocations are looked up by their section headers, where the transform
 //! goes by the dynamic table.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::rc::Rc;
 
 use object::elf::{self, FileHeader64, ProgramHeader64, Rela64, SectionHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
@@ -105,20 +107,28 @@ pub(super) fn read(content: &Content) -> Result<Option<HostElf>> {
     if !ident.starts_with(b"\x7fELF\x02\x01") || half(18) != elf::EM_X86_64.0 || !linked {
         return Ok(None);
     }
-    let cache = ReadCache::new(ContentCursor { content: content.clone(), position: 0 });
+    let cursor = ContentCursor { content: content.clone(), position: 0, failed: Failed::default() };
+    let failed = Rc::clone(&cursor.failed);
+    let elf = parse(content, cursor, half(16) == elf::ET_EXEC.0);
+    // `object` takes what cannot be read for what is not there: a fat binary for a plain one.
+    failed.take().map_or(elf.map(Some), Err)
+}
+
+fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostElf> {
+    let cache = ReadCache::new(cursor);
     let fault = |error| fault(content, error);
     let header = Header::parse(&cache).map_err(fault)?;
     let sections = header.sections(LittleEndian, &cache).map_err(fault)?;
     let file = File { content, cache: &cache, header, sections };
-    Ok(Some(HostElf {
+    Ok(HostElf {
         fatbin: file.section(".hip_fatbin").map(|(_, section)| section),
         marker: file.section(".rocm_kpack_ref").map(|(_, section)| section),
         wrappers: file.wrappers()?,
-        fixed: half(16) == elf::ET_EXEC.0,
+        fixed,
         code: file.code()?,
         linked: linked::read(header, &file.sections, &cache).map_err(fault)?,
         loads: file.loads()?,
-    }))
+    })
 }
 
 fn fault(content: &Content, error: object::Error) -> Error {
@@ -255,13 +265,21 @@ fn pointer(record: &[u8; WRAPPER_LEN]) -> u64 {
 pub(super) struct ContentCursor {
     content: Content,
     position: u64,
+    failed: Failed,
 }
+
+/// The first reading that failed.
+type Failed = Rc<Cell<Option<Error>>>;
 
 impl Read for ContentCursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.content.len().saturating_sub(self.position);
         let len = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.content.read_at(self.position, &mut buffer[..len])?;
+        if let Err(error) = self.content.read_at(self.position, &mut buffer[..len]) {
+            let first = self.failed.take().unwrap_or(error);
+            self.failed.set(Some(first));
+            return Err(io::ErrorKind::Other.into());
+        }
         self.position += len as u64;
         Ok(len)
     }

@@ -11,7 +11,8 @@
 //                  signal:N    the process gets the signal N before the call
 //                  run:COMMAND a shell runs the command before the call
 //                  clock:N     from the chosen reading of the clock on, it is N seconds off
-//   FAULT_LOG      a file: the kind and path of the chosen call
+//                  list        nothing: every call that counts is noted
+//   FAULT_LOG      a file: the kind and path of the chosen call, a line each
 //   FAULT_COUNT    a file: at the end of the program, how many calls counted
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -79,18 +80,21 @@ static int counts(const char *kind) {
 
 enum { GO_ON = 0, FAIL, HALF };
 
+static void note_call(const char *kind, const char *path) {
+  char text[PATH_MAX + 32];
+  snprintf(text, sizeof text, "%s %s\n", kind, path);
+  note(log_file, text);
+}
+
 static int chosen(const char *kind, const char *path) {
   size_t len = strlen(under);
   if (!len || strncmp(path, under, len) || (path[len] && path[len] != '/')) return GO_ON;
   if (!counts(kind)) return GO_ON;
   long number = ++counted;
+  if (!strcmp(act, "list")) note_call(kind, path);
   int all = !strncmp(act, "errors:", 7);
   if (!at || number < at || (number > at && !all)) return GO_ON;
-  if (number == at) {
-    char text[PATH_MAX + 32];
-    snprintf(text, sizeof text, "%s %s\n", kind, path);
-    note(log_file, text);
-  }
+  if (number == at) note_call(kind, path);
   if (!strncmp(act, "error", 5)) {
     errno = atoi(strchr(act, ':') + 1);
     return FAIL;

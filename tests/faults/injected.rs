@@ -1,7 +1,10 @@
 //! Calls that fail.
 
-use crate::room::{ALL, FILLING, Fault, places};
-use crate::scenarios::{Left, Scenario, Sweep};
+use crate::left::Left;
+use crate::publications;
+use crate::room::{ALL, FILLING};
+use crate::scenarios::Scenario;
+use crate::sweep::{Strikes, sweep};
 use crate::tools::have;
 
 const EINTR: &str = "error:4";
@@ -16,8 +19,7 @@ fn failed_or_whole(left: &Left<'_>) {
     match left.struck.code() {
         Some(0) => left.is_whole(),
         Some(2) => {
-            left.is_earlier();
-            left.left_nothing();
+            left.is_taken_back();
             says_what_failed(left);
         }
         _ => panic!("{}", left.about),
@@ -33,20 +35,28 @@ fn says_what_failed(left: &Left<'_>) {
     assert!(said && left.struck.stderr.contains("os error"), "{}", left.about);
 }
 
-/// The same, but a commit cannot be taken back where renames fail from then on: the next run does.
+/// A commit that has begun cannot be taken back where renames fail from then on: the next run does.
 fn failed_or_left_to_the_next_run(left: &Left<'_>) {
-    let renamed = left.struck.call.as_ref().is_some_and(|(kind, _)| kind == "rename");
-    match renamed && !left.unfinished.is_empty() {
-        true => nothing_in_part(left),
-        false => failed_or_whole(left),
+    nothing_in_part(left);
+    let committing = |kind: &str| ["rename", "sync"].contains(&kind);
+    let begun = left.struck.call.as_ref().is_some_and(|(kind, _)| committing(kind));
+    if left.struck.code() == Some(2) && !(begun && !left.unfinished.is_empty()) {
+        left.is_taken_back();
     }
 }
 
-/// The disk is gone for the clean-up, too.
+/// The disk is gone for the clean-up, too. Which of the calls that fail is told of, is open.
 fn nothing_in_part(left: &Left<'_>) {
     match left.struck.code() {
         Some(0) => left.is_whole(),
-        Some(2) => left.has_no_part(),
+        Some(2) => {
+            left.has_no_part();
+            let said = &left.struck.stderr;
+            let mut files = left.scenario.whole.keys().map(|path| path.rsplit('/').next().unwrap());
+            let room = left.scenario.room.path().to_str().unwrap();
+            let named = said.contains(room) || files.any(|name| said.contains(name));
+            assert!(named && said.contains("os error"), "{}", left.about);
+        }
         _ => panic!("{}", left.about),
     }
 }
@@ -56,10 +66,7 @@ fn undisturbed(left: &Left<'_>) {
     left.is_whole();
 }
 
-type Judge = fn(&Left<'_>);
-
-/// What strikes which calls, how it is judged, and how many places are enough for now.
-const SWEEPS: [(&str, &str, Judge, usize); 8] = [
+const FAULTS: [Strikes; 8] = [
     (ALL, EIO, failed_or_whole, 18),
     (FILLING, ENOSPC, failed_or_whole, 8),
     (FILLING, ENOSPC_FROM_THEN_ON, failed_or_left_to_the_next_run, 8),
@@ -70,34 +77,60 @@ const SWEEPS: [(&str, &str, Judge, usize); 8] = [
     ("read,write", "short", undisturbed, 4),
 ];
 
-fn sweep(scenario: &Scenario) {
-    for (calls, act, judge, some) in SWEEPS {
-        let count = scenario.count(calls);
-        let mut sweep = Sweep::default();
-        for at in places(count, some) {
-            sweep.strike(scenario, Fault { calls, act, at }, judge);
-        }
-        sweep.finish(&format!("{}: {act} on {calls}", scenario.name));
-    }
-}
+/// What a commit is made of, and what decides how it is undone.
+const COMMITTING: [Strikes; 3] = [
+    ("rename", EIO, failed_or_whole, 4),
+    ("rename", EIO_FROM_THEN_ON, nothing_in_part, 4),
+    ("make,remove,sync,stat,list", EIO, failed_or_whole, 8),
+];
 
 #[test]
 fn a_build_whose_calls_fail_leaves_the_earlier_set() {
     if have(&["gcc"]) {
-        sweep(&Scenario::build());
+        sweep(&Scenario::build(), &FAULTS);
+    }
+}
+
+#[test]
+fn a_document_goes_back_with_the_set_it_describes() {
+    if have(&["gcc"]) {
+        sweep(&Scenario::build_with_document(), &COMMITTING);
+        sweep(&Scenario::build_without_document(), &COMMITTING);
+    }
+}
+
+#[test]
+fn a_build_whose_calls_fail_leaves_whole_entries_in_its_cache() {
+    if have(&["gcc"]) {
+        sweep(&Scenario::build_with_cache(), &FAULTS);
+        sweep(&Scenario::build_with_new_cache(), &FAULTS);
     }
 }
 
 #[test]
 fn a_split_whose_calls_fail_leaves_whole_components() {
     if have(&["gcc"]) {
-        sweep(&Scenario::split());
+        sweep(&Scenario::split(), &FAULTS);
     }
 }
 
 #[test]
 fn a_recombination_whose_calls_fail_leaves_the_earlier_artifacts() {
     if have(&["gcc"]) {
-        sweep(&Scenario::recombine());
+        sweep(&Scenario::recombine(), &FAULTS);
+    }
+}
+
+#[test]
+fn an_extraction_whose_calls_fail_leaves_whole_code_objects() {
+    if have(&["gcc"]) {
+        sweep(&Scenario::extract(), &FAULTS);
+    }
+}
+
+#[test]
+fn a_publication_whose_calls_fail_leaves_a_repository_that_clients_can_use() {
+    if have(&publications::TOOLS) {
+        sweep(&publications::scenario(), &FAULTS);
     }
 }

@@ -10,10 +10,24 @@ mod changed;
 mod disk;
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../repository/fixture.rs"]
+#[allow(dead_code, reason = "made for the tests of repositories")]
+mod fixture;
 mod injected;
+#[path = "../repository/keys.rs"]
+#[allow(dead_code, reason = "made for the tests of repositories")]
+mod keys;
+mod left;
+mod publications;
+#[path = "../support/published.rs"]
+#[allow(dead_code, reason = "made for the tests of repositories")]
+mod published;
+mod reading;
+mod recovered;
 mod room;
 mod scenarios;
 mod signals;
+mod sweep;
 mod terminal;
 #[path = "../support/tools.rs"]
 mod tools;

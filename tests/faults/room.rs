@@ -16,9 +16,19 @@ pub const ALL: &str =
 /// The kinds that need room on the disk.
 pub const FILLING: &str = "create,write,sync,rename,make,link,copy";
 
+/// Says how many places are struck: `all`, or so many of each sweep.
+fn asked() -> Option<String> {
+    std::env::var("ROCKPACK_FAULTS").ok()
+}
+
 /// Whether every place is struck.
 pub fn all() -> bool {
-    std::env::var("ROCKPACK_FAULTS").as_deref() == Ok("all")
+    asked().as_deref() == Some("all")
+}
+
+/// Whether figures are printed.
+pub fn figures() -> bool {
+    asked().is_some()
 }
 
 /// The library that disturbs; made once in this process.
@@ -60,10 +70,13 @@ pub struct Struck {
     pub output: Output,
     pub stderr: String,
     /// Kind and path of the call that was struck, if one was.
-    pub call: Option<(String, PathBuf)>,
+    pub call: Option<Call>,
     /// How many calls of the kinds were made; 0 where the run was killed.
     pub counted: usize,
 }
+
+/// Kind and path of a call.
+pub type Call = (String, PathBuf);
 
 impl Struck {
     pub fn code(&self) -> Option<i32> {
@@ -77,6 +90,18 @@ impl Struck {
 
 /// Runs `command` with a fault on what lies below `room`.
 pub fn strike(command: &mut Command, room: &Path, fault: Fault<'_>) -> Struck {
+    run_with(command, room, fault).0
+}
+
+/// The calls of these kinds that `command` makes on what lies below `room`, in their order.
+pub fn calls(command: &mut Command, room: &Path, kinds: &str) -> Vec<Call> {
+    let (run, log) = run_with(command, room, Fault { calls: kinds, act: "list", at: 0 });
+    assert_eq!(run.code(), Some(0), "{}", run.stderr);
+    assert_eq!(run.counted, log.len());
+    log
+}
+
+fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Vec<Call>) {
     let notes = tempfile::tempdir().unwrap();
     let [log, count] = ["log", "count"].map(|name| notes.path().join(name));
     command.env("LD_PRELOAD", library()).env("FAULT_UNDER", room);
@@ -85,16 +110,20 @@ pub fn strike(command: &mut Command, room: &Path, fault: Fault<'_>) -> Struck {
     command.env("FAULT_LOG", &log).env("FAULT_COUNT", &count);
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let call = fs::read_to_string(&log).ok().map(|text| {
-        let (kind, path) = text.trim_end().split_once(' ').unwrap();
+    let log = fs::read_to_string(&log).unwrap_or_default();
+    let call = |line: &str| {
+        let (kind, path) = line.split_once(' ').unwrap();
         (kind.to_owned(), PathBuf::from(path))
-    });
+    };
+    let log: Vec<Call> = log.lines().map(call).collect();
     let counted = fs::read_to_string(&count).unwrap_or_default();
-    Struck { output, stderr, call, counted: counted.trim().parse().unwrap_or(0) }
+    let counted = counted.trim().parse().unwrap_or(0);
+    (Struck { output, stderr, call: log.first().cloned(), counted }, log)
 }
 
-/// Which of `count` places are struck: all, or `some` of them.
+/// Which of `count` places are struck: all, so many as were asked for, or `some`.
 pub fn places(count: usize, some: usize) -> Vec<usize> {
+    let some = asked().and_then(|number| number.parse().ok()).unwrap_or(some);
     let step = if all() { 1 } else { count.div_ceil(some).max(1) };
     // In the middle of each step, so that some are not always the first of their kind.
     (1..=count).skip(step / 2).step_by(step).collect()
@@ -103,25 +132,29 @@ pub fn places(count: usize, some: usize) -> Vec<usize> {
 /// Everything in a folder by path.
 pub type Tree = BTreeMap<String, Entry>;
 
-/// What is visible in `out`: not what a run has not finished.
+/// What is visible in `out`: not what a run has not finished, nor what the program remembers.
 pub fn visible(out: &Path) -> Tree {
     let mut all = if out.exists() { tree(out) } else { Tree::new() };
-    all.retain(|path, _| !path.split('/').any(is_unfinished));
+    let hidden = |path: &str| path.split('/').any(|name| name.starts_with(".rockpack"));
+    let cache = ["cache/lock", "cache/new"];
+    all.retain(|path, _| !hidden(path) && !cache.iter().any(|start| path.starts_with(start)));
     all
 }
 
-fn is_unfinished(name: &str) -> bool {
-    name.starts_with(".rockpack-")
+/// Whether what stands at `path` is there only while a run works.
+fn is_unfinished(path: &str) -> bool {
+    let inside = ["cache/new/", ".rockpack/unfinished/", ".rockpack/next-", ".rockpack/shown-"];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.starts_with(".rockpack-") || inside.iter().any(|start| path.starts_with(start))
 }
 
-/// The hidden names that runs leave in `out`.
+/// The names that runs left in `out` and that the next one clears away.
 pub fn unfinished(out: &Path) -> Vec<String> {
     let all = if out.exists() { tree(out) } else { Tree::new() };
-    let last = |path: &String| path.rsplit('/').next().is_some_and(is_unfinished);
-    all.into_keys().filter(last).collect()
+    all.into_keys().filter(|path| is_unfinished(path)).collect()
 }
 
-/// A copy of `from` whose files are the same files: nothing may write into those.
+/// A copy of `from` whose files are the same files: nothing may write into those, but into locks.
 pub fn link_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for (path, entry) in tree(from) {
@@ -129,6 +162,9 @@ pub fn link_tree(from: &Path, to: &Path) {
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         match entry {
             Entry::Folder { .. } => fs::create_dir_all(&place).unwrap(),
+            Entry::File { .. } if path.ends_with("/lock") => {
+                fs::copy(from.join(&path), &place).unwrap();
+            }
             Entry::File { .. } | Entry::Link { .. } => {
                 fs::hard_link(from.join(&path), &place).unwrap();
             }

@@ -1,39 +1,75 @@
 //! Commands that write, each over an earlier output of its own.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::example::{self, Entry, rockpack, shards};
-use crate::room::{Fault, Struck, Tree, all, folder, link_tree, strike, unfinished, visible};
+use crate::example::{self, rockpack, shards};
+use crate::left::Left;
+use crate::room::{self, Call, Fault, Tree, folder, link_tree, strike, unfinished, visible};
 use crate::tools;
+
+/// The unit of what becomes visible at once.
+pub const AT_ONCE: &str = "all";
 
 /// A command, what it found and what it makes of that.
 pub struct Scenario {
     pub name: &'static str,
     pub room: tempfile::TempDir,
     command: fn(&Path, &Path) -> Command,
-    /// What becomes visible at once: all of it, or what has the same of these names.
-    unit: fn(&str) -> &str,
-    earlier: Tree,
-    whole: Tree,
+    pub promise: Promise,
+    /// What runs find.
+    start: PathBuf,
+    pub earlier: Tree,
+    pub whole: Tree,
 }
+
+/// What holds whatever happens to a run.
+#[derive(Clone, Copy)]
+pub struct Promise {
+    /// What has the same of these names becomes visible at once.
+    pub unit: fn(&str) -> &str,
+    /// Whether what is there stays beside what is new.
+    pub adds: bool,
+    /// A folder of what need not be there, file by file.
+    pub aside: Option<&'static str>,
+    /// Whether a run that fails leaves it to the next one to clear away what it began.
+    pub left_to_the_next: bool,
+    /// What else is true of the output.
+    pub also: fn(&Path),
+}
+
+/// All becomes visible at once, and a run that fails leaves nothing.
+const SET: Promise =
+    Promise { unit: |_| AT_ONCE, adds: false, aside: None, left_to_the_next: false, also: |_| () };
 
 fn input(room: &Path) -> PathBuf {
     room.join("gfx1151-build")
 }
 
-fn build(room: &Path, out: &Path) -> Command {
+fn build_of(artifacts: &Path, out: &Path) -> Command {
     let mut command = rockpack();
-    command.arg("build").arg("--artifacts").arg(input(room)).arg("--out").arg(out);
+    command.arg("build").arg("--artifacts").arg(artifacts).arg("--out").arg(out);
     command.args(["--version", example::VERSION]);
     command
 }
 
+fn build(room: &Path, out: &Path) -> Command {
+    build_of(&input(room), out)
+}
+
 fn build_packed(room: &Path, out: &Path) -> Command {
-    let mut command = rockpack();
-    command.arg("build").arg("--artifacts").arg(room.join("packed")).arg("--out").arg(out);
-    command.args(["--version", example::VERSION]);
+    build_of(&room.join("packed"), out)
+}
+
+fn build_with_document(room: &Path, out: &Path) -> Command {
+    let mut command = build(room, out);
+    command.arg("--sbom");
+    command
+}
+
+fn build_with_cache(room: &Path, out: &Path) -> Command {
+    let mut command = build(room, &out.join("set"));
+    command.arg("--cache").arg(out.join("cache"));
     command
 }
 
@@ -49,6 +85,13 @@ fn recombine(room: &Path, out: &Path) -> Command {
     command
 }
 
+fn extract(room: &Path, out: &Path) -> Command {
+    let libraries = "blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
+    let mut command = rockpack();
+    command.arg("extract").arg(input(room).join(libraries)).arg("--out").arg(out);
+    command
+}
+
 /// `blas_lib` of `gfx1151-build/blas_lib_generic/…`.
 fn component(path: &str) -> &str {
     let artifact = path.strip_prefix("gfx1151-build").unwrap_or(path).trim_start_matches('/');
@@ -56,41 +99,95 @@ fn component(path: &str) -> &str {
     artifact.rsplit_once('_').map_or(artifact, |(component, _)| component)
 }
 
+/// The set, and each file of the cache by itself.
+fn set_or_entry(path: &str) -> &str {
+    if path.starts_with("cache") { path } else { AT_ONCE }
+}
+
 impl Scenario {
     /// Packages of one version over those of another.
     pub fn build() -> Self {
-        Self::new("build", build, &["--release", "0"], |_| "all")
+        Self::of_shard("build", (build, SET), &["--release", "0"])
+    }
+
+    /// The same with an SPDX document beside the packages.
+    pub fn build_with_document() -> Self {
+        Self::of_shard("build --sbom", (build_with_document, SET), &["--release", "0"])
+    }
+
+    /// The same without one, over packages that have one.
+    pub fn build_without_document() -> Self {
+        Self::of_shard("build over a document", (build, SET), &["--release", "0", "--sbom"])
+    }
+
+    /// The same with a cache that has some of what is needed.
+    pub fn build_with_cache() -> Self {
+        let promise = Promise { unit: set_or_entry, adds: true, aside: Some("cache"), ..SET };
+        Self::of_shard("build --cache", (build_with_cache, promise), &["--release", "0"])
+    }
+
+    /// The same with a cache that is not there yet.
+    pub fn build_with_new_cache() -> Self {
+        let mut scenario = Self::build_with_cache();
+        std::fs::remove_dir_all(scenario.start.join("cache")).unwrap();
+        scenario.name = "build --cache (new)";
+        scenario.earlier = visible(&scenario.start);
+        // Nor is there what only the earlier set needs.
+        let whole = scenario.room.path().join("whole-alone");
+        tools::run(&mut scenario.command_into(&whole));
+        scenario.whole = visible(&whole);
+        scenario
     }
 
     /// Artifacts of one build over those of another with fewer archs.
     pub fn split() -> Self {
-        Self::new("split", split, &["--gpu-targets", "gfx1151"], component)
+        let promise = Promise { unit: component, ..SET };
+        Self::of_shard("split", (split, promise), &["--gpu-targets", "gfx1151"])
     }
 
     /// The same.
     pub fn recombine() -> Self {
-        Self::new("recombine", recombine, &[], |_| "all")
+        Self::of_shard("recombine", (recombine, SET), &[])
     }
 
-    fn new(
+    /// All code objects into a folder that has those of one arch.
+    pub fn extract() -> Self {
+        let promise = Promise { unit: |path| path, ..SET };
+        Self::of_shard("extract", (extract, promise), &["--target", "gfx1151"])
+    }
+
+    /// A command that reads the example shard, run over what it makes of another with options.
+    fn of_shard(
         name: &'static str,
-        command: fn(&Path, &Path) -> Command,
+        (command, promise): (fn(&Path, &Path) -> Command, Promise),
         earlier: &[&str],
-        unit: fn(&str) -> &str,
     ) -> Self {
         let room = folder();
         let shard = input(room.path());
         example::plant(&example::tree(&shards().join("gfx1151-build")), &shard, false);
-        let [old, new] = ["earlier", "whole"].map(|name| room.path().join(name));
         // Another host file and other options: nothing of the earlier output is the new one's.
-        let readme = shard.join("blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/note");
-        std::fs::write(&readme, "earlier").unwrap();
-        tools::run(command(room.path(), &old).args(earlier));
-        std::fs::write(&readme, "new").unwrap();
+        let note = shard.join("blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/note");
+        std::fs::write(&note, "earlier").unwrap();
+        tools::run(command(room.path(), &room.path().join("earlier")).args(earlier));
+        std::fs::write(&note, "new").unwrap();
+        Self::over_earlier(name, room, (command, promise))
+    }
+
+    /// A command that makes something new of `earlier` in its room.
+    pub fn over_earlier(
+        name: &'static str,
+        room: tempfile::TempDir,
+        (command, promise): (fn(&Path, &Path) -> Command, Promise),
+    ) -> Self {
+        let [start, new] = ["earlier", "whole"].map(|name| room.path().join(name));
+        // What is replaced leaves nothing: the same comes into an empty folder.
+        if promise.adds {
+            link_tree(&start, &new);
+        }
         tools::run(&mut command(room.path(), &new));
-        let (earlier, whole) = (visible(&old), visible(&new));
+        let (earlier, whole) = (visible(&start), visible(&new));
         assert!(earlier != whole && !whole.is_empty());
-        Self { name, room, command, unit, earlier, whole }
+        Self { name, room, command, promise, start, earlier, whole }
     }
 
     /// The same from packed artifacts, whose content is kept in a file of the run meanwhile.
@@ -108,33 +205,46 @@ impl Scenario {
         Self { name: "build of packed artifacts", command: build_packed, ..scenario }
     }
 
+    /// Runs find what one left that was killed at such a call.
+    pub fn after_a_kill(&mut self, calls: &str, at: usize) {
+        self.start = self.room.path().join("earlier");
+        let killed = self.room.path().join(format!("killed-{calls}-{at}"));
+        link_tree(&self.start, &killed);
+        let fault = Fault { calls, act: "signal:9", at };
+        let struck = strike(&mut self.command_into(&killed), &killed, fault);
+        assert_eq!(struck.signal(), Some(9), "{} {fault:?}: {}", self.name, struck.stderr);
+        self.start = killed;
+    }
+
     /// The command for another output folder.
     pub fn command_into(&self, out: &Path) -> Command {
         (self.command)(self.room.path(), out)
-    }
-
-    /// What it makes.
-    pub fn whole(&self) -> &Tree {
-        &self.whole
     }
 
     fn out(&self, name: &str) -> PathBuf {
         self.room.path().join("outs").join(name)
     }
 
-    /// How many calls of these kinds an undisturbed run makes.
-    pub fn count(&self, calls: &str) -> usize {
+    /// The calls of these kinds that an undisturbed run makes on what lies below `under`: a path
+    /// of the room, or of the output where it begins with `out`.
+    pub fn calls(&self, kinds: &str, under: &str) -> Vec<Call> {
         let out = self.begin("count");
-        let fault = Fault { calls, act: "", at: 0 };
-        let struck = strike(&mut (self.command)(self.room.path(), &out), self.room.path(), fault);
-        assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
+        let calls = room::calls(&mut self.command_into(&out), &self.under(under, &out), kinds);
         self.end("count");
-        struck.counted
+        calls
+    }
+
+    fn under(&self, under: &str, out: &Path) -> PathBuf {
+        match under {
+            "" => self.room.path().to_owned(),
+            "out" => out.to_owned(),
+            other => self.room.path().join(other),
+        }
     }
 
     fn begin(&self, name: &str) -> PathBuf {
         let out = self.out(name);
-        link_tree(&self.room.path().join("earlier"), &out);
+        link_tree(&self.start, &out);
         out
     }
 
@@ -142,12 +252,18 @@ impl Scenario {
         std::fs::remove_dir_all(self.out(name)).unwrap();
     }
 
-    /// A run with a fault over the earlier output, looked at by `judge`; then the next run.
-    pub fn disturb(&self, fault: Fault<'_>, judge: impl FnOnce(&Left<'_>)) -> bool {
-        let name = format!("{}-{}-{}", fault.calls.split(',').count(), fault.act, fault.at);
+    /// A run with a fault on what lies below `under`, looked at by `judge`; then the next run.
+    /// Says how the first one ended, if it was struck.
+    pub fn disturb(
+        &self,
+        (fault, under): (Fault<'_>, &str),
+        judge: impl FnOnce(&Left<'_>),
+    ) -> Option<String> {
+        let act = fault.act.split_whitespace().next().unwrap_or_default().replace('/', "-");
+        let name = format!("{}-{act}-{}", fault.calls.split(',').count(), fault.at);
         let out = self.begin(&name);
-        let struck = strike(&mut (self.command)(self.room.path(), &out), self.room.path(), fault);
-        let hit = struck.call.is_some();
+        let struck = strike(&mut self.command_into(&out), &self.under(under, &out), fault);
+        let ended = struck.call.is_some().then(|| struck.output.status.to_string());
         let about = format!(
             "{} {fault:?} at {:?}: {}\n{}",
             self.name, struck.call, struck.output.status, struck.stderr
@@ -156,106 +272,11 @@ impl Scenario {
         assert!(!struck.stderr.contains("a bug in rockpack"), "{about}");
         let tree = visible(&out);
         judge(&Left { scenario: self, struck, tree, unfinished: unfinished(&out), about });
-        tools::run(&mut (self.command)(self.room.path(), &out));
+        (self.promise.also)(&out);
+        tools::run(&mut self.command_into(&out));
         assert!(visible(&out) == self.whole, "{} {fault:?}: the next run", self.name);
         assert_eq!(unfinished(&out), [""; 0], "{} {fault:?}: the next run", self.name);
         self.end(&name);
-        hit
-    }
-}
-
-/// A sweep over places, all of which are tried before the first failure is told.
-#[derive(Default)]
-pub struct Sweep {
-    pub hits: usize,
-    failures: Vec<String>,
-}
-
-impl Sweep {
-    pub fn strike(&mut self, scenario: &Scenario, fault: Fault<'_>, judge: impl Fn(&Left<'_>)) {
-        let result = catch_unwind(AssertUnwindSafe(|| scenario.disturb(fault, judge)));
-        match result {
-            Ok(hit) => self.hits += usize::from(hit),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().cloned();
-                self.failures.push(text.unwrap_or_default());
-            }
-        }
-    }
-
-    pub fn finish(self, about: &str) {
-        let failures = self.failures;
-        assert!(failures.is_empty(), "{about}: {} failed\n{}", failures.len(), failures.join("\n"));
-        assert!(self.hits > 0, "{about}: no call was struck");
-        if all() {
-            println!("{about}: {} calls", self.hits);
-        }
-    }
-}
-
-/// What a disturbed run left.
-pub struct Left<'a> {
-    scenario: &'a Scenario,
-    pub struck: Struck,
-    tree: Tree,
-    pub unfinished: Vec<String>,
-    /// For messages.
-    pub about: String,
-}
-
-impl Left<'_> {
-    /// All of the new output, and nothing else.
-    pub fn is_whole(&self) {
-        assert!(self.tree == self.scenario.whole, "{}: not the new output", self.about);
-        self.left_nothing();
-    }
-
-    /// No unfinished folder, unless that one could not be cleared away: the next run does.
-    pub fn left_nothing(&self) {
-        let (_, path) = self.struck.call.clone().unwrap_or_default();
-        let stuck = self.unfinished.iter().any(|name| path.to_str().unwrap().contains(name));
-        assert!(stuck || self.unfinished.is_empty(), "{}: {:?}", self.about, self.unfinished);
-    }
-
-    /// Each unit is whole: the earlier one or the new one. Which units are new.
-    fn units(&self) -> Vec<&str> {
-        let unit = self.scenario.unit;
-        let of = |tree: &Tree, name: &str| -> Tree {
-            let of_it = tree.iter().filter(|(path, _)| unit(path) == name);
-            of_it.map(|(path, entry)| (path.clone(), entry.clone())).collect()
-        };
-        let (earlier, whole) = (&self.scenario.earlier, &self.scenario.whole);
-        let mut names: Vec<&str> =
-            earlier.keys().chain(whole.keys()).map(|path| unit(path)).collect();
-        names.sort_unstable();
-        names.dedup();
-        names.retain(|name| {
-            let now = of(&self.tree, name);
-            let (old, new) = (now == of(earlier, name), now == of(whole, name));
-            assert!(old || new, "{}: {name} is neither old nor new", self.about);
-            new
-        });
-        names
-    }
-
-    /// The earlier output as it was, where it becomes visible at once.
-    pub fn is_earlier(&self) {
-        let new = self.units();
-        let once = (self.scenario.unit)("a") == (self.scenario.unit)("b");
-        assert!(!once || new.is_empty(), "{}: the output is new", self.about);
-    }
-
-    /// Nothing in part under a final name: every file is that of the earlier output or of the new.
-    pub fn has_no_part(&self) {
-        for (path, entry) in &self.tree {
-            let is = |tree: &Tree| tree.get(path) == Some(entry);
-            let folder = matches!(entry, Entry::Folder { .. });
-            let known = is(&self.scenario.earlier) || is(&self.scenario.whole);
-            assert!(known || folder, "{}: {path} is neither old nor new", self.about);
-        }
-        let receipt = self.tree.get("packages.json");
-        if receipt.is_some() {
-            self.units();
-        }
+        ended
     }
 }

@@ -1,7 +1,10 @@
 //! Signals at every place of a run, and kills.
 
-use crate::room::{ALL, Fault, places};
-use crate::scenarios::{Left, Scenario, Sweep};
+use crate::left::Left;
+use crate::publications;
+use crate::room::ALL;
+use crate::scenarios::Scenario;
+use crate::sweep::{Strikes, sweep};
 use crate::tools::have;
 
 /// A run that is asked to end takes back what it began, or was done already.
@@ -11,57 +14,76 @@ fn ended(left: &Left<'_>, code: i32, name: &str) {
         Some(found) => {
             assert_eq!(found, code, "{}", left.about);
             assert!(left.struck.stderr.contains(&format!("ended by {name}")), "{}", left.about);
-            left.is_earlier();
-            assert_eq!(left.unfinished, [""; 0], "{}", left.about);
+            left.is_taken_back();
         }
         None => panic!("{}", left.about),
     }
 }
 
-fn killed(left: &Left<'_>) {
+pub fn killed(left: &Left<'_>) {
     match left.struck.signal() {
         Some(9) => left.has_no_part(),
         _ => left.is_whole(),
     }
 }
 
-type Judge = fn(&Left<'_>);
-
-const SIGNALS: [(&str, Judge, usize); 4] = [
-    ("signal:2", |left| ended(left, 130, "SIGINT"), 8),
-    ("signal:15", |left| ended(left, 143, "SIGTERM"), 4),
-    ("signal:1", |left| ended(left, 129, "SIGHUP"), 2),
-    ("signal:9", killed, 10),
+const SIGNALS: [Strikes; 4] = [
+    (ALL, "signal:2", |left| ended(left, 130, "SIGINT"), 8),
+    (ALL, "signal:15", |left| ended(left, 143, "SIGTERM"), 4),
+    (ALL, "signal:1", |left| ended(left, 129, "SIGHUP"), 2),
+    (ALL, "signal:9", killed, 10),
 ];
 
-fn sweep(scenario: &Scenario) {
-    let count = scenario.count(ALL);
-    for (act, judge, some) in SIGNALS {
-        let mut sweep = Sweep::default();
-        for at in places(count, some) {
-            sweep.strike(scenario, Fault { calls: ALL, act, at }, judge);
-        }
-        sweep.finish(&format!("{}: {act}", scenario.name));
-    }
-}
+/// Where a commit can be cut off.
+const KILLS: [Strikes; 1] = [("rename,make,remove,sync,stat,list", "signal:9", killed, 8)];
 
 #[test]
 fn a_build_that_gets_a_signal_ends_clean() {
     if have(&["gcc"]) {
-        sweep(&Scenario::build());
+        sweep(&Scenario::build(), &SIGNALS);
+    }
+}
+
+#[test]
+fn a_build_that_is_killed_leaves_no_document_without_its_set() {
+    if have(&["gcc"]) {
+        sweep(&Scenario::build_with_document(), &KILLS);
+        sweep(&Scenario::build_without_document(), &KILLS);
+    }
+}
+
+#[test]
+fn a_build_that_gets_a_signal_leaves_whole_entries_in_its_cache() {
+    if have(&["gcc"]) {
+        sweep(&Scenario::build_with_cache(), &SIGNALS);
+        sweep(&Scenario::build_with_new_cache(), &SIGNALS);
     }
 }
 
 #[test]
 fn a_split_that_gets_a_signal_ends_clean() {
     if have(&["gcc"]) {
-        sweep(&Scenario::split());
+        sweep(&Scenario::split(), &SIGNALS);
     }
 }
 
 #[test]
 fn a_recombination_that_gets_a_signal_ends_clean() {
     if have(&["gcc"]) {
-        sweep(&Scenario::recombine());
+        sweep(&Scenario::recombine(), &SIGNALS);
+    }
+}
+
+#[test]
+fn an_extraction_that_gets_a_signal_leaves_whole_code_objects() {
+    if have(&["gcc"]) {
+        sweep(&Scenario::extract(), &SIGNALS);
+    }
+}
+
+#[test]
+fn a_publication_that_gets_a_signal_leaves_a_repository_that_clients_can_use() {
+    if have(&publications::TOOLS) {
+        sweep(&publications::scenario(), &SIGNALS);
     }
 }

@@ -184,7 +184,7 @@ fn a_clock_that_jumps_changes_no_byte() {
             let fault = Fault { calls: "", act: &act, at };
             let struck = strike(&mut scenario.command_into(&out), room, fault);
             assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
-            assert!(visible(&out) == *scenario.whole(), "clock {shift}");
+            assert!(visible(&out) == scenario.whole, "clock {shift}");
         }
     }
 }

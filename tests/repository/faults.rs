@@ -14,10 +14,10 @@ use rockpack::formats::compression::Method;
 use rockpack::repo::{Body, Changes, LocalStore, RepoOptions, Settings, Stat, Store, publish_to};
 use rockpack::report::Silent;
 use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
-use sha2::{Digest, Sha256, Sha512};
 
 use crate::fixture::{EPOCH, deb, plain_spec, publish, refused, repo_at, rpm};
 use crate::keys::{Key, key};
+use crate::published::{self, between, is, rows};
 use crate::tools::{have, run, succeed, told};
 
 /// A folder that can be written to only so many times more.
@@ -167,66 +167,10 @@ impl Room {
     }
 }
 
-fn is(path: &Path, sha256: &str) {
-    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(hex(&Sha256::digest(bytes)), sha256, "{}", path.display());
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Digests and paths of a list of `Release`.
-fn rows<'a>(release: &'a str, list: &'a str) -> Vec<[&'a str; 2]> {
-    let rows = release.lines().skip_while(move |line| *line != list).skip(1);
-    let rows = rows.take_while(|line| line.starts_with(' ')).map(|row| {
-        let [digest, _, path] = row.split_whitespace().collect::<Vec<_>>().try_into().unwrap();
-        [digest, path]
-    });
-    rows.collect()
-}
-
-/// What is between two texts, as often as it is there.
-fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> Vec<&'a str> {
-    text.split(start).skip(1).map(|rest| rest.split(end).next().unwrap()).collect()
-}
-
-/// What a client gets that begins with `InRelease`, and one that begins with `repomd.xml`: the
-/// versions of the one package that each channel has, with every file that it comes by whole.
+/// What clients get from a repository whose `InRelease` gpg takes.
 fn served(room: &Room, out: &Path) -> [String; 2] {
-    let suite = out.join("dists/stable");
-    let release = succeed(room.gpg().arg("--decrypt").arg(suite.join("InRelease")));
-    let mut index = String::new();
-    for list in ["SHA256", "SHA512"] {
-        let rows = rows(&release, if list == "SHA256" { "SHA256:" } else { "SHA512:" });
-        assert!([4, 8].contains(&rows.len()));
-        for [digest, path] in rows {
-            let folder = suite.join(path).with_file_name("by-hash").join(list);
-            let bytes = fs::read(folder.join(digest)).unwrap();
-            let own = match list {
-                "SHA256" => hex(&Sha256::digest(&bytes)),
-                _ => hex(&Sha512::digest(&bytes)),
-            };
-            assert_eq!(own, digest);
-            if path == "main/binary-amd64/Packages" {
-                index = String::from_utf8(bytes).unwrap();
-            }
-        }
-    }
-    let field = |name: &str| between(&index, &format!("\n{name}: "), "\n")[0].to_owned();
-    is(&out.join(field("Filename")), &field("SHA256"));
-    let repomd = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
-    let lists = between(&repomd, "href=\"", "\"");
-    let digests = between(&repomd, "<checksum type=\"sha256\">", "<");
-    assert_eq!((lists.len(), digests.len()), (3, 3));
-    for (path, digest) in lists.iter().zip(digests) {
-        is(&out.join(path), digest);
-    }
-    let primary = lists.iter().find(|path| path.contains("-primary.")).unwrap();
-    let primary = succeed(Command::new("gzip").arg("-dc").arg(out.join(primary)));
-    let digest = between(&primary, "pkgid=\"YES\">", "<")[0];
-    is(&out.join(between(&primary, "href=\"", "\"")[0]), digest);
-    [field("Version"), between(&primary, "ver=\"", "\"")[0].to_owned()]
+    let release = succeed(room.gpg().arg("--decrypt").arg(out.join("dists/stable/InRelease")));
+    published::served(&release, out)
 }
 
 /// Every package that the indexes name is in the pool as they say, how many there are.

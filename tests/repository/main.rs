@@ -8,6 +8,8 @@ mod bases;
 mod example;
 #[path = "../support/packages.rs"]
 mod packages;
+#[path = "../support/published.rs"]
+mod published;
 #[path = "../support/tools.rs"]
 mod tools;
 

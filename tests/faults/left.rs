@@ -1,0 +1,87 @@
+//! What a disturbed run leaves, and what has to be true of it.
+
+use crate::example::Entry;
+use crate::room::{Struck, Tree};
+use crate::scenarios::{AT_ONCE, Scenario};
+
+/// What a disturbed run left.
+pub struct Left<'a> {
+    pub scenario: &'a Scenario,
+    pub struck: Struck,
+    pub tree: Tree,
+    pub unfinished: Vec<String>,
+    /// For messages.
+    pub about: String,
+}
+
+impl Left<'_> {
+    /// All of the new output, and nothing else.
+    pub fn is_whole(&self) {
+        self.is_new();
+        self.left_nothing();
+    }
+
+    /// All of the new output, but what need not be there.
+    pub fn is_new(&self) {
+        let aside = self.scenario.promise.aside;
+        let wanted = |path: &&String| aside.is_none_or(|aside| !path.starts_with(aside));
+        let of = |tree: &Tree| -> Tree {
+            let wanted = tree.iter().filter(|(path, _)| wanted(path));
+            wanted.map(|(path, entry)| (path.clone(), entry.clone())).collect()
+        };
+        assert!(of(&self.tree) == of(&self.scenario.whole), "{}: not the new output", self.about);
+        self.has_no_part();
+    }
+
+    /// No unfinished folder, unless that one could not be cleared away: the next run does.
+    pub fn left_nothing(&self) {
+        let (_, path) = self.struck.call.clone().unwrap_or_default();
+        let stuck = self.unfinished.iter().any(|name| path.to_str().unwrap().contains(name));
+        assert!(stuck || self.unfinished.is_empty(), "{}: {:?}", self.about, self.unfinished);
+    }
+
+    /// Each unit is whole: the earlier one or the new one. Which units are new.
+    fn units(&self) -> Vec<&str> {
+        let unit = self.scenario.promise.unit;
+        let of = |tree: &Tree, name: &str| -> Tree {
+            let of_it = tree.iter().filter(|(path, _)| unit(path) == name);
+            of_it.map(|(path, entry)| (path.clone(), entry.clone())).collect()
+        };
+        let (earlier, whole) = (&self.scenario.earlier, &self.scenario.whole);
+        let mut names: Vec<&str> =
+            earlier.keys().chain(whole.keys()).map(|path| unit(path)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.retain(|name| {
+            let now = of(&self.tree, name);
+            let (old, new) = (now == of(earlier, name), now == of(whole, name));
+            assert!(old || new, "{}: {name} is neither old nor new", self.about);
+            new && !old
+        });
+        names
+    }
+
+    /// The earlier output as it was, where it becomes visible at once, and nothing unfinished.
+    pub fn is_taken_back(&self) {
+        self.has_no_part();
+        let new = self.units();
+        assert!(!new.contains(&AT_ONCE), "{}: the output is new", self.about);
+        if !self.scenario.promise.left_to_the_next {
+            self.left_nothing();
+        }
+    }
+
+    /// Nothing in part under a final name: every file is that of the earlier output or of the new.
+    pub fn has_no_part(&self) {
+        for (path, entry) in &self.tree {
+            let is = |tree: &Tree| tree.get(path) == Some(entry);
+            let folder = matches!(entry, Entry::Folder { .. });
+            let known = is(&self.scenario.earlier) || is(&self.scenario.whole);
+            assert!(known || folder, "{}: {path} is neither old nor new", self.about);
+        }
+        let receipt = self.tree.keys().any(|path| path.ends_with("packages.json"));
+        if receipt {
+            self.units();
+        }
+    }
+}

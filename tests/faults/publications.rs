@@ -1,0 +1,61 @@
+//! Packages that are published over earlier ones.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::fixture::{deb, plain_spec, repo_at, rpm};
+use crate::keys::key;
+use crate::published::{between, served};
+use crate::room::folder;
+use crate::scenarios::{Promise, Scenario};
+use crate::tools;
+
+/// What makes packages and keys, and reads lists.
+pub const TOOLS: [&str; 5] = ["gcc", "dpkg-deb", "rpmbuild", "gpg", "gzip"];
+
+/// Each file is the earlier one or the new one, and clients find all that they are told of. What a
+/// run had begun is for the next one to finish or to take back.
+const REPOSITORY: Promise = Promise {
+    unit: |path| path,
+    adds: true,
+    aside: None,
+    left_to_the_next: true,
+    also: clients_are_served,
+};
+
+fn publish_at(room: &Path, version: &str, out: &Path, after: i64) -> Command {
+    let mut repo = repo_at(&[&room.join(version)], out, after);
+    repo.args(["--keep", "1", "--generations", "1", "--url", "https://example.org/rocm"]);
+    repo.arg("--sign-key").arg(room.join("own.secret"));
+    repo
+}
+
+/// An hour after the earlier publications, so that what the second took out of use is removed.
+fn publish(room: &Path, out: &Path) -> Command {
+    publish_at(room, "3", out, 5000)
+}
+
+/// A package of both formats in its third version over the second, with what is left of the first.
+pub fn scenario() -> Scenario {
+    let room = folder();
+    key(room.path(), "own", "ed25519");
+    let earlier = room.path().join("earlier");
+    for (version, after) in [("1", Some(0)), ("2", Some(10)), ("3", None)] {
+        let packages = room.path().join(version);
+        deb(&packages, ("one", version, "amd64"), "");
+        rpm(&packages, &plain_spec("one", version, ""));
+        if let Some(after) = after {
+            tools::run(&mut publish_at(room.path(), version, &earlier, after));
+        }
+    }
+    Scenario::over_earlier("repo", room, (publish, REPOSITORY))
+}
+
+/// A client gets the second version or the third, with every file that it comes by whole. That
+/// `InRelease` is one of two whole files, byte for byte, is known already.
+fn clients_are_served(out: &Path) {
+    let signed = std::fs::read_to_string(out.join("dists/stable/InRelease")).unwrap();
+    let text = between(&signed, "\n\n", "\n-----BEGIN PGP SIGNATURE-----");
+    let versions = served(&format!("{}\n", text[0]), out);
+    assert!(versions.iter().all(|version| ["2", "3"].contains(&version.as_str())), "{versions:?}");
+}

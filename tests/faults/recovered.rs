@@ -1,0 +1,95 @@
+//! The run that clears up after a killed one is disturbed, too.
+
+use crate::left::Left;
+use crate::publications;
+use crate::room::{ALL, Call, Fault, places};
+use crate::scenarios::Scenario;
+use crate::signals::killed;
+use crate::sweep::{Judge, Sweep};
+use crate::tools::have;
+
+/// What strikes the run that clears up, and how many places are enough for now. What is left may
+/// lie between the earlier output and the new one until the third run, but nothing in part.
+const STRIKES: [(&str, Judge, usize); 4] = [
+    ("signal:9", killed, 5),
+    ("error:5", failed, 4),
+    ("errors:5", failed, 3),
+    ("signal:2", asked_to_end, 2),
+];
+
+/// It goes on where what cannot be cleared away is in nobody's way.
+fn failed(left: &Left<'_>) {
+    match left.struck.code() {
+        Some(0) => left.is_new(),
+        Some(2) => left.has_no_part(),
+        _ => panic!("{}", left.about),
+    }
+}
+
+fn asked_to_end(left: &Left<'_>) {
+    match left.struck.code() {
+        Some(130) => left.has_no_part(),
+        _ => left.is_whole(),
+    }
+}
+
+/// Runs are killed at some of their calls of these kinds; then each next run is struck at its
+/// calls in the output folder, up to the first that begins something of its own.
+fn sweep(mut scenario: Scenario, calls: &str, some: usize) {
+    let deaths = scenario.calls(calls, "out").len();
+    let mut sweeps = STRIKES.map(|_| (Sweep::default(), 0));
+    let kills = places(deaths, some);
+    for &death in &kills {
+        scenario.after_a_kill(calls, death);
+        let clearing = clearing(&scenario);
+        for ((act, judge, some), (sweep, count)) in STRIKES.iter().zip(&mut sweeps) {
+            *count += clearing;
+            for at in places(clearing, *some) {
+                sweep.strike(&scenario, (Fault { calls: ALL, act, at }, "out"), judge);
+            }
+        }
+    }
+    for ((act, ..), (sweep, count)) in STRIKES.iter().zip(sweeps) {
+        let kills = kills.len();
+        let about = format!("after {kills} kills of {deaths} at {calls}: {act}, {count} calls");
+        sweep.finish(&format!("{} {about}", scenario.name));
+    }
+}
+
+/// How many calls of the next run clear up.
+fn clearing(scenario: &Scenario) -> usize {
+    let made = scenario.calls(ALL, "out");
+    let own = |(kind, path): &Call| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        ["make", "create"].contains(&kind.as_str()) && name.starts_with(".rockpack-")
+    };
+    made.iter().position(own).unwrap_or(made.len())
+}
+
+#[test]
+fn a_build_that_clears_up_after_a_killed_commit_may_end_anywhere() {
+    if have(&["gcc"]) {
+        sweep(Scenario::build_with_document(), "rename", 2);
+    }
+}
+
+#[test]
+fn a_recombination_that_clears_up_after_a_kill_may_end_anywhere() {
+    if have(&["gcc"]) {
+        sweep(Scenario::recombine(), "rename", 2);
+    }
+}
+
+#[test]
+fn an_extraction_that_clears_up_after_a_kill_may_end_anywhere() {
+    if have(&["gcc"]) {
+        sweep(Scenario::extract(), "link", 1);
+    }
+}
+
+#[test]
+fn a_publication_that_finishes_a_killed_one_may_end_anywhere() {
+    if have(&publications::TOOLS) {
+        sweep(publications::scenario(), "rename", 2);
+    }
+}

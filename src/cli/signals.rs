@@ -55,7 +55,7 @@ pub(super) fn ended() -> Option<(Error, ExitCode)> {
     let signal = interrupt::requested()?;
     let name = ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, n)| n);
     let error = Error::new(Kind::Interrupted, format!("ended by {name}"))
-        .hint("what was not finished was taken back; run it again");
+        .hint("what was not finished is taken back, by the next run if need be; run it again");
     Some((error, ExitCode::from(code(signal))))
 }
 

@@ -163,6 +163,15 @@ impl Inputs {
         let faults = files.chain(folders).chain(links).filter_map(Result::err).collect();
         Error::gather(faults).map_or(Ok(()), Err)
     }
+
+    /// A failure of what read this input, which is its change where it changed meanwhile: what looks
+    /// like damage then is none.
+    pub fn explain<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| match self.recheck() {
+            Err(found) if found.kind() == Kind::Changed => found,
+            _ => error,
+        })
+    }
 }
 
 fn recheck_folder(path: &Path, stamp: Stamp) -> Result<()> {
@@ -199,6 +208,16 @@ mod tests {
         inputs.add_link(&folder.join("link"), Path::new("file"));
         inputs.recheck().unwrap();
         inputs
+    }
+
+    #[test]
+    fn a_failure_is_told_as_the_change_that_it_comes_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let inputs = inputs(folder.path());
+        let failed = || inputs.explain::<()>(Err(Error::malformed("the magic is missing")));
+        assert_eq!(failed().unwrap_err().kind(), Kind::Malformed);
+        fs::write(folder.path().join("file"), "longer text").unwrap();
+        assert_eq!(failed().unwrap_err().kind(), Kind::Changed);
     }
 
     #[test]

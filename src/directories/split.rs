@@ -241,7 +241,8 @@ impl Job {
         progress.expect(Stage::Split, bytes);
         progress.begin(Stage::Split);
         let strict = split::SplitOptions::strict(rules);
-        let split = split::split_artifacts(&artifacts, &strict, progress)?;
+        let split = split::split_artifacts(&artifacts, &strict, progress);
+        let split = scans.iter().fold(split, |split, scan| scan.inputs.explain(split))?;
         progress.end(Stage::Split);
         let archs = sorting::archs(&split);
         for artifact in &split {

@@ -170,7 +170,7 @@ pub fn split_all(
     progress.begin(Stage::Split);
     let split = split_artifacts(&artifacts, options, progress);
     progress.end(Stage::Split);
-    split
+    scan.inputs.explain(split)
 }
 
 /// Takes these artifacts apart, in parallel, and joins what was split already; the caller begins

@@ -59,12 +59,11 @@ fn is_bundle(content: &Content, at: u64) -> Result<bool> {
 
 /// Whether a table of entries follows, the first with an id and inside of the file.
 fn is_plain(bundle: &Content) -> Result<bool> {
-    let words = [24, 32, 40, 48].map(|at| array::<8>(bundle, at));
-    let [Some(count), Some(offset), Some(size), Some(id_len)] =
-        words.map(|word| word.ok().flatten().map(u64::from_le_bytes))
-    else {
+    let Some(table) = array::<32>(bundle, 24)? else {
         return Ok(false);
     };
+    let (words, _) = table.as_chunks::<8>();
+    let [count, offset, size, id_len] = [0, 1, 2, 3].map(|at| u64::from_le_bytes(words[at]));
     let counted = (1..=ENTRY_LIMIT).contains(&count) && (1..=ID_LIMIT).contains(&id_len);
     let inside = offset.checked_add(size).is_some_and(|end| end <= bundle.len());
     if !counted || !inside || 56 + id_len > bundle.len() {

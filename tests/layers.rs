@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 /// Module → what it may use besides itself, `error` and `report` (findings and progress).
 const MAY_USE: &[(&str, &[&str])] = &[
     // Packed artifacts are compressed tar archives.
-    ("artifact", &["content", "formats", "tree"]),
+    ("artifact", &["content", "formats", "records", "tree"]),
     ("cache", &["content"]),
     ("config", &["artifact", "content", "database", "gfx"]),
-    // Who reads asks whether to go on.
-    ("content", &["interrupt"]),
+    // Who reads asks whether to go on, and whether there is room.
+    ("content", &["interrupt", "records"]),
     ("database", &["content", "formats", "gfx", "tree"]),
     // Files in, relations out: what libraries a file links to is read by the formats.
     ("dependencies", &["content", "formats", "tree"]),
@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("emit", &["cache", "content", "formats", "indexed", "plan", "receipt", "signing", "tree"]),
     ("error", &[]),
     ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
-    ("formats", &["content", "gfx"]),
+    ("formats", &["content", "gfx", "records"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
     ("indexed", &["content", "formats", "plan"]),
@@ -84,6 +84,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("options", &["config", "listing", "plan", "policy", "receipt", "signing"]),
     ("policy", &["formats"]),
     ("receipt", &[]),
+    // Whoever takes something in that is remembered counts it.
+    ("records", &[]),
     // What several shards have of a kernel database is brought together by its formats.
     (
         "recombine",
@@ -118,7 +120,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Fingerprints are shown in hex.
     // Signatures of rpm headers are made for `formats::rpm` to put in place.
     ("signing", &["content", "formats"]),
-    ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
+    (
+        "split",
+        &["artifact", "content", "database", "formats", "gfx", "host_binary", "records", "tree"],
+    ),
     ("tree", &[]),
     // Of the databases, the rules: which files they have, not what became of them. Of the
     // dependencies, the tables of distributions: who has a library, not who needs it.

@@ -40,7 +40,7 @@ fn failed_or_left_to_the_next_run(left: &Left<'_>) {
     nothing_in_part(left);
     let committing = |kind: &str| ["rename", "sync"].contains(&kind);
     let begun = left.struck.call.as_ref().is_some_and(|(kind, _)| committing(kind));
-    if left.struck.code() == Some(2) && !(begun && !left.unfinished.is_empty()) {
+    if left.struck.code() == Some(2) && (!begun || left.unfinished.is_empty()) {
         left.is_taken_back();
     }
 }

@@ -104,7 +104,7 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
 }
 
 fn build_set(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
-    let threads = pack_threads(options)?;
+    let (threads, _limited) = pack_threads(options)?;
     with_threads(threads, || run(options, indexed, progress))
 }
 
@@ -390,8 +390,8 @@ fn readable(compression: PayloadCompression) -> Method {
     }
 }
 
-/// Threads of a build. What cannot be is refused before anything is read.
-fn pack_threads(options: &BuildOptions) -> Result<usize> {
+/// Threads of a build, within its budget. What cannot be is refused before anything is read.
+fn pack_threads(options: &BuildOptions) -> Result<(usize, records::Limited)> {
     let BuildOptions { policy, set, .. } = options;
     let payload = policy.payload(policy.method.unwrap_or(Method::Zstd))?;
     let shares = options.shares(payload)?;
@@ -399,8 +399,7 @@ fn pack_threads(options: &BuildOptions) -> Result<usize> {
     let threads = set.jobs.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
     content::limit_held(shares.held);
     // As long as the input is read, nothing is compressed yet.
-    records::limit(shares.frames, shares.compressors, threads);
-    Ok(threads)
+    Ok((threads, records::limit(shares.frames, shares.compressors, threads)))
 }
 
 /// Its content and cores are let go before the disk is waited for.

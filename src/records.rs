@@ -4,7 +4,7 @@
 //! name before it is taken in.
 //!
 //! The count is one of the process, like the limit of [`limit_held`](crate::content::limit_held):
-//! it begins anew with [`limit`]. Without a limit nothing is refused.
+//! it begins anew with [`limit`] and ends with what that returns. Without a limit nothing is refused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,11 +32,23 @@ static STRUCTURE: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Begins to count, up to `records` bytes beside [`ASIDE`]. Structures of the input that are read
 /// as a whole may have `structures` bytes beside them, in equal parts for `threads`.
-pub fn limit(records: u64, structures: u64, threads: usize) {
+pub fn limit(records: u64, structures: u64, threads: usize) -> Limited {
     let threads = u64::try_from(threads.max(1)).unwrap_or(u64::MAX);
     LIMIT.store(records.saturating_add(ASIDE), Ordering::Release);
     STRUCTURE.store(structures.saturating_add(ASIDE) / threads, Ordering::Release);
     TAKEN.store(0, Ordering::Release);
+    Limited(())
+}
+
+/// The limits are in force as long as this is there.
+#[must_use]
+pub struct Limited(());
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        LIMIT.store(u64::MAX, Ordering::Release);
+        STRUCTURE.store(u64::MAX, Ordering::Release);
+    }
 }
 
 /// Counts a file, folder or link of the input with a path of `path` bytes.
@@ -60,7 +72,7 @@ fn charge(bytes: u64) -> Result<()> {
         "the files and code objects of the input are too many to be remembered in {} MiB",
         limit >> 20
     );
-    let hint = "give more with --memory; a fourth of it and 96 MiB are for this, about 4 KiB each";
+    let hint = "give more with --memory, of which a part is for this, or fewer artifacts at a time";
     Err(Error::new(Kind::Limit, message).hint(hint))
 }
 

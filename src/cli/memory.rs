@@ -24,7 +24,7 @@ impl MemoryArguments {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = cores.min(threads);
         content::limit_held(held);
-        records::limit(records, held, threads);
+        let _limited = records::limit(records, held, threads);
         crate::with_threads(threads, || work(frames))
     }
 }

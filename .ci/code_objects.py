@@ -3,6 +3,8 @@
 
     code_objects.py cut ARTIFACTS FOLDER    writes every distinct code object of ARTIFACTS to FOLDER
     code_objects.py compare ARTIFACTS ROOT  compares them with the archives (*.kpack) below ROOT
+    code_objects.py absent ARTIFACTS REPORT fails for a kernel that REPORT, of the stand-in runtime, says
+                                            is absent, and that ARTIFACTS have
 
 Independent of rockpack: fat binaries are taken apart here, from the descriptions of ELF and of
 clang's offload bundles, and archives by tests/support/kpack_reader.py. Covers what Debian's ROCm
@@ -126,4 +128,21 @@ def compare(artifacts, root):
         sys.exit(1)
 
 
-{"cut": cut, "compare": compare}[sys.argv[1]](*sys.argv[2:])
+def absent(artifacts, report):
+    """Sources may leave kernels out for an architecture, by the preprocessor, and register them for all."""
+    lines = (line.split() for line in open(report))
+    absent = [words[1:] for words in lines if words and words[0] == "absent"]
+    wanted = {(key, arch) for key, arch, _ in absent}
+    code = {}
+    for key, target, content in originals(artifacts):
+        if (key, target.split(":")[0]) in wanted:
+            code.setdefault((key, target.split(":")[0]), []).append(content)
+    lost = [words for words in absent if (words[0], words[1]) not in code
+            or any(f"\0{words[2]}.kd\0".encode() in content for content in code[words[0], words[1]])]
+    for words in lost:
+        print("lost:", *words, file=sys.stderr)
+    if lost:
+        sys.exit(1)
+
+
+{"cut": cut, "compare": compare, "absent": absent}[sys.argv[1]](*sys.argv[2:])

@@ -65,7 +65,7 @@ pub fn clear_dead(folder: &Path) {
     }
 }
 
-/// Writes one file, as [`write`] does, into a folder in which runs may have left something.
+/// Writes one file, as [`write()`] does, into a folder in which runs may have left something.
 pub fn write_single(path: &Path, content: &Content) -> Result<Outcome> {
     clear_dead(folder_of(path));
     write(path, content)

@@ -30,7 +30,7 @@ static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 static STRUCTURE: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Begins to count, up to `records` bytes beside [`ASIDE`]. Structures of the input that are read
+/// Begins to count, up to `records` bytes and 96 MiB. Structures of the input that are read
 /// as a whole may have `structures` bytes beside them, in equal parts for `threads`.
 pub fn limit(records: u64, structures: u64, threads: usize) -> Limited {
     let threads = u64::try_from(threads.max(1)).unwrap_or(u64::MAX);

@@ -132,13 +132,16 @@ def absent(artifacts, report):
     """Sources may leave kernels out for an architecture, by the preprocessor, and register them for all."""
     lines = (line.split() for line in open(report))
     absent = [words[1:] for words in lines if words and words[0] == "absent"]
-    wanted = {(key, arch) for key, arch, _ in absent}
-    code = {}
-    for key, target, content in originals(artifacts):
-        if (key, target.split(":")[0]) in wanted:
-            code.setdefault((key, target.split(":")[0]), []).append(content)
-    lost = [words for words in absent if (words[0], words[1]) not in code
-            or any(f"\0{words[2]}.kd\0".encode() in content for content in code[words[0], words[1]])]
+    wanted = {key for key, _, _ in absent}
+    code = [original for original in originals(artifacts) if original[0] in wanted]
+
+    def is_lost(key, device, kernel):
+        arch, *features = device.split(":")
+        fitting = [content for name, target, content in code
+                   if name == key and target.split(":")[0] == arch and set(target.split(":")[1:]) <= set(features)]
+        return not fitting or any(f"\0{kernel}.kd\0".encode() in content for content in fitting)
+
+    lost = [words for words in absent if is_lost(*words)]
     for words in lost:
         print("lost:", *words, file=sys.stderr)
     if lost:

@@ -316,6 +316,11 @@ impl Faults {
         result.map_err(|fault| self.0.push(fault)).ok()
     }
 
+    /// Whether one of them is of this kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.0.iter().any(|fault| fault.kind() == kind)
+    }
+
     /// Fails with all of them, if there is one.
     pub fn finish(self) -> Result<()> {
         Error::gather(self.0).map_or(Ok(()), Err)

@@ -8,8 +8,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{BufWriter, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -55,11 +54,13 @@ pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
 ///
 /// Lists the folder, so that it is for the beginning of a run and not for each of its files.
 pub fn clear_dead(folder: &Path) {
+    let Some(_alone) = lock(folder) else { return };
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
     let ours = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(PREFIX));
     for entry in names.filter(|entry| ours(&entry.file_name())) {
         let path = entry.path();
-        if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+        let Ok(file) = File::open(&path) else { continue };
+        if file.try_lock().is_ok() {
             let _ = fs::remove_file(&path);
         }
     }
@@ -97,12 +98,16 @@ struct Unfinished {
 impl Unfinished {
     fn create(beside: &Path) -> Result<Self> {
         let folder = folder_of(beside);
+        // Who clears away does not see the file before it is locked.
+        let _alone = lock(folder);
         for number in 1..=UNFINISHED_MAX {
             let path = folder.join(format!("{PREFIX}{number}"));
             match File::create_new(&path) {
-                Ok(file) if is_kept(&file) => return Ok(Self { path, file }),
-                // Another run cleared it away before it was locked.
-                Ok(_) => {}
+                Ok(file) => {
+                    // On a file system without locks, nobody else takes it for a dead run's either.
+                    let _ = uninterrupted(|| file.lock());
+                    return Ok(Self { path, file });
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io(beside, "create", error)),
             }
@@ -114,18 +119,28 @@ impl Unfinished {
     fn fill(&self, content: &Content) -> Result<()> {
         let fault = |error| Error::io(&self.path, "write", error);
         let mut writer = BufWriter::new(&self.file);
-        std::io::copy(&mut content.reader(), &mut writer).map_err(fault)?;
+        io::copy(&mut content.reader(), &mut writer).map_err(fault)?;
         writer.flush().map_err(fault)?;
         drop(writer);
         self.file.sync_all().map_err(fault)
     }
 }
 
-/// Locks a new file, and says whether it still has its name then.
-fn is_kept(file: &File) -> bool {
-    // On a file system without locks, nobody else can take it for a dead run's either.
-    let _ = file.lock();
-    !file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
+/// The folder, locked (flock) as long as this is there; `None` where that cannot be. Files are made and
+/// cleared away under it, in no more time than that takes.
+fn lock(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    uninterrupted(|| folder.lock()).ok()?;
+    Some(folder)
+}
+
+fn uninterrupted(lock: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    loop {
+        match lock() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -171,6 +186,30 @@ mod tests {
         assert!(living.path.exists() && !dead.exists());
         drop(living);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// Runs that clear away while others write: nobody takes what another is writing.
+    #[test]
+    fn runs_into_one_folder_do_not_take_each_others_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |run: u8, file: u8| vec![run; 1000 + usize::from(file)];
+        std::thread::scope(|scope| {
+            for run in 0..4 {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    for file in 0..25 {
+                        let path = folder.join(format!("{run}-{file}"));
+                        let written = write_single(&path, &Content::of_bytes(text(run, file)));
+                        assert_eq!(written.unwrap(), Outcome::Written);
+                    }
+                });
+            }
+        });
+        for (run, file) in (0..4).flat_map(|run| (0..25).map(move |file| (run, file))) {
+            let path = folder.path().join(format!("{run}-{file}"));
+            assert_eq!(fs::read(path).unwrap(), text(run, file));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 100);
     }
 
     #[test]

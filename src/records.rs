@@ -7,6 +7,7 @@
 //! it begins anew with [`limit`] and ends with what that returns. Without a limit nothing is refused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Kind, Result};
 
@@ -29,12 +30,15 @@ const TABLE: u64 = 48;
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 static STRUCTURE: AtomicU64 = AtomicU64::new(u64::MAX);
+static TABLES: AtomicU64 = AtomicU64::new(u64::MAX);
+static TABLE_IN_USE: Mutex<()> = Mutex::new(());
 
 /// Begins to count, up to `records` bytes and 96 MiB. Structures of the input that are read
 /// as a whole may have `structures` bytes beside them, in equal parts for `threads`.
 pub fn limit(records: u64, structures: u64, threads: usize) -> Limited {
     let threads = u64::try_from(threads.max(1)).unwrap_or(u64::MAX);
     LIMIT.store(records.saturating_add(ASIDE), Ordering::Release);
+    TABLES.store(structures.saturating_add(ASIDE), Ordering::Release);
     STRUCTURE.store(structures.saturating_add(ASIDE) / threads, Ordering::Release);
     TAKEN.store(0, Ordering::Release);
     Limited(())
@@ -47,6 +51,7 @@ pub struct Limited(());
 impl Drop for Limited {
     fn drop(&mut self) {
         LIMIT.store(u64::MAX, Ordering::Release);
+        TABLES.store(u64::MAX, Ordering::Release);
         STRUCTURE.store(u64::MAX, Ordering::Release);
     }
 }
@@ -54,6 +59,11 @@ impl Drop for Limited {
 /// Counts a file, folder or link of the input with a path of `path` bytes.
 pub fn charge_entry(path: usize) -> Result<()> {
     charge(ENTRY + PATHS * path as u64)
+}
+
+/// Counts `bytes` more of paths.
+pub fn charge_paths(bytes: usize) -> Result<()> {
+    charge(PATHS * bytes as u64)
 }
 
 /// Counts a code object whose name and target have `names` bytes.
@@ -76,6 +86,21 @@ fn charge(bytes: u64) -> Result<()> {
     Err(Error::new(Kind::Limit, message).hint(hint))
 }
 
+/// What is counted from here on is let go when this is.
+#[must_use]
+pub fn scope() -> Scope {
+    Scope(TAKEN.load(Ordering::Acquire))
+}
+
+/// See [`scope`].
+pub struct Scope(u64);
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        TAKEN.store(self.0, Ordering::Release);
+    }
+}
+
 /// Whether more was counted than there is room for, which was an error then.
 pub fn exhausted() -> bool {
     TAKEN.load(Ordering::Acquire) > LIMIT.load(Ordering::Acquire)
@@ -91,9 +116,11 @@ pub fn check_structure(len: u64, what: &str) -> Result<()> {
     refuse_long(len, STRUCTURE.load(Ordering::Acquire), what)
 }
 
-/// Refuses `what` of `len` bytes if it is too long to be decoded as a whole into values.
-pub fn check_table(len: u64, what: &str) -> Result<()> {
-    refuse_long(len, STRUCTURE.load(Ordering::Acquire) / TABLE, what)
+/// Refuses `what` of `len` bytes if it is too long to be decoded as a whole into values. Whoever has
+/// what this returns is the only one: one after the other, tables may take what there is.
+pub fn one_table(len: u64, what: &str) -> Result<MutexGuard<'static, ()>> {
+    refuse_long(len, TABLES.load(Ordering::Acquire) / TABLE, what)?;
+    Ok(TABLE_IN_USE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn refuse_long(len: u64, limit: u64, what: &str) -> Result<()> {
@@ -101,6 +128,5 @@ fn refuse_long(len: u64, limit: u64, what: &str) -> Result<()> {
         return Ok(());
     }
     let message = format!("{what} of {len} bytes is more than the {limit} that the memory allows");
-    let hint = "give more with --memory, or use fewer threads with --jobs: each may read one";
-    Err(Error::new(Kind::Limit, message).hint(hint))
+    Err(Error::new(Kind::Limit, message).hint("give more with --memory"))
 }

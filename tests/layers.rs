@@ -21,7 +21,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("difference", &["listing", "receipt"]),
     (
         "directories",
-        &["artifact", "config", "content", "database", "gfx", "pack", "recombine", "split", "tree"],
+        &[
+            "artifact",
+            "config",
+            "content",
+            "database",
+            "gfx",
+            "pack",
+            "recombine",
+            "records",
+            "split",
+            "tree",
+        ],
     ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
     // What the index of a repository says of a package is taken up while its digests are.

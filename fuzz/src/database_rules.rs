@@ -8,7 +8,9 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let (text, path) = text.split_once('\0').unwrap_or((text, "lib/rocblas/library/x_gfx906.co"));
-    let (Ok(rules), Ok(path)) = (Rules::parse(text), TreePath::new(path)) else {
+    let (Some(rules), Some(path)) =
+        (super::read(Rules::parse(text)), super::read(TreePath::new(path)))
+    else {
         return;
     };
     if let Some(claim) = rules.claim(&path) {

@@ -6,6 +6,6 @@ use rockpack::verify;
 pub fn run(bytes: &[u8]) {
     let content = Content::of_bytes(bytes);
     for path in ["lib/x.so", "lib/x.kpm", "lib/rocblas/library/x.dat"] {
-        let _ = verify::read_file(path, &content);
+        super::read(verify::read_file(path, &content));
     }
 }

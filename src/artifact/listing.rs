@@ -74,30 +74,47 @@ pub(super) fn special(what: &str) -> Error {
 }
 
 /// The entries of `folder` in the order of their names; entries that cannot be used are faults.
-/// The folder is noted in the inputs.
+/// The folder is noted in the inputs, and its entries are counted: more than there is room for are a
+/// fault, and then none is returned.
 pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> Vec<Listed> {
+    // Once is enough to say that there are too many.
+    if records::exhausted() && faults.has(Kind::Limit) {
+        return Vec::new();
+    }
     // Before the names are read, so that none of them can come later unnoticed.
     faults.keep(inputs.add_folder(folder));
-    look_into(folder, faults)
+    gather(folder, faults, |entry| records::charge_entry(entry.name.len()).map(|()| true))
 }
 
-/// [`list`] for a look ahead, after which nothing of the folder may be used.
-pub(super) fn look_into(folder: &Path, faults: &mut Faults) -> Vec<Listed> {
+/// Those that are `wanted`, for a look ahead, after which nothing of the folder may be used. Others are
+/// not kept, so that nothing is counted.
+pub(super) fn look_into(
+    folder: &Path,
+    faults: &mut Faults,
+    wanted: impl Fn(&Listed) -> bool,
+) -> Vec<Listed> {
+    gather(folder, faults, |entry| Ok(wanted(entry)))
+}
+
+/// The entries that `takes` takes; none after its first error.
+fn gather(
+    folder: &Path,
+    faults: &mut Faults,
+    mut takes: impl FnMut(&Listed) -> Result<bool>,
+) -> Vec<Listed> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e));
     let mut listed = Vec::new();
-    // That there are too many was told where it came out.
-    if records::exhausted() {
-        return listed;
-    }
     for entry in faults.keep(entries).into_iter().flatten() {
         let entry = entry.map_err(|e| Error::io(folder, "list", e));
-        let entry = entry.and_then(|entry| examine(&entry));
-        let Some(entry) = faults.keep(entry) else { continue };
-        let room = records::charge_entry(entry.path.as_os_str().len());
-        if faults.keep(room.map_err(|e| e.file(folder))).is_none() {
-            return Vec::new();
+        let Some(entry) = faults.keep(entry.and_then(|entry| examine(&entry))) else { continue };
+        match takes(&entry) {
+            Ok(true) => listed.push(entry),
+            Ok(false) => {}
+            Err(fault) => {
+                faults.add(fault.file(folder));
+                return Vec::new();
+            }
         }
-        listed.push(entry);
     }
     listed.sort_by(|a: &Listed, b| a.name.cmp(&b.name));
     listed

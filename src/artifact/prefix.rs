@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::listing::{Listed, list, refuse_deep};
 use crate::content::{Content, InputFile, Inputs};
 use crate::error::{Error, Faults, Result};
+use crate::records;
 use crate::tree::{Node, Tree, TreePath};
 
 /// What the walk over a prefix collects.
@@ -18,7 +19,13 @@ pub(super) struct Walk<'a> {
 impl Walk<'_> {
     /// Reads the folder at `path`, which is `at` within the prefix (`None` for the prefix itself).
     pub fn folder(&mut self, path: &Path, at: Option<&TreePath>) {
-        for entry in list(path, self.inputs, self.faults) {
+        let entries = list(path, self.inputs, self.faults);
+        let above = at.map_or(0, |at| at.as_str().len() * entries.len());
+        let room = records::charge_paths(above).map_err(|error| error.file(path));
+        if self.faults.keep(room).is_none() {
+            return;
+        }
+        for entry in entries {
             let place = match at {
                 Some(at) => at.join(&entry.name),
                 None => TreePath::new(entry.name.as_str()),

@@ -107,15 +107,16 @@ impl Roots {
     /// An entry of a folder of shards that is none. A folder in which all artifacts are packed in
     /// another way was to be one.
     fn no_shard(&mut self, entry: &Listed) {
-        let inside = match entry.leads_to_folder() {
-            true => look_into(&entry.path, &mut Faults::default()),
+        let named = match entry.leads_to_folder() {
+            true => look_into(&entry.path, &mut Faults::default(), |inside| {
+                artifact_in(&inside.name).is_some()
+            }),
             false => Vec::new(),
         };
-        let named: Vec<_> = inside.iter().filter(|e| artifact_in(&e.name).is_some()).collect();
         if named.is_empty() {
             self.passed_over(entry.name.clone());
         }
-        for lost in named {
+        for lost in &named {
             self.no_artifact(&entry.name, lost, &[]);
         }
     }
@@ -242,7 +243,8 @@ fn kind_of(entry: &Listed) -> Result<EntryKind> {
         return Ok(EntryKind::Artifact);
     }
     let mut faults = Faults::default();
-    let inside = look_into(&entry.path, &mut faults);
+    let may_hold = |entry: &Listed| entry.leads_to_folder() || packed_name(entry).is_some();
+    let inside = look_into(&entry.path, &mut faults, may_hold);
     let mut holds = |entry: &Listed| {
         let manifest = entry.leads_to_folder() && faults.keep(has_manifest(entry)).unwrap_or(false);
         manifest || packed_name(entry).is_some()

@@ -19,6 +19,7 @@ use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
+use crate::records;
 use crate::report::{Code, Finding, Findings, Progress, Stage};
 use crate::split::{self, SplitArtifact};
 use crate::tree::LinkSet;
@@ -84,6 +85,8 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
         let Some(staging) = outs.get(job.out.as_path()) else {
             return Err(Error::bug("a staging folder is gone"));
         };
+        // Of what was done nothing is remembered that grows with it.
+        let _counted = records::scope();
         match job.run(options, &rules, &mut links, (staging, progress)) {
             Ok(done) => {
                 found.extend(done.archs.iter().cloned());

@@ -7,9 +7,10 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, ErrorKind};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use super::staging::sync_directory;
 use crate::content::WINDOW;
@@ -28,14 +29,60 @@ const PROGRAM: &str = env!("CARGO_PKG_NAME");
 pub(super) const DOCUMENTED: &str = "documented";
 
 /// What is looked at of a receipt; however many files it lists, no more than this is kept.
-#[derive(Deserialize)]
-struct Listed {
-    packages: Vec<Named>,
+type Listed = Object<Packages>;
+
+/// A field of an object.
+trait Field {
+    const NAME: &'static str;
+    type Value;
 }
 
-#[derive(Deserialize)]
-struct Named {
-    file_name: String,
+struct Packages;
+
+impl Field for Packages {
+    const NAME: &'static str = "packages";
+    type Value = Vec<Object<FileName>>;
+}
+
+struct FileName;
+
+impl Field for FileName {
+    const NAME: &'static str = "file_name";
+    type Value = String;
+}
+
+/// An object of which one field counts. A derived reader would take an array of values for one, too,
+/// and a file of somebody else's for a receipt.
+struct Object<F: Field>(F::Value);
+
+impl<'de, F: Field<Value: Deserialize<'de>>> Deserialize<'de> for Object<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<F>(PhantomData<F>);
+
+impl<'de, F: Field<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisitor<F> {
+    type Value = Object<F>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "an object with `{}`", F::NAME)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(name) = map.next_key::<String>()? {
+            match name == F::NAME {
+                true => found = Some(map.next_value()?),
+                false => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        found.map(Object).ok_or_else(|| A::Error::missing_field(F::NAME))
+    }
 }
 
 /// Names of the package files that the receipt in `file` lists.
@@ -49,7 +96,7 @@ fn packages_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
         true => Error::io(path, "read", error.into()),
         false => fault().cause(error),
     })?;
-    let names = listed.packages.into_iter().map(|package| package.file_name);
+    let names = listed.0.into_iter().map(|package| package.0);
     let names = names.map(|name| is_package_name(&name).then_some(name));
     names.collect::<Option<_>>().ok_or_else(fault)
 }

@@ -11,7 +11,6 @@ use rmpv::Value;
 
 use crate::content::Content;
 use crate::error::{Error, Place, Result};
-use crate::records;
 
 /// Deepest nesting that is decoded: the formats need five levels, and a decoder that recurses
 /// without a limit can be made to exhaust its stack.
@@ -19,7 +18,6 @@ const DEPTH_LIMIT: usize = 32;
 
 /// The one value that fills `content`, of at most `limit` bytes.
 pub(super) fn decode(content: &Content, limit: u64, structure: &str) -> Result<Value> {
-    records::check_table(content.len(), structure).map_err(|e| e.at(&content.place(0)))?;
     let bytes = content.read_vec(0..content.len(), limit, structure)?;
     let mut rest = bytes.as_slice();
     let decoded = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH_LIMIT);

@@ -27,7 +27,10 @@ pub(super) fn code_objects(
             Ok(Some(code)) => match known(&found, &code) {
                 Ok(true) => note_twice(&code, path, notes),
                 Ok(false) => {
-                    records::charge_code_object(0)?;
+                    if let Err(fault) = records::charge_code_object(0) {
+                        faults.push(fault);
+                        break;
+                    }
                     found.push(code);
                 }
                 Err(fault) => faults.push(fault),

@@ -1,8 +1,10 @@
 //! Input whose records or tables take more than `--memory` leaves for them.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use crate::{Input, STAGE, limited, refusal};
+use crate::{Input, STAGE, limited, refusal, rockpack, text, tools};
 
 /// The least memory that a build can have, in MiB, and what it may take beyond.
 const BUDGET: u32 = 512;
@@ -26,10 +28,60 @@ fn more_files_than_the_memory_is_for_are_refused() {
     });
     refused_for(&packed, "too many to be remembered");
     let folder = Input::folder();
-    let script = format!("cd \"$1\" && seq {FILES} | xargs touch");
-    let made = Command::new("sh").args(["-c", &script, "sh"]).arg(folder.stage()).status();
-    assert!(made.unwrap().success());
+    touch(&folder.stage(), FILES);
     refused_for(&folder, "too many to be remembered");
+}
+
+/// Makes `count` empty files.
+fn touch(folder: &Path, count: u32) {
+    fs::create_dir_all(folder).unwrap();
+    let script = format!("cd \"$1\" && seq {count} | xargs touch");
+    let made = Command::new("sh").args(["-c", &script, "sh"]).arg(folder).status();
+    assert!(made.unwrap().success());
+}
+
+/// What is no artifact is looked at and not remembered, however much it is.
+#[test]
+fn files_beside_artifacts_do_not_count() {
+    let input = Input::folder();
+    fs::write(input.stage().join("lib/a.txt"), "a").unwrap();
+    touch(&input.folder.path().join("zzz-logs"), 100_000);
+    let out = tempfile::tempdir().unwrap();
+    let mut build = rockpack();
+    build.args(["build", "--version", "1.0", "--format", "deb", "--jobs", "1", "--memory", "512M"]);
+    build.args(["--compression", "xz", "--preset", "fast", "--artifacts"]).arg(input.folder.path());
+    tools::run(build.arg("--out").arg(out.path()));
+    assert!(out.path().join("rocm-a_1.0-1_all.deb").exists());
+}
+
+/// Components are taken apart one after the other, and so they are counted.
+#[test]
+fn a_component_that_is_too_large_leaves_the_others_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let component = |name: &str, files: u32| {
+        let artifact = folder.path().join("shard").join(name);
+        touch(&artifact.join(STAGE).join("share"), files);
+        fs::write(artifact.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
+    };
+    let split = || {
+        let mut split = rockpack();
+        split.args(["split", "--memory", "1", "--artifacts"]).arg(folder.path().join("shard"));
+        split.arg("--output-dir").arg(folder.path().join("out")).output().unwrap()
+    };
+    let files = |name: &str| {
+        let share = folder.path().join("out").join("shard").join(name).join(STAGE).join("share");
+        fs::read_dir(share).unwrap().count()
+    };
+    for name in ["b_lib_generic", "c_lib_generic"] {
+        component(name, 20_000);
+    }
+    let output = split();
+    assert!(output.status.success(), "each fits by itself: {}", text(&output));
+    component("a_lib_generic", 60_000);
+    let output = split();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("too many to be remembered"), "{}", text(&output));
+    assert_eq!(["b_lib_generic", "c_lib_generic"].map(files), [20_000; 2]);
 }
 
 /// A table of contents of values of one byte each.

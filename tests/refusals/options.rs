@@ -91,6 +91,8 @@ fn a_foreign_receipt_is_not_replaced() {
         "hello",
         "{\"name\": \"somebody's\"}",
         "[]",
+        "[[]]",
+        "{\"packages\": [[\"x.deb\"]]}",
         "",
         "{\"packages\": [{\"file_name\": \"../x.deb\"}]}",
     ] {

@@ -47,7 +47,7 @@ pub const BLOB_LIMIT: u64 = 4 << 30;
 /// Most frames of an archive: AMD's loader refuses more.
 pub const FRAME_LIMIT: u64 = 1 << 20;
 /// Largest TOC in bytes. It is decoded as a whole; this is room for half a million rows, where
-/// the largest known library has some ten thousand.
+/// the largest known library has some ten thousand. A budget of memory may allow less.
 pub const TOC_LIMIT: u64 = 64 << 20;
 /// The row type of a code object.
 pub const HSACO: &str = "hsaco";

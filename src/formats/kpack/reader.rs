@@ -38,6 +38,8 @@ impl Reader {
         let _open = content.pin()?;
         let toc_offset = read_header(&content)?;
         let table = content.slice(toc_offset..content.len())?;
+        let alone = records::one_table(table.len(), "kernel archive TOC");
+        let _alone = alone.map_err(|error| error.at(&table.place(0)))?;
         let value = decode(&table, TOC_LIMIT, "kernel archive TOC")?;
         let fields = Fields::of(&value, "kernel archive TOC", &table.place(0))?;
         let mut toc = read_toc(&fields)?;

@@ -5,6 +5,7 @@ version 8 works it out as those kernels did."""
 
 import concurrent.futures
 import hashlib
+import http.client
 import json
 import pathlib
 import shutil
@@ -52,19 +53,33 @@ CONTROLS = ["lld_nopie", "bfd_nopie", "lld_pie", "bfd_pie"]
 LOAD, PAGE = "<IIQQQQQQ", 0x1000
 
 
+def check(file):
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert digest == SHA256, f"{file} has the digest {digest}, and not {SHA256}"
+
+
+def download(address, package):
+    """Puts a package in its place once it is whole; says why where it does not come."""
+    part = package.with_name(f"{package.name}.part")
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer, part.open("wb") as file:
+            shutil.copyfileobj(answer, file)
+        check(part)
+        part.rename(package)
+    except (OSError, http.client.HTTPException, AssertionError) as error:
+        print(f"{address}: {error}")
+        part.unlink(missing_ok=True)
+
+
 def fetch(folder):
     """Debian 11's kernel."""
     package = folder / pathlib.PurePath(PACKAGE).name
     for server in [mirror(), ARCHIVE]:
         if package.exists():
             break
-        try:
-            urllib.request.urlretrieve(f"{server.rstrip('/')}/{PACKAGE}", package)
-        except OSError as error:
-            print(f"{server}: {error}")
+        download(f"{server.rstrip('/')}/{PACKAGE}", package)
     assert package.exists(), f"no server has {PACKAGE}: fetch Debian 11's kernel and put it at {package}"
-    digest = hashlib.sha256(package.read_bytes()).hexdigest()
-    assert digest == SHA256, f"{package} has the digest {digest}"
+    check(package)
     subprocess.run(["dpkg-deb", "-x", package, folder / "linux"], check=True)
     return next((folder / "linux/boot").glob("vmlinuz-*"))
 

@@ -39,12 +39,17 @@ class Checks:
         """A second later, with nothing else changed: no name differs, and every package does."""
         epoch = self.chosen.epochs[-1]
         built = self.runner.build(self.chosen, PLAIN, epoch + 1)
-        changed = compare.differing(compare.contents(self.plain[epoch].out), compare.contents(built.out))
+        one, other = compare.contents(self.plain[epoch].out), compare.contents(built.out)
+        lonely, changed = compare.differing(one, other)
         told = diffoscope(self.plain[epoch].out, built.out)
         built.remove()
-        if changed[0] or not {"packages.json"} < set(changed[1]) or not told:
-            raise Fault("a set of another time passes for the same")
-        return f"{len(changed[1])} files differ, of which diffoscope says {len(told.splitlines())} lines"
+        for kind in (".deb", ".rpm", "packages.json"):
+            of_kind = {name for name in one if name.endswith(kind)}
+            if not of_kind or not of_kind <= set(changed):
+                raise Fault(f"of another time, these pass for the same: {sorted(of_kind - set(changed)) or kind}")
+        if lonely or not told:
+            raise Fault(f"of another time, names differ {lonely[:3]}, or diffoscope sees nothing")
+        return f"{len(changed)} files differ, of which diffoscope says {len(told.splitlines())} lines"
 
     def idle_ways_are_seen(self):
         """What a process sees in the plain way is no way's: each would be found not to be in force."""

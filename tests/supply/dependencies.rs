@@ -21,7 +21,8 @@ fn cargo(arguments: &[&str]) -> String {
     tools::succeed(command.current_dir(tools::repository("")))
 }
 
-/// Of other systems a machine need not have the crates; `.ci/deny` looks at those, too.
+/// A machine need not have the crates that other systems need, and Linux alone is supported: neither
+/// this nor `.ci/deny` reads their licences. The lock file has their sources and digests, too.
 fn packages() -> Vec<Value> {
     let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
     let metadata = cargo(&[&["metadata", "--format-version", "1"], &platform[..]].concat());

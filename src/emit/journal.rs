@@ -303,19 +303,18 @@ pub(super) fn undo_dead(out: &Path, staging: &Path) -> Result<()> {
     if !is_there(&replaced)? {
         return Ok(());
     }
-    let mut staged = earlier_packages(staging, &receipt)?;
-    if is_there(&staging.join(DOCUMENTED))? {
-        staged.insert(receipt::sbom_name(&receipt));
-    }
-    for name in staged {
+    let sbom = receipt::sbom_name(&receipt);
+    // The new document first, the old one when the packages that it describes are complete, and
+    // the old receipt last: this run can be killed, too.
+    let document = is_there(&staging.join(DOCUMENTED))?.then(|| sbom.clone());
+    for name in document.into_iter().chain(earlier_packages(staging, &receipt)?) {
         let (staged, visible) = (staging.join(&name), out.join(&name));
         if !is_there(&staged)? && is_there(&visible)? {
             fs::rename(&visible, &staged).map_err(|e| Error::io(&visible, "take back", e))?;
         }
     }
     let mut names: Vec<_> = list(&replaced)?;
-    // The receipt comes last, when the set that it describes is complete.
-    names.sort_by_key(|name| *name == *receipt);
+    names.sort_by_key(|name| (*name == *receipt, *name == *sbom));
     for name in names {
         let to = out.join(&name);
         fs::rename(replaced.join(&name), &to).map_err(|e| Error::io(&to, "put back", e))?;
@@ -376,5 +375,49 @@ mod tests {
         }
         undo_dead(out.path(), &staging).unwrap();
         cut_off_clean_up(out.path(), &staging);
+    }
+
+    /// A clean-up that was cut off at `obstacle`, which is a directory where no file can go.
+    fn cut_off_at(obstacle: &Path, (out, staging): (&Path, &Path)) {
+        fs::create_dir(obstacle).unwrap();
+        undo_dead(out, staging).unwrap_err();
+        assert!(!out.join(receipt::sbom_name(receipt::FILE_NAME)).exists());
+        fs::remove_dir(obstacle).unwrap();
+    }
+
+    #[test]
+    fn a_document_goes_back_when_all_packages_it_describes_are_there() {
+        let (out, staging) = folders();
+        let replaced = staging.join(REPLACED);
+        fs::create_dir(&replaced).unwrap();
+        let sbom = receipt::sbom_name(receipt::FILE_NAME);
+        let packages = ["a.deb", "b.deb", "c.deb", "d.deb", "e.deb", "f.deb", "g.deb", "h.deb"];
+        fs::remove_file(out.path().join("a.deb")).unwrap();
+        fs::remove_file(out.path().join(receipt::FILE_NAME)).unwrap();
+        let names = || packages.into_iter().chain([&*sbom, receipt::FILE_NAME]);
+        for name in names() {
+            fs::write(replaced.join(name), "old").unwrap();
+        }
+        // In the order of the folder, the document comes before the last package, as a rule.
+        let listed = list(&replaced).unwrap();
+        let last = listed.iter().rfind(|name| is_package_name(name.to_str().unwrap())).unwrap();
+        cut_off_at(&out.path().join(last), (out.path(), &staging));
+        undo_dead(out.path(), &staging).unwrap();
+        assert!(names().all(|name| fs::read(out.path().join(name)).unwrap() == b"old"));
+    }
+
+    #[test]
+    fn a_document_is_taken_back_before_the_packages_it_describes() {
+        let (out, staging) = folders();
+        let sbom = receipt::sbom_name(receipt::FILE_NAME);
+        fs::create_dir(staging.join(REPLACED)).unwrap();
+        fs::write(staging.join(DOCUMENTED), "").unwrap();
+        fs::write(out.path().join(&sbom), "new").unwrap();
+        fs::remove_file(out.path().join("a.deb")).unwrap();
+        // A directory cannot take the place of a link.
+        fs::remove_file(staging.join("a.deb")).unwrap();
+        std::os::unix::fs::symlink("nowhere", staging.join("a.deb")).unwrap();
+        cut_off_at(&out.path().join("a.deb"), (out.path(), &staging));
+        assert_eq!(fs::read(staging.join(sbom)).unwrap(), b"new");
     }
 }

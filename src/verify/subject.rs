@@ -74,13 +74,13 @@ impl Subject {
         if KERNEL_FOLDERS.iter().any(|folder| path.join(folder).is_dir()) {
             return Ok(Self::Prefix(path));
         }
-        let empty = std::fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
-        match empty {
-            true => Err(Error::new(Kind::Usage, "there is nothing to verify").file(path).hint(
+        let first = std::fs::read_dir(&path).and_then(|mut entries| entries.next().transpose());
+        match first.map_err(|e| Error::io(&path, "list", e))? {
+            None => Err(Error::new(Kind::Usage, "there is nothing to verify").file(path).hint(
                 "give packages, a folder of packages, artifacts, or an installed prefix (with \
                  --prefix, if it has no lib/.kpack)",
             )),
-            false => Ok(Self::Shards(path)),
+            Some(_) => Ok(Self::Shards(path)),
         }
     }
 }

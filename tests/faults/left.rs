@@ -79,9 +79,22 @@ impl Left<'_> {
             let known = is(&self.scenario.earlier) || is(&self.scenario.whole);
             assert!(known || folder, "{}: {path} is neither old nor new", self.about);
         }
+        self.documents_describe_packages();
         let receipt = self.tree.keys().any(|path| path.ends_with("packages.json"));
         if receipt {
             self.units();
+        }
+    }
+
+    /// Where a document is, there are all packages of its generation.
+    fn documents_describe_packages(&self) {
+        for generation in [&self.scenario.earlier, &self.scenario.whole] {
+            let is_there = |path: &String| self.tree.get(path) == generation.get(path);
+            if generation.keys().any(|path| path.ends_with(".spdx.json") && is_there(path)) {
+                let package = |path: &&String| path.ends_with(".deb") || path.ends_with(".rpm");
+                let missing = generation.keys().filter(package).find(|path| !is_there(path));
+                assert_eq!(missing, None, "{}: a document without it", self.about);
+            }
         }
     }
 }

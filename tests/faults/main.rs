@@ -3,7 +3,7 @@
 //! there still, and the next run gives what an undisturbed one does.
 //!
 //! `cargo test --test faults` strikes at some places; with `ROCKPACK_FAULTS=all` at every one, and
-//! the figures are printed (`-- --nocapture`). README.md here has those of a whole run.
+//! the figures are printed (`-- --nocapture`). README.md here says what is promised.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
 mod changed;

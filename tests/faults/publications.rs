@@ -20,6 +20,11 @@ const REPOSITORY: Promise = Promise {
     adds: true,
     aside: None,
     left_to_the_next: true,
+    // What is remembered of a publication comes before all else of it.
+    begins: |(kind, path)| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        kind == "rename" && name.starts_with("shown-")
+    },
     also: clients_are_served,
 };
 

@@ -2,7 +2,7 @@
 
 use crate::left::Left;
 use crate::publications;
-use crate::room::{ALL, Call, Fault, places};
+use crate::room::{ALL, Fault, places};
 use crate::scenarios::Scenario;
 use crate::signals::killed;
 use crate::sweep::{Judge, Sweep};
@@ -59,11 +59,8 @@ fn sweep(mut scenario: Scenario, calls: &str, some: usize) {
 /// How many calls of the next run clear up.
 fn clearing(scenario: &Scenario) -> usize {
     let made = scenario.calls(ALL, "out");
-    let own = |(kind, path): &Call| {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        ["make", "create"].contains(&kind.as_str()) && name.starts_with(".rockpack-")
-    };
-    made.iter().position(own).unwrap_or(made.len())
+    let begins = made.iter().position(scenario.promise.begins);
+    begins.unwrap_or_else(|| panic!("{} begins nothing of its own: {made:?}", scenario.name))
 }
 
 #[test]

@@ -96,7 +96,8 @@ pub fn strike(command: &mut Command, room: &Path, fault: Fault<'_>) -> Struck {
 /// The calls of these kinds that `command` makes on what lies below `room`, in their order.
 pub fn calls(command: &mut Command, room: &Path, kinds: &str) -> Vec<Call> {
     let (run, log) = run_with(command, room, Fault { calls: kinds, act: "list", at: 0 });
-    assert_eq!(run.code(), Some(0), "{}", run.stderr);
+    // 1 where a check fails without a fault.
+    assert!(matches!(run.code(), Some(0 | 1)), "{}", run.stderr);
     assert_eq!(run.counted, log.len());
     log
 }

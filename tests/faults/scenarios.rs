@@ -34,13 +34,24 @@ pub struct Promise {
     pub aside: Option<&'static str>,
     /// Whether a run that fails leaves it to the next one to clear away what it began.
     pub left_to_the_next: bool,
+    /// The call with which a run begins something of its own, when it has cleared up.
+    pub begins: fn(&Call) -> bool,
     /// What else is true of the output.
     pub also: fn(&Path),
 }
 
 /// All becomes visible at once, and a run that fails leaves nothing.
-const SET: Promise =
-    Promise { unit: |_| AT_ONCE, adds: false, aside: None, left_to_the_next: false, also: |_| () };
+const SET: Promise = Promise {
+    unit: |_| AT_ONCE,
+    adds: false,
+    aside: None,
+    left_to_the_next: false,
+    begins: |(kind, path)| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        ["make", "create"].contains(&kind.as_str()) && name.starts_with(".rockpack-")
+    },
+    also: |_| (),
+};
 
 fn input(room: &Path) -> PathBuf {
     room.join("gfx1151-build")

@@ -4,6 +4,7 @@ mod dependencies;
 mod package;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -11,7 +12,7 @@ use rayon::prelude::*;
 use self::package::Seen;
 use super::xml::Element;
 use super::{Check, Context, open, place, sha256};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const REPOMD: &str = "repodata/repomd.xml";
 
@@ -46,7 +47,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         return Ok(());
     };
     check_ids(context, primary, &lists);
-    check_packages(context, primary, lists.get("filelists"));
+    check_packages(context, primary, lists.get("filelists"))?;
     dependencies::check(context, primary);
     Ok(())
 }
@@ -138,7 +139,11 @@ fn check_ids(context: &mut Context<'_>, primary: &Element, lists: &Lists) {
     }
 }
 
-fn check_packages(context: &mut Context<'_>, primary: &Element, filelists: Option<&Element>) {
+fn check_packages(
+    context: &mut Context<'_>,
+    primary: &Element,
+    filelists: Option<&Element>,
+) -> Result<()> {
     let paths = filelists.map(|list| {
         let paths = |package: &Element| {
             package.all("file").map(|file| file.text.clone()).collect::<BTreeSet<_>>()
@@ -148,7 +153,7 @@ fn check_packages(context: &mut Context<'_>, primary: &Element, filelists: Optio
     });
     let packages: Vec<&Element> = primary.all("package").collect();
     let (root, keys) = (context.root, &context.trust.keys);
-    let insist = insists_on_signatures(root);
+    let insist = insists_on_signatures(root)?;
     let look = |package: &&Element| {
         let id = package.text_of("checksum");
         let paths = paths.as_ref().and_then(|paths| paths.get(id));
@@ -166,17 +171,24 @@ fn check_packages(context: &mut Context<'_>, primary: &Element, filelists: Optio
             }
         }
     }
+    Ok(())
 }
 
 /// Whether a `.repo` file beside the indexes tells clients to refuse packages without signature.
-fn insists_on_signatures(root: &Path) -> bool {
-    let Ok(entries) = std::fs::read_dir(root) else {
-        return false;
-    };
-    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let repos = files.filter(|path| path.extension().is_some_and(|ending| ending == "repo"));
-    let texts = repos.filter_map(|path| std::fs::read_to_string(path).ok());
-    texts.into_iter().any(|text| text.lines().any(|line| line.trim() == "gpgcheck=1"))
+/// One that cannot be read may say so.
+fn insists_on_signatures(root: &Path) -> Result<bool> {
+    let unlisted = |error| Error::io(root, "list", error);
+    for entry in fs::read_dir(root).map_err(unlisted)? {
+        let path = entry.map_err(unlisted)?.path();
+        if path.extension().is_none_or(|ending| ending != "repo") || path.is_dir() {
+            continue;
+        }
+        let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", e))?;
+        if bytes.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == b"gpgcheck=1") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// `[epoch:]version[-release]`.

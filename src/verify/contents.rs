@@ -19,12 +19,14 @@ pub(super) fn check(
     excuses: &Excuses,
     problems: &mut Problems,
 ) {
+    // All files are looked at for it.
+    let side = package.side();
     for (path, facts) in package.files() {
         let mut file = File { package, set, path, problems };
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
         }
-        match package.side() {
+        match side {
             Side::Kernels => file.of_kernels(facts, excuses),
             Side::Host => file.of_host(&facts.class, &facts.sha256, excuses),
             Side::Both => file.of_both(&facts.class, excuses),

@@ -12,6 +12,7 @@ mod compressor;
 mod deb;
 mod fan_out;
 mod journal;
+mod listed;
 mod receipt;
 mod reuse;
 mod rpm;

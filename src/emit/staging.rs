@@ -18,7 +18,8 @@
 //! taken belongs to a dead run: if that run was committing (its receipt is still there), what it
 //! had done is undone, so that OUT has its earlier set again; then the directory is removed.
 //! A commit replaces the set: packages that the earlier receipt lists and the new one does not
-//! are removed, and so is an SPDX document of ours, which describes the earlier set; nothing else is. A packages.json that is no receipt is refused.
+//! are removed, and so is an SPDX document of ours, which describes the earlier set; nothing else
+//! is. A packages.json that is no receipt is refused.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
@@ -135,8 +136,8 @@ impl Staging {
     ///
     /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a
     /// JSON object whose `packages` is an array of objects with a `file_name`; it must name exactly
-    /// the staged files. On an error, `out` has its earlier set. Returns the packages of the earlier set that
-    /// are gone now, by name.
+    /// the staged files. On an error, `out` has its earlier set. Returns the packages of the earlier
+    /// set that are gone now, by name.
     pub fn commit(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

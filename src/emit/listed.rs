@@ -1,0 +1,91 @@
+//! Which package files a receipt lists: all that a commit has to know of one, however large it is.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::marker::PhantomData;
+use std::path::Path;
+
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+
+use crate::content::WINDOW;
+use crate::error::{Error, Kind, Result};
+
+/// What is looked at of a receipt; however many files it lists, no more than this is kept.
+type Listed = Object<Packages>;
+
+/// A field of an object.
+trait Field {
+    const NAME: &'static str;
+    type Value;
+}
+
+struct Packages;
+
+impl Field for Packages {
+    const NAME: &'static str = "packages";
+    type Value = Vec<Object<FileName>>;
+}
+
+struct FileName;
+
+impl Field for FileName {
+    const NAME: &'static str = "file_name";
+    type Value = String;
+}
+
+/// An object of which one field counts. A derived reader would take an array of values for one, too,
+/// and a file of somebody else's for a receipt.
+struct Object<F: Field>(F::Value);
+
+impl<'de, F: Field<Value: Deserialize<'de>>> Deserialize<'de> for Object<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<F>(PhantomData<F>);
+
+impl<'de, F: Field<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisitor<F> {
+    type Value = Object<F>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "an object with `{}`", F::NAME)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(name) = map.next_key::<String>()? {
+            match name == F::NAME {
+                true => found = Some(map.next_value()?),
+                false => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        found.map(Object).ok_or_else(|| A::Error::missing_field(F::NAME))
+    }
+}
+
+/// Names of the package files that the receipt in `file` lists.
+pub(super) fn packages_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
+    let fault = || {
+        let fault = Error::new(Kind::Conflict, "is no receipt of rockpack");
+        fault.file(path).hint("write into an empty folder, or move that file away")
+    };
+    let reader = BufReader::with_capacity(WINDOW, file);
+    let listed: Listed = serde_json::from_reader(reader).map_err(|error| match error.is_io() {
+        true => Error::io(path, "read", error.into()),
+        false => fault().cause(error),
+    })?;
+    let names = listed.0.into_iter().map(|package| package.0);
+    let names = names.map(|name| is_package_name(&name).then_some(name));
+    names.collect::<Option<_>>().ok_or_else(fault)
+}
+
+/// A receipt can name nothing but package files beside it.
+fn is_package_name(name: &str) -> bool {
+    let packaged = name.ends_with(".deb") || name.ends_with(".rpm");
+    packaged && !name.starts_with('.') && !name.contains(['/', '\0'])
+}

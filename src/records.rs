@@ -21,7 +21,8 @@ const ENTRY: u64 = 2560;
 /// How often its path is there, by the same measurement.
 const PATHS: u64 = 22;
 
-/// Bytes that a code object takes: its rows of the archive, the plan and the receipt.
+/// Bytes that a code object takes: its rows of the archive, the plan and the receipt. Reckoned from
+/// the fields of these, not measured.
 const CODE_OBJECT: u64 = 3 << 10;
 
 /// What is decoded as a whole, and how many bytes of memory each of its bytes can take.

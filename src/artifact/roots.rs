@@ -15,7 +15,7 @@ use super::ArtifactName;
 use super::listing::{Listed, list, look_into};
 use super::manifest::MANIFEST_NAME;
 use super::packed::{CHECKSUM_ENDING, parse_name};
-use crate::content::Inputs;
+use crate::content::{Inputs, is_there};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::compression::Method;
 use crate::report::{Code, Finding, Findings};
@@ -75,7 +75,8 @@ impl Roots {
             let hint = "give a folder of artifacts (a shard) or a folder of shards";
             return self.faults.add(Error::io(root, "list", e).hint(hint));
         }
-        if root.join(MANIFEST_NAME).exists() {
+        let is_artifact = is_there(&root.join(MANIFEST_NAME));
+        if self.faults.keep(is_artifact) == Some(true) {
             let error = Error::new(Kind::Usage, "is one artifact, not a folder of artifacts");
             let hint = "give the folder that holds the artifact: it is the shard";
             return self.faults.add(error.file(root).hint(hint));

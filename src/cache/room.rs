@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use crate::content::is_there;
 use crate::error::{Error, Result};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).
@@ -232,7 +233,7 @@ impl Place<'_> {
 /// Makes the tag, whole or not at all, where there is none. Call under the lock.
 fn tag(folder: &Path) -> Result<()> {
     let (path, written) = (folder.join(TAG_NAME), folder.join(NEW).join(TAG_NAME));
-    if path.try_exists().map_err(|e| Error::io(&path, "inspect", e))? {
+    if is_there(&path)? {
         return Ok(());
     }
     fs::write(&written, TAG).map_err(|e| Error::io(&written, "write", e))?;

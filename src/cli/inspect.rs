@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Outcome, terminal};
 use crate::artifact::name_artifact;
-use crate::content::Content;
+use crate::content::{Content, is_folder};
 use crate::error::{Faults, Result, ResultExt};
 use crate::inspect::{Inspected, inspect, inspect_artifact};
 use crate::{interrupt, render};
@@ -40,11 +40,11 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
-        let is_artifact = path.is_dir() || name_artifact(path, None).is_ok();
-        let inspected = match is_artifact {
+        let is_artifact = is_folder(path).map(|it| it || name_artifact(path, None).is_ok());
+        let inspected = is_artifact.and_then(|it| match it {
             true => inspect_artifact(path).map(Inspected::Artifact),
             false => Content::open(path).and_then(|content| inspect(&content).file(path)),
-        };
+        });
         let named = |inspected| Named { file: path.display().to_string(), inspected };
         all.extend(faults.keep(inspected).map(named));
     }

@@ -11,6 +11,7 @@ mod copy;
 mod decoded;
 mod digest;
 mod file;
+mod presence;
 mod reader;
 mod spool;
 
@@ -24,6 +25,7 @@ pub use blocks::{BlockStore, BlockWriter, Blocks};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource, limit_held};
 pub use digest::{hex, unhex};
 pub use file::{InputFile, Inputs};
+pub use presence::{is_file, is_folder, is_there};
 pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::listed::packages_of;
 use super::staging::sync_directory;
+use crate::content::is_there;
 use crate::error::{Error, Kind, Result};
 use crate::formats::spdx;
 use crate::receipt;
@@ -202,11 +203,6 @@ fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<Strin
         }
     }
     Ok(())
-}
-
-/// What cannot be looked at is not taken for gone.
-fn is_there(path: &Path) -> Result<bool> {
-    path.try_exists().map_err(|e| Error::io(path, "inspect", e))
 }
 
 /// Undoes the commit of a run that was killed during it; nothing to do for any other run.

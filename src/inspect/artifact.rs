@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::artifact;
+use crate::content::{is_folder, is_there};
 use crate::database::Rules;
 use crate::error::{Error, Result};
 use crate::gfx::{BaseArch, Target};
@@ -55,7 +56,7 @@ pub struct ArtifactFile {
 
 /// Looks into the artifact at `path`, a folder or packed.
 pub fn inspect_artifact(path: &Path) -> Result<ArtifactFolder> {
-    if path.is_dir() && !path.join(artifact::MANIFEST_NAME).exists() {
+    if is_folder(path)? && !is_there(&path.join(artifact::MANIFEST_NAME))? {
         let error = Error::unsupported("is a folder without artifact_manifest.txt, no artifact");
         return Err(error.file(path).hint("`rockpack discover` looks into shards"));
     }

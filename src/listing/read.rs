@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, package};
-use crate::content::Content;
+use crate::content::{Content, is_file, is_folder};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Place, Receipt};
 
@@ -38,9 +38,10 @@ struct Head {
 /// single package. Of a folder the packages are read and not the receipt, which is what somebody
 /// said of them.
 pub fn read(path: &Path) -> Result<Listing> {
-    let listing = match path.is_dir() {
-        true => of_packages(path),
-        false => of_file(path),
+    let listing = match is_folder(path) {
+        Ok(true) => of_packages(path),
+        Ok(false) => of_file(path),
+        Err(error) => Err(error),
     };
     listing.context(|| "reading a package set".to_owned())
 }
@@ -173,7 +174,7 @@ fn of_packages(folder: &Path) -> Result<Listing> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| Error::io(folder, "list", error))?.path();
-        if is_package(&path) && path.is_file() {
+        if is_package(&path) && is_file(&path)? {
             paths.push(path);
         }
     }

@@ -49,6 +49,7 @@ pub use key_package::KeyPackage;
 pub use settings::{Settings, check_word};
 pub use store::{Body, LocalStore, Modified, Stat, Store};
 
+use crate::content::is_there;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::compression::Method;
 use crate::formats::rpm::HeaderSigner;
@@ -138,7 +139,7 @@ pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Pub
 /// first. Makes no repository; one that is there is brought in order if a run was interrupted.
 pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
     check(options)?;
-    if !options.out.exists() {
+    if !is_there(&options.out)? {
         return Ok(());
     }
     let doing = || format!("publishing in {}", options.out.display());

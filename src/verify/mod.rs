@@ -90,7 +90,7 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
             subject => others.check(subject, progress, &mut problems)?,
         }
     }
-    source::each_once(&mut sources);
+    source::each_once(&mut sources)?;
     if against.is_some() && sources.is_empty() {
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages"));

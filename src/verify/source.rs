@@ -47,16 +47,23 @@ impl Source {
 }
 
 /// Counts a package that several of `sources` name for the first of them.
-pub(super) fn each_once(sources: &mut [Source]) {
+pub(super) fn each_once(sources: &mut [Source]) -> Result<()> {
     let mut seen = BTreeSet::new();
     for source in sources {
-        let own = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let real = |path: &PathBuf| match path.canonicalize() {
+            // A link to nothing: what cannot be read is told by whoever reads it.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(path.clone()),
+            real => real.map_err(|error| Error::io(path, "resolve", error)),
+        };
+        let own: Vec<_> = source.packages.iter().map(real).collect::<Result<_>>()?;
         // A folder keeps what an earlier argument named: its receipt speaks of all of it.
         if source.receipt.is_none() && source.parts.is_empty() {
-            source.packages.retain(|path| !seen.contains(&own(path)));
+            let mut own = own.iter();
+            source.packages.retain(|_| own.next().is_some_and(|own| !seen.contains(own)));
         }
-        seen.extend(source.packages.iter().map(own));
+        seen.extend(own);
     }
+    Ok(())
 }
 
 fn packages(folder: &Path) -> Result<Vec<PathBuf>> {

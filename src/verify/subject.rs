@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::source::Source;
 use crate::artifact::{MANIFEST_NAME, name_artifact};
+use crate::content::{is_folder, is_there};
 use crate::error::{Error, Kind, Result};
 
 /// What is verified.
@@ -60,7 +61,7 @@ impl Subject {
         if folders == Folders::Prefixes {
             return Ok(Self::Prefix(path));
         }
-        if REPOSITORY_FOLDERS.iter().any(|folder| path.join(folder).is_dir()) {
+        if has_one(&path, &REPOSITORY_FOLDERS)? {
             return Ok(Self::Repository(path));
         }
         let source = Source::of_folder(&path)?;
@@ -68,10 +69,10 @@ impl Subject {
         if has_receipt || !source.packages.is_empty() {
             return Ok(Self::Packages(Box::new(source)));
         }
-        if path.join(MANIFEST_NAME).exists() {
+        if is_there(&path.join(MANIFEST_NAME))? {
             return Ok(Self::Artifact(path));
         }
-        if KERNEL_FOLDERS.iter().any(|folder| path.join(folder).is_dir()) {
+        if has_one(&path, &KERNEL_FOLDERS)? {
             return Ok(Self::Prefix(path));
         }
         let first = std::fs::read_dir(&path).and_then(|mut entries| entries.next().transpose());
@@ -83,4 +84,14 @@ impl Subject {
             Some(_) => Ok(Self::Shards(path)),
         }
     }
+}
+
+/// Whether one of `folders` is in the folder at `path`.
+fn has_one(path: &Path, folders: &[&str]) -> Result<bool> {
+    for folder in folders {
+        if is_folder(&path.join(folder))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -3,7 +3,7 @@
 //
 //   FAULT_UNDER    a folder, without a stroke at its end
 //   FAULT_CALLS    which kinds count, separated by commas: open create read write sync rename make
-//                  remove link mode stat list lock copy
+//                  remove link mode stat fstat list lock copy
 //   FAULT_AT       which of them is chosen, from 1; 0 is none
 //   FAULT_DO       error:N     the call fails with errno N
 //                  errors:N    so do all calls of these kinds after it
@@ -209,7 +209,7 @@ ssize_t copy_file_range(int in, off64_t *i, int out, off64_t *o, size_t len, uns
 
 int statx(int dir, const char *path, int flags, unsigned mask, struct statx *out) {
   REAL(statx);
-  int what = *path ? on_path("stat", dir, path) : on_file("stat", dir);
+  int what = *path ? on_path("stat", dir, path) : on_file("fstat", dir);
   return what == FAIL ? -1 : real(dir, path, flags, mask, out);
 }
 

@@ -12,7 +12,7 @@ use crate::tools;
 
 /// Every kind of call that a fault can strike; see faults.c.
 pub const ALL: &str =
-    "open,create,read,write,sync,rename,make,remove,link,mode,stat,list,lock,copy";
+    "open,create,read,write,sync,rename,make,remove,link,mode,stat,fstat,list,lock,copy";
 /// The kinds that need room on the disk.
 pub const FILLING: &str = "create,write,sync,rename,make,link,copy";
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::closure::{self, Node, Rules, Sign, Wish};
-use super::{Check, Context, method, open, place, sha256, sha512};
-use crate::content::Content;
+use super::{Check, Context, method, named_file, open, sha256, sha512};
+use crate::content::{Content, is_file, is_there};
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{self, IndexFile, Release, parse_date};
 use crate::formats::deb::{Fields, compare_versions, parse_fields, read_control};
@@ -50,8 +50,8 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
 fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(String, String)>> {
     let [path, clear, detached] =
         ["Release", "InRelease", "Release.gpg"].map(|name| format!("{folder}/{name}"));
-    let there = |path: &str| context.root.join(path).is_file();
-    let (plain, has_clear, has_detached) = (there(&path), there(&clear), there(&detached));
+    let there = |path: &str| is_file(&context.root.join(path));
+    let (plain, has_clear, has_detached) = (there(&path)?, there(&clear)?, there(&detached)?);
     let keyed = !context.trust.keys.is_empty();
     // apt asks for InRelease first, and is content with it.
     if keyed && !has_clear && !(plain && has_detached) {
@@ -145,8 +145,8 @@ fn check_index(
     if by_hash {
         context.named.extend(hashed.iter().cloned());
     }
-    let forms = compressed_forms(context, folder, release, file);
-    if !forms.is_empty() && !context.root.join(&path).exists() {
+    let forms = compressed_forms(context, folder, release, file)?;
+    if !forms.is_empty() && !is_there(&context.root.join(&path))? {
         return check_unstored(context, &path, file, &forms);
     }
     let Some(bytes) = context.read(&path)? else {
@@ -188,15 +188,19 @@ fn compressed_forms(
     folder: &str,
     release: &Release,
     file: &IndexFile,
-) -> Vec<String> {
+) -> Result<Vec<String>> {
     let is_form = |other: &&IndexFile| {
         let ending = other.path.strip_prefix(&file.path).and_then(|rest| rest.strip_prefix('.'));
         ending.is_some_and(|ending| COMPRESSED.contains(&ending))
     };
-    let paths = release.files.iter().filter(is_form);
-    let paths = paths.map(|other| format!("{folder}/{}", other.path));
-    let is_there = |path: &String| place(context.root, path).is_some_and(|path| path.is_file());
-    paths.filter(is_there).collect()
+    let mut forms = Vec::new();
+    for other in release.files.iter().filter(is_form) {
+        let path = format!("{folder}/{}", other.path);
+        if named_file(context.root, &path)?.is_some() {
+            forms.push(path);
+        }
+    }
+    Ok(forms)
 }
 
 /// An index that is there in other forms alone: what is in those that can be read is as listed.
@@ -305,11 +309,14 @@ fn check_packages(context: &mut Context<'_>, packages: &[Listed]) {
 
 /// What is wrong with a package beside what its index says.
 fn package_faults(root: &std::path::Path, listed: &Listed) -> Vec<(Check, String)> {
-    let file = place(root, &listed.path).filter(|file| file.is_file());
-    let Some(file) = file else {
-        return vec![(Check::PackageMissing, "is in an index, but not there".to_owned())];
+    let compared = match named_file(root, &listed.path) {
+        Ok(Some(file)) => compare(&file, &listed.fields),
+        Ok(None) => {
+            return vec![(Check::PackageMissing, "is in an index, but not there".to_owned())];
+        }
+        Err(error) => Err(error),
     };
-    match compare(&file, &listed.fields) {
+    match compared {
         Ok(faults) => faults.into_iter().map(|f| (Check::PackageMismatch, f)).collect(),
         Err(error) => vec![(Check::PackageMismatch, error.to_string())],
     }

@@ -22,7 +22,7 @@ pub use keys::{Keys, Trust};
 pub use xml::Element;
 
 use super::problem::{Check, Problems, Report};
-use crate::content::hex;
+use crate::content::{hex, is_file, is_folder};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
 
@@ -80,7 +80,7 @@ pub(super) fn check(
     for suite in suites(root)? {
         apt::check(&mut context, &suite)?;
     }
-    if root.join("repodata").is_dir() {
+    if is_folder(&root.join("repodata"))? {
         rpm::check(&mut context)?;
     }
     orphans::check(&mut context)
@@ -89,14 +89,14 @@ pub(super) fn check(
 /// The suites below `dists`.
 fn suites(root: &Path) -> Result<Vec<String>> {
     let folder = root.join("dists");
-    if !folder.is_dir() {
+    if !is_folder(&folder)? {
         return Ok(Vec::new());
     }
     let entries = fs::read_dir(&folder).map_err(|e| Error::io(&folder, "list", e))?;
     let mut suites = Vec::new();
     for entry in entries {
         let path = entry.map_err(|e| Error::io(&folder, "list", e))?.path();
-        if path.is_dir() {
+        if is_folder(&path)? {
             suites.extend(path.file_name().and_then(|name| name.to_str()).map(str::to_owned));
         }
     }
@@ -133,8 +133,14 @@ fn open(path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The file that an index names, if that is inside of the repository.
+/// The place that an index names, if that is inside of the repository.
 fn place(root: &Path, path: &str) -> Option<PathBuf> {
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     path.split('/').all(plain).then(|| root.join(path))
+}
+
+/// The file that an index names, if it is there and inside of the repository.
+fn named_file(root: &Path, path: &str) -> Result<Option<PathBuf>> {
+    let Some(file) = place(root, path) else { return Ok(None) };
+    Ok(is_file(&file)?.then_some(file))
 }

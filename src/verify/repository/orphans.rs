@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Check, Context};
+use crate::content::is_folder;
 use crate::error::{Error, Result};
 
 /// Folders of packages and indexes, which hold nothing else.
@@ -20,7 +21,7 @@ const NEXT: &str = "next-";
 /// writer keeps for clients under their digests, only that knows.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let waiting = waiting(context.root)?;
-    let remembers = context.root.join(STATES).is_dir();
+    let remembers = is_folder(&context.root.join(STATES))?;
     for folder in FOLDERS {
         let mut found = Vec::new();
         walk(context.root, folder, &mut found)?;
@@ -35,13 +36,13 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
 
 fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
     let path = root.join(folder);
-    if !path.is_dir() {
+    if !is_folder(&path)? {
         return Ok(());
     }
     for entry in fs::read_dir(&path).map_err(|e| Error::io(&path, "list", e))? {
         let entry = entry.map_err(|e| Error::io(&path, "list", e))?;
         let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
-        match entry.path().is_dir() {
+        match is_folder(&entry.path())? {
             true => walk(root, &name, found)?,
             false => found.push(name),
         }
@@ -53,7 +54,7 @@ fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
 fn waiting(root: &Path) -> Result<BTreeSet<String>> {
     let folder = root.join(STATES);
     let mut waiting = BTreeSet::new();
-    if !folder.is_dir() {
+    if !is_folder(&folder)? {
         return Ok(waiting);
     }
     for entry in fs::read_dir(&folder).map_err(|e| Error::io(&folder, "list", e))? {

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use self::package::Seen;
 use super::xml::Element;
 use super::{Check, Context, open, place, sha256};
+use crate::content::{is_file, is_folder};
 use crate::error::{Error, Result};
 
 const REPOMD: &str = "repodata/repomd.xml";
@@ -55,7 +56,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
 fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     let path = format!("{REPOMD}.asc");
     let keyed = !context.trust.keys.is_empty();
-    if !context.root.join(&path).is_file() {
+    if !is_file(&context.root.join(&path))? {
         if keyed {
             context.add(Check::BadSignature, &path, "is not there");
         }
@@ -180,7 +181,7 @@ fn insists_on_signatures(root: &Path) -> Result<bool> {
     let unlisted = |error| Error::io(root, "list", error);
     for entry in fs::read_dir(root).map_err(unlisted)? {
         let path = entry.map_err(unlisted)?.path();
-        if path.extension().is_none_or(|ending| ending != "repo") || path.is_dir() {
+        if path.extension().is_none_or(|ending| ending != "repo") || is_folder(&path)? {
             continue;
         }
         let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", e))?;

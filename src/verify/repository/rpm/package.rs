@@ -7,7 +7,7 @@ use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
 use super::super::keys::Keys;
 use super::super::xml::Element;
-use super::super::{Check, place};
+use super::super::{Check, named_file};
 use super::evr;
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -30,11 +30,17 @@ pub(super) fn look(
     paths: Option<&BTreeSet<String>>,
     (keys, insist): (&Keys, bool),
 ) -> Vec<Seen> {
-    let file = place(root, package.attribute_of("location", "href"));
-    let Some(file) = file.filter(|file| file.is_file()) else {
-        return vec![Seen::Fault(Check::PackageMissing, "is in an index, but not there".into())];
+    let compared = match named_file(root, package.attribute_of("location", "href")) {
+        Ok(Some(file)) => compare(&file, package, paths, (keys, insist)),
+        Ok(None) => {
+            return vec![Seen::Fault(
+                Check::PackageMissing,
+                "is in an index, but not there".into(),
+            )];
+        }
+        Err(error) => Err(error),
     };
-    match compare(&file, package, paths, (keys, insist)) {
+    match compared {
         Ok(seen) => seen,
         Err(error) => vec![Seen::Fault(Check::PackageMismatch, error.to_string())],
     }

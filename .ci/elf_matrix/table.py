@@ -7,7 +7,8 @@ from .judged import TREATMENTS
 HEAD = """# The ELF matrix
 
 Made by `.ci/elf-matrix`; remake it with that after a change of the transform or of the fixtures.
-`cargo test` runs the tools of the machine over the same fixtures (`tests/host_binary_tools.rs`).
+`cargo test` runs the tools of the machine over the same fixtures (`tests/host_binary_tools.rs`). All
+that stands here was made by one and the same rockpack.
 
 Every fixture (`tests/fixtures/build.sh`, `src/cases.S`, and the committed binaries) is built in a
 root of Debian 12 and in one of Debian 13 by the compilers and linkers there, and transformed by
@@ -152,10 +153,5 @@ Runtime of the wheel, as its provider for ROCm.
 
 def markdown(systems, found):
     text = HEAD + COMMANDS + "".join(f"| {name} | `{command}` |\n" for name, command in TREATMENTS.items())
-    text += versions(systems)
-    if "fixtures" in found:
-        text += totals(found) + reasons(found)
-    for step, chapter in (("kernel", kernel), ("real", real)):
-        if step in found:
-            text += chapter(found)
-    return text + (grids(found) if "fixtures" in found else "")
+    text += versions(systems) + totals(found) + reasons(found)
+    return text + kernel(found) + real(found) + grids(found)

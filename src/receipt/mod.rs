@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file, sbom_name};
+pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file, part_of_sbom, sbom_name};
 
 use crate::error::{Error, Kind, Result};
 

@@ -71,6 +71,15 @@ pub fn part_of_file(name: &str) -> Option<Part> {
     Part::new(index, of)
 }
 
+/// Whose SPDX document has this file name: that of a part, or, without one, of a whole set.
+pub fn part_of_sbom(name: &str) -> Option<Option<Part>> {
+    let receipt = format!("{}.json", name.strip_suffix(".spdx.json")?);
+    match receipt == FILE_NAME {
+        true => Some(None),
+        false => part_of_file(&receipt).map(Some),
+    }
+}
+
 /// What the receipt of a part says of the whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartRecord {

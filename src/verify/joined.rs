@@ -43,6 +43,7 @@ pub(super) fn join(sources: &mut Vec<Source>, problems: &mut Problems) -> Result
     let mut whole = Source { receipt: Some(receipt), ..Source::default() };
     for source in sources.iter_mut().filter(|source| !source.parts.is_empty()) {
         whole.packages.append(&mut source.packages);
+        whole.documents.append(&mut source.documents);
         source.parts.clear();
     }
     sources.push(whole);

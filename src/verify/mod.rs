@@ -19,6 +19,7 @@ mod contents;
 mod debug_files;
 mod dependencies;
 mod digest;
+mod documents;
 mod embedded;
 mod excuses;
 mod facts;
@@ -131,6 +132,10 @@ fn verify_packages(
             let own = packages.iter_mut().filter(|package| package.source == position);
             claims::apply(receipt, &mut own.collect::<Vec<_>>());
             check_claims(receipt, (position, source), &packages, problems);
+        }
+        if !source.documents.is_empty() {
+            let own = packages.iter().filter(|package| package.source == position);
+            documents::check(source, &own.collect::<Vec<_>>(), problems)?;
         }
     }
     let receipts: Vec<&Receipt> = sources.iter().filter_map(|s| s.receipt.as_ref()).collect();

@@ -75,6 +75,8 @@ problems! {
     SetConflict = "V061" "set-conflict";
     /// A program or library needs a library that no dependency of its package brings.
     LibraryMissing = "V063" "library-missing";
+    /// An SPDX document does not describe the packages beside it as they are.
+    DocumentMismatch = "V064" "document-mismatch";
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index";
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.

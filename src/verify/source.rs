@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::documents;
 use crate::error::{Error, Result};
 use crate::receipt::{self, Part, Receipt};
 
@@ -14,6 +15,8 @@ pub(super) struct Source {
     pub(super) receipt: Option<Receipt>,
     /// The receipts of parts, where there is none of a whole set.
     pub(super) parts: Vec<Receipt>,
+    /// The SPDX documents beside the packages.
+    pub(super) documents: Vec<PathBuf>,
     /// The part whose receipt has the name of a whole set's.
     pub(super) misnamed: Option<Part>,
 }
@@ -26,8 +29,8 @@ impl Source {
 
     /// The packages of a folder.
     pub(super) fn of_folder(path: &Path) -> Result<Self> {
-        let packages = packages(path)?;
-        let mut own = Self { packages, ..Self::default() };
+        let (packages, documents) = (packages(path)?, documents::in_folder(path)?);
+        let mut own = Self { packages, documents, ..Self::default() };
         match receipt(&path.join(receipt::FILE_NAME))? {
             Some(part) if part.part.is_some() => {
                 own.misnamed = part.part.as_ref().map(|record| record.part);
@@ -56,8 +59,9 @@ pub(super) fn each_once(sources: &mut [Source]) -> Result<()> {
             real => real.map_err(|error| Error::io(path, "resolve", error)),
         };
         let own: Vec<_> = source.packages.iter().map(real).collect::<Result<_>>()?;
-        // A folder keeps what an earlier argument named: its receipt speaks of all of it.
-        if source.receipt.is_none() && source.parts.is_empty() {
+        // A folder keeps what an earlier argument named where something speaks of all of it.
+        let spoken_of = source.receipt.is_some() || !source.parts.is_empty();
+        if !spoken_of && source.documents.is_empty() {
             let mut own = own.iter();
             source.packages.retain(|_| own.next().is_some_and(|own| !seen.contains(own)));
         }

@@ -20,7 +20,7 @@ impl Input {
         let here = |name: &str| room.path().join(name);
         tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx1151-build")).arg(here("s")));
         let mut build = rockpack();
-        build.args(["build", "--version", "7.1.0", "--artifacts"]).arg(here("s"));
+        build.args(["build", "--sbom", "--version", "7.1.0", "--artifacts"]).arg(here("s"));
         tools::run(build.arg("--out").arg(here("set")));
         tools::run(rockpack().arg("repo").arg(here("set")).arg("--out").arg(here("repository")));
         std::fs::write(here("repository/own.repo"), "[own]\ngpgcheck=1\n").unwrap();

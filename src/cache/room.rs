@@ -232,12 +232,15 @@ impl Place<'_> {
 
 /// Makes the tag, whole or not at all, where there is none. Call under the lock.
 fn tag(folder: &Path) -> Result<()> {
-    let (path, written) = (folder.join(TAG_NAME), folder.join(NEW).join(TAG_NAME));
+    let path = folder.join(TAG_NAME);
     if is_there(&path)? {
         return Ok(());
     }
-    fs::write(&written, TAG).map_err(|e| Error::io(&written, "write", e))?;
-    fs::rename(&written, &path).map_err(|e| Error::io(&path, "write", e))
+    let mut written = Written { path: folder.join(NEW).join(TAG_NAME), moved: false };
+    fs::write(&written.path, TAG).map_err(|e| Error::io(&written.path, "write", e))?;
+    fs::rename(&written.path, &path).map_err(|e| Error::io(&path, "write", e))?;
+    written.moved = true;
+    Ok(())
 }
 
 fn kept(path: PathBuf) -> Result<Option<Kept>> {

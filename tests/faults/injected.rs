@@ -1,8 +1,9 @@
 //! Calls that fail.
 
+use crate::example::{rockpack, shards};
 use crate::left::Left;
 use crate::publications;
-use crate::room::{ALL, FILLING};
+use crate::room::{ALL, FILLING, Fault, folder, strike};
 use crate::scenarios::Scenario;
 use crate::sweep::{Strikes, sweep};
 use crate::tools::have;
@@ -109,6 +110,24 @@ fn a_build_whose_calls_fail_leaves_whole_entries_in_its_cache() {
         sweep(&Scenario::build_with_cache(), &FAULTS);
         sweep(&Scenario::build_with_new_cache(), &BEGINNING);
     }
+}
+
+#[test]
+fn a_cache_that_cannot_be_begun_has_nothing_in_part() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let room = folder();
+    let [cache, out] = ["cache", "out"].map(|name| room.path().join(name));
+    let mut build = rockpack();
+    build.args(["build", "--version", "7.1.0", "--artifacts"]).arg(shards().join("gfx1151-build"));
+    build.arg("--cache").arg(&cache).arg("--out").arg(out);
+    let tag = cache.join("CACHEDIR.TAG");
+    let struck = strike(&mut build, &tag, Fault { calls: "rename", act: EIO, at: 1 });
+    assert_eq!(struck.code(), Some(2), "{}", struck.stderr);
+    assert!(struck.stderr.contains("CACHEDIR.TAG"), "{}", struck.stderr);
+    let mut left = std::fs::read_dir(cache.join("new")).unwrap();
+    assert!(!tag.exists() && left.next().is_none());
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::Key;
-use crate::content::WINDOW;
+use crate::content::{WINDOW, open_file};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"rkpcache";
@@ -58,7 +58,7 @@ impl Entry {
     /// Opens the file at `path`, whose trailer and facts must be those of `key`.
     pub(super) fn open(path: &Path, key: &Key) -> Result<Self, Damage> {
         let unreadable = |error| Damage::Unreadable(Error::io(path, "read", error));
-        let file = match File::open(path) {
+        let file = match open_file(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(Damage::Absent),
             opened => opened.map_err(unreadable)?,
         };

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use super::open::open_at_once;
 use crate::error::{Error, Kind, Result};
 
 /// What identifies the state of a file or folder: a change of any of it is a changed input. The time
@@ -43,7 +44,7 @@ pub struct InputFile {
 impl InputFile {
     /// Notes the state of the regular file at `path`; its content is opened on the first read.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
+        let file = open_at_once(path).map_err(|e| Error::io(path, "open", e))?;
         let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
         if !metadata.is_file() {
             return Err(Error::unsupported("is no regular file").file(path));
@@ -73,7 +74,7 @@ impl InputFile {
         if let Some(file) = slot.upgrade() {
             return Ok(file);
         }
-        let file = File::open(&self.path).map_err(|e| match e.kind() {
+        let file = open_at_once(&self.path).map_err(|e| match e.kind() {
             ErrorKind::NotFound => self.changed("vanished"),
             _ => Error::io(&self.path, "open", e),
         })?;

@@ -6,6 +6,9 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
+/// Bytes that a name may have on Linux.
+const NAME_MAX: usize = 255;
+
 /// Whether there is a folder, or a link to one.
 pub fn is_folder(path: &Path) -> Result<bool> {
     Ok(kind_at(path)?.is_some_and(|kind| kind.is_dir()))
@@ -21,21 +24,22 @@ pub fn is_there(path: &Path) -> Result<bool> {
     Ok(kind_at(path)?.is_some())
 }
 
-/// What is at `path`, at the end of all links. Nothing can be at a name that no file may have, which
-/// indexes and configurations may state.
+/// What is at `path`, at the end of all links.
 fn kind_at(path: &Path) -> Result<Option<FileType>> {
-    use ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
     match metadata(path) {
         Ok(metadata) => Ok(Some(metadata.file_type())),
-        Err(error)
-            if matches!(
-                error.kind(),
-                NotFound | NotADirectory | InvalidFilename | InvalidInput
-            ) =>
-        {
-            Ok(None)
-        }
+        Err(error) if says_nothing_is_there(error.kind(), path) => Ok(None),
         Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}
+
+/// Nothing can be at a name that no file may have, which indexes and configurations may state; where
+/// only the whole path is too long, something may be.
+fn says_nothing_is_there(kind: ErrorKind, path: &Path) -> bool {
+    match kind {
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput => true,
+        ErrorKind::InvalidFilename => path.iter().any(|name| name.len() > NAME_MAX),
+        _ => false,
     }
 }
 
@@ -64,5 +68,6 @@ mod tests {
         let error = is_folder(&here("endless")).unwrap_err();
         assert!(error.to_string().contains("inspect"), "{error}");
         assert_eq!(error.kind(), crate::error::Kind::Io);
+        is_there(&here(&"a/".repeat(2048))).unwrap_err();
     }
 }

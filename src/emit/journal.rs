@@ -5,13 +5,13 @@
 //! promise at every moment: if `packages.json` is there, it describes the packages beside it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::listed::packages_of;
 use super::staging::sync_directory;
-use crate::content::is_there;
+use crate::content::{is_there, open_file};
 use crate::error::{Error, Kind, Result};
 use crate::formats::spdx;
 use crate::receipt;
@@ -29,7 +29,7 @@ pub(super) const DOCUMENTED: &str = "documented";
 /// Names of the package files that `receipt` in `directory` lists; none where there is none.
 pub(super) fn earlier_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
     let path = directory.join(receipt);
-    match File::open(&path) {
+    match open_file(&path) {
         Ok(file) => packages_of(file, &path),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
         Err(error) => Err(Error::io(&path, "open", error)),
@@ -44,7 +44,7 @@ fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
         Ok(metadata) if !metadata.is_file() => return Ok(Some(false)),
         Ok(_) => {}
     }
-    let read = File::open(path).and_then(|file| spdx::is_made_by(PROGRAM, BufReader::new(file)));
+    let read = open_file(path).and_then(|file| spdx::is_made_by(PROGRAM, BufReader::new(file)));
     read.map(Some).map_err(|e| Error::io(path, "read", e))
 }
 

@@ -2,14 +2,14 @@
 //! file in them, each with its SHA-256.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::installed::Installed;
 use super::problem::{Check, Problems};
 use super::source::Source;
-use crate::content::hex;
+use crate::content::{hex, open_file};
 use crate::error::{Error, Result};
 use crate::formats::spdx::{self, Checksum, Document};
 use crate::receipt::{Part, part_of_sbom};
@@ -75,7 +75,7 @@ pub(super) fn check(
 /// What a document says, or why it says nothing. An error is one of reading.
 fn read(path: &Path) -> Result<Result<Document, String>> {
     let unread = |error| Error::io(path, "read", error);
-    let file = File::open(path).map_err(unread)?;
+    let file = open_file(path).map_err(unread)?;
     match serde_json::from_reader(BufReader::new(file)) {
         Err(error) if error.is_io() => Err(unread(error.into())),
         read => Ok(read.map_err(|error| format!("is no SPDX document: {error}"))),

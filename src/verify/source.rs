@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::documents;
+use crate::content::read_file;
 use crate::error::{Error, Result};
 use crate::receipt::{self, Part, Receipt};
 
@@ -84,7 +85,7 @@ fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn receipt(file: &Path) -> Result<Option<Receipt>> {
-    match std::fs::read(file) {
+    match read_file(file) {
         Ok(bytes) => Receipt::parse(&bytes).map(Some).map_err(|error| error.file(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(file, "read", error)),

@@ -12,6 +12,7 @@ mod listed;
 mod memory;
 mod names;
 mod outside;
+mod pipes;
 #[allow(dead_code, reason = "a part of it is used here")]
 #[path = "../support/tampered/archive.rs"]
 mod tampered_archive;

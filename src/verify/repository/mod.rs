@@ -22,7 +22,7 @@ pub use keys::{Keys, Trust};
 pub use xml::Element;
 
 use super::problem::{Check, Problems, Report};
-use crate::content::{hex, is_file, is_folder};
+use crate::content::{hex, is_file, is_folder, read_file};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
 
@@ -60,7 +60,7 @@ impl Context<'_> {
             self.add(Check::BadIndex, path, "is no file, or larger than any index");
             return Ok(None);
         }
-        fs::read(&file).map(Some).map_err(|e| Error::io(&file, "read", e))
+        read_file(&file).map(Some).map_err(|e| Error::io(&file, "read", e))
     }
 
     fn add(&mut self, check: Check, subject: &str, message: impl Into<String>) {

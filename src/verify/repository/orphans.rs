@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Check, Context};
-use crate::content::is_folder;
+use crate::content::{is_folder, read_file};
 use crate::error::{Error, Result};
 
 /// Folders of packages and indexes, which hold nothing else.
@@ -62,7 +62,7 @@ fn waiting(root: &Path) -> Result<BTreeSet<String>> {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", e))?;
+        let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
         let state: serde_json::Value = serde_json::from_slice(&bytes)
             .map_err(|e| Error::malformed("is no state of a repository").file(&path).cause(e))?;
         let retired = state.get("retired").and_then(serde_json::Value::as_object);

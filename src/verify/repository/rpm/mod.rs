@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use self::package::Seen;
 use super::xml::Element;
 use super::{Check, Context, open, place, sha256};
-use crate::content::{is_file, is_folder};
+use crate::content::{is_file, is_folder, read_file};
 use crate::error::{Error, Result};
 
 const REPOMD: &str = "repodata/repomd.xml";
@@ -184,7 +184,7 @@ fn insists_on_signatures(root: &Path) -> Result<bool> {
         if path.extension().is_none_or(|ending| ending != "repo") || is_folder(&path)? {
             continue;
         }
-        let bytes = fs::read(&path).map_err(|e| Error::io(&path, "read", e))?;
+        let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
         if bytes.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == b"gpgcheck=1") {
             return Ok(true);
         }

@@ -1,0 +1,33 @@
+//! Opening files in folders that others write to: what has the name of a file may be a pipe that
+//! nobody ever writes to, or a device.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Opens the regular file at `path`.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let file = open_at_once(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+    }
+}
+
+/// The bytes of the regular file at `path`.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens whatever is at `path`, without waiting for the other end of a pipe and without becoming the
+/// process of a terminal. Neither flag means anything to regular files.
+pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}

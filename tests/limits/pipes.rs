@@ -1,0 +1,82 @@
+//! Pipes that nobody writes to, in the place of files: no command waits for them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::example::shards;
+use crate::tools::{self, have};
+
+/// Longer than any of these runs takes, and shorter than for ever.
+const SECONDS: &str = "30";
+
+/// What `timeout` exits with where it had to end the program.
+const TIMED_OUT: i32 = 124;
+
+fn pipe(path: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    tools::run(Command::new("mkfifo").arg(path));
+}
+
+/// Runs the words with `{}` for `room`; the command ends by itself, and names `file`.
+#[track_caller]
+fn ends(room: &Path, words: &str, file: &str) {
+    let words = words.replace("{}", room.to_str().unwrap());
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "-k", "1", SECONDS, env!("CARGO_BIN_EXE_rockpack")]);
+    let run = command.args(words.split(' ')).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    let printed = String::from_utf8_lossy(&run.stdout).into_owned();
+    let code = run.status.code().unwrap_or(TIMED_OUT);
+    assert!(code != TIMED_OUT && code != 137, "{words} waits: {said}");
+    assert!(code != 0 && (said + &printed).contains(file), "{words}: {code}");
+}
+
+#[test]
+fn pipes_in_the_place_of_files_are_refused_at_once() {
+    if !have(&["mkfifo", "timeout"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let room = folder.path();
+    let build = "build --version 7.1.0 --out {}/out --artifacts";
+
+    pipe(&room.join("packed/s/b_lib_generic.tar.zst"));
+    for command in [build, "plan --version 7.1.0 --artifacts", "discover", "verify"] {
+        ends(room, &[command, "{}/packed/s"].join(" "), "b_lib_generic.tar.zst");
+    }
+    let split = "split --output-dir {}/out --artifact-dir {}/packed/s/b_lib_generic.tar.zst";
+    ends(room, split, "b_lib_generic.tar.zst");
+    ends(room, "recombine --output-dir {}/out --artifacts {}/packed/s", "b_lib_generic.tar.zst");
+
+    let summed = room.join("summed/s/c_lib_generic.tar.zst");
+    pipe(&summed.with_file_name("c_lib_generic.tar.zst.sha256sum"));
+    fs::write(summed, "").unwrap();
+    ends(room, "discover {}/summed/s", "c_lib_generic.tar.zst");
+
+    pipe(&room.join("packages/x_1_amd64.deb"));
+    ends(room, "verify {}/packages", "x_1_amd64.deb");
+    ends(room, "repo {}/packages --out {}/repository", "x_1_amd64.deb");
+    ends(room, "inspect {}/packages/x_1_amd64.deb", "x_1_amd64.deb");
+    ends(room, "extract {}/packages/x_1_amd64.deb --out {}/out", "x_1_amd64.deb");
+
+    pipe(&room.join("set/packages.json"));
+    ends(room, "verify {}/set", "packages.json");
+    fs::remove_file(room.join("set/packages.json")).unwrap();
+    fs::copy(shards().join("../packaging-config.json"), room.join("set/x_1_amd64.deb")).unwrap();
+    pipe(&room.join("set/packages.spdx.json"));
+    ends(room, "verify {}/set", "packages.spdx.json");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_receipt_is_refused_at_once() {
+    if !have(&["mkfifo", "timeout"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let room = folder.path();
+    let shard = shards().join("gfx1151-build").canonicalize().unwrap();
+    std::os::unix::fs::symlink(shard, room.join("s")).unwrap();
+    pipe(&room.join("out/packages.json"));
+    ends(room, "build --version 7.1.0 --artifacts {}/s --out {}/out", "packages.json");
+}

@@ -17,6 +17,8 @@ type Listed = Object<Packages>;
 /// A field of an object.
 trait Field {
     const NAME: &'static str;
+    /// Fields that are there, too, or it is another object.
+    const BESIDE: &'static [&'static str];
     type Value;
 }
 
@@ -24,6 +26,7 @@ struct Packages;
 
 impl Field for Packages {
     const NAME: &'static str = "packages";
+    const BESIDE: &'static [&'static str] = &["schema", "generator"];
     type Value = Vec<Object<FileName>>;
 }
 
@@ -31,6 +34,7 @@ struct FileName;
 
 impl Field for FileName {
     const NAME: &'static str = "file_name";
+    const BESIDE: &'static [&'static str] = &[];
     type Value = String;
 }
 
@@ -57,14 +61,18 @@ impl<'de, F: Field<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisitor<F> {
         self,
         mut map: A,
     ) -> std::result::Result<Self::Value, A::Error> {
-        let mut found = None;
+        let (mut found, mut missing) = (None, F::BESIDE.to_vec());
         while let Some(name) = map.next_key::<String>()? {
             match name == F::NAME {
                 true => found = Some(map.next_value()?),
                 false => drop(map.next_value::<IgnoredAny>()?),
             }
+            missing.retain(|beside| name != *beside);
         }
-        found.map(Object).ok_or_else(|| A::Error::missing_field(F::NAME))
+        match missing.first() {
+            Some(missing) => Err(A::Error::missing_field(missing)),
+            None => found.map(Object).ok_or_else(|| A::Error::missing_field(F::NAME)),
+        }
     }
 }
 

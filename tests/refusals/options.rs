@@ -93,8 +93,10 @@ fn a_foreign_receipt_is_not_replaced() {
         "[]",
         "[[]]",
         "{\"packages\": [[\"x.deb\"]]}",
+        "{\"packages\": [{\"file_name\": \"x.deb\"}]}",
+        "{\"schema\": 1, \"packages\": []}",
         "",
-        "{\"packages\": [{\"file_name\": \"../x.deb\"}]}",
+        "{\"schema\": 2, \"generator\": \"0\", \"packages\": [{\"file_name\": \"../x.deb\"}]}",
     ] {
         let bad = Bad::new();
         fs::create_dir(bad.out()).unwrap();

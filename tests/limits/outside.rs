@@ -125,6 +125,7 @@ fn commands_write_into_their_output_folders_only() {
         "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
     extract.arg(shards().join(library)).arg("--out").arg(&objects);
     changes_only(&extract, &[&objects], 0);
+    write_the_files_that_are_named(room.path());
     let reading: [(&[&str], &Path); 6] = [
         (&["plan", "--version", "7.1.0", "--artifacts"], &shards().join("gfx1151-build")),
         (&["discover"], &shards()),
@@ -137,6 +138,21 @@ fn commands_write_into_their_output_folders_only() {
         let mut command = program(arguments);
         changes_only(command.arg(folder), &[], 0);
     }
+}
+
+/// Commands that write one file write it in its folder.
+fn write_the_files_that_are_named(room: &Path) {
+    let [notes, parts] = ["notes", "parts"].map(|name| room.join(name));
+    fs::create_dir(&notes).unwrap();
+    let mut propose = program(&["discover", "--propose"]);
+    propose.arg(notes.join("packaging.toml")).arg(shards());
+    changes_only(&propose, &[&notes], 0);
+    for part in ["1/2", "2/2"] {
+        changes_only(build_of(&shards(), &parts).args(["--partition", part]), &[&parts], 0);
+    }
+    let mut join = program(&["verify", "--join"]);
+    join.arg(notes.join("packages.json")).arg(&parts);
+    changes_only(&join, &[&notes], 0);
 }
 
 /// What packed artifacts hold lies beside the output, or in TMPDIR, without a name.

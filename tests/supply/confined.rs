@@ -38,19 +38,18 @@ fn a_build_runs_no_program_opens_no_connection_and_writes_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();
     let artifacts = folder.path().join("shards");
     copy_shards(&artifacts);
-    let (out, cache) = (folder.path().join("out"), folder.path().join("cache"));
-    // An output folder that is there: to make one is to write beside it.
-    fs::create_dir(&out).unwrap();
-    fs::create_dir(&cache).unwrap();
-    let mut build = build_of(&artifacts, &out);
-    build.arg("--sbom").arg("--cache").arg(&cache);
+    let own = ["out", "cache", "repository"].map(|name| folder.path().join(name));
+    // Output folders that are there: to make one is to write beside it.
+    own.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let [out, cache, repository] = &own;
+    let mut build = build_of(&artifacts, out);
+    build.arg("--sbom").arg("--cache").arg(cache).arg("--repo").arg(repository);
     let calls = calls(&build, &folder.path().join("log"));
     let programs: Vec<_> = calls.iter().filter(|call| call.starts_with("execve")).collect();
     assert_eq!(programs.len(), 1, "{programs:?}");
     let nets = ["socket", "connect", "bind"];
     let connections = calls.iter().filter(|call| nets.iter().any(|net| call.starts_with(net)));
     assert_eq!(connections.collect::<Vec<_>>(), Vec::<&String>::new());
-    let own = [out, cache].map(|folder| folder.to_str().unwrap().to_owned());
     let is_own = |text: &str| {
         // A path ends with its quotation mark, a folder's with the bracket.
         let path = Path::new(text.split(['"', '>']).next().unwrap());

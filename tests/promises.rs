@@ -127,7 +127,7 @@ fn every_file_and_option_that_is_named_is_there() {
         assert!(tools::repository(path).exists(), "{file}");
     }
     let mut help = String::new();
-    for command in ["build", "verify", "repo"] {
+    for command in ["build", "split", "discover", "verify", "repo"] {
         let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_rockpack"));
         help += &tools::succeed(program.args([command, "--help"]));
     }

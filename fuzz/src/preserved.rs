@@ -1,5 +1,9 @@
 //! What the transform of a host binary must leave as it was: every loaded byte at its address, and
-//! every byte of sections that are not loaded, outside of what it is there to edit.
+//! every byte of sections that are not loaded, outside of what it is there to edit; and in the
+//! tables that it edits, every entry that concerns nothing that moves or goes.
+
+mod headers;
+mod tables;
 
 use std::ops::Range;
 
@@ -15,15 +19,27 @@ pub fn check(before: &Content, after: &Content) {
     let read = |content| ElfFile::read(content, elf::EM_X86_64).unwrap().unwrap();
     let (before, after) = (read(before), read(after));
     loaded(&before, &after);
-    assert_eq!(before.sections.len(), after.sections.len());
-    for (old, new) in before.sections.iter().zip(&after.sections) {
-        let symbols = [elf::SHT_SYMTAB, elf::SHT_DYNSYM].contains(&old.sh_type);
-        let names = old.sh_offset == before.sections[before.names_index()].sh_offset;
-        if !old.is_allocated() && old.is_in_file() && !symbols && !names {
+    headers::check(&before, &after);
+    sections(&before, &after);
+    tables::check(&before, &after);
+}
+
+/// What is in sections that may move, and in those that are not loaded, is where their headers say.
+fn sections(before: &ElfFile, after: &ElfFile) {
+    let front = front(before);
+    let names = before.names_index();
+    for (index, (old, new)) in before.sections.iter().zip(&after.sections).enumerate() {
+        let kept = !old.is_allocated() || old.sh_offset < front;
+        let edited = is_symbols(old) || index == names;
+        if kept && old.is_in_file() && !edited {
             let name = before.name(old);
-            same(&before, old.sh_offset..old.file_end(), &after, new.sh_offset, &name);
+            same(before, old.sh_offset..old.file_end(), after, new.sh_offset, &name);
         }
     }
+}
+
+fn is_symbols(section: &SectionHeader) -> bool {
+    [elf::SHT_SYMTAB, elf::SHT_DYNSYM].contains(&section.sh_type)
 }
 
 /// The bytes of all load segments, but for the edited ones, are loaded to the same addresses.
@@ -46,7 +62,8 @@ fn loaded(before: &ElfFile, after: &ElfFile) {
     }
 }
 
-/// Ranges of the file that the transform may write to.
+/// Ranges of the file that the transform may write to. Tables among them are gone through entry by
+/// entry elsewhere.
 fn edited(file: &ElfFile) -> Vec<Range<u64>> {
     let place = |section: &SectionHeader| section.sh_offset..section.file_end();
     let names = &file.sections[file.names_index()];
@@ -57,17 +74,23 @@ fn edited(file: &ElfFile) -> Vec<Range<u64>> {
         edited.extend(file.sections_named(name).iter().map(|(_, section)| place(section)));
     }
     // Addresses of what moves, and of the device code.
-    let symbols = [elf::SHT_SYMTAB, elf::SHT_DYNSYM];
-    edited.extend(file.sections.iter().filter(|s| symbols.contains(&s.sh_type)).map(place));
+    edited.extend(file.sections.iter().filter(|section| is_symbols(section)).map(place));
     let segment = file.segment(elf::PT_DYNAMIC).unwrap();
     edited.push(segment.p_offset..segment.file_end());
-    let dynamic = Dynamic::read(file).unwrap().unwrap();
-    for (start, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
-        let (start, size) = (dynamic.value(start), dynamic.value(size).unwrap_or_default());
-        let offset = start.and_then(|start| file.offset_of(start, size));
-        edited.extend(offset.map(|offset| offset..offset + size));
-    }
+    edited.extend(relocations(file));
     edited
+}
+
+/// Where the relocations with addends stand in the file.
+fn relocations(file: &ElfFile) -> Vec<Range<u64>> {
+    let dynamic = Dynamic::read(file).unwrap().unwrap();
+    let tables = [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)];
+    let tables = tables.into_iter().filter_map(|(start, size)| {
+        let (start, size) = (dynamic.value(start)?, dynamic.value(size).unwrap_or_default());
+        let offset = file.offset_of(start, size)?;
+        Some(offset..offset + size)
+    });
+    tables.collect()
 }
 
 /// Where what the linker put behind the program headers ends that may move to make room for more.

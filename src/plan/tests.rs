@@ -1,4 +1,5 @@
 mod packages;
+mod placed_once;
 mod rules;
 mod schemes;
 mod shared;

@@ -98,11 +98,21 @@ fn a_bundle_of_a_million_entries_is_refused() {
 #[test]
 fn entries_outside_of_the_bundle_or_in_its_head_are_refused() {
     const ID: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
-    for entry in [[1 << 40, 16], [u64::MAX - 7, 16], [0, 16], [64, u64::MAX], [4096, 1]] {
+    const BEYOND: &str = "of the bundle on, beyond its end at 0x1000";
+    const IN_HEAD: &str = "overlaps the table";
+    for (entry, expected) in [
+        ([1 << 40, 16], BEYOND),
+        ([u64::MAX - 7, 16], BEYOND),
+        ([64, u64::MAX], BEYOND),
+        ([4096, 1], BEYOND),
+        ([4095, 2], BEYOND),
+        ([0, 16], IN_HEAD),
+        ([40, 4056], IN_HEAD),
+    ] {
         let mut bytes = bundle(1, &[entry], ID);
         bytes.resize(4096, 0);
         let said = inspected(&bytes);
-        assert!(said.contains("entry") || said.contains("offset"), "{entry:?}: {said}");
+        assert!(said.contains(expected) && said.contains(ID), "{entry:?}: {said}");
     }
 }
 
@@ -150,8 +160,51 @@ fn windows_above_the_limit_are_refused_in_archives_and_packages() {
     let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
     Input::packed(Packing::Zstd, &frame).refused(&["a_lib_generic.tar.zst", "--long=27"]);
     let folder = tempfile::tempdir().unwrap();
-    let said = refusal(&mut inspect(&hostile_packages::with_data(folder.path(), &frame)));
+    let package = hostile_packages::with_data(folder.path(), "zst", &frame);
+    let said = refusal(&mut inspect(&package));
     assert!(said.contains("requires too much memory"), "{said}");
+}
+
+/// An xz stream that states a dictionary of any size; `tar` takes far less of it.
+fn with_dictionary(tar: &[u8], code: u8) -> Vec<u8> {
+    let mut bytes = Packing::Xz.compress(tar);
+    // Behind the header of the stream: its own length, flags, the one filter, the length of its
+    // properties, these, zeros, and a sum of all before.
+    assert_eq!(bytes[12..16], [2, 0, 0x21, 1]);
+    bytes[16] = code;
+    let mut sum = flate2::Crc::new();
+    sum.update(&bytes[12..20]);
+    bytes[20..24].copy_from_slice(&sum.sum().to_le_bytes());
+    bytes
+}
+
+/// The same of xz: what `xz -9` makes is read, and nothing beyond the memory for that.
+#[test]
+fn dictionaries_above_the_limit_are_refused_in_archives_and_packages() {
+    if !have(&["zstd", "xz"]) {
+        return;
+    }
+    let mut archive = Handmade::with_manifest();
+    archive.file(&format!("{STAGE}/x"), b"x");
+    let tar = archive.finish();
+    let folder = tempfile::tempdir().unwrap();
+    let data = Handmade::new().finish();
+    // 64 MiB as of `xz -9`, 96 MiB.
+    for code in [28, 29] {
+        let input = Input::packed(Packing::Xz, &with_dictionary(&tar, code));
+        tools::run(&mut input.build());
+        let data = with_dictionary(&data, code);
+        tools::run(&mut inspect(&hostile_packages::with_data(folder.path(), "xz", &data)));
+    }
+    // 128 MiB, 256 MiB, and the most that can be stated: 4 GiB - 1.
+    for code in [30, 32, 40] {
+        Input::packed(Packing::Xz, &with_dictionary(&tar, code))
+            .refused(&["a_lib_generic.tar.xz", "xz -9 at most"]);
+        let data = with_dictionary(&data, code);
+        let package = hostile_packages::with_data(folder.path(), "xz", &data);
+        let said = refusal(&mut limited(&inspect(&package), MEMORY));
+        assert!(said.contains("memory"), "{code}: {said}");
+    }
 }
 
 #[test]

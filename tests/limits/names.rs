@@ -74,6 +74,39 @@ fn folders_that_stand_there_only_by_name_count() {
     assert!(said.contains("or more than 268435456 bytes of paths"), "{said}");
 }
 
+/// Entries that an archive may have: members and the folders around them.
+const ENTRIES: usize = 1 << 20;
+
+/// As many entries as there may be, of short paths, and a member that is refused: `last`.
+fn entries(last: &str) -> Input {
+    // The number, the folders below it, and the file.
+    const DEPTH: usize = 20;
+    const EACH: usize = DEPTH + 2;
+    // The manifest, `libs`, `libs/A`, and the stage prefix.
+    let left = ENTRIES - 4;
+    Input::handmade(|archive| {
+        for number in 0..left / EACH {
+            archive.file(&format!("{STAGE}/{number}/{}x", "y/".repeat(DEPTH)), b"");
+        }
+        for number in 0..left % EACH {
+            archive.file(&format!("{STAGE}/x{number}"), b"");
+        }
+        archive.file(last, b"");
+    })
+}
+
+/// Of paths too short to be too many bytes: exactly so many are read.
+#[test]
+fn members_and_folders_count_up_to_a_million() {
+    const TOO_MANY: &str = "has more than 1048576 members and folders around them";
+    let said = |last: &str| refusal(entries(last).build().args(["--memory", "100G"]));
+    let beyond = said(&format!("{STAGE}/one-more"));
+    assert!(beyond.contains("a_lib_generic.tar.zst") && beyond.contains(TOO_MANY), "{beyond}");
+    let whole = said("../x");
+    assert!(whole.contains("a_lib_generic.tar.zst(../x"), "{whole}");
+    assert!(!whole.contains(TOO_MANY), "{whole}");
+}
+
 #[test]
 fn names_that_are_not_utf8_are_refused() {
     let name = std::ffi::OsStr::from_bytes(b"lib\xff.so");

@@ -1,11 +1,15 @@
 //! The transform of host binaries, over the committed fixtures and any reference.
 
+use std::ops::Range;
+
+use object::elf;
 use proptest::prelude::*;
 use rockpack::content::Content;
-use rockpack::host_binary::{Analysis, Examined, Transformed, examine};
+use rockpack::formats::elf::ElfFile;
+use rockpack::host_binary::{Analysis, Examined, MARKER_SECTION, Transformed, examine};
 
 use super::targets::preserved;
-use super::{bytes, file};
+use super::file;
 
 const FIXTURES: [&str; 6] = ["bfd_pie", "bfd_shared", "lld_nopie", "lld_relr", "rdc", "sub_page"];
 
@@ -52,24 +56,76 @@ proptest! {
     }
 }
 
+/// Whether the check above fails for `written` with a bit of the byte at `at` changed.
+fn is_noticed(original: &Content, written: &Content, at: u64) -> bool {
+    let byte = written.read_array::<1>(at).unwrap()[0];
+    let damaged = written.patched(at, vec![byte ^ 4]).unwrap();
+    let check = || preserved::check(original, &damaged);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err()
+}
+
+/// Where the sections with these names lie in `file`.
+fn places(file: &Content, names: &[&str]) -> Vec<Range<u64>> {
+    let file = ElfFile::read(file, elf::EM_X86_64).unwrap().unwrap();
+    let sections = names.iter().flat_map(|name| file.sections_named(name));
+    sections.map(|(_, section)| section.sh_offset..section.file_end()).collect()
+}
+
 /// The check above can fail: one bit of code, of data or of what is not loaded is enough.
 #[test]
 fn a_byte_that_is_not_preserved_is_noticed() {
     let original = Content::of_bytes(file("tests/fixtures/binaries/bfd_shared"));
     let written = fat(&original).apply(b"x").unwrap();
-    let elf = object::read::elf::ElfFile64::<object::LittleEndian>::parse(&*bytes(&written)).map(
-        |file| {
-            use object::{Object, ObjectSection};
-            [".text", ".data", ".comment"].map(|name| {
-                let section = file.section_by_name(name).unwrap();
-                section.file_range().unwrap().0
-            })
-        },
-    );
-    for at in elf.unwrap() {
-        let byte = written.read_array::<1>(at).unwrap()[0];
-        let damaged = written.patched(at, vec![byte ^ 4]).unwrap();
-        let check = || preserved::check(&original, &damaged);
-        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err(), "{at:#x}");
+    let places = places(&written, &[".text", ".data", ".comment"]);
+    assert_eq!(places.len(), 3);
+    for place in places {
+        assert!(is_noticed(&original, &written, place.start), "{place:#x?}");
+    }
+}
+
+/// It fails for one bit of any symbol, dynamic tag, relocation, wrapper, section header or name,
+/// though the transform writes to all of these.
+#[test]
+fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
+    const TABLES: [&str; 10] = [
+        ".symtab",
+        ".dynsym",
+        ".dynamic",
+        ".rela.dyn",
+        ".rela.plt",
+        ".hipFatBinSegment",
+        ".shstrtab",
+        ".strtab",
+        ".dynstr",
+        ".gnu.version",
+    ];
+    for name in FIXTURES {
+        let original = Content::of_bytes(file(&format!("tests/fixtures/binaries/{name}")));
+        let written = fat(&original).apply(b"x").unwrap();
+        let tables = places(&written, &TABLES);
+        assert!(tables.len() > 5, "{name}");
+        // Each word, by one of its bytes: which one goes round.
+        let words = tables.iter().flat_map(|table| table.clone().step_by(8));
+        for (turn, word) in (0..).zip(words) {
+            let end = tables.iter().find(|table| table.contains(&word)).unwrap().end;
+            let at = (word + turn / 3 % 8).min(end - 1);
+            assert!(is_noticed(&original, &written, at), "{name}: {at:#x}");
+        }
+        section_headers_are_noticed(name, &original, &written);
+    }
+}
+
+/// All fields but where sections without bytes lie, and how long the marker is.
+fn section_headers_are_noticed(name: &str, original: &Content, written: &Content) {
+    let file = ElfFile::read(written, elf::EM_X86_64).unwrap().unwrap();
+    for (section, at) in file.sections.iter().zip((file.header.e_shoff()..).step_by(64)) {
+        let free = match () {
+            () if !section.is_in_file() => 24..32,
+            () if file.name(section) == MARKER_SECTION => 32..40,
+            () => 0..0,
+        };
+        for field in (0..64).step_by(4).filter(|field| !free.contains(field)) {
+            assert!(is_noticed(original, written, at + field), "{name}: {at:#x} + {field}");
+        }
     }
 }

@@ -1,9 +1,5 @@
 //! Selectors, conflicts, limits, versions, and what holds for any input.
 
-use std::collections::BTreeSet;
-
-use proptest::prelude::*;
-
 use super::*;
 
 fn modules() -> Vec<Part> {
@@ -230,43 +226,6 @@ fn summaries_and_descriptions_are_whole() {
     assert_eq!(kernels.summary, "ROCm component blas: GPU code for gfx110X");
     let long = format!("[architecture_groups.{}]\narchitectures = ['gfx1100']", "x".repeat(60));
     assert_refused(planned_with(blas(), &long, &options()), &["more than 80 characters"]);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    /// Whatever the components hold, every host path, code object's arch and database file is in
-    /// exactly one package, and every folder of a path is in the same package before it.
-    #[test]
-    fn every_input_path_is_in_exactly_one_package(
-        files in proptest::collection::btree_map("(bin|lib|share)/[a-c]{1,2}/[d-f]{1,3}", 0..6_usize, 1..20),
-    ) {
-        let names = ["x_lib_all", "x_run_all", "x_dev_all", "y_lib_all", "y_test_all", "z_doc_all"];
-        let mut parts: Vec<Part> = names.iter().map(|name| Part::new("one", name)).collect();
-        for (at, owner) in &files {
-            let part = parts.remove(*owner);
-            let part = match at.len() % 4 {
-                0 => part.plain(at, at),
-                1 => part.fat(at, units()),
-                2 => part.link(at, "elsewhere"),
-                _ => part.database(at, "gfx1101", at),
-            };
-            parts.insert(*owner, part);
-        }
-        let plan = planned(parts, GROUPS);
-        for at in files.keys() {
-            let at = path(&format!("opt/rocm-7.1/{at}"));
-            let owners = plan.packages.iter().filter(|p| p.entries.iter().any(|e| e.path == at));
-            prop_assert_eq!(owners.count(), 1, "{}", at);
-        }
-        for package in &plan.packages {
-            let mut seen = BTreeSet::new();
-            for entry in package.entries.iter().filter(|entry| entry.formats.has(Format::Deb)) {
-                prop_assert!(entry.path.parent().is_none_or(|above| seen.contains(&above)));
-                prop_assert!(seen.insert(entry.path.clone()));
-            }
-        }
-    }
 }
 
 #[test]

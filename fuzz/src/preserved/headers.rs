@@ -1,0 +1,71 @@
+//! The file header, program headers, section headers and section names: what is said of anything
+//! that neither moves nor is the device code stays said.
+
+use object::elf;
+use rockpack::formats::elf::{ElfFile, ProgramHeader, Record, SectionHeader};
+use rockpack::host_binary::{FATBIN_SECTION, MARKER_SECTION};
+
+pub fn check(before: &ElfFile, after: &ElfFile) {
+    let (old, new) = (&before.header, &after.header);
+    let tables = (new.e_shoff(), old.e_shnum());
+    let expected = old.with_tables(new.e_phnum(), tables).to_bytes();
+    assert_eq!(new.to_bytes(), expected, "ELF header");
+    names(before, after);
+    section_headers(before, after);
+    segments(before, after);
+}
+
+/// Every old name is where it was, and that of the marker follows.
+fn names(before: &ElfFile, after: &ElfFile) {
+    let expected = [before.names(), MARKER_SECTION.as_bytes(), &[0]].concat();
+    assert!(after.names() == expected, "section names");
+}
+
+/// An address may be another one where a section moves, whose bytes are looked for there.
+fn section_headers(before: &ElfFile, after: &ElfFile) {
+    assert_eq!(before.sections.len(), after.sections.len());
+    let front = super::front(before);
+    let marker = before.sections_named(FATBIN_SECTION)[0].0;
+    for (index, (old, new)) in before.sections.iter().zip(&after.sections).enumerate() {
+        let mut expected = SectionHeader { sh_offset: new.sh_offset, ..*old };
+        if index == marker {
+            expected.sh_name = u32::try_from(before.names().len()).unwrap();
+            expected.sh_flags = elf::SHF_ALLOC;
+            expected.sh_addralign = 1;
+            expected.sh_size = new.sh_size;
+            assert!((1..=old.sh_size).contains(&new.sh_size), "size of the marker");
+        }
+        if index == before.names_index() {
+            expected.sh_size = after.names().len() as u64;
+        } else if old.is_allocated() && old.is_in_file() && old.sh_offset < front {
+            expected.sh_addr = new.sh_addr;
+        }
+        assert_eq!(*new, expected, "header of section {index}");
+        if new.is_allocated() && new.is_in_file() {
+            let there = after.offset_of(new.sh_addr, new.sh_size);
+            let was = before.offset_of(old.sh_addr, old.sh_size);
+            assert!(there == Some(new.sh_offset) || was != Some(old.sh_offset), "section {index}");
+        }
+    }
+}
+
+/// All but those that load, and that of the table itself, which may go.
+fn segments(before: &ElfFile, after: &ElfFile) {
+    let others = |file: &ElfFile| {
+        let all = file.program_headers.iter().copied();
+        let others = all.filter(|header| !header.is_load() && header.p_type != elf::PT_PHDR);
+        others.collect::<Vec<ProgramHeader>>()
+    };
+    let (old, new) = (others(before), others(after));
+    assert_eq!(old.len(), new.len());
+    let front = super::front(before);
+    for (old, new) in old.iter().zip(&new) {
+        let mut expected = ProgramHeader { p_offset: new.p_offset, ..*old };
+        if old.p_filesz > 0 && old.p_offset < front {
+            let shift = new.p_vaddr.wrapping_sub(old.p_vaddr);
+            expected.p_vaddr = new.p_vaddr;
+            expected.p_paddr = old.p_paddr.wrapping_add(shift);
+        }
+        assert_eq!(*new, expected, "segment");
+    }
+}

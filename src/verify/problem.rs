@@ -1,5 +1,6 @@
 //! What verification has to say.
 
+use crate::error::printable;
 use crate::receipt::Receipt;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
@@ -130,7 +131,8 @@ impl Serialize for Problem {
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (id, name) = (self.check.id(), self.check.name());
-        write!(f, "{id} {name}: {}: {}", self.subject, self.message)
+        let (subject, message) = (printable(&self.subject), printable(&self.message));
+        write!(f, "{id} {name}: {subject}: {message}")
     }
 }
 

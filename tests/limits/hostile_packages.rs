@@ -11,13 +11,22 @@ use crate::tampered_archive::Archive;
 use crate::tools::{self, repository};
 use crate::{inspect, limited, text};
 
-const CONTROL: &str =
+pub const CONTROL: &str =
     "Package: odd\nVersion: 1\nArchitecture: amd64\nMaintainer: A <a@b.c>\nDescription: x\n";
 
 /// A `.deb` whose data archive has the members that `add` adds.
-fn deb(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
+pub fn deb(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
+    controlled(folder, &[("control", CONTROL)], add)
+}
+
+/// A `.deb` with these files in its control archive.
+pub fn controlled(
+    folder: &Path,
+    files: &[(&str, &str)],
+    add: impl FnOnce(&mut Handmade),
+) -> PathBuf {
     let (mut control, mut data) = (Handmade::new(), Handmade::new());
-    control.file("./control", CONTROL.as_bytes());
+    files.iter().for_each(|(name, text)| control.file(&format!("./{name}"), text.as_bytes()));
     add(&mut data);
     write(folder, &control.finish(), &data.finish())
 }

@@ -15,6 +15,7 @@ mod outside;
 #[allow(dead_code, reason = "a part of it is used here")]
 #[path = "../support/tampered/archive.rs"]
 mod tampered_archive;
+mod terminal;
 #[path = "../support/tools.rs"]
 mod tools;
 

@@ -64,7 +64,8 @@ problems! {
     BadHostBinary = "V032" "bad-host-binary";
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
     BadManifest = "V033" "bad-manifest";
-    /// A path is owned by two packages that can be installed together.
+    /// A path is owned by two packages that can be installed together, or stands in one twice, or
+    /// lies below what is no folder.
     PathOwnedTwice = "V040" "path-owned-twice";
     /// A kernel package does not depend on exactly its host's version.
     DependencyMissing = "V050" "dependency-missing";

@@ -63,6 +63,20 @@ fn members(folder: &Path, control: &[u8], data: Vec<u8>) -> PathBuf {
     path
 }
 
+/// The package that rpmbuild makes of `specification`.
+pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
+    let spec = folder.join("odd.spec");
+    fs::write(&spec, specification).unwrap();
+    let mut build = Command::new("rpmbuild");
+    for define in ["_topdir", "_rpmdir"] {
+        build.arg("--define").arg(format!("{define} {}", folder.display()));
+    }
+    build.args(["--define", "__os_install_post %{nil}", "--define", "_build_name_fmt odd.rpm"]);
+    build.args(["--define", "_binary_payload w3.zstdio", "-bb", "--quiet"]);
+    tools::run(build.arg(&spec));
+    folder.join("odd.rpm")
+}
+
 /// Every command that reads packages.
 fn readers(package: &Path, folder: &Path) -> [Command; 4] {
     let command = |arguments: &[&str]| {

@@ -5,6 +5,7 @@
 #[path = "../support/archives.rs"]
 mod archives;
 mod bombs;
+mod capabilities;
 #[path = "../support/example.rs"]
 mod example;
 mod hostile_packages;

@@ -10,8 +10,8 @@ use rmpv::Value;
 use crate::archives::Handmade;
 use crate::bombs::bundle;
 use crate::example::rockpack;
-use crate::hostile_packages::{CONTROL, controlled, deb};
-use crate::tools::{self, have};
+use crate::hostile_packages::{CONTROL, controlled, deb, rpm};
+use crate::tools::have;
 use crate::{Input, STAGE, inspect};
 
 /// What a text of the input may hold: it clears the screen in two ways, and begins a line.
@@ -231,16 +231,7 @@ fn nothing_of_an_rpm_reaches_the_terminal_raw() {
         mkdir -p %{buildroot}/opt\n\
         ln -s \"$(printf 'x\\033[2J\\177\\302\\2332J\\r\\nforged')\" %{buildroot}/opt/link\n\
         %files\n/opt/link\n";
-    let spec = folder.path().join("odd.spec");
-    fs::write(&spec, specification).unwrap();
-    let mut build = Command::new("rpmbuild");
-    for define in ["_topdir", "_rpmdir"] {
-        build.arg("--define").arg(format!("{define} {}", folder.path().display()));
-    }
-    build.args(["--define", "__os_install_post %{nil}", "--define", "_build_name_fmt odd.rpm"]);
-    build.args(["--define", "_binary_payload w3.zstdio", "-bb", "--quiet"]);
-    tools::run(build.arg(&spec));
-    let package = folder.path().join("odd.rpm");
+    let package = rpm(folder.path(), specification);
     opened(&package);
     both_ways(|| run(&["inspect"], &package));
     let shown = harmless(&mut inspect(&package));

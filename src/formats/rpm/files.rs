@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::formats::member::is_plain;
 use crate::formats::payload::{Digest, Entry, EntryKind, Marking, ReadEntry};
 
-/// What the header lists, in its order. Refused: source packages, devices, ghosts, digests other
-/// than SHA-256, a path twice.
+/// What the header lists, in its order. Refused: source packages, devices, ghosts, capabilities,
+/// digests other than SHA-256, a path twice.
 pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     if !header.entry_is_present(IndexTag::RPMTAG_SOURCERPM) {
         return Err(Error::unsupported("is a source package"));
@@ -56,6 +56,8 @@ struct Columns<'a> {
     sums: Vec<&'a str>,
     users: Vec<&'a str>,
     groups: Vec<&'a str>,
+    /// There where any file has some.
+    capabilities: Vec<&'a str>,
 }
 
 impl<'a> Columns<'a> {
@@ -71,8 +73,14 @@ impl<'a> Columns<'a> {
                 sizes.into_iter().map(u64::from).collect()
             }
         };
+        let bases = texts(IndexTag::RPMTAG_BASENAMES)?;
+        let capabilities = match header.entry_is_present(IndexTag::RPMTAG_FILECAPS) {
+            true => texts(IndexTag::RPMTAG_FILECAPS)?,
+            false => vec![""; bases.len()],
+        };
         Ok(Self {
-            bases: texts(IndexTag::RPMTAG_BASENAMES)?,
+            bases,
+            capabilities,
             directories: texts(IndexTag::RPMTAG_DIRNAMES)?,
             indexes: numbers(IndexTag::RPMTAG_DIRINDEXES)?,
             sizes,
@@ -98,6 +106,7 @@ impl<'a> Columns<'a> {
             self.sums.len(),
             self.users.len(),
             self.groups.len(),
+            self.capabilities.len(),
         ];
         match lengths.iter().all(|len| *len == count) {
             true => Ok(()),
@@ -113,6 +122,11 @@ impl<'a> Columns<'a> {
         let flags = FileFlags::from_bits_retain(self.flags[index]);
         if flags.contains(FileFlags::GHOST) {
             return Err(Error::unsupported(format!("/{path} is a ghost")));
+        }
+        // As in the artifacts, which might come from such a package.
+        if !self.capabilities[index].is_empty() {
+            let message = format!("/{path} has file capabilities, which are not supported");
+            return Err(Error::unsupported(message).structure("rpm header"));
         }
         let sum = self.sums[index];
         let declared = match (&kind, unhex::<32>(sum)) {

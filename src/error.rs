@@ -3,10 +3,17 @@
 //! An error says *what* was being done (context frames), *where* it went wrong (file, structure,
 //! offset in the outermost file), *why* (message and cause), and *what to do* (hint). Faults of a
 //! stage are gathered into one error with [`Error::gather`], so that a run reports all of them.
+//!
+//! Messages, places and frames may hold what others wrote, as it is; where an error is turned into
+//! text, that is [`printable`].
+
+mod printable;
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub use printable::{printable, printable_lines};
 
 /// Result of every fallible operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -83,6 +90,8 @@ struct Inner {
     hint: Option<String>,
     context: Vec<String>,
     cause: Option<String>,
+    /// Whether the cause is laid out in lines.
+    cause_has_lines: bool,
     others: Vec<Error>,
     broken_pipe: bool,
 }
@@ -97,6 +106,7 @@ impl Error {
             hint: None,
             context: Vec::new(),
             cause: None,
+            cause_has_lines: false,
             others: Vec::new(),
             broken_pipe: false,
         };
@@ -199,6 +209,13 @@ impl Error {
         self
     }
 
+    /// Keeps the text of an underlying error that is laid out in lines, as a parser's that shows what
+    /// it read, or what another program said.
+    pub fn cause_in_lines(mut self, cause: impl fmt::Display) -> Self {
+        self.inner.cause_has_lines |= self.inner.cause.is_none();
+        self.cause(cause)
+    }
+
     /// One error out of all faults of a stage, or `None` where there are none.
     pub fn gather(faults: Vec<Error>) -> Option<Self> {
         let mut faults = faults.into_iter();
@@ -263,7 +280,7 @@ impl Error {
     /// What was being done, outermost first, then the place and the reason.
     pub fn in_full(&self) -> String {
         let frames = self.inner.context.iter().rev();
-        frames.map(|frame| format!("{frame}: ")).chain([self.rendered()]).collect()
+        frames.map(|frame| format!("{}: ", printable(frame))).chain([self.rendered()]).collect()
     }
 
     fn rendered(&self) -> String {
@@ -273,26 +290,21 @@ impl Error {
             text.push_str(&format!("{}: ", printable(&file.to_string_lossy())));
         }
         if let Some(structure) = &place.structure {
-            text.push_str(&format!("{structure}: "));
+            text.push_str(&format!("{}: ", printable(structure)));
         }
         if let Some(offset) = place.offset {
             text.push_str(&format!("at offset {offset:#x}: "));
         }
-        text.push_str(&self.inner.message);
+        text.push_str(&printable(&self.inner.message));
         if let Some(cause) = &self.inner.cause {
+            let cause = match self.inner.cause_has_lines {
+                true => printable_lines(cause),
+                false => printable(cause),
+            };
             text.push_str(&format!(": {cause}"));
         }
         text
     }
-}
-
-/// A name with its control characters escaped: whoever named a file says nothing to a terminal.
-fn printable(name: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    name.chars().map(escaped).collect()
 }
 
 impl From<Error> for io::Error {
@@ -362,6 +374,17 @@ mod tests {
         let back = Error::io("y", "read", through);
         assert_eq!(back.kind(), Kind::Malformed);
         assert_eq!(back.place().file.as_deref(), Some(Path::new("x")));
+    }
+
+    #[test]
+    fn nothing_in_an_error_gives_a_terminal_commands() {
+        let error = Error::malformed("`a\u{1b}[2Jb` is none").file("x\ny").structure("s\u{9b}");
+        let error = error.context("reading\rit").cause("c\nd");
+        let text = r"reading\rit: x\ny: s\u{9b}: `a\u{1b}[2Jb` is none: c\nd";
+        assert_eq!(error.in_full(), text);
+        assert_eq!(error.message(), "`a\u{1b}[2Jb` is none", "for those that are no terminal");
+        let error = Error::malformed("no").cause_in_lines("said\nin\u{7} lines");
+        assert_eq!(error.to_string(), "no: said\nin\\u{7} lines");
     }
 
     #[test]

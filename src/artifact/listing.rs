@@ -4,6 +4,9 @@ use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::lgetxattr;
+use rustix::io::Errno;
+
 use crate::content::Inputs;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::records;
@@ -43,12 +46,28 @@ impl Listed {
             "is a socket"
         } else if kind.is_file() && self.metadata.mode() & SET_ID != 0 {
             HAS_SET_ID
+        } else if kind.is_file() && has_capabilities(&self.path)? {
+            HAS_CAPABILITIES
         } else {
             return Ok(());
         };
         Err(special(what).file(&self.path))
     }
 }
+
+/// Whether the file at `path`, which is no link, has capabilities. File systems without extended
+/// attributes have none.
+fn has_capabilities(path: &Path) -> Result<bool> {
+    let mut value = [0; CAPABILITY_MAX];
+    match lgetxattr(path, "security.capability", &mut value) {
+        Ok(_) | Err(Errno::RANGE) => Ok(true),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        Err(error) => Err(Error::io(path, "read the capabilities", error.into())),
+    }
+}
+
+/// Bytes of the longest form that the kernel knows, of version 3.
+const CAPABILITY_MAX: usize = 24;
 
 /// Folders above a file of an artifact, within the artifact or the stage prefix: ten times what the
 /// deepest have. Each folder on the way costs an entry with the whole path.
@@ -66,6 +85,9 @@ pub(super) fn refuse_deep(path: &TreePath) -> Result<()> {
 
 /// What is wrong with a file that has [`SET_ID`] bits.
 pub(super) const HAS_SET_ID: &str = "has the setuid or setgid bit";
+
+/// What is wrong with a file that has capabilities, which are a part of what setuid gives.
+pub(super) const HAS_CAPABILITIES: &str = "has file capabilities";
 
 /// Refuses an entry that cannot be a file of a package, because of `what` it is.
 pub(super) fn special(what: &str) -> Error {

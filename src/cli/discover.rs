@@ -10,7 +10,7 @@ use super::{Outcome, terminal};
 use crate::config::Syntax;
 use crate::content::Content;
 use crate::discover::{Discovery, Proposal, propose};
-use crate::error::{Error, Kind, Result, ResultExt};
+use crate::error::{Error, Kind, Result, ResultExt, printable};
 use crate::{new_file, render};
 
 /// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     match (&proposal, file) {
         (None, _) => terminal::print(&render::discovery_text(&discovery))?,
         (Some(proposal), Some(file)) => {
-            let written = format!("wrote {}\n", file.display());
+            let written = format!("wrote {}\n", printable(&file.to_string_lossy()));
             let reasons = reasons(proposal, "  ");
             terminal::print(&(render::discovery_text(&discovery) + "\n" + &written + &reasons))?;
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Outcome, terminal};
 use crate::artifact::name_artifact;
 use crate::content::{Content, is_folder};
-use crate::error::{Faults, Result, ResultExt};
+use crate::error::{Faults, Result, ResultExt, printable};
 use crate::inspect::{Inspected, inspect, inspect_artifact};
 use crate::{interrupt, render};
 
@@ -60,7 +60,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
 /// All files, each under its name if there are several.
 fn text(all: &[Named], several: bool) -> String {
     let one = |named: &Named| {
-        let heading = if several { format!("{}:\n", named.file) } else { String::new() };
+        let heading =
+            if several { format!("{}:\n", printable(&named.file)) } else { String::new() };
         heading + &render::inspect_text(&named.inspected)
     };
     all.iter().map(one).collect::<Vec<_>>().join("\n")

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, printable};
 use progress::{LogFormat, Terminal};
 
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
@@ -66,6 +66,7 @@ pub fn run() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are no errors; what cannot be printed there has no reader.
+            let error = plain(error);
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
         }
@@ -85,6 +86,21 @@ pub fn run() -> ExitCode {
             }
             None => failed(&terminal, &error),
         },
+    }
+}
+
+/// What is wrong with the arguments, said of them without control characters: the pattern of a shell
+/// may have put any name among them.
+fn plain(error: clap::Error) -> clap::Error {
+    let given = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let given: Vec<String> = given.collect();
+    match given.iter().any(|argument| argument.contains(char::is_control)) {
+        true => {
+            Arguments::try_parse_from(given.iter().map(|argument| printable(argument).into_owned()))
+                .err()
+                .unwrap_or(error)
+        }
+        false => error,
     }
 }
 

@@ -9,7 +9,7 @@ use super::progress::Terminal;
 use super::{Outcome, terminal};
 use crate::config::Config;
 use crate::directories::{self, RecombineOptions};
-use crate::error::Result;
+use crate::error::{Result, printable};
 use crate::render::{self, DirectoriesReport};
 
 /// Join shards into {component}_generic and {component}_{group}.
@@ -62,7 +62,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         false => report.findings.warnings(),
     };
     let text = render::directories_text(&report.artifacts, &report.removed, &shown);
-    let (count, out) = (report.artifacts.len(), options.out.display());
+    let (count, out) = (report.artifacts.len(), options.out.to_string_lossy());
+    let out = printable(&out);
     terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
     Ok(Outcome::Done)
 }

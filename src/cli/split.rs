@@ -9,7 +9,7 @@ use super::memory::MemoryArguments;
 use super::progress::Terminal;
 use super::{Outcome, terminal};
 use crate::directories::{self, SplitInput, SplitOptions, SplitReport};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, printable};
 use crate::gfx::{BaseArch, Target};
 use crate::render::{self, DirectoriesReport};
 
@@ -66,7 +66,7 @@ pub(super) struct Arguments {
 pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     note_unused(&arguments, progress);
     let (json, verbose) = (arguments.json, arguments.verbose);
-    let out = arguments.output_dir.display().to_string();
+    let out = printable(&arguments.output_dir.to_string_lossy()).into_owned();
     let memory = std::mem::take(&mut arguments.memory);
     let report = memory.within(|frames| {
         let options = SplitOptions { memory: frames, ..options(arguments)? };

@@ -1,11 +1,12 @@
 //! How errors and text reach the terminal.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, printable, printable_lines};
 
 /// An error as miette shows it: what was being done, where, why, and what to do. Further faults are
 /// shown each by itself.
@@ -22,7 +23,7 @@ impl std::error::Error for Shown<'_> {}
 
 impl Diagnostic for Shown<'_> {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0.hint_text().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+        self.0.hint_text().map(|hint| Box::new(printable(hint)) as Box<dyn fmt::Display>)
     }
 }
 
@@ -43,8 +44,13 @@ pub(super) fn print_error(error: &Error) {
     let _ = write!(io::stderr(), "{text}");
 }
 
-/// Writes `text` to stdout.
+/// Writes `text` to stdout. What renders it leaves no control character in it but line breaks; if one
+/// was forgotten, it is not the terminal that finds it.
 pub(super) fn print(text: &str) -> Result<()> {
+    write(&printable_lines(text))
+}
+
+fn write(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| Error::io("<stdout>", "write", error))
@@ -54,12 +60,40 @@ pub(super) fn print(text: &str) -> Result<()> {
 pub(super) fn print_json_line(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string(value)
         .map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
-    print(&(text + "\n"))
+    write(&(plain_json(&text).into_owned() + "\n"))
 }
 
 /// Writes `value` as indented JSON to stdout.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
-    print(&(text + "\n"))
+    write(&(plain_json(&text).into_owned() + "\n"))
+}
+
+/// JSON with all control characters escaped. serde_json leaves those behind ASCII's first 32, of
+/// which some terminals take `\u009b` for the start of a command; they can only be inside of strings.
+pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
+    let is_left = |c: char| c.is_control() && c >= '\u{7f}';
+    if !text.contains(is_left) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = |c: char| match is_left(c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.to_string(),
+    };
+    Cow::Owned(text.chars().map(escaped).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_means_the_same_without_control_characters() {
+        let value = "\u{1b}[2J\u{9b}2J\u{7f}\n";
+        let plain = serde_json::to_string(value).unwrap();
+        let plain = plain_json(&plain);
+        assert!(!plain.contains(char::is_control), "{plain}");
+        assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), value);
+    }
 }

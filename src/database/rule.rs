@@ -117,7 +117,7 @@ impl Rules {
     /// Reads rules from TOML.
     pub fn parse(text: &str) -> Result<Self> {
         let rules: Self = toml::from_str(text).map_err(|fault| {
-            Error::new(Kind::Config, "the database rules are wrong").cause(fault)
+            Error::new(Kind::Config, "the database rules are wrong").cause_in_lines(fault)
         })?;
         rules.checked()
     }

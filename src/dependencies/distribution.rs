@@ -118,7 +118,7 @@ impl Distribution {
             return Err(Error::new(Kind::Usage, message).hint(hint));
         };
         let broken = || Error::bug(format!("config/distros/{name}.toml cannot be read"));
-        let table: Table = toml::from_str(text).map_err(|error| broken().cause(error))?;
+        let table: Table = toml::from_str(text).map_err(|error| broken().cause_in_lines(error))?;
         let libraries = table.libraries.into_iter().map(|(soname, library)| {
             Library::new(library).map(|library| (soname, library)).ok_or_else(broken)
         });

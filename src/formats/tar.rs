@@ -14,8 +14,9 @@
 //! a pax record. Source: POSIX pax(1), GNU tar's manual, and what GNU tar and Python write.
 //!
 //! Every header's checksum, every byte of padding and the end of the archive are checked. Of pax
-//! records, `path`, `linkpath` and `size` count; times and owners are passed over. Refused: names
-//! that are not UTF-8, records of type `g` that would name or size members, sparse members,
+//! records, `path`, `linkpath` and `size` count, and whether there are capabilities; times and owners
+//! are passed over. Refused: names that are not UTF-8, records of type `g` that would say any of this
+//! of all members, sparse members,
 //! headers older than ustar. Which of the other types may occur is the caller's to say.
 //! The `tar` crate's header and record types are used. Its reader takes the end of the bytes for
 //! the end of the archive, checks no padding, and holds extended headers of any length.
@@ -41,6 +42,10 @@ const PAX_MAX: u64 = 256 << 10;
 /// A size field can say more than any file has; this bound keeps sums of sizes in range.
 const SIZE_MAX: u64 = 1 << 60;
 
+/// The pax records in which GNU tar and star, and bsdtar, keep file capabilities.
+const CAPABILITIES: [&[u8]; 2] =
+    [b"SCHILY.xattr.security.capability", b"LIBARCHIVE.xattr.security.capability"];
+
 /// What the archive is called in messages.
 const ARCHIVE: &str = "tar archive";
 
@@ -64,6 +69,8 @@ pub struct Member {
     pub kind: EntryType,
     /// Bytes of content.
     pub size: u64,
+    /// Whether a pax record gives it file capabilities.
+    pub has_capabilities: bool,
     /// Its header, in which name, link name and size do not count.
     pub header: Box<Header>,
     /// Where its header starts in the archive.
@@ -94,6 +101,7 @@ struct Extended {
     name: Option<String>,
     target: Option<String>,
     size: Option<u64>,
+    has_capabilities: bool,
     /// Whether there was a pax header, which may also say nothing of interest.
     pax: bool,
 }
@@ -157,6 +165,9 @@ impl<R: Read> Members<R> {
                 if all.name.is_some() || all.target.is_some() || all.size.is_some() {
                     return Err(fault(start, "names or sizes all members at once"));
                 }
+                if all.has_capabilities {
+                    return Err(fault(start, "gives all members capabilities at once"));
+                }
             }
             _ => return Ok(false),
         }
@@ -179,7 +190,9 @@ impl<R: Read> Members<R> {
         let target = extended.target.map_or_else(|| text(&link), Ok)?;
         let kind = header.entry_type();
         let size = extended.size.unwrap_or(size);
-        let member = Member { name, target, kind, size, header: Box::new(header), start };
+        let Extended { has_capabilities, .. } = extended;
+        let header = Box::new(header);
+        let member = Member { name, target, kind, size, has_capabilities, header, start };
         if kind == EntryType::GNUSparse {
             return Err(sparse(start).context(format!("reading the member {}", member.name)));
         }
@@ -206,6 +219,7 @@ impl<R: Read> Members<R> {
             if key.starts_with(b"GNU.sparse.") {
                 return Err(sparse(start));
             }
+            extended.has_capabilities |= CAPABILITIES.contains(&key);
             if ![&b"path"[..], b"linkpath", b"size"].contains(&key) {
                 continue;
             }

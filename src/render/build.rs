@@ -39,13 +39,14 @@ pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
         receipt.code_objects.len(),
     ));
     for name in removed {
-        text.push_str(&format!("removed {name} of the earlier set\n"));
+        text.push_str(&text_line!("removed {name} of the earlier set"));
     }
     for finding in &receipt.findings {
         let (severity, code, name) = (&finding.severity, &finding.code, &finding.name);
-        text.push_str(&format!(
-            "{severity}: {code} {name}: {}: {}\n",
-            finding.subject, finding.message
+        text.push_str(&text_line!(
+            "{severity}: {code} {name}: {}: {}",
+            finding.subject,
+            finding.message
         ));
     }
     text

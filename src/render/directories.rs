@@ -75,14 +75,14 @@ pub fn directories_text(artifacts: &[Written], removed: &[String], findings: &Fi
     }
     let mut text = table.render();
     for name in removed {
-        text.push_str(&format!("removed {name} of an earlier run\n"));
+        text.push_str(&text_line!("removed {name} of an earlier run"));
     }
     for finding in findings.iter() {
         let severity = match finding.code.severity() {
             Severity::Note => "note",
             Severity::Warning => "warning",
         };
-        text.push_str(&format!("{severity}: {finding}\n"));
+        text.push_str(&text_line!("{severity}: {finding}"));
     }
     text
 }

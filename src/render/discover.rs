@@ -4,6 +4,7 @@ use super::findings_text;
 use super::table::{Align, Table};
 use super::units::bytes;
 use crate::discover::{Amount, ArchFound, ArtifactFound, Discovery, Proposal, ShardFound};
+use crate::error::printable;
 
 /// A table of the artifacts, one of the archs, and every finding.
 pub fn discovery_text(found: &Discovery) -> String {
@@ -90,10 +91,10 @@ fn architectures_text(architectures: &[ArchFound]) -> String {
 fn fallbacks_text(found: &Discovery) -> String {
     let mut text = String::new();
     for arch in found.architectures.iter().filter(|arch| arch.fallback) {
-        text.push_str(&format!("{} is only a fallback of the compiler:\n", arch.arch));
+        text.push_str(&text_line!("{} is only a fallback of the compiler:", arch.arch));
         for shard in &found.shards {
             if let Some(reason) = shard.fallbacks.get(&arch.arch) {
-                text.push_str(&format!("  {}: {reason}\n", shard.name));
+                text.push_str(&text_line!("  {}: {reason}", shard.name));
             }
         }
     }
@@ -107,5 +108,5 @@ pub fn proposal_reasons(proposal: &Proposal) -> Vec<String> {
     for left in &proposal.left_out {
         lines.push(format!("{} is in no group: {}", left.arch, left.reason));
     }
-    lines
+    lines.iter().map(|line| printable(line).into_owned()).collect()
 }

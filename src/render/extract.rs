@@ -12,8 +12,8 @@ pub fn extract_text(extracted: &[Extracted]) -> String {
             Outcome::Written => "wrote",
             Outcome::Identical => "kept",
         };
-        text.push_str(&format!("{what} {} ({})\n", one.file.display(), bytes(one.size)));
+        text.push_str(&text_line!("{what} {} ({})", one.file.display(), bytes(one.size)));
     }
     let total = extracted.iter().map(|one| one.size).sum();
-    text + &format!("{} code objects, {}\n", extracted.len(), bytes(total))
+    text + &text_line!("{} code objects, {}", extracted.len(), bytes(total))
 }

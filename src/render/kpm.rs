@@ -1,7 +1,5 @@
 //! A manifest of kernel archives as people read it.
 
-use std::fmt::Write;
-
 use crate::formats::kpm::Manifest;
 
 /// The column in which the arrows stand, unless an arch is longer.
@@ -10,24 +8,20 @@ const ARCH_WIDTH: usize = 12;
 /// The text that `inspect` prints for a manifest; sizes are in units of 1,000,000 bytes.
 pub fn manifest(manifest: &Manifest) -> String {
     let archives = manifest.by_generation();
-    let mut text = format!(
-        "Component: {}\nFormat Version: 1\nPrefix: {}\n\nAvailable Architectures: {}\n\nArchitectures:\n",
-        manifest.component_name,
-        manifest.prefix,
-        archives.len()
-    );
+    let mut text = text_line!("Component: {}", manifest.component_name);
+    text.push_str("Format Version: 1\n");
+    text.push_str(&text_line!("Prefix: {}", manifest.prefix));
+    text.push_str(&format!("\nAvailable Architectures: {}\n\nArchitectures:\n", archives.len()));
     let widths = archives.iter().map(|(arch, _)| arch.len());
     let width = widths.max().unwrap_or_default().max(ARCH_WIDTH);
     for (arch, archive) in archives {
         let plural = if archive.kernel_count == 1 { "" } else { "s" };
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
+        text.push_str(&text_line!(
             "  - {arch:width$} → {} ({} MB, {} kernel{plural})",
             archive.file,
             megabytes(archive.size),
             archive.kernel_count
-        );
+        ));
     }
     text
 }

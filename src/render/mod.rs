@@ -1,4 +1,10 @@
 //! Results in words: what every subcommand prints, so that all of them speak with one voice.
+//!
+//! Names and texts of others are in most lines. Every line goes through `text_line!` and every cell
+//! through a [`table`], which leave no control character in them.
+
+#[macro_use]
+mod text_line;
 
 mod build;
 mod difference;
@@ -29,6 +35,6 @@ use crate::report::{Finding, Findings};
 
 /// Every finding on a line of its own.
 fn findings_text(findings: &Findings) -> String {
-    let line = |finding: &Finding| format!("{}: {finding}\n", finding.code.severity());
+    let line = |finding: &Finding| text_line!("{}: {finding}", finding.code.severity());
     findings.iter().map(line).collect()
 }

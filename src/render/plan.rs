@@ -47,7 +47,8 @@ fn packages_text(planned: &Planned) -> String {
     let mut text = table.render();
     let total: Size = planned.packages.iter().map(|package| package.download).sum();
     let (count, prefix) = (planned.packages.len(), &planned.prefix);
-    text.push_str(&format!("\n{count} packages, {}; installed below {prefix}\n", size(total)));
+    text.push('\n');
+    text.push_str(&text_line!("{count} packages, {}; installed below {prefix}", size(total)));
     text
 }
 
@@ -72,13 +73,13 @@ fn groups_text(groups: &[GroupSum]) -> String {
 }
 
 fn details_text(package: &ListedPackage) -> String {
-    let mut text = format!("{}\n", package.file_name);
+    let mut text = text_line!("{}", package.file_name);
     for relation in package.relations.iter().flatten() {
-        text.push_str(&format!("  {}: {relation}\n", relation.kind));
+        text.push_str(&text_line!("  {}: {relation}", relation.kind));
     }
     let shown = package.members.iter().filter(|member| !member.is_directory());
     for member in shown {
-        text.push_str(&format!("  {}\n", member_text(member)));
+        text.push_str(&text_line!("  {}", member_text(member)));
     }
     text.push('\n');
     text
@@ -103,20 +104,20 @@ pub fn plan_dot(planned: &Planned) -> String {
     for package in &packages {
         let nodes = clusters.entry(package.group.as_deref()).or_default();
         let label = format!("{}\\n{}", escaped(&package.name), size(package.download));
-        nodes.push_str(&format!("    \"{}\" [label=\"{label}\"];\n", escaped(&package.name)));
+        nodes.push_str(&text_line!("    \"{}\" [label=\"{label}\"];", escaped(&package.name)));
     }
     for (index, (group, nodes)) in clusters.iter().enumerate() {
         match group {
             None => text.push_str(nodes),
-            Some(group) => text.push_str(&format!(
-                "  subgraph cluster_{index} {{\n    label=\"{}\";\n{nodes}  }}\n",
-                escaped(group)
-            )),
+            Some(group) => {
+                let label = text_line!("    label=\"{}\";", escaped(group));
+                text.push_str(&format!("  subgraph cluster_{index} {{\n{label}{nodes}  }}\n"));
+            }
         }
     }
     let (edges, outside) = edges(&packages, &names);
     for name in outside {
-        text.push_str(&format!("  \"{}\" [style=dotted];\n", escaped(&name)));
+        text.push_str(&text_line!("  \"{}\" [style=dotted];", escaped(&name)));
     }
     text + &edges + "}\n"
 }
@@ -134,7 +135,7 @@ fn edges(packages: &[&ListedPackage], names: &BTreeSet<&str>) -> (String, BTreeS
                     outside.insert(name.to_owned());
                 }
                 let (from, to) = (escaped(&package.name), escaped(name));
-                text.push_str(&format!("  \"{from}\" -> \"{to}\" [style={style}];\n"));
+                text.push_str(&text_line!("  \"{from}\" -> \"{to}\" [style={style}];"));
             }
         }
     }

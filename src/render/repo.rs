@@ -16,8 +16,8 @@ pub fn published_text(published: &Published) -> String {
 fn channel(report: &ChannelReport) -> String {
     let ChannelReport { channel, generation, packages, bytes: size, added, removed, .. } = report;
     let signed = if report.signed { ", signed" } else { "" };
-    let mut text = format!(
-        "{channel}: {packages} packages, {}; publication {generation}{signed}: {} added, {} removed, {} read\n",
+    let mut text = text_line!(
+        "{channel}: {packages} packages, {}; publication {generation}{signed}: {} added, {} removed, {} read",
         bytes(*size),
         added.len(),
         removed.len(),
@@ -25,10 +25,10 @@ fn channel(report: &ChannelReport) -> String {
     );
     for (sign, paths) in [("+", added), ("-", removed)] {
         for path in paths.iter().take(SHOWN) {
-            text.push_str(&format!("  {sign} {path}\n"));
+            text.push_str(&text_line!("  {sign} {path}"));
         }
         if paths.len() > SHOWN {
-            text.push_str(&format!("  {sign} and {} more\n", paths.len() - SHOWN));
+            text.push_str(&text_line!("  {sign} and {} more", paths.len() - SHOWN));
         }
     }
     text

@@ -1,5 +1,7 @@
 //! Plain text tables.
 
+use crate::error::printable;
+
 /// On which side of its column a cell stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
@@ -23,9 +25,9 @@ impl<const N: usize> Table<N> {
         Self { align: columns.map(|(_, align)| align), rows: vec![header] }
     }
 
-    /// Adds a row.
+    /// Adds a row, whose cells are one line each.
     pub fn row(&mut self, cells: [String; N]) {
-        self.rows.push(cells);
+        self.rows.push(cells.map(|cell| printable(&cell).into_owned()));
     }
 
     /// The table as text, every line ended.

@@ -6,7 +6,7 @@ use crate::verify::Report;
 pub fn verify_text(report: &Report) -> String {
     let mut text = String::new();
     for problem in &report.problems {
-        text.push_str(&format!("failed: {problem}\n"));
+        text.push_str(&text_line!("failed: {problem}"));
     }
     let archives = match report.archive_rows {
         0 => "no kernel archives".to_owned(),
@@ -28,27 +28,27 @@ pub fn verify_text(report: &Report) -> String {
     for (count, what) in read.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("{}, ", counted(count as u64, what)));
     }
-    text.push_str(&format!("{}, {archives}\n", counted(report.files, "file")));
+    text.push_str(&text_line!("{}, {archives}", counted(report.files, "file")));
     if let Some(joined) = &report.joined {
         let (parts, sha256) = (counted(joined.parts as u64, "part"), &joined.receipt_sha256);
-        text.push_str(&format!("{parts}, together the set whose packages.json is {sha256}\n"));
+        text.push_str(&text_line!("{parts}, together the set whose packages.json is {sha256}"));
     }
     if let Some(count) = report.input_code_objects {
         let count = counted(count, "code object");
-        text.push_str(&format!("{count} of the artifacts looked for in each format\n"));
+        text.push_str(&text_line!("{count} of the artifacts looked for in each format"));
     }
     if report.elsewhere > 0 {
         let count = report.elsewhere;
-        text.push_str(&format!("dependencies on packages of other repositories: {count}\n"));
+        text.push_str(&text_line!("dependencies on packages of other repositories: {count}"));
     }
     if report.left_out > 0 {
         let paths = counted(report.left_out as u64, "path");
-        text.push_str(&format!("{paths} of the artifacts left out on purpose (--only)\n"));
+        text.push_str(&text_line!("{paths} of the artifacts left out on purpose (--only)"));
     }
     match report.problems.len() {
         0 => text.push_str("all checks passed\n"),
         1 => text.push_str("1 check failed\n"),
-        count => text.push_str(&format!("{count} checks failed\n")),
+        count => text.push_str(&text_line!("{count} checks failed")),
     }
     text
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, printable};
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -241,7 +241,8 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.code, self.subject, self.message)
+        let (subject, message) = (printable(&self.subject), printable(&self.message));
+        write!(f, "{}: {subject}: {message}", self.code)
     }
 }
 

@@ -110,7 +110,7 @@ fn run(words: &[String], input: &[u8]) -> Result<String> {
     if !output.status.success() {
         let message = format!("{program} failed ({})", output.status);
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Error::new(Kind::Io, message).cause(said));
+        return Err(Error::new(Kind::Io, message).cause_in_lines(said));
     }
     String::from_utf8(output.stdout)
         .map_err(|_| Error::new(Kind::Malformed, format!("{program} did not write text")))

@@ -93,6 +93,15 @@ pub(super) enum InstalledNode {
 }
 
 impl InstalledNode {
+    /// What to call it in a message.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Directory { .. } => "folder",
+            Self::Link { .. } => "link",
+            Self::File { .. } => "file",
+        }
+    }
+
     /// Whether `other` would be installed as the same.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {

@@ -59,9 +59,24 @@ fn read_payload(reader: &Reader, installed: &mut Installed, problems: &mut Probl
         if let Some(fault) = fault {
             problems.add(Check::DigestMismatch, installed.at(&path), fault);
         }
+        if let Some(earlier) = installed.paths.get(&path)
+            && !is_folder_again(earlier, &node)
+        {
+            let (earlier, later) = (earlier.kind(), node.kind());
+            let message = format!(
+                "stands in the package twice, as a {earlier} and as a {later}: what is installed is \
+                 the last, and the digests are of one"
+            );
+            problems.add(Check::PathOwnedTwice, installed.at(&path), message);
+        }
         installed.paths.insert(path, node);
         Ok(())
     })
+}
+
+/// Packers that go through a list of paths may state a folder again; both are one.
+fn is_folder_again(earlier: &InstalledNode, node: &InstalledNode) -> bool {
+    matches!(node, InstalledNode::Directory { .. }) && earlier.is_same(node)
 }
 
 /// Every path of md5sums is there.

@@ -1,5 +1,6 @@
 //! What verification has to say.
 
+use crate::error::printable;
 use crate::receipt::Receipt;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
@@ -63,7 +64,8 @@ problems! {
     BadHostBinary = "V032" "bad-host-binary";
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
     BadManifest = "V033" "bad-manifest";
-    /// A path is owned by two packages that can be installed together.
+    /// A path is owned by two packages that can be installed together, or stands in one twice, or
+    /// lies below what is no folder.
     PathOwnedTwice = "V040" "path-owned-twice";
     /// A kernel package does not depend on exactly its host's version.
     DependencyMissing = "V050" "dependency-missing";
@@ -130,7 +132,8 @@ impl Serialize for Problem {
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (id, name) = (self.check.id(), self.check.name());
-        write!(f, "{id} {name}: {}: {}", self.subject, self.message)
+        let (subject, message) = (printable(&self.subject), printable(&self.message));
+        write!(f, "{id} {name}: {subject}: {message}")
     }
 }
 

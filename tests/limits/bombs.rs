@@ -77,7 +77,7 @@ fn word(number: u64) -> [u8; 8] {
 }
 
 /// The head of a bundle with entries of 40 bytes.
-fn bundle(count: u64, entries: &[[u64; 2]], id: &str) -> Vec<u8> {
+pub fn bundle(count: u64, entries: &[[u64; 2]], id: &str) -> Vec<u8> {
     let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
     bytes.extend(word(count));
     for [offset, size] in entries {

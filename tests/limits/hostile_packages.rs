@@ -1,6 +1,7 @@
 //! Packages of strangers, as inspect, verify, extract, plan and repo read them. None of these
 //! unpacks a package, so nothing of it can be written; what is odd in it is refused or shown.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,13 +12,22 @@ use crate::tampered_archive::Archive;
 use crate::tools::{self, repository};
 use crate::{inspect, limited, text};
 
-const CONTROL: &str =
+pub const CONTROL: &str =
     "Package: odd\nVersion: 1\nArchitecture: amd64\nMaintainer: A <a@b.c>\nDescription: x\n";
 
 /// A `.deb` whose data archive has the members that `add` adds.
-fn deb(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
+pub fn deb(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
+    controlled(folder, &[("control", CONTROL)], add)
+}
+
+/// A `.deb` with these files in its control archive.
+pub fn controlled(
+    folder: &Path,
+    files: &[(&str, &str)],
+    add: impl FnOnce(&mut Handmade),
+) -> PathBuf {
     let (mut control, mut data) = (Handmade::new(), Handmade::new());
-    control.file("./control", CONTROL.as_bytes());
+    files.iter().for_each(|(name, text)| control.file(&format!("./{name}"), text.as_bytes()));
     add(&mut data);
     write(folder, &control.finish(), &data.finish())
 }
@@ -52,6 +62,20 @@ fn members(folder: &Path, control: &[u8], method: &str, data: Vec<u8>) -> PathBu
     let path = folder.join("odd_1_amd64.deb");
     fs::write(&path, bytes).unwrap();
     path
+}
+
+/// The package that rpmbuild makes of `specification`.
+pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
+    let spec = folder.join("odd.spec");
+    fs::write(&spec, specification).unwrap();
+    let mut build = Command::new("rpmbuild");
+    for define in ["_topdir", "_rpmdir"] {
+        build.arg("--define").arg(format!("{define} {}", folder.display()));
+    }
+    build.args(["--define", "__os_install_post %{nil}", "--define", "_build_name_fmt odd.rpm"]);
+    build.args(["--define", "_binary_payload w3.zstdio", "-bb", "--quiet"]);
+    tools::run(build.arg(&spec));
+    folder.join("odd.rpm")
 }
 
 /// Every command that reads packages.
@@ -132,6 +156,59 @@ fn setuid_files_are_shown() {
     let package = deb(folder.path(), |data| data.member("./opt/su", b'0', "", 0o4755, b"x"));
     let shown = tools::succeed(&mut inspect(&package));
     assert!(shown.contains("4755") || shown.contains("rws"), "{shown}");
+}
+
+/// What `verify` says of a package with these members, whose files all have the content that its
+/// sums state.
+fn verified(members: &[(&str, u8, u32)]) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let files: BTreeSet<&str> =
+        members.iter().filter(|(_, kind, _)| *kind == b'0').map(|(name, ..)| &name[2..]).collect();
+    let sums: String = files
+        .iter()
+        .map(|name| format!("{}  {name}\n", "0cc175b9c0f1b6a831c399e269772661"))
+        .collect();
+    let package = controlled(folder.path(), &[("control", CONTROL), ("md5sums", &sums)], |data| {
+        for (name, kind, mode) in members {
+            let target = if *kind == b'2' { "elsewhere" } else { "" };
+            let content: &[u8] = if *kind == b'0' { b"a" } else { b"" };
+            data.member(name, *kind, target, *mode, content);
+        }
+    });
+    tools::run(&mut inspect(&package));
+    let output = rockpack().arg("verify").arg(&package).output().unwrap();
+    (output.status.code(), text(&output))
+}
+
+/// dpkg installs the last of them, whatever stood there before.
+#[test]
+fn members_of_one_path_are_named() {
+    let (file, set_id, link) = (("./x", b'0', 0o644), ("./x", b'0', 0o4755), ("./x", b'2', 0o777));
+    let (folder, open) = (("./x", b'5', 0o755), ("./x", b'5', 0o777));
+    for (members, kinds) in [
+        ([file, link], "as a file and as a link"),
+        ([link, file], "as a link and as a file"),
+        ([set_id, file], "as a file and as a file"),
+        ([folder, file], "as a folder and as a file"),
+        ([file, file], "as a file and as a file"),
+        ([folder, open], "as a folder and as a folder"),
+    ] {
+        let (code, said) = verified(&members);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("V040 path-owned-twice: odd_1_amd64.deb"), "{said}");
+        assert!(said.contains("/x") && said.contains(kinds), "{said}");
+    }
+    let (code, said) = verified(&[folder, folder]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn members_below_a_link_are_named() {
+    for kind in [b'2', b'0'] {
+        let (code, said) = verified(&[("./x", kind, 0o777), ("./x/below", b'0', 0o644)]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("V040 path-owned-twice: /x/below: lies below /x"), "{said}");
+    }
 }
 
 #[test]

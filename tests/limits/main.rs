@@ -5,6 +5,7 @@
 #[path = "../support/archives.rs"]
 mod archives;
 mod bombs;
+mod capabilities;
 #[path = "../support/example.rs"]
 mod example;
 mod hostile_packages;
@@ -16,6 +17,7 @@ mod pipes;
 #[allow(dead_code, reason = "a part of it is used here")]
 #[path = "../support/tampered/archive.rs"]
 mod tampered_archive;
+mod terminal;
 #[path = "../support/tools.rs"]
 mod tools;
 

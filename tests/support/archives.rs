@@ -135,6 +135,16 @@ impl Handmade {
 
     /// Adds a member of any type.
     pub fn member(&mut self, name: &str, kind: u8, target: &str, mode: u32, content: &[u8]) {
+        self.owned(["", ""], (name, kind, target, mode), content);
+    }
+
+    /// Adds a member that states the names of its owner and group.
+    pub fn owned(
+        &mut self,
+        [user, group]: [&str; 2],
+        (name, kind, target, mode): (&str, u8, &str, u32),
+        content: &[u8],
+    ) {
         let mut header = [0; 512];
         header[..name.len()].copy_from_slice(name.as_bytes());
         let mut field = |at: usize, text: String| {
@@ -149,6 +159,8 @@ impl Handmade {
         field(156, char::from(kind).into());
         field(157, target.into());
         field(257, "ustar\0".to_owned() + "00");
+        field(265, user.into());
+        field(297, group.into());
         let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
         header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
         self.bytes.extend(header);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::named;
-use crate::artifact::listing::{HAS_SET_ID, SET_ID, refuse_deep, special};
+use crate::artifact::listing::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
 use crate::artifact::manifest::{MANIFEST_LIMIT, MANIFEST_NAME, Manifest};
 use crate::content::{BlockWriter, Blocks};
 use crate::error::{Error, Kind, Result};
@@ -126,6 +126,9 @@ impl<'a> Collector<'a> {
         }
         if path.as_str() == MANIFEST_NAME && member.kind != EntryType::Regular {
             return Err(about(Error::malformed("is no regular file")));
+        }
+        if member.has_capabilities {
+            return Err(about(special(HAS_CAPABILITIES)));
         }
         let mode = member.mode().map_err(about)?;
         let stored = match member.kind {

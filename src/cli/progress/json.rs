@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::meter::{Timed, seconds};
+use crate::cli::terminal;
 use crate::error::Error;
 use crate::report::{Finding, Stage, Summary};
 
@@ -85,5 +86,7 @@ impl Json {
 
 /// A line that cannot be written is no reason to stop.
 fn write(event: &Value) {
-    let _ = std::io::stderr().write_all(format!("{event}\n").as_bytes());
+    let event = event.to_string();
+    let line = terminal::plain_json(&event).into_owned() + "\n";
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::ValueEnum;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::error::Error;
+use crate::error::{Error, printable};
 use crate::render;
 use crate::report::{Compressed, Finding, Progress, Stage, Work};
 use json::Json;
@@ -69,7 +69,7 @@ impl Terminal {
     pub(super) fn note(&self, text: &str) {
         match &self.shown {
             Shown::Json(json) => json.note(text),
-            Shown::Bars(_) | Shown::Lines => self.line(text),
+            Shown::Bars(_) | Shown::Lines => self.line(&printable(text)),
         }
     }
 
@@ -165,7 +165,10 @@ impl Progress for Terminal {
         self.meter.package(bytes);
         match &self.shown {
             Shown::Json(json) => json.package(name, bytes),
-            _ => self.line(&format!("wrote {name} ({})", render::units::bytes(bytes))),
+            _ => {
+                let size = render::units::bytes(bytes);
+                self.line(&printable(&format!("wrote {name} ({size})")));
+            }
         }
     }
 

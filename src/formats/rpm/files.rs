@@ -1,5 +1,7 @@
 //! The files that an `.rpm`'s header lists.
 
+use std::collections::HashSet;
+
 use rpm::{FileFlags, Header, IndexTag};
 
 use super::front::{fault, number};
@@ -9,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::formats::member::is_plain;
 use crate::formats::payload::{Digest, Entry, EntryKind, Marking, ReadEntry};
 
-/// What the header lists, in its order. Refused: source packages, devices, ghosts, digests other
-/// than SHA-256.
+/// What the header lists, in its order. Refused: source packages, devices, ghosts, capabilities,
+/// digests other than SHA-256, a path twice.
 pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     if !header.entry_is_present(IndexTag::RPMTAG_SOURCERPM) {
         return Err(Error::unsupported("is a source package"));
@@ -26,7 +28,19 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     }
     let columns = Columns::read(header)?;
     columns.check()?;
-    (0..columns.bases.len()).map(|index| columns.entry(index)).collect()
+    let entries = (0..columns.bases.len()).map(|index| columns.entry(index));
+    let entries = entries.collect::<Result<Vec<_>>>()?;
+    refuse_twice(&entries)?;
+    Ok(entries)
+}
+
+/// rpm finds files by their paths, of which rpmbuild lists none twice.
+fn refuse_twice(entries: &[ReadEntry]) -> Result<()> {
+    let mut seen = HashSet::new();
+    match entries.iter().find(|read| !seen.insert(&read.entry.path)) {
+        Some(read) => Err(fault(&format!("lists /{} twice", read.entry.path))),
+        None => Ok(()),
+    }
 }
 
 /// The parallel arrays that describe files.
@@ -42,6 +56,8 @@ struct Columns<'a> {
     sums: Vec<&'a str>,
     users: Vec<&'a str>,
     groups: Vec<&'a str>,
+    /// There where any file has some.
+    capabilities: Vec<&'a str>,
 }
 
 impl<'a> Columns<'a> {
@@ -57,8 +73,14 @@ impl<'a> Columns<'a> {
                 sizes.into_iter().map(u64::from).collect()
             }
         };
+        let bases = texts(IndexTag::RPMTAG_BASENAMES)?;
+        let capabilities = match header.entry_is_present(IndexTag::RPMTAG_FILECAPS) {
+            true => texts(IndexTag::RPMTAG_FILECAPS)?,
+            false => vec![""; bases.len()],
+        };
         Ok(Self {
-            bases: texts(IndexTag::RPMTAG_BASENAMES)?,
+            bases,
+            capabilities,
             directories: texts(IndexTag::RPMTAG_DIRNAMES)?,
             indexes: numbers(IndexTag::RPMTAG_DIRINDEXES)?,
             sizes,
@@ -84,6 +106,7 @@ impl<'a> Columns<'a> {
             self.sums.len(),
             self.users.len(),
             self.groups.len(),
+            self.capabilities.len(),
         ];
         match lengths.iter().all(|len| *len == count) {
             true => Ok(()),
@@ -99,6 +122,11 @@ impl<'a> Columns<'a> {
         let flags = FileFlags::from_bits_retain(self.flags[index]);
         if flags.contains(FileFlags::GHOST) {
             return Err(Error::unsupported(format!("/{path} is a ghost")));
+        }
+        // As in the artifacts, which might come from such a package.
+        if !self.capabilities[index].is_empty() {
+            let message = format!("/{path} has file capabilities, which are not supported");
+            return Err(Error::unsupported(message).structure("rpm header"));
         }
         let sum = self.sums[index];
         let declared = match (&kind, unhex::<32>(sum)) {
@@ -153,5 +181,44 @@ fn marking(flags: FileFlags) -> Marking {
         Marking::License
     } else {
         Marking::Plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rpm::{HeaderEntry, IndexData};
+
+    use super::*;
+
+    /// A header with empty files of these names.
+    fn header(names: [&str; 2]) -> Header<IndexTag> {
+        use IndexTag as Tag;
+        let count = names.len();
+        let texts = |text: &str| IndexData::StringArray(vec![text.to_owned(); count]);
+        let numbers = |number| IndexData::Int32(vec![number; count]);
+        let tags = [
+            (Tag::RPMTAG_SOURCERPM, IndexData::StringTag("x.src.rpm".to_owned())),
+            (Tag::RPMTAG_FILEDIGESTALGO, IndexData::Int32(vec![SHA256_ALGORITHM])),
+            (Tag::RPMTAG_BASENAMES, IndexData::StringArray(names.map(str::to_owned).to_vec())),
+            (Tag::RPMTAG_DIRNAMES, IndexData::StringArray(vec!["/opt/".to_owned()])),
+            (Tag::RPMTAG_DIRINDEXES, numbers(0)),
+            (Tag::RPMTAG_FILESIZES, numbers(0)),
+            (Tag::RPMTAG_FILEMODES, IndexData::Int16(vec![0o100_644; count])),
+            (Tag::RPMTAG_FILEMTIMES, numbers(0)),
+            (Tag::RPMTAG_FILEFLAGS, numbers(0)),
+            (Tag::RPMTAG_FILELINKTOS, texts("")),
+            (Tag::RPMTAG_FILEDIGESTS, texts(&"0".repeat(64))),
+            (Tag::RPMTAG_FILEUSERNAME, texts("root")),
+            (Tag::RPMTAG_FILEGROUPNAME, texts("root")),
+        ];
+        let tags = tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data));
+        Header::from_entries(tags.collect::<Vec<_>>(), Tag::RPMTAG_HEADERIMMUTABLE)
+    }
+
+    #[test]
+    fn a_path_is_listed_once() {
+        assert_eq!(entries(&header(["a", "b"])).unwrap().len(), 2);
+        let error = entries(&header(["a", "a"])).unwrap_err();
+        assert!(error.to_string().contains("lists /opt/a twice"), "{error}");
     }
 }

@@ -13,11 +13,11 @@ type Sizes = BTreeMap<String, u64>;
 const GENERIC: &str = "generic";
 
 pub(super) fn artifact_text(folder: &ArtifactFolder) -> String {
-    let mut text = format!("Artifact: {}\n", folder.name);
-    folder.prefixes.iter().for_each(|prefix| text.push_str(&format!("Prefix: {prefix}\n")));
-    text.push_str(&format!("Generic: {}\n", bytes(folder.generic_bytes)));
+    let mut text = text_line!("Artifact: {}", folder.name);
+    folder.prefixes.iter().for_each(|prefix| text.push_str(&text_line!("Prefix: {prefix}")));
+    text.push_str(&text_line!("Generic: {}", bytes(folder.generic_bytes)));
     for (arch, amount) in &folder.device_bytes {
-        text.push_str(&format!("Device code for {arch}: {}\n", bytes(*amount)));
+        text.push_str(&text_line!("Device code for {arch}: {}", bytes(*amount)));
     }
     text + &tree_text(folder) + &findings_text(&folder.findings)
 }
@@ -60,5 +60,5 @@ fn line(parts: &[&str], sizes: &Sizes, file: Option<&ArtifactFile>) -> String {
     let sizes: Vec<String> =
         sizes.iter().map(|(name, amount)| format!("{name} {}", bytes(*amount))).collect();
     let sizes = if sizes.is_empty() { String::new() } else { format!(": {}", sizes.join(", ")) };
-    format!("{indent}{name}{end}{sizes}\n")
+    text_line!("{indent}{name}{end}{sizes}")
 }

@@ -11,18 +11,19 @@ pub(super) fn code_object_text(code: &CodeObject) -> String {
         Some(target) => target.clone(),
         None => format!("an unknown processor (flags {:#x})", code.flags),
     };
-    let mut text = format!("Code object: {target} ({})\n", bytes(code.size));
-    text.push_str(&format!("Kernels: {}\n", code.kernels.len()));
+    let mut text = text_line!("Code object: {target} ({})", bytes(code.size));
+    text.push_str(&text_line!("Kernels: {}", code.kernels.len()));
     let metadata: Vec<&Kernel> = code.metadata.iter().flat_map(|note| &note.kernels).collect();
     for kernel in &metadata {
         let name = kernel.symbol.strip_suffix(".kd").unwrap_or(&kernel.symbol);
         let missing = if code.kernels.contains(name) { "" } else { " (without descriptor)" };
-        text.push_str(&format!("  {name}{missing}\n    {}\n", resources(kernel)));
+        text.push_str(&text_line!("  {name}{missing}"));
+        text.push_str(&text_line!("    {}", resources(kernel)));
     }
     let described: BTreeSet<&str> =
         metadata.iter().filter_map(|kernel| kernel.symbol.strip_suffix(".kd")).collect();
     for name in code.kernels.iter().filter(|name| !described.contains(name.as_str())) {
-        text.push_str(&format!("  {name} (without metadata)\n"));
+        text.push_str(&text_line!("  {name} (without metadata)"));
     }
     text
 }

@@ -24,21 +24,21 @@ pub fn inspect_text(inspected: &Inspected) -> String {
 }
 
 fn archive_text(archive: &Archive) -> String {
-    let mut text = format!(
-        "Kernel archive: {} for {}\nTargets: {}\nCompression: {}\nCode objects: {} ({} in {})\n",
-        archive.group_name,
-        archive.gfx_arch_family,
-        archive.gfx_arches.join(" "),
-        archive.compression_scheme,
+    let Archive { group_name, gfx_arch_family, .. } = archive;
+    let mut text = text_line!("Kernel archive: {group_name} for {gfx_arch_family}");
+    text.push_str(&text_line!("Targets: {}", archive.gfx_arches.join(" ")));
+    text.push_str(&text_line!("Compression: {}", archive.compression_scheme));
+    text.push_str(&text_line!(
+        "Code objects: {} ({} in {})",
         archive.code_objects,
         bytes(archive.uncompressed_size),
         bytes(archive.size),
-    );
+    ));
     for (key, targets) in &archive.rows {
-        text.push_str(&format!("  {key}\n"));
+        text.push_str(&text_line!("  {key}"));
         for (target, row) in targets {
             let size = bytes(row.original_size);
-            text.push_str(&format!("    {target} → code object {} ({size})\n", row.ordinal));
+            text.push_str(&text_line!("    {target} → code object {} ({size})", row.ordinal));
         }
     }
     text
@@ -63,10 +63,10 @@ fn transformed_text(binary: &HostBinary) -> String {
     let marker = binary.marker.as_ref();
     let kernel_name = marker.and_then(|marker| marker.kernel_name.as_ref());
     if let Some(kernel_name) = kernel_name {
-        text.push_str(&format!("Kernel name: {kernel_name}\n"));
+        text.push_str(&text_line!("Kernel name: {kernel_name}"));
     }
     for path in marker.into_iter().flat_map(|marker| &marker.kpack_search_paths) {
-        text.push_str(&format!("Search path: {path}\n"));
+        text.push_str(&text_line!("Search path: {path}"));
     }
     text + &wrappers_text(&binary.wrappers, &|wrapper| {
         kernel_name.map(|name| format!("rows of {name}#{}", wrapper.index))
@@ -75,16 +75,16 @@ fn transformed_text(binary: &HostBinary) -> String {
 
 /// The wrappers, each with what it leads to.
 fn wrappers_text(wrappers: &[Wrapper], leads_to: &dyn Fn(&Wrapper) -> Option<String>) -> String {
-    let mut text = format!("Wrappers: {}\n", wrappers.len());
+    let mut text = text_line!("Wrappers: {}", wrappers.len());
     for wrapper in wrappers {
         let there = leads_to(wrapper).map(|there| format!(" → {there}")).unwrap_or_default();
-        text.push_str(&format!("  #{}{there}\n", wrapper.index));
+        text.push_str(&text_line!("  #{}{there}", wrapper.index));
     }
     text
 }
 
 fn bundles_text(bundles: &[Bundle]) -> String {
-    let mut text = format!("Bundles: {}\n", bundles.len());
+    let mut text = text_line!("Bundles: {}", bundles.len());
     bundles.iter().for_each(|bundle| text.push_str(&bundle_text(bundle)));
     text
 }
@@ -95,13 +95,13 @@ fn bundle_text(bundle: &Bundle) -> String {
         let size = bytes(how.uncompressed_size);
         format!(", CCOB version {version}, {method}, {size} uncompressed")
     });
-    let mut text = format!("  at {:#x} ({}{how})\n", bundle.offset, bytes(bundle.size));
+    let mut text = text_line!("  at {:#x} ({}{how})", bundle.offset, bytes(bundle.size));
     for entry in &bundle.entries {
         let digest = match entry.size {
             0 => String::new(),
             _ => format!(", SHA-256 {}…", shortened(&entry.sha256)),
         };
-        text.push_str(&format!("    {} ({}{digest})\n", entry.id, bytes(entry.size)));
+        text.push_str(&text_line!("    {} ({}{digest})", entry.id, bytes(entry.size)));
     }
     text
 }

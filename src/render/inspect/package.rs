@@ -5,23 +5,24 @@ use crate::render::table::{Align, Table};
 use crate::render::units::bytes;
 
 pub(super) fn package_text(package: &Package) -> String {
-    let mut text = format!(
-        "Package: .{} ({}, {} installed)\n",
+    let mut text = text_line!(
+        "Package: .{} ({}, {} installed)",
         package.format,
         bytes(package.size),
         bytes(package.installed_size)
     );
     for (name, value) in &package.fields {
         let mut lines = value.trim_end().lines().map(str::trim_end);
-        text.push_str(&format!("  {name}: {}\n", lines.next().unwrap_or_default()));
+        text.push_str(&text_line!("  {name}: {}", lines.next().unwrap_or_default()));
         for line in lines {
             let indent = if line.is_empty() { "" } else { "    " };
-            text.push_str(&format!("{indent}{line}\n"));
+            text.push_str(&text_line!("{indent}{line}"));
         }
     }
     let archs: Vec<&str> = package.archs.iter().map(String::as_str).collect();
     let archs = if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
-    text.push_str(&format!("Archs: {archs}\nMembers: {}\n", package.members.len()));
+    text.push_str(&text_line!("Archs: {archs}"));
+    text.push_str(&text_line!("Members: {}", package.members.len()));
     text + &members_text(package)
 }
 

@@ -1,0 +1,259 @@
+//! Texts of the input on their way to a terminal: no command for it, and no line that is not ours.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use rmpv::Value;
+
+use crate::archives::Handmade;
+use crate::bombs::bundle;
+use crate::example::rockpack;
+use crate::hostile_packages::{CONTROL, controlled, deb, rpm};
+use crate::tools::have;
+use crate::{Input, STAGE, inspect};
+
+/// What a text of the input may hold: it clears the screen in two ways, and begins a line.
+const HOSTILE: &str = "x\u{1b}[2J\u{7f}\u{9b}2J\r\nforged: all checks passed";
+
+/// Without line breaks, for what has lines itself.
+const IN_LINE: &str = "x\u{1b}[2J\u{7f}\u{9b}2J\rforged";
+
+/// How the beginning of both is shown.
+const SHOWN: &str = r"x\u{1b}[2J\u{7f}\u{9b}2J\r";
+
+fn run(arguments: &[&str], file: &Path) -> Command {
+    let mut command = rockpack();
+    command.args(arguments).arg(file);
+    command
+}
+
+/// Both streams of a command, of which nothing is a command to a terminal, or a line of others.
+fn harmless(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let Output { stdout, stderr, .. } = output;
+    let both = [stdout, stderr].map(|stream| String::from_utf8(stream).unwrap());
+    for said in &both {
+        let odd: Vec<char> = said.chars().filter(|c| c.is_control() && *c != '\n').collect();
+        assert!(odd.is_empty(), "{command:?} prints {odd:?}: {said:?}");
+        let start = |line: &str| line.trim_start_matches([' ', '│', '×']).starts_with("forged");
+        assert!(!said.lines().any(start), "{command:?}: {said}");
+    }
+    assert!(!both[1].contains("a bug in rockpack"), "{}", both[1]);
+    both.concat()
+}
+
+/// [`harmless`], and what the input holds is shown, so that it was no other text that was judged.
+fn escaped(command: &mut Command) {
+    // What is escaped already has its `\` escaped in JSON.
+    let said = harmless(command).replace(r"\\", r"\");
+    let json = r"x\u001b[2J\u007f\u009b2J\r";
+    assert!(said.contains(SHOWN) || said.contains(json), "{command:?}: {said}");
+}
+
+/// `command` in words and with its events as JSON.
+fn both_ways(command: impl Fn() -> Command) {
+    escaped(&mut command());
+    escaped(command().args(["--log-format", "json"]));
+}
+
+#[test]
+fn nothing_of_a_packed_artifact_reaches_the_terminal_raw() {
+    for (kind, name, target) in
+        [(b'1', "x", HOSTILE), (b'S', HOSTILE, ""), (b'3', HOSTILE, ""), (b'0', HOSTILE, "")]
+    {
+        let input = Input::handmade(|archive| {
+            archive.member(&format!("{STAGE}/{name}"), kind, target, 0o644, b"");
+        });
+        both_ways(|| input.build());
+        both_ways(|| run(&["inspect", "--json"], &input.shard().join("a_lib_generic.tar.zst")));
+    }
+}
+
+#[test]
+fn nothing_of_a_folder_reaches_the_terminal_raw() {
+    let input = Input::folder();
+    fs::write(input.stage().join("lib/file"), "").unwrap();
+    // R005: outside of all prefixes; R008: packed in no known way.
+    fs::write(input.shard().join("a_lib_generic").join(HOSTILE), "").unwrap();
+    fs::write(input.shard().join(format!("b_lib_generic.tar.{HOSTILE}")), "").unwrap();
+    both_ways(|| input.build());
+    escaped(&mut run(&["discover"], &input.shard()));
+    escaped(&mut run(&["inspect"], &input.shard().join("a_lib_generic")));
+    symlink(HOSTILE, input.stage().join("link")).unwrap();
+    both_ways(|| input.build());
+    let named = input.shard().join(HOSTILE);
+    fs::write(&named, "").unwrap();
+    both_ways(|| run(&["inspect"], &named));
+    // What a shell makes of `*`.
+    escaped(rockpack().arg("inspect").arg(format!("--{HOSTILE}")));
+}
+
+/// Of a `.deb`, by every command that opens packages.
+fn opened(package: &Path) {
+    for arguments in [&["inspect"][..], &["inspect", "--json"], &["verify"], &["verify", "--json"]]
+    {
+        harmless(&mut run(arguments, package));
+    }
+}
+
+#[test]
+fn nothing_of_the_members_of_a_package_reaches_the_terminal_raw() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, target) in [(b'1', "./etc/passwd"), (b'3', ""), (b'0', "")] {
+        let package = deb(folder.path(), |data| {
+            data.member(&format!("./{HOSTILE}"), kind, target, 0o644, b"")
+        });
+        opened(&package);
+        if kind != b'0' {
+            both_ways(|| run(&["inspect", "--json"], &package));
+            escaped(&mut run(&["verify"], &package));
+        }
+    }
+    let linked = |data: &mut Handmade| data.member("./opt/link", b'2', HOSTILE, 0o777, b"");
+    let package = deb(folder.path(), linked);
+    opened(&package);
+    both_ways(|| run(&["inspect"], &package));
+    let short = "x\u{1b}[2J\u{7f}\u{9b}2J\r\nforged";
+    for owners in [[short, "root"], ["root", short]] {
+        let package = deb(folder.path(), |data| {
+            data.owned(owners, ("./opt/file", b'0', "", 0o644), b"");
+        });
+        opened(&package);
+        both_ways(|| run(&["inspect"], &package));
+    }
+}
+
+#[test]
+fn nothing_of_a_control_archive_reaches_the_terminal_raw() {
+    let folder = tempfile::tempdir().unwrap();
+    let fields = CONTROL.lines().map(|line| line.split_once(": ").unwrap().0);
+    for field in
+        fields.chain(["Depends", "Provides", "Conflicts", "Odd", "X-ROCm-GPU-Architecture"])
+    {
+        let others = CONTROL.lines().filter(|line| !line.starts_with(field));
+        let mut control: String = others.map(|line| format!("{line}\n")).collect();
+        control.push_str(&format!("{field}: {IN_LINE}\n"));
+        let package = controlled(folder.path(), &[("control", &control)], |_| {});
+        opened(&package);
+        both_ways(|| run(&["inspect"], &package));
+        let mut repo = run(&["repo"], &package);
+        harmless(repo.arg("--out").arg(folder.path().join("repo")));
+    }
+    let named = format!("{CONTROL}{}: x\n", IN_LINE.replace('\r', ""));
+    opened(&controlled(folder.path(), &[("control", &named)], |_| {}));
+    let sums = format!("{}  {IN_LINE}\n", "0".repeat(32));
+    let package = controlled(folder.path(), &[("control", CONTROL), ("md5sums", &sums)], |_| {});
+    opened(&package);
+    both_ways(|| run(&["verify"], &package));
+}
+
+/// The names of the members around the archives of a `.deb` are ASCII, of 16 letters at most.
+#[test]
+fn nothing_of_the_framing_of_a_package_reaches_the_terminal_raw() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = deb(folder.path(), |_| {});
+    let bytes = fs::read(&package).unwrap();
+    for name in ["control.tar.zst", "data.tar.zst", "debian-binary"] {
+        let mut odd = bytes.clone();
+        let at = odd.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
+        odd[at..at + 16].copy_from_slice(b"x\x1b[2J\x7f\r\nforged  ");
+        fs::write(&package, odd).unwrap();
+        opened(&package);
+        let mut repo = run(&["repo"], &package);
+        harmless(repo.arg("--out").arg(folder.path().join("repo")));
+    }
+}
+
+#[test]
+fn nothing_about_device_code_reaches_the_terminal_raw() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| -> PathBuf {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    let mut bytes = bundle(1, &[[4096, 0]], &format!("odd-{HOSTILE}"));
+    bytes.resize(4096, 0);
+    let bundle = file("bundle", &bytes);
+    both_ways(|| run(&["inspect"], &bundle));
+    both_ways(|| run(&["inspect", "--json"], &bundle));
+    for field in ["component_name", "prefix", "arch", "file", "odd"] {
+        let path = file("odd.kpm", &manifest(field));
+        harmless(&mut run(&["inspect"], &path));
+        harmless(&mut run(&["inspect", "--json"], &path));
+        if field != "odd" {
+            both_ways(|| run(&["inspect"], &path));
+        }
+        let package = deb(folder.path(), |data| data.file("./opt/odd.kpm", &manifest(field)));
+        opened(&package);
+    }
+}
+
+/// A manifest of archives with one hostile text.
+fn manifest(hostile: &str) -> Vec<u8> {
+    let text = |field: &str, usual: &str| match field == hostile {
+        true => HOSTILE.to_owned(),
+        false => usual.to_owned(),
+    };
+    let map = |fields: Vec<(&str, Value)>| {
+        Value::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    };
+    let [arch, file] = [text("arch", "gfx1100"), text("file", "a_gfx1100.kpack")];
+    let archive = map(vec![
+        ("architecture", arch.as_str().into()),
+        ("file", file.as_str().into()),
+        ("filename", file.as_str().into()),
+        ("size", 1.into()),
+        ("kernel_count", 1.into()),
+    ]);
+    let name = text("odd", "format_version");
+    let manifest = map(vec![
+        (&name, 1.into()),
+        ("component_name", text("component_name", "a").into()),
+        ("prefix", text("prefix", "lib").into()),
+        ("kpack_files", map(vec![(&arch, archive)])),
+    ]);
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, &manifest).unwrap();
+    bytes
+}
+
+#[test]
+fn nothing_of_an_rpm_reaches_the_terminal_raw() {
+    if !have(&["rpmbuild"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let specification = "Name: odd\nVersion: 1\nRelease: 1\nSummary: x%(printf '\\033[2J')\nLicense: MIT\n\
+        BuildArch: noarch\nVendor: v%(printf '\\033[2J')\n%description\nfirst%(printf '\\033[2J')\nsecond\n%install\n\
+        mkdir -p %{buildroot}/opt\n\
+        ln -s \"$(printf 'x\\033[2J\\177\\302\\2332J\\r\\nforged')\" %{buildroot}/opt/link\n\
+        %files\n/opt/link\n";
+    let package = rpm(folder.path(), specification);
+    opened(&package);
+    both_ways(|| run(&["inspect"], &package));
+    let shown = harmless(&mut inspect(&package));
+    assert!(shown.contains("  Summary: x\\u{1b}[2J\n"), "{shown}");
+    assert!(shown.contains("  Description: first\\u{1b}[2J\n    second\n"), "{shown}");
+}
+
+#[test]
+fn a_description_keeps_its_lines_and_begins_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let control = format!("{CONTROL} one\u{1b}[2J\n .\n  two\tthree\rfour\n");
+    let package = controlled(folder.path(), &[("control", &control)], |_| {});
+    let shown = harmless(&mut inspect(&package));
+    let lines = "  Description: x\n    one\\u{1b}[2J\n\n     two\\tthree\\rfour\n";
+    assert!(shown.contains(lines), "{shown}");
+}
+
+#[test]
+fn json_keeps_every_text_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = deb(folder.path(), |data| data.member("./opt/link", b'2', HOSTILE, 0o777, b""));
+    let shown = harmless(inspect(&package).arg("--json"));
+    let found: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(found[0]["members"][0]["target"], HOSTILE);
+}

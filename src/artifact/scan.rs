@@ -178,7 +178,7 @@ pub fn scan_artifact_readable(path: &Path) -> Result<(Scan, Option<Error>)> {
 /// The shard and the name that [`scan_artifact`] gives an artifact; nothing of it is read.
 pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, ArtifactName)> {
     let (shard, listed) = alone(path, component)?;
-    let stem = packed_name(&listed).map_or(listed.name.as_str(), |(stem, _)| stem);
+    let stem = packed_name(&listed)?.map_or(listed.name.as_str(), |(stem, _)| stem);
     Ok((shard, stem.parse().map_err(|error: Error| error.file(path))?))
 }
 
@@ -259,7 +259,7 @@ impl Scanner {
 
     /// Reads an artifact that is a folder; one that is packed waits for the others.
     fn artifact(&mut self, shard: &str, entry: &Listed) -> Option<Artifact> {
-        let packed = packed_name(entry);
+        let packed = self.faults.keep(packed_name(entry))?;
         let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
         let name = stem.parse::<ArtifactName>().map_err(|e| e.file(&entry.path));
         let name = self.faults.keep(name);

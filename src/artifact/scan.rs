@@ -182,6 +182,15 @@ pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, Ar
     Ok((shard, stem.parse().map_err(|error: Error| error.file(path))?))
 }
 
+/// Whether [`scan_artifact`] takes `path` for an artifact; an error if that cannot be told.
+pub fn is_artifact(path: &Path) -> Result<bool> {
+    match name_artifact(path, None) {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_of_reading() => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
 /// An artifact without its shard, under the name that it is to have.
 fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
     let real = std::fs::canonicalize(path).map_err(|e| Error::io(path, "resolve", e))?;

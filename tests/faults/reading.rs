@@ -51,6 +51,8 @@ impl Input {
             ("verify {}/repository", 1),
             ("verify {}/s", 0),
             ("inspect {}/s/blas_lib_gfx1151 --json", 0),
+            ("verify {}/s/host-suite-sparse_lib_generic.tar.zst", 0),
+            ("inspect {}/s/host-suite-sparse_lib_generic.tar.zst --json", 0),
             ("discover {}/linked", 0),
             ("plan --version 7.1.0 --artifacts {}/linked", 0),
         ];

@@ -184,6 +184,10 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
         }
         SplitInput::Shards(roots) => {
             let found = artifact::find(roots)?;
+            // The folder of a shard may be the one that is read.
+            for (shard, _) in &found.shards {
+                artifact::refuse_inside(roots, &out.join(shard), "output folder")?;
+            }
             let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
                 by_component(&shard, folders, &out.join(&shard), true)
             });

@@ -60,13 +60,39 @@ impl Replacing<'_> {
         })
     }
 
-    /// Whether an artifact that is read lies in `out` itself, which then holds more than results.
-    fn has_input_in(&self, out: &Path) -> bool {
-        let real = |path: &Path| path.canonicalize().ok();
-        let above = |input: &&Path| real(input).and_then(|path| path.parent().map(Path::to_owned));
-        let out = real(out);
-        out.is_none() || self.inputs.iter().any(|input| above(input) == out)
+    /// Where the artifacts that are read lie, behind all links, and under the names they were given by.
+    fn places(&self) -> Result<Vec<PathBuf>> {
+        let mut places = Vec::new();
+        for input in &self.inputs {
+            places.push(resolve(input)?);
+            // A path that ends in `..` has no name of its own.
+            if let (Some(above), Some(name)) = (input.parent(), input.file_name()) {
+                // A relative path without a folder of its own is below the current one.
+                let above = if above == Path::new("") { Path::new(".") } else { above };
+                places.push(resolve(above)?.join(name));
+            }
+        }
+        Ok(places)
     }
+}
+
+fn resolve(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|e| Error::io(path, "resolve", e))
+}
+
+/// Fails if one of the artifacts that are read, at `places`, is, or lies in, what is to be replaced.
+fn refuse_inputs(out: &Path, names: &[&str], places: &[PathBuf]) -> Result<()> {
+    let real = resolve(out)?;
+    for name in names {
+        let target = real.join(name);
+        if places.iter().any(|place| place.starts_with(&target)) {
+            let message = "is an artifact that is read, and what is written would replace it";
+            return Err(Error::new(Kind::Usage, message)
+                .file(out.join(name))
+                .hint("write into another folder"));
+        }
+    }
+    Ok(())
 }
 
 /// What a run left in the output folder.
@@ -113,8 +139,11 @@ impl Staging {
         components: &Replacing<'_>,
         recheck: impl Fn() -> Result<()>,
     ) -> Result<Committed> {
-        for artifact in artifacts {
-            refuse_foreign(&self.out.join(&artifact.name))?;
+        let names: Vec<&str> = artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
+        let inputs = components.places()?;
+        refuse_inputs(&self.out, &names, &inputs)?;
+        for name in &names {
+            refuse_foreign(&self.out.join(name))?;
         }
         // Most artifacts hold one large file: only side by side they keep all cores busy.
         let write =
@@ -124,8 +153,9 @@ impl Staging {
         let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
         faults.finish()?;
         recheck()?;
-        let names: Vec<&str> = artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
-        let removed = match components.has_input_in(&self.out) {
+        // Where input lies, there is more than results.
+        let real = resolve(&self.out)?;
+        let removed = match inputs.iter().any(|input| input.parent() == Some(&real)) {
             true => Vec::new(),
             false => self.others(components, &names)?,
         };

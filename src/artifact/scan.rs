@@ -4,6 +4,7 @@
 //! scan are reported together.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::ArtifactName;
@@ -216,19 +217,36 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
 /// Fails if `folder`, which is written to as the `what`, lies inside of one of `roots`: a second run
 /// would read what the first wrote.
 pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()> {
-    let there = folder.ancestors().find_map(|path| path.canonicalize().ok());
-    // A relative path without a folder of its own is below the current one.
-    let Some(there) = there.or_else(|| Path::new(".").canonicalize().ok()) else {
-        return Ok(());
-    };
-    let inside = |root: &&PathBuf| root.canonicalize().is_ok_and(|root| there.starts_with(root));
-    match roots.iter().find(inside) {
-        None => Ok(()),
-        Some(root) => {
+    let there = existing(folder)?;
+    for root in roots {
+        // That a root is not there is told where it is read.
+        let real = resolve(root)?;
+        if real.is_some_and(|real| there.starts_with(real)) {
             let message = format!("the {what} lies inside of {}", root.display());
             let hint = "give a folder outside of all artifacts that are read";
-            Err(Error::new(Kind::Usage, message).file(folder).hint(hint))
+            return Err(Error::new(Kind::Usage, message).file(folder).hint(hint));
         }
+    }
+    Ok(())
+}
+
+/// Where `folder` is, or the nearest one above it that is there.
+fn existing(folder: &Path) -> Result<PathBuf> {
+    for path in folder.ancestors().filter(|path| *path != Path::new("")) {
+        if let Some(there) = resolve(path)? {
+            return Ok(there);
+        }
+    }
+    // A relative path without a folder of its own is below the current one.
+    Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))
+}
+
+/// Where `path` is behind all links, if it is there.
+fn resolve(path: &Path) -> Result<Option<PathBuf>> {
+    match path.canonicalize() {
+        Ok(real) => Ok(Some(real)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, "resolve", error)),
     }
 }
 

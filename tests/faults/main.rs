@@ -8,6 +8,7 @@
 
 #[path = "../support/archives.rs"]
 mod archives;
+mod beside;
 mod changed;
 mod disk;
 #[path = "../support/example.rs"]

@@ -247,7 +247,8 @@ fn make_writable(folder: &Path) -> Result<()> {
     set_mode(folder, 0o700)?;
     for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))? {
         let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+        if kind.is_dir() {
             make_writable(&entry.path())?;
         }
     }
@@ -283,11 +284,11 @@ fn clear_dead(out: &Path) -> Result<()> {
     for entry in fs::read_dir(out).map_err(|e| Error::io(out, "list", e))? {
         let entry = entry.map_err(|e| Error::io(out, "list", e))?;
         let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if !ours || !folder {
+        let path = entry.path();
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
+        if !ours || !kind.is_dir() {
             continue;
         }
-        let path = entry.path();
         let handle = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
         match handle.try_lock() {
             Err(TryLockError::WouldBlock) => {}

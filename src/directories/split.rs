@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::Means;
 use super::output::{OutputArtifact, Written};
-use super::staging::{Committed, Replacing, Staging};
+use super::staging::{Committed, Replacing, Staging, refuse_link};
 use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result};
@@ -186,7 +186,9 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
             let found = artifact::find(roots)?;
             // The folder of a shard may be the one that is read.
             for (shard, _) in &found.shards {
-                artifact::refuse_inside(roots, &out.join(shard), "output folder")?;
+                let own = out.join(shard);
+                artifact::refuse_inside(roots, &own, "output folder")?;
+                refuse_link(&own)?;
             }
             let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
                 by_component(&shard, folders, &out.join(&shard), true)

@@ -208,6 +208,21 @@ impl Drop for Staging {
     }
 }
 
+/// Fails if `path`, below an output folder, is a link: what it leads to is not ours.
+pub(super) fn refuse_link(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            let message = "is a symbolic link, and nothing is written through links below the \
+                           output folder";
+            Err(Error::new(Kind::Conflict, message)
+                .file(path)
+                .hint("remove the link, or give what it leads to as the output folder"))
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(path, "inspect", error)),
+        _ => Ok(()),
+    }
+}
+
 /// Fails if what stands at `path` is no artifact.
 fn refuse_foreign(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {

@@ -254,10 +254,13 @@ impl Job {
         let split = scans.iter().fold(split, |split, scan| scan.inputs.explain(split))?;
         progress.end(Stage::Split);
         let archs = sorting::archs(&split);
+        let mut own = LinkSet::default();
         for artifact in &split {
+            own.add_tree(&artifact.host, &artifact.name.to_string());
             links.add_tree(&artifact.host, &format!("{}/{}", self.shard, artifact.name));
             artifact.databases.iter().for_each(|file| links.add(&file.path));
         }
+        own.refuse_leaving()?;
         let memory = Cell::new(options.memory);
         let means = Means { staging, memory: &memory, progress };
         let (outputs, mut findings) = self.outputs(&artifacts, split, &options.targets, means)?;

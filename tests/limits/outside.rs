@@ -248,6 +248,42 @@ fn nothing_is_written_through_a_link_of_another_artifact() {
     }
 }
 
+#[test]
+fn links_that_leave_through_other_links_are_refused() {
+    let links = [("l", "."), ("n", "l/l/l/../../../etc")];
+    let expected = ["/n", "leads to `l/l/l/../../../etc`, outside of the stage prefix"];
+    let folder = Input::folder();
+    let plant = |stage: &Path, (name, target): (&str, &str)| {
+        symlink(target, stage.join(name)).unwrap();
+    };
+    links.into_iter().for_each(|link| plant(&folder.stage(), link));
+    folder.refused(&expected);
+    let packed = Input::handmade(|archive| {
+        for (name, target) in links {
+            archive.member(&format!("{STAGE}/{name}"), b'2', target, 0o777, b"");
+        }
+    });
+    packed.refused(&expected);
+    // Each in an artifact of its own.
+    for (name, commands) in
+        [("a_dev_generic", &["recombine"][..]), ("a_lib_gfx1100", &["split", "recombine"])]
+    {
+        let apart = Input::folder();
+        let other = apart.shard().join(name);
+        fs::create_dir_all(other.join(STAGE)).unwrap();
+        fs::write(other.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
+        plant(&other.join(STAGE), links[0]);
+        plant(&apart.stage(), links[1]);
+        apart.refused(&expected);
+        for command in commands {
+            let mut command = program(&[command, "--artifacts"]);
+            command.arg(apart.shard()).arg("--output-dir").arg(apart.out());
+            let said = failure(&mut command);
+            assert!(said.contains(expected[1]), "{said}");
+        }
+    }
+}
+
 /// A receipt of an earlier set says which packages may go: none outside of its folder.
 #[test]
 fn a_forged_receipt_removes_nothing() {

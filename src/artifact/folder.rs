@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::contents::{Contents, Found};
 use super::listing::list;
 use super::manifest::{MANIFEST_NAME, Manifest};
-use super::prefix::{Walk, locate};
+use super::prefix::{Walk, locate, refuse_leaving};
 use crate::content::{Content, InputFile, Inputs};
 use crate::error::{Error, Faults, Result};
 use crate::tree::{Tree, TreePath};
@@ -30,7 +30,9 @@ impl Contents for Folder<'_> {
             Some(Some(folder)) => {
                 let mut walk = Walk { tree: Tree::new(), inputs: self.inputs, faults };
                 walk.folder(&folder, None);
-                Found::Tree(walk.tree)
+                let tree = walk.tree;
+                refuse_leaving(&tree, faults, |place| folder.join(place.as_str()));
+                Found::Tree(tree)
             }
         }
     }

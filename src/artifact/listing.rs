@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::lgetxattr;
 use rustix::io::Errno;
 
-use crate::content::Inputs;
+use crate::content::{Inputs, is_folder};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::records;
 use crate::tree::TreePath;
@@ -25,9 +25,12 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Whether this is a folder, or a link to one.
-    pub fn leads_to_folder(&self) -> bool {
-        self.metadata.is_dir() || (self.metadata.is_symlink() && self.path.is_dir())
+    /// Whether this is a folder, or a link to one. Where a link leads may fail to be told.
+    pub fn leads_to_folder(&self) -> Result<bool> {
+        match self.metadata.is_symlink() {
+            true => is_folder(&self.path),
+            false => Ok(self.metadata.is_dir()),
+        }
     }
 
     /// The permission bits.
@@ -113,9 +116,9 @@ pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> V
 pub(super) fn look_into(
     folder: &Path,
     faults: &mut Faults,
-    wanted: impl Fn(&Listed) -> bool,
+    wanted: impl Fn(&Listed) -> Result<bool>,
 ) -> Vec<Listed> {
-    gather(folder, faults, |entry| Ok(wanted(entry)))
+    gather(folder, faults, wanted)
 }
 
 /// The entries that `takes` takes; none after its first error.

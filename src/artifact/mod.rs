@@ -19,9 +19,9 @@ mod unpacking;
 pub use manifest::{MANIFEST_NAME, Manifest};
 pub use packed::Packed;
 pub use scan::{
-    Artifact, FoundArtifacts, Prefix, Scan, ScanOptions, Shard, find, find_shard, name_artifact,
-    refuse_inside, scan, scan_artifact, scan_artifact_readable, scan_artifact_with, scan_readable,
-    scan_with,
+    Artifact, FoundArtifacts, Prefix, Scan, ScanOptions, Shard, find, find_shard, is_artifact,
+    name_artifact, refuse_inside, scan, scan_artifact, scan_artifact_readable, scan_artifact_with,
+    scan_readable, scan_with,
 };
 
 use std::fmt;

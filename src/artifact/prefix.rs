@@ -7,7 +7,7 @@ use super::listing::{Listed, list, refuse_deep};
 use crate::content::{Content, InputFile, Inputs};
 use crate::error::{Error, Faults, Result};
 use crate::records;
-use crate::tree::{Node, Tree, TreePath};
+use crate::tree::{Node, Tree, TreePath, link_leaves};
 
 /// What the walk over a prefix collects.
 pub(super) struct Walk<'a> {
@@ -85,12 +85,20 @@ pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
         return Err(Error::malformed(message));
     }
     if leaves(place, target) {
-        let message = format!("the link leads to `{target}`, outside of the stage prefix");
-        let hint = "installed, it would name a file of the build machine or of another package; \
-                    make it relative to a file of the same prefix";
-        return Err(Error::unsupported(message).hint(hint));
+        return Err(link_leaves(target));
     }
     Ok(())
+}
+
+/// Refuses links of a prefix that leave it through other links; `name` gives the names of files.
+pub(super) fn refuse_leaving(
+    tree: &Tree<Content>,
+    faults: &mut Faults,
+    name: impl Fn(&TreePath) -> PathBuf,
+) {
+    for (place, target) in tree.leaving_links() {
+        faults.add(link_leaves(target).file(name(place)));
+    }
 }
 
 /// Whether a link at `place` with the text `target` leads above the root of the tree. The root

@@ -43,6 +43,8 @@ enum EntryKind {
     Artifact,
     Shard,
     Other,
+    /// It could not be looked at, as a fault says.
+    Unknown,
 }
 
 impl Roots {
@@ -88,6 +90,7 @@ impl Roots {
             (true, false) => self.shard(root, entries, &kinds),
             (false, true) => self.folder_of_shards(entries, &kinds),
             (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
+            (false, false) if kinds.contains(&EntryKind::Unknown) => {}
             (false, false) => self.faults.add(nothing_in(root)),
         }
     }
@@ -100,7 +103,8 @@ impl Roots {
                     let kinds = self.kinds(&inside);
                     self.shard(&entry.path, inside, &kinds);
                 }
-                _ => self.no_shard(&entry),
+                EntryKind::Unknown => {}
+                EntryKind::Artifact | EntryKind::Other => self.no_shard(&entry),
             }
         }
     }
@@ -108,11 +112,8 @@ impl Roots {
     /// An entry of a folder of shards that is none. A folder in which all artifacts are packed in
     /// another way was to be one.
     fn no_shard(&mut self, entry: &Listed) {
-        let named = match entry.leads_to_folder() {
-            true => look_into(&entry.path, &mut Faults::default(), |inside| {
-                artifact_in(&inside.name).is_some()
-            }),
-            false => Vec::new(),
+        let Some(named) = self.faults.keep(named_like_artifacts(entry)) else {
+            return;
         };
         if named.is_empty() {
             self.passed_over(entry.name.clone());
@@ -136,10 +137,13 @@ impl Roots {
             match kind {
                 EntryKind::Artifact => artifacts.push(entry),
                 EntryKind::Shard | EntryKind::Other => others.push(entry),
+                EntryKind::Unknown => {}
             }
         }
-        for entry in others.iter().filter(|entry| !is_checksum(entry, &artifacts)) {
-            self.no_artifact(&name, entry, &artifacts);
+        for entry in &others {
+            if self.faults.keep(is_checksum(entry, &artifacts)) == Some(false) {
+                self.no_artifact(&name, entry, &artifacts);
+            }
         }
         refuse_same_name(&artifacts, &mut self.faults);
         self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
@@ -147,7 +151,7 @@ impl Roots {
 
     /// What each entry of a folder is; faults of looking are told here, once.
     fn kinds(&mut self, entries: &[Listed]) -> Vec<EntryKind> {
-        let kind = |entry| self.faults.keep(kind_of(entry)).unwrap_or(EntryKind::Other);
+        let kind = |entry| self.faults.keep(kind_of(entry)).unwrap_or(EntryKind::Unknown);
         entries.iter().map(kind).collect()
     }
 
@@ -181,7 +185,10 @@ impl Roots {
 fn refuse_same_name(artifacts: &[Listed], faults: &mut Faults) {
     let mut claimed: BTreeMap<ArtifactName, &Path> = BTreeMap::new();
     for entry in artifacts {
-        let stem = packed_name(entry).map_or(entry.name.as_str(), |(stem, _)| stem);
+        let Some(packed) = faults.keep(packed_name(entry)) else {
+            continue;
+        };
+        let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
         let Ok(name) = stem.parse::<ArtifactName>() else {
             continue;
         };
@@ -196,19 +203,39 @@ fn refuse_same_name(artifacts: &[Listed], faults: &mut Faults) {
 }
 
 /// The artifact's name and the compression, if an entry is named like a packed artifact.
-pub(super) fn packed_name(entry: &Listed) -> Option<(&str, Method)> {
-    match entry.leads_to_folder() {
-        true => None,
-        false => parse_name(&entry.name),
-    }
+pub(super) fn packed_name(entry: &Listed) -> Result<Option<(&str, Method)>> {
+    Ok(match parse_name(&entry.name) {
+        Some(named) if !entry.leads_to_folder()? => Some(named),
+        _ => None,
+    })
 }
 
 /// Whether an entry is the checksum file of one of `artifacts`.
-fn is_checksum(entry: &Listed, artifacts: &[Listed]) -> bool {
+fn is_checksum(entry: &Listed, artifacts: &[Listed]) -> Result<bool> {
     let archive = entry.name.strip_suffix(CHECKSUM_ENDING);
-    archive.is_some_and(|archive| {
-        artifacts.iter().any(|entry| entry.name == archive && packed_name(entry).is_some())
-    })
+    match artifacts.iter().find(|artifact| Some(artifact.name.as_str()) == archive) {
+        Some(artifact) => Ok(packed_name(artifact)?.is_some()),
+        None => Ok(false),
+    }
+}
+
+/// What lies in an entry, if that is a folder, and is named like an artifact.
+fn named_like_artifacts(entry: &Listed) -> Result<Vec<Listed>> {
+    if !entry.leads_to_folder()? {
+        return Ok(Vec::new());
+    }
+    let mut faults = Faults::default();
+    let is_named = |inside: &Listed| Ok(artifact_in(&inside.name).is_some());
+    let named = look_into(&entry.path, &mut faults, is_named);
+    refuse_unread(faults).map(|()| named)
+}
+
+/// Fails if one of the faults of a look ahead is one of reading: the others say what is there.
+fn refuse_unread(faults: Faults) -> Result<()> {
+    match faults.finish() {
+        Err(error) if error.flattened().any(Error::is_of_reading) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The artifact's name that an entry's name consists of, or begins with before its first dot.
@@ -232,10 +259,10 @@ fn without_archive(entry: &Listed, archive: &str) -> Error {
 /// What an entry is. Faults of this look ahead are met again, and reported, by the scan of an
 /// artifact or a shard; anything else is not read again, so what cannot be looked into is an error.
 fn kind_of(entry: &Listed) -> Result<EntryKind> {
-    if packed_name(entry).is_some() {
+    if packed_name(entry)?.is_some() {
         return Ok(EntryKind::Artifact);
     }
-    if !entry.leads_to_folder() {
+    if !entry.leads_to_folder()? {
         return Ok(EntryKind::Other);
     }
     let is_named = |entry: &Listed| entry.name.parse::<ArtifactName>().is_ok();
@@ -244,25 +271,26 @@ fn kind_of(entry: &Listed) -> Result<EntryKind> {
         return Ok(EntryKind::Artifact);
     }
     let mut faults = Faults::default();
-    let may_hold = |entry: &Listed| entry.leads_to_folder() || packed_name(entry).is_some();
+    let may_hold = |entry: &Listed| Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?);
     let inside = look_into(&entry.path, &mut faults, may_hold);
-    let mut holds = |entry: &Listed| {
-        let manifest = entry.leads_to_folder() && faults.keep(has_manifest(entry)).unwrap_or(false);
-        manifest || packed_name(entry).is_some()
-    };
-    if inside.iter().any(&mut holds) {
+    if inside.iter().any(|entry| faults.keep(holds_artifact(entry)) == Some(true)) {
         return Ok(EntryKind::Shard);
     }
+    refuse_unread(faults)?;
     if is_named(entry) {
         return Ok(EntryKind::Artifact);
     }
-    if inside.iter().any(|entry| entry.leads_to_folder() && is_named(entry)) {
-        return Ok(EntryKind::Shard);
+    for inner in inside.iter().filter(|inner| is_named(inner)) {
+        if inner.leads_to_folder()? {
+            return Ok(EntryKind::Shard);
+        }
     }
-    match faults.finish() {
-        Err(error) if error.flattened().any(Error::is_of_reading) => Err(error),
-        _ => Ok(EntryKind::Other),
-    }
+    Ok(EntryKind::Other)
+}
+
+/// Whether an entry is packed, or a folder with a manifest.
+fn holds_artifact(entry: &Listed) -> Result<bool> {
+    Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()? && has_manifest(entry)?)
 }
 
 fn has_manifest(entry: &Listed) -> Result<bool> {

@@ -4,6 +4,7 @@
 //! scan are reported together.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::ArtifactName;
@@ -178,8 +179,17 @@ pub fn scan_artifact_readable(path: &Path) -> Result<(Scan, Option<Error>)> {
 /// The shard and the name that [`scan_artifact`] gives an artifact; nothing of it is read.
 pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, ArtifactName)> {
     let (shard, listed) = alone(path, component)?;
-    let stem = packed_name(&listed).map_or(listed.name.as_str(), |(stem, _)| stem);
+    let stem = packed_name(&listed)?.map_or(listed.name.as_str(), |(stem, _)| stem);
     Ok((shard, stem.parse().map_err(|error: Error| error.file(path))?))
+}
+
+/// Whether [`scan_artifact`] takes `path` for an artifact; an error if that cannot be told.
+pub fn is_artifact(path: &Path) -> Result<bool> {
+    match name_artifact(path, None) {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_of_reading() => Err(error),
+        Err(_) => Ok(false),
+    }
 }
 
 /// An artifact without its shard, under the name that it is to have.
@@ -207,19 +217,36 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
 /// Fails if `folder`, which is written to as the `what`, lies inside of one of `roots`: a second run
 /// would read what the first wrote.
 pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()> {
-    let there = folder.ancestors().find_map(|path| path.canonicalize().ok());
-    // A relative path without a folder of its own is below the current one.
-    let Some(there) = there.or_else(|| Path::new(".").canonicalize().ok()) else {
-        return Ok(());
-    };
-    let inside = |root: &&PathBuf| root.canonicalize().is_ok_and(|root| there.starts_with(root));
-    match roots.iter().find(inside) {
-        None => Ok(()),
-        Some(root) => {
+    let there = existing(folder)?;
+    for root in roots {
+        // That a root is not there is told where it is read.
+        let real = resolve(root)?;
+        if real.is_some_and(|real| there.starts_with(real)) {
             let message = format!("the {what} lies inside of {}", root.display());
             let hint = "give a folder outside of all artifacts that are read";
-            Err(Error::new(Kind::Usage, message).file(folder).hint(hint))
+            return Err(Error::new(Kind::Usage, message).file(folder).hint(hint));
         }
+    }
+    Ok(())
+}
+
+/// Where `folder` is, or the nearest one above it that is there.
+fn existing(folder: &Path) -> Result<PathBuf> {
+    for path in folder.ancestors().filter(|path| *path != Path::new("")) {
+        if let Some(there) = resolve(path)? {
+            return Ok(there);
+        }
+    }
+    // A relative path without a folder of its own is below the current one.
+    Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))
+}
+
+/// Where `path` is behind all links, if it is there.
+fn resolve(path: &Path) -> Result<Option<PathBuf>> {
+    match path.canonicalize() {
+        Ok(real) => Ok(Some(real)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, "resolve", error)),
     }
 }
 
@@ -259,7 +286,7 @@ impl Scanner {
 
     /// Reads an artifact that is a folder; one that is packed waits for the others.
     fn artifact(&mut self, shard: &str, entry: &Listed) -> Option<Artifact> {
-        let packed = packed_name(entry);
+        let packed = self.faults.keep(packed_name(entry))?;
         let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
         let name = stem.parse::<ArtifactName>().map_err(|e| e.file(&entry.path));
         let name = self.faults.keep(name);

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Outcome, terminal};
-use crate::artifact::name_artifact;
+use crate::artifact::is_artifact;
 use crate::content::{Content, is_folder};
 use crate::error::{Faults, Result, ResultExt, printable};
 use crate::inspect::{Inspected, inspect, inspect_artifact};
@@ -40,8 +40,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
-        let is_artifact = is_folder(path).map(|it| it || name_artifact(path, None).is_ok());
-        let inspected = is_artifact.and_then(|it| match it {
+        let is_whole = is_folder(path).and_then(|it| Ok(it || is_artifact(path)?));
+        let inspected = is_whole.and_then(|it| match it {
             true => inspect_artifact(path).map(Inspected::Artifact),
             false => Content::open(path).and_then(|content| inspect(&content).file(path)),
         });

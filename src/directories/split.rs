@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::Means;
 use super::output::{OutputArtifact, Written};
-use super::staging::{Committed, Replacing, Staging};
+use super::staging::{Committed, Replacing, Staging, refuse_link};
 use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result};
@@ -184,6 +184,12 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
         }
         SplitInput::Shards(roots) => {
             let found = artifact::find(roots)?;
+            // The folder of a shard may be the one that is read.
+            for (shard, _) in &found.shards {
+                let own = out.join(shard);
+                artifact::refuse_inside(roots, &own, "output folder")?;
+                refuse_link(&own)?;
+            }
             let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
                 by_component(&shard, folders, &out.join(&shard), true)
             });
@@ -248,10 +254,13 @@ impl Job {
         let split = scans.iter().fold(split, |split, scan| scan.inputs.explain(split))?;
         progress.end(Stage::Split);
         let archs = sorting::archs(&split);
+        let mut own = LinkSet::default();
         for artifact in &split {
+            own.add_tree(&artifact.host, &artifact.name.to_string());
             links.add_tree(&artifact.host, &format!("{}/{}", self.shard, artifact.name));
             artifact.databases.iter().for_each(|file| links.add(&file.path));
         }
+        own.refuse_leaving()?;
         let memory = Cell::new(options.memory);
         let means = Means { staging, memory: &memory, progress };
         let (outputs, mut findings) = self.outputs(&artifacts, split, &options.targets, means)?;

@@ -60,13 +60,39 @@ impl Replacing<'_> {
         })
     }
 
-    /// Whether an artifact that is read lies in `out` itself, which then holds more than results.
-    fn has_input_in(&self, out: &Path) -> bool {
-        let real = |path: &Path| path.canonicalize().ok();
-        let above = |input: &&Path| real(input).and_then(|path| path.parent().map(Path::to_owned));
-        let out = real(out);
-        out.is_none() || self.inputs.iter().any(|input| above(input) == out)
+    /// Where the artifacts that are read lie, behind all links, and under the names they were given by.
+    fn places(&self) -> Result<Vec<PathBuf>> {
+        let mut places = Vec::new();
+        for input in &self.inputs {
+            places.push(resolve(input)?);
+            // A path that ends in `..` has no name of its own.
+            if let (Some(above), Some(name)) = (input.parent(), input.file_name()) {
+                // A relative path without a folder of its own is below the current one.
+                let above = if above == Path::new("") { Path::new(".") } else { above };
+                places.push(resolve(above)?.join(name));
+            }
+        }
+        Ok(places)
     }
+}
+
+fn resolve(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|e| Error::io(path, "resolve", e))
+}
+
+/// Fails if one of the artifacts that are read, at `places`, is, or lies in, what is to be replaced.
+fn refuse_inputs(out: &Path, names: &[&str], places: &[PathBuf]) -> Result<()> {
+    let real = resolve(out)?;
+    for name in names {
+        let target = real.join(name);
+        if places.iter().any(|place| place.starts_with(&target)) {
+            let message = "is an artifact that is read, and what is written would replace it";
+            return Err(Error::new(Kind::Usage, message)
+                .file(out.join(name))
+                .hint("write into another folder"));
+        }
+    }
+    Ok(())
 }
 
 /// What a run left in the output folder.
@@ -113,8 +139,11 @@ impl Staging {
         components: &Replacing<'_>,
         recheck: impl Fn() -> Result<()>,
     ) -> Result<Committed> {
-        for artifact in artifacts {
-            refuse_foreign(&self.out.join(&artifact.name))?;
+        let names: Vec<&str> = artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
+        let inputs = components.places()?;
+        refuse_inputs(&self.out, &names, &inputs)?;
+        for name in &names {
+            refuse_foreign(&self.out.join(name))?;
         }
         // Most artifacts hold one large file: only side by side they keep all cores busy.
         let write =
@@ -124,8 +153,9 @@ impl Staging {
         let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
         faults.finish()?;
         recheck()?;
-        let names: Vec<&str> = artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
-        let removed = match components.has_input_in(&self.out) {
+        // Where input lies, there is more than results.
+        let real = resolve(&self.out)?;
+        let removed = match inputs.iter().any(|input| input.parent() == Some(&real)) {
             true => Vec::new(),
             false => self.others(components, &names)?,
         };
@@ -178,6 +208,21 @@ impl Drop for Staging {
     }
 }
 
+/// Fails if `path`, below an output folder, is a link: what it leads to is not ours.
+pub(super) fn refuse_link(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            let message = "is a symbolic link, and nothing is written through links below the \
+                           output folder";
+            Err(Error::new(Kind::Conflict, message)
+                .file(path)
+                .hint("remove the link, or give what it leads to as the output folder"))
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(path, "inspect", error)),
+        _ => Ok(()),
+    }
+}
+
 /// Fails if what stands at `path` is no artifact.
 fn refuse_foreign(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
@@ -217,7 +262,8 @@ fn make_writable(folder: &Path) -> Result<()> {
     set_mode(folder, 0o700)?;
     for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))? {
         let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+        if kind.is_dir() {
             make_writable(&entry.path())?;
         }
     }
@@ -253,11 +299,11 @@ fn clear_dead(out: &Path) -> Result<()> {
     for entry in fs::read_dir(out).map_err(|e| Error::io(out, "list", e))? {
         let entry = entry.map_err(|e| Error::io(out, "list", e))?;
         let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if !ours || !folder {
+        let path = entry.path();
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
+        if !ours || !kind.is_dir() {
             continue;
         }
-        let path = entry.path();
         let handle = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
         match handle.try_lock() {
             Err(TryLockError::WouldBlock) => {}

@@ -1,12 +1,14 @@
-//! Links that lead to nothing in the whole set.
+//! Links that lead to nothing in the whole set, or out of it.
 
 use super::Component;
+use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::tree::LinkSet;
 
 /// Notes every link whose end is in no component: `libx.so` of a development component may well
-/// lead to a library component's file, so only the set as a whole can tell.
-pub(super) fn find_dangling(components: &[Component], findings: &mut Findings) {
+/// lead to a library component's file, so only the set as a whole can tell. So it is with links that
+/// leave the prefix through another component's, which are refused.
+pub(super) fn check(components: &[Component], findings: &mut Findings) -> Result<()> {
     let mut set = LinkSet::default();
     for component in components {
         set.add_tree(&component.host, &component.id());
@@ -14,8 +16,10 @@ pub(super) fn find_dangling(components: &[Component], findings: &mut Findings) {
             set.add(&file.path);
         }
     }
+    set.refuse_leaving()?;
     for (subject, target) in set.dangling() {
         let message = format!("leads to {target}, which no component has");
         findings.add(Finding::new(Code::LinkDangling, subject, message));
     }
+    Ok(())
 }

@@ -106,7 +106,7 @@ pub fn recombine_with(
     }
     faults.keep(grouping.report(config, &mut findings));
     faults.finish()?;
-    links::find_dangling(&components, &mut findings);
+    links::check(&components, &mut findings)?;
     let findings = kept::settle(&sources.findings(findings), &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Node, Tree, TreePath};
+use crate::error::{Error, Faults, Result};
 
 /// How many links in a row are followed, as many as Linux follows.
 pub const LINK_LIMIT: usize = 40;
@@ -36,40 +37,143 @@ impl LinkSet {
 
     /// The links that lead to no path of the set, as `name/path`, and what they say.
     pub fn dangling(&self) -> Vec<(String, &str)> {
-        let lost = self.named.iter().filter(|(_, path, target)| !self.resolves(path, target));
+        let look = |place: &TreePath| match self.links.get(place) {
+            Some(target) => Look::Link(target),
+            None if self.paths.contains(place) => Look::Other,
+            None => Look::Nothing,
+        };
+        let lost = |path, target| follow(path, target, look) != End::Inside;
+        let lost = self.named.iter().filter(|(_, path, target)| lost(path, target));
         lost.map(|(name, path, target)| (format!("{name}/{path}"), target.as_str())).collect()
     }
 
-    /// Whether a link at `path` with the text `target` leads to something of the set, followed as a
-    /// kernel does: `..` behind a link goes up from where that link leads.
-    fn resolves(&self, path: &TreePath, target: &str) -> bool {
-        let mut here: Vec<&str> = path.components().collect();
-        here.pop();
-        // What is still to be followed, the next part at the end. It may end at the prefix itself,
-        // which every package brings.
-        let mut ahead: Vec<&str> = target.split('/').rev().collect();
-        let mut followed = 1;
-        let mut lost = target.starts_with('/');
-        while let Some(part) = ahead.pop() {
-            match part {
-                _ if lost || followed > LINK_LIMIT => return false,
-                "" | "." => {}
-                ".." => lost = here.pop().is_none(),
-                part => {
-                    here.push(part);
-                    match TreePath::new(here.join("/")).ok().as_ref() {
-                        Some(place) if self.links.contains_key(place) => {
-                            let target = &self.links[place];
-                            here.pop();
-                            ahead.extend(target.split('/').rev());
-                            lost = target.starts_with('/');
-                            followed += 1;
-                        }
-                        place => lost = !place.is_some_and(|p| self.paths.contains(p)),
-                    }
-                }
+    /// Fails if a link leads above the root of the trees. What the set does not have counts as a
+    /// folder: it may be there where the set is installed.
+    pub fn refuse_leaving(&self) -> Result<()> {
+        let look = |place: &TreePath| self.links.get(place).map_or(Look::Other, |t| Look::Link(t));
+        let mut faults = Faults::default();
+        for (name, path, target) in &self.named {
+            if follow(path, target, look) == End::Outside {
+                faults.add(link_leaves(target).structure(format!("{name}/{path}")));
             }
         }
-        !lost
+        faults.finish()
+    }
+}
+
+impl<D> Tree<D> {
+    /// The links that lead above the root, and what they say; what the tree does not have counts as a
+    /// folder.
+    pub fn leaving_links(&self) -> Vec<(&TreePath, &str)> {
+        let look = |place: &TreePath| match self.get(place) {
+            Some(Node::Link { target }) => Look::Link(target),
+            _ => Look::Other,
+        };
+        let mut leaving = Vec::new();
+        for (path, node) in self {
+            let Node::Link { target } = node else { continue };
+            if follow(path, target, look) == End::Outside {
+                leaving.push((path, target.as_str()));
+            }
+        }
+        leaving
+    }
+}
+
+/// An error for a link with the text `target` that leads above the root of a tree.
+pub fn link_leaves(target: &str) -> Error {
+    let message = format!("the link leads to `{target}`, outside of the stage prefix");
+    let hint = "installed, it would name a file of the build machine or of another package; make it \
+                relative to a file of the same prefix";
+    Error::unsupported(message).hint(hint)
+}
+
+/// What stands at a path.
+enum Look<'a> {
+    Link(&'a str),
+    Other,
+    Nothing,
+}
+
+/// Where a link leads.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// To what is there, maybe the root itself, which every package brings.
+    Inside,
+    Nowhere,
+    Outside,
+}
+
+/// Where a link at `path` with the text `target` leads, followed as a kernel does: `..` behind a link
+/// goes up from where that link leads.
+fn follow<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&TreePath) -> Look<'a>) -> End {
+    let mut here: Vec<&str> = path.components().collect();
+    here.pop();
+    if target.starts_with('/') {
+        return End::Outside;
+    }
+    // What is still to be followed, the next part at the end.
+    let mut ahead: Vec<&str> = target.split('/').rev().collect();
+    let mut followed = 1;
+    while let Some(part) = ahead.pop() {
+        match part {
+            "" | "." => continue,
+            ".." if here.pop().is_none() => return End::Outside,
+            ".." => continue,
+            part => here.push(part),
+        }
+        let Ok(place) = TreePath::new(here.join("/")) else { return End::Nowhere };
+        match look(&place) {
+            Look::Nothing => return End::Nowhere,
+            Look::Other => {}
+            Look::Link(target) if target.starts_with('/') => return End::Outside,
+            Look::Link(_) if followed == LINK_LIMIT => return End::Nowhere,
+            Look::Link(target) => {
+                here.pop();
+                ahead.extend(target.split('/').rev());
+                followed += 1;
+            }
+        }
+    }
+    End::Inside
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(links: &[(&str, &str)]) -> Tree<()> {
+        let mut tree = Tree::new();
+        for (path, target) in links {
+            let path = TreePath::new(*path).unwrap();
+            tree.insert(path, Node::Link { target: (*target).to_owned() }).unwrap();
+        }
+        tree
+    }
+
+    #[test]
+    fn links_that_leave_through_other_links_are_found() {
+        let leaving = |links: &[(&str, &str)]| {
+            let tree = tree(links);
+            let leaving = tree.leaving_links();
+            leaving.into_iter().map(|(path, _)| path.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(leaving(&[("l", "."), ("n", "l/l/l/../../../etc")]), ["n"]);
+        assert_eq!(leaving(&[("a/b/l", "../.."), ("n", "a/b/l/..")]), ["n"]);
+        assert_eq!(leaving(&[("a/n", "l/../../x"), ("a/l", "gone/..")]), ["a/n"]);
+        // Up to the root, and over what is not there.
+        assert_eq!(leaving(&[("l", "a/b"), ("n", "l/../../x"), ("a/m", "../n")]), [""; 0]);
+        // No kernel follows these.
+        assert_eq!(leaving(&[("one", "two/.."), ("two", "one/..")]), [""; 0]);
+    }
+
+    #[test]
+    fn links_that_leave_through_those_of_another_tree_are_refused() {
+        let mut set = LinkSet::default();
+        set.add_tree(&tree(&[("n", "l/l/../../etc")]), "one");
+        assert!(set.refuse_leaving().is_ok());
+        set.add_tree(&tree(&[("l", ".")]), "other");
+        let error = set.refuse_leaving().unwrap_err();
+        assert!(error.to_string().starts_with("one/n: the link leads to `l/l/"), "{error}");
     }
 }

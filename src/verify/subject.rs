@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 
 use super::source::Source;
-use crate::artifact::{MANIFEST_NAME, name_artifact};
+use crate::artifact::{MANIFEST_NAME, is_artifact};
 use crate::content::{is_folder, is_there};
 use crate::error::{Error, Kind, Result};
 
@@ -54,7 +54,7 @@ impl Subject {
             let extension = path.extension().and_then(|extension| extension.to_str());
             return match extension {
                 Some("deb" | "rpm") => Ok(Self::Packages(Box::new(Source::of_package(path)))),
-                _ if name_artifact(&path, None).is_ok() => Ok(Self::Artifact(path)),
+                _ if is_artifact(&path)? => Ok(Self::Artifact(path)),
                 _ => Ok(Self::File(path)),
             };
         }

@@ -97,6 +97,43 @@ fn input_beside_the_output_is_never_removed() {
     assert!(names(&folder).contains("blas_lib_gfx1100"));
 }
 
+/// `blas_lib_gfx1151` is the name of a fat artifact and of its device half.
+#[test]
+fn an_artifact_that_is_read_is_not_replaced() {
+    let work = Work::new();
+    let folder = work.path("gfx1151-build");
+    let shard = shards().join("gfx1151-build");
+    tools::run(std::process::Command::new("cp").arg("-r").arg(shard).arg(&folder));
+    let input = folder.join("blas_lib_gfx1151");
+    symlink(&input, work.path("link_lib_gfx1151")).unwrap();
+    symlink(&folder, work.path("linked")).unwrap();
+    fs::create_dir(work.path("roots")).unwrap();
+    symlink(&folder, work.path("roots/shard")).unwrap();
+    let before = tree(work.0.path());
+    let from = |input: &Path, out: &Path| {
+        let mut command = rockpack();
+        command.arg("split").arg("--artifact-dir").arg(input).arg("--output-dir").arg(out);
+        command
+    };
+    let mut renamed = from(&work.path("link_lib_gfx1151"), &folder);
+    renamed.args(["--artifact-prefix", "blas_lib"]);
+    let mut shards = split_of(&folder);
+    shards.arg("--output-dir").arg(work.0.path());
+    let mut joined = rockpack();
+    joined.args(["recombine", "--artifacts"]).arg(work.path("roots")).arg("--output-dir");
+    joined.arg(&folder);
+    let commands =
+        [from(&input, &folder), from(&input, &work.path("linked")), renamed, shards, joined];
+    for mut command in commands {
+        let (_, said) = ends_with(&mut command, 64);
+        assert!(
+            said.contains("output folder lies inside of") || said.contains("is read"),
+            "{said}"
+        );
+        assert!(tree(work.0.path()) == before, "{command:?}");
+    }
+}
+
 /// Splits what `work.split_shards` made of the first shard, by `targets`.
 fn again(work: &Work, shard: &Path, targets: &[&str]) -> std::process::Command {
     let mut command = rockpack();

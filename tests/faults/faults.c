@@ -12,6 +12,7 @@
 //                  run:COMMAND a shell runs the command before the call
 //                  clock:N     from the chosen reading of the clock on, it is N seconds off
 //                  list        nothing: every call that counts is noted
+//   FAULT_UNTYPED  if set, folders do not say with their names what those are
 //   FAULT_LOG      a file: the kind and path of the chosen call, a line each
 //   FAULT_COUNT    a file: at the end of the program, how many calls counted
 #define _GNU_SOURCE
@@ -31,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *under, *kinds, *act, *log_file, *count_file;
+static const char *under, *kinds, *act, *log_file, *count_file, *untyped;
 static long at;
 static atomic_long counted;
 static __thread int inside;
@@ -45,6 +46,7 @@ static const char *take(const char *name) {
 
 __attribute__((constructor)) static void begin(void) {
   under = take("FAULT_UNDER");
+  untyped = getenv("FAULT_UNTYPED");
   kinds = take("FAULT_CALLS");
   act = take("FAULT_DO");
   log_file = take("FAULT_LOG");
@@ -229,7 +231,9 @@ struct dirent64 *readdir64(DIR *dir) {
   int what = on_file("list", dirfd(dir));
   if (what == FAIL) return NULL;
   errno = saved;
-  return real(dir);
+  struct dirent64 *entry = real(dir);
+  if (entry && untyped) entry->d_type = DT_UNKNOWN;
+  return entry;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *out) {

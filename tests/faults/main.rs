@@ -6,6 +6,9 @@
 //! the figures are printed (`-- --nocapture`). README.md here says what is promised.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
+#[path = "../support/archives.rs"]
+mod archives;
+mod beside;
 mod changed;
 mod disk;
 #[path = "../support/example.rs"]

@@ -1,15 +1,21 @@
 //! Commands that only read: a run that is disturbed says so, and never something wrong.
 
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::archives::{Packing, pack};
 use crate::example::{rockpack, shards};
 use crate::publications;
 use crate::room::{ALL, Fault, Struck, calls, figures, folder, places, strike};
 use crate::tools::{self, have};
 
-/// What is read: a shard, the set of it, and a repository whose packages lack the signatures that its
-/// `.repo` file tells clients to ask for.
+const TOOLS: [&str; 3] = ["gcc", "tar", "zstd"];
+
+/// What is read: a shard with two artifacts behind links, one of them packed, a link to it, the set of
+/// it, and a repository whose packages lack the signatures that its `.repo` file tells clients to ask
+/// for.
 struct Input {
     room: tempfile::TempDir,
 }
@@ -19,11 +25,20 @@ impl Input {
         let room = folder();
         let here = |name: &str| room.path().join(name);
         tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx1151-build")).arg(here("s")));
+        let packed = pack(&here("s/host-suite-sparse_lib_generic"), Packing::Zstd);
+        fs::create_dir(here("elsewhere")).unwrap();
+        for artifact in [packed, here("s/blas_run_gfx1151")] {
+            let name = artifact.file_name().unwrap();
+            fs::rename(&artifact, here("elsewhere").join(name)).unwrap();
+            symlink(Path::new("../elsewhere").join(name), &artifact).unwrap();
+        }
+        fs::create_dir(here("linked")).unwrap();
+        symlink("../s", here("linked/s")).unwrap();
         let mut build = rockpack();
         build.args(["build", "--sbom", "--version", "7.1.0", "--artifacts"]).arg(here("s"));
         tools::run(build.arg("--out").arg(here("set")));
         tools::run(rockpack().arg("repo").arg(here("set")).arg("--out").arg(here("repository")));
-        std::fs::write(here("repository/own.repo"), "[own]\ngpgcheck=1\n").unwrap();
+        fs::write(here("repository/own.repo"), "[own]\ngpgcheck=1\n").unwrap();
         Self { room }
     }
 
@@ -36,8 +51,10 @@ impl Input {
             ("verify {}/repository", 1),
             ("verify {}/s", 0),
             ("inspect {}/s/blas_lib_gfx1151 --json", 0),
-            ("discover {}/s", 0),
-            ("plan --version 7.1.0 --artifacts {}/s", 0),
+            ("verify {}/s/host-suite-sparse_lib_generic.tar.zst", 0),
+            ("inspect {}/s/host-suite-sparse_lib_generic.tar.zst --json", 0),
+            ("discover {}/linked", 0),
+            ("plan --version 7.1.0 --artifacts {}/linked", 0),
         ];
         let command = |(line, code): (&str, i32)| {
             let mut command = rockpack();
@@ -82,7 +99,7 @@ fn about(struck: &Struck) -> String {
 
 #[test]
 fn a_command_that_reads_and_is_asked_to_end_finds_nothing_wrong() {
-    if !have(&publications::TOOLS) {
+    if !have(&publications::TOOLS) || !have(&TOOLS) {
         return;
     }
     Input::new().sweep((ALL, "signal:2", 6), |struck, whole| match struck.code() {
@@ -101,7 +118,7 @@ fn a_command_that_reads_and_is_asked_to_end_finds_nothing_wrong() {
 /// A check that cannot be done has not passed.
 #[test]
 fn a_command_that_cannot_read_its_input_names_it() {
-    if !have(&["gcc"]) {
+    if !have(&TOOLS) {
         return;
     }
     Input::new().sweep(("open,read,list", "error:5", 6), |struck, _| cannot_read(struck));
@@ -110,7 +127,7 @@ fn a_command_that_cannot_read_its_input_names_it() {
 /// What is there is not taken for absent because the system does not say that it is.
 #[test]
 fn a_command_that_cannot_look_at_its_input_names_it() {
-    if !have(&["gcc"]) {
+    if !have(&TOOLS) {
         return;
     }
     Input::new().sweep(("stat", "error:5", 12), |struck, whole| {
@@ -126,10 +143,42 @@ fn a_command_that_cannot_look_at_its_input_names_it() {
     });
 }
 
+/// An artifact or a shard behind a link is not left out because the system does not say where the link
+/// leads.
+#[test]
+fn a_linked_artifact_that_cannot_be_looked_at_is_not_left_out() {
+    if !have(&TOOLS) {
+        return;
+    }
+    let input = Input::new();
+    let linked = input.room.path().join("linked");
+    let names = ["s", "s/blas_run_gfx1151", "s/host-suite-sparse_lib_generic.tar.zst"];
+    let links = names.map(|name| linked.join(name));
+    for words in ["discover", "plan --json --version 7.1.0 --artifacts"] {
+        let command = || {
+            let mut command = rockpack();
+            command.args(words.split(' ')).arg(&linked);
+            command
+        };
+        let whole = tools::run(&mut command()).stdout;
+        let made = calls(&mut command(), &linked, "stat");
+        let at = |link: &PathBuf| made.iter().filter(|(_, path)| path == link).count();
+        assert!(links.iter().all(|link| at(link) > 0), "{made:?}");
+        let of_links = (1..).zip(&made).filter(|(_, (_, path))| links.contains(path));
+        for (at, _) in of_links {
+            let fault = Fault { calls: "stat", act: "error:5", at };
+            let struck = strike(&mut command(), &linked, fault);
+            if struck.code() != Some(0) || struck.output.stdout != whole {
+                cannot_read(&struck);
+            }
+        }
+    }
+}
+
 /// A `.repo` file that may ask for signatures is looked at, or the run says that it was not.
 #[test]
 fn a_repo_file_that_cannot_be_found_or_read_is_not_taken_for_absent() {
-    if !have(&["gcc"]) {
+    if !have(&TOOLS) {
         return;
     }
     let (input, kinds) = (Input::new(), "open,read,stat,list");

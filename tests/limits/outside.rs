@@ -2,11 +2,12 @@
 //! names a file is looked at, as strace sees it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::archives::{Packing, pack};
-use crate::example::{build_of, copy_shards, rockpack, shards};
+use crate::example::{build_of, copy_shards, names, rockpack, shards, tree};
 use crate::tools::have;
 use crate::{Input, STAGE};
 
@@ -96,6 +97,14 @@ fn program(arguments: &[&str]) -> Command {
     let mut command = rockpack();
     command.args(arguments);
     command
+}
+
+/// What a command that fails says; `split` lists on stdout what it wrote nevertheless.
+fn failure(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = crate::text(&output);
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+    said
 }
 
 #[test]
@@ -205,6 +214,89 @@ fn what_leads_out_of_an_artifact_is_not_followed() {
         let named: Vec<_> = paths.iter().filter(|path| **path != room && **path != out).collect();
         assert!(named.is_empty(), "{named:?}");
         assert!(!out.exists() && !Path::new("/tmp/escaped").exists());
+    }
+}
+
+/// Only the output folder itself may be a link.
+#[test]
+fn links_below_the_output_folder_are_not_written_through() {
+    let input = Input::folder();
+    fs::write(input.stage().join("lib/x"), "x").unwrap();
+    let path = |name: &str| input.folder.path().join(name);
+    let victim = path("victim/a_lib_gfx1100");
+    fs::create_dir_all(&victim).unwrap();
+    fs::write(victim.join("artifact_manifest.txt"), "x/stage\n").unwrap();
+    fs::create_dir(input.out()).unwrap();
+    symlink("../victim", input.out().join("shard")).unwrap();
+    let split = |out: &Path| {
+        let mut split = program(&["split", "--artifacts"]);
+        split.arg(input.shard()).arg("--output-dir").arg(out);
+        split
+    };
+    let before = tree(&path("victim"));
+    let said = crate::refusal(&mut split(&input.out()));
+    assert!(said.contains("out/shard: is a symbolic link"), "{said}");
+    assert!(tree(&path("victim")) == before);
+    fs::remove_file(input.out().join("shard")).unwrap();
+    symlink("out", path("link")).unwrap();
+    crate::tools::run(&mut split(&path("link")));
+    assert!(input.out().join("shard/a_lib_generic").is_dir());
+}
+
+/// Artifacts of one component, of which one has a link where another has a folder.
+#[test]
+fn nothing_is_written_through_a_link_of_another_artifact() {
+    let input = Input::folder();
+    let other = input.shard().join("a_lib_gfx1100").join(STAGE);
+    fs::create_dir_all(other.join("lib/y")).unwrap();
+    fs::write(other.join("lib/y/file"), "x").unwrap();
+    fs::write(input.shard().join("a_lib_gfx1100/artifact_manifest.txt"), format!("{STAGE}\n"))
+        .unwrap();
+    symlink("z", input.stage().join("lib/y")).unwrap();
+    fs::create_dir(input.stage().join("lib/z")).unwrap();
+    for command in ["split", "recombine"] {
+        let mut command = program(&[command, "--artifacts"]);
+        command.arg(input.shard()).arg("--output-dir").arg(input.out());
+        let said = failure(&mut command);
+        assert!(said.contains("lib/y"), "{said}");
+        assert!(names(&input.out()).iter().all(|name| name == "shard"), "{said}");
+        assert!(names(&input.out().join("shard")).is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn links_that_leave_through_other_links_are_refused() {
+    let links = [("l", "."), ("n", "l/l/l/../../../etc")];
+    let expected = ["/n", "leads to `l/l/l/../../../etc`, outside of the stage prefix"];
+    let folder = Input::folder();
+    let plant = |stage: &Path, (name, target): (&str, &str)| {
+        symlink(target, stage.join(name)).unwrap();
+    };
+    links.into_iter().for_each(|link| plant(&folder.stage(), link));
+    folder.refused(&expected);
+    let packed = Input::handmade(|archive| {
+        for (name, target) in links {
+            archive.member(&format!("{STAGE}/{name}"), b'2', target, 0o777, b"");
+        }
+    });
+    packed.refused(&expected);
+    // Each in an artifact of its own.
+    for (name, commands) in
+        [("a_dev_generic", &["recombine"][..]), ("a_lib_gfx1100", &["split", "recombine"])]
+    {
+        let apart = Input::folder();
+        let other = apart.shard().join(name);
+        fs::create_dir_all(other.join(STAGE)).unwrap();
+        fs::write(other.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
+        plant(&other.join(STAGE), links[0]);
+        plant(&apart.stage(), links[1]);
+        apart.refused(&expected);
+        for command in commands {
+            let mut command = program(&[command, "--artifacts"]);
+            command.arg(apart.shard()).arg("--output-dir").arg(apart.out());
+            let said = failure(&mut command);
+            assert!(said.contains(expected[1]), "{said}");
+        }
     }
 }
 

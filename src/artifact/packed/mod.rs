@@ -36,7 +36,7 @@ use members::{Collector, Member};
 
 use super::contents::{Contents, Found};
 use super::manifest::{MANIFEST_NAME, Manifest};
-use super::prefix::{check_target, no_folder, through_link};
+use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
 use crate::content::{BlockStore, Blocks, Content, ContentReader, InputFile};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::compression::{Decoder, Method};
@@ -128,6 +128,7 @@ impl Packed {
             });
             faults.keep(node);
         }
+        refuse_leaving(&tree, &mut faults, |place| named(&self.path, &format!("{prefix}/{place}")));
         faults.finish()?;
         Ok(Some(tree))
     }

@@ -1,0 +1,118 @@
+//! Input and output beside one another, where the system does not say where they are.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::example::{rockpack, shards, tree};
+use crate::room::{Fault, Struck, calls, folder, strike};
+use crate::tools::{self, have};
+
+/// A shard with a fat artifact, and what its owner has of the same component.
+fn shard(at: &Path) {
+    tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx110X-build")).arg(at));
+    let own = at.join("blas_lib_own");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("artifact_manifest.txt"), "x/stage\n").unwrap();
+}
+
+/// `command` run in new rooms, which `prepare` fills, with each of its looks at one of `names` failing.
+fn strike_all(
+    names: &[&str],
+    prepare: impl Fn(&Path),
+    command: impl Fn(&Path) -> Command,
+    judge: impl Fn(&Struck, &Path),
+) {
+    let run = |at: Option<usize>| {
+        let room = folder();
+        prepare(room.path());
+        let mut command = command(room.path());
+        let paths = || names.iter().map(|name| room.path().join(name));
+        let Some(at) = at else {
+            let made = calls(&mut command, room.path(), "stat");
+            let of_names = (1..).zip(&made).filter(|(_, (_, path))| paths().any(|p| p == *path));
+            return of_names.map(|(at, _)| at).collect();
+        };
+        let fault = Fault { calls: "stat", act: "error:5", at };
+        judge(&strike(&mut command, room.path(), fault), room.path());
+        Vec::new()
+    };
+    let all: Vec<usize> = run(None);
+    assert!(!all.is_empty(), "{names:?} are not looked at");
+    all.into_iter().for_each(|at| drop(run(Some(at))));
+}
+
+#[test]
+fn artifacts_beside_an_input_that_cannot_be_looked_at_stay() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let split = |room: &Path| {
+        let mut split = rockpack();
+        split.arg("split").arg("--artifact-dir").arg(room.join("s/blas_lib_gfx110X-dgpu"));
+        split.arg("--output-dir").arg(room.join("s"));
+        split
+    };
+    let names = ["s", "s/blas_lib_gfx110X-dgpu"];
+    strike_all(
+        &names,
+        |room| shard(&room.join("s")),
+        split,
+        |struck, room| {
+            assert!(room.join("s/blas_lib_own").exists(), "{:?}: {}", struck.call, struck.stderr);
+            // Where content of archives would be kept is found without.
+            let failed = struck.code() == Some(2) && struck.stderr.contains("os error");
+            assert!(failed || struck.code() == Some(0), "{:?}: {}", struck.call, struck.stderr);
+        },
+    );
+}
+
+#[test]
+fn an_output_inside_of_its_input_is_refused_whatever_cannot_be_looked_at() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let room = folder();
+    shard(&room.path().join("s"));
+    // Nothing else shows then that the input changes.
+    fs::create_dir(room.path().join("s/out")).unwrap();
+    let before = tree(room.path());
+    for at in 1.. {
+        let mut build = rockpack();
+        build.args(["build", "--version", "1.0", "--artifacts"]).arg(room.path().join("s"));
+        build.arg("--out").arg(room.path().join("s/out"));
+        let fault = Fault { calls: "stat", act: "error:5", at };
+        let struck = strike(&mut build, room.path(), fault);
+        assert!(matches!(struck.code(), Some(2 | 64)), "{:?}: {}", struck.call, struck.stderr);
+        assert!(tree(room.path()) == before, "{:?}", struck.call);
+        if struck.call.is_none() {
+            assert!(at > 2, "nothing was struck");
+            break;
+        }
+    }
+}
+
+/// A file system need not say with the names of a folder what they are.
+#[test]
+fn what_a_dead_run_left_is_not_passed_over_because_it_cannot_be_looked_at() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let room = folder();
+    shard(&room.path().join("s"));
+    let (out, kinds) = (room.path().join("out"), "stat,list");
+    let left = out.join(".rockpack-artifacts-1");
+    fs::create_dir_all(&left).unwrap();
+    let mut split = rockpack();
+    split.arg("split").arg("--batch-artifact-parent-dir").arg(room.path().join("s"));
+    split.arg("--output-dir").arg(&out).env("FAULT_UNTYPED", "1");
+    let made = calls(&mut split, &out, kinds);
+    // The look at what the first list of the folder names.
+    let listed = made.iter().position(|(kind, _)| kind == "list").unwrap();
+    let looked = made[listed..].iter().position(|(kind, _)| kind == "stat").unwrap();
+    fs::create_dir_all(&left).unwrap();
+    let fault = Fault { calls: kinds, act: "error:5", at: listed + looked + 1 };
+    let struck = strike(&mut split, &out, fault);
+    assert_eq!(struck.code(), Some(2), "{:?}: {}", struck.call, struck.stderr);
+    assert!(struck.stderr.contains("cannot inspect"), "{}", struck.stderr);
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::apt::{self, Suite};
+use super::body::{Body, Known};
 use super::catalog::{Addition, Catalog, refuse_other_content};
 use super::clients;
 use super::input::Given;
@@ -13,7 +14,7 @@ use super::listed::{Listed, unchanged};
 use super::recovery::{Shown, shown};
 use super::rpm::{Metadata, REPOMD};
 use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
-use super::store::{Body, Modified, Store};
+use super::store::{Modified, Store};
 use super::{ChannelReport, RepoOptions};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::keyring;
@@ -356,14 +357,15 @@ fn missing(
 fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
     let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
     let body = |(path, addition): (&String, &Addition)| {
-        let modified = catalog.records.get(path).map_or(0, |record| record.modified);
+        let record = catalog.records.get(path)?;
+        let known = Known { sha256: record.indexed.sha256.clone(), modified: record.modified };
         let body = match addition.link {
-            true => Body::Link(addition.file.clone(), modified),
-            false => Body::Copy(addition.content.clone(), modified),
+            true => Body::Link(addition.file.clone(), known),
+            false => Body::Copy(addition.content.clone(), known),
         };
-        (path.clone(), body)
+        Some((path.clone(), body))
     };
-    new.map(body).collect()
+    new.filter_map(body).collect()
 }
 
 fn report(

@@ -25,6 +25,7 @@
 //! that are not asked for, packages of the pool that were changed, times before the last one.
 
 mod apt;
+mod body;
 mod catalog;
 mod clients;
 mod compress;
@@ -44,10 +45,11 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
+pub use body::{Body, Known};
 pub use catalog::Changes;
 pub use key_package::KeyPackage;
 pub use settings::{Settings, check_word};
-pub use store::{Body, LocalStore, Modified, Stat, Store};
+pub use store::{LocalStore, Modified, Stat, Store};
 
 use crate::content::is_there;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};

@@ -16,10 +16,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::body::Body;
 use super::listed::Listed;
 use super::recovery::{self, Shown};
 use super::settings::Settings;
-use super::store::{Body, Modified, PRIVATE, Store};
+use super::store::{Modified, PRIVATE, Store};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::indexed::Indexed;
 

@@ -2,15 +2,14 @@
 //! object store can keep, too; [`LocalStore`] keeps them on a file system.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, FileTimes, Permissions, TryLockError};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
 
 use rayon::prelude::*;
 
+use super::body::Body;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
@@ -21,17 +20,6 @@ pub const PRIVATE: &str = ".rockpack";
 const UNFINISHED: &str = ".rockpack/unfinished";
 
 const LOCK: &str = ".rockpack/lock";
-
-/// What a file will hold.
-#[derive(Debug, Clone)]
-pub enum Body {
-    /// These bytes.
-    Bytes(Arc<[u8]>),
-    /// A copy of this content, with this time of modification.
-    Copy(Content, Modified),
-    /// This file itself, by a hard link where that is possible, which nobody will write to.
-    Link(PathBuf, Modified),
-}
 
 /// A time of modification: nanoseconds since 1970.
 pub type Modified = i64;
@@ -102,50 +90,9 @@ impl LocalStore {
     /// Writes one file under a temporary name.
     fn write(&self, number: usize, body: &Body) -> Result<PathBuf> {
         let path = self.root.join(UNFINISHED).join(number.to_string());
-        if let Body::Link(source, _) = body
-            && fs::hard_link(source, &path).is_ok()
-        {
-            return Ok(path);
-        }
-        let fault = |e| Error::io(&path, "write", e);
-        let mut file = File::create_new(&path).map_err(|e| Error::io(&path, "create", e))?;
-        let modified = match body {
-            Body::Bytes(bytes) => {
-                file.write_all(bytes).map_err(fault)?;
-                None
-            }
-            Body::Copy(content, modified) => {
-                copy(content, &mut file).map_err(fault)?;
-                Some(*modified)
-            }
-            Body::Link(source, modified) => {
-                copy(&Content::open(source)?, &mut file).map_err(fault)?;
-                Some(*modified)
-            }
-        };
-        if let Some(modified) = modified {
-            file.set_times(times(modified)).map_err(fault)?;
-        }
-        file.set_permissions(Permissions::from_mode(0o644)).map_err(fault)?;
-        file.sync_all().map_err(fault)?;
+        body.write(&path)?;
         Ok(path)
     }
-}
-
-fn copy(content: &Content, file: &mut File) -> std::io::Result<()> {
-    let mut result = Ok(());
-    let read = content.each_window(|bytes| {
-        if result.is_ok() {
-            result = file.write_all(bytes);
-        }
-    });
-    read?;
-    result
-}
-
-fn times(modified: Modified) -> FileTimes {
-    let time = u64::try_from(modified).map(Duration::from_nanos).unwrap_or_default();
-    FileTimes::new().set_modified(UNIX_EPOCH + time)
 }
 
 /// Refuses paths that lead elsewhere.

@@ -193,20 +193,7 @@ fn check(options: &RepoOptions<'_>) -> Result<()> {
     check_word("--suite", &options.suite)?;
     check_word("--component", &options.component)?;
     options.settings.check()?;
-    let out = options.out.canonicalize().ok();
-    let inside = |path: &&PathBuf| {
-        if options.built.contains_key(*path) {
-            return false;
-        }
-        let inside = path.canonicalize().ok().zip(out.as_ref());
-        inside.is_some_and(|(path, out)| path.starts_with(out))
-    };
-    let faults = options.packages.iter().filter(inside).map(|path| {
-        Error::new(Kind::Usage, "lies inside of the repository")
-            .file(path)
-            .hint("what is in a repository stays there; give the packages that are to be added")
-    });
-    Error::gather(faults.collect()).map_or(Ok(()), Err)
+    input::refuse_inside(options)
 }
 
 /// The channels that the run is about: those of the packages given, and without any, or where some

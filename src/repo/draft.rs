@@ -127,6 +127,14 @@ impl Draft {
     }
 }
 
+impl Draft {
+    /// Paths of all files that are put in place or removed.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let put = self.packages.iter().chain(&self.hidden).chain(&self.visible);
+        put.map(|(path, _)| path).chain(&self.outdated).map(String::as_str)
+    }
+}
+
 /// The pool has every package that stays, unchanged; notes the times of those that were read, so
 /// that the next run need not read them.
 fn check_pool(

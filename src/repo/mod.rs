@@ -33,6 +33,7 @@ mod draft;
 mod input;
 mod key_package;
 mod listed;
+mod places;
 mod recovery;
 mod rpm;
 mod settings;
@@ -168,7 +169,7 @@ pub fn publish_to(
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
     let mut given = input::given(options, &channels, progress)?;
-    let keys = key_package::given(options, &channels, &given)?;
+    let keys = key_package::given(store, (options, &channels), &given)?;
     given.extend(keys);
     let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
     let active = active(options, &channels, &given)?;
@@ -180,8 +181,9 @@ pub fn publish_to(
         .par_iter()
         .map(|channel| Draft::new(store, channel, &channels, &given, options))
         .collect();
-    let drafts = drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
+    let drafts: Vec<Draft> = drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
     faults.finish()?;
+    store.check(&drafts.iter().flat_map(Draft::paths).collect::<Vec<_>>())?;
     write(store, &mut channels, drafts)
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::body::Body;
+use super::places::{self, check_path};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
@@ -35,14 +36,20 @@ pub struct Stat {
 
 /// A place for repositories. Paths are relative, with `/` between their parts.
 pub trait Store: Sync {
-    /// The whole of a small file; nothing where there is none.
+    /// The whole of a small file; nothing where there is none, and an error of
+    /// [`Kind::Unsupported`] where something else is there.
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>>;
     /// The content of a file; an error where there is none.
     fn open(&self, path: &str) -> Result<Content>;
     /// Size and time of a file; nothing where there is none.
     fn stat(&self, path: &str) -> Result<Option<Stat>>;
-    /// Names of the files directly in a folder, in order.
+    /// Names of what is directly in a folder, in order.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
+    /// Refuses paths at which [`Store::put`] could put no file because of what is there already. A
+    /// store without folders and links has none.
+    fn check(&self, _paths: &[&str]) -> Result<()> {
+        Ok(())
+    }
     /// Puts files in place, each whole or not at all, in this order, and only when all of them
     /// could be written. On return they stay there whatever happens to the machine.
     fn put(&self, files: Vec<(String, Body)>) -> Result<()>;
@@ -62,6 +69,7 @@ impl LocalStore {
     /// Opens the folder `root` for writing, and makes it where it is missing. Where another run
     /// has it open, waits if `wait` says so, and fails otherwise.
     pub fn open(root: &Path, wait: bool) -> Result<Self> {
+        places::check(root, &[LOCK])?;
         let private = root.join(PRIVATE);
         fs::create_dir_all(&private).map_err(|e| {
             Error::io(&private, "create", e)
@@ -95,18 +103,6 @@ impl LocalStore {
     }
 }
 
-/// Refuses paths that lead elsewhere.
-fn check_path(path: &str) -> Result<()> {
-    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    match path.split('/').all(plain) && !path.contains('\0') {
-        true => Ok(()),
-        false => {
-            let message = format!("`{}` is no path inside of a repository", path.escape_debug());
-            Err(Error::malformed(message))
-        }
-    }
-}
-
 fn take(lock: &File, path: &Path, wait: bool) -> Result<()> {
     let fault = |e| {
         Error::io(path, "lock", e).hint(
@@ -131,10 +127,13 @@ fn take(lock: &File, path: &Path, wait: bool) -> Result<()> {
 impl Store for LocalStore {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         let path = self.path(path)?;
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(&path, "read", error)),
+        match places::kind_of(&path)? {
+            None => Ok(None),
+            // A pipe would be waited for, and what is behind a link is not the repository's.
+            Some(kind) if !kind.is_file() => {
+                Err(Error::unsupported("is no regular file").file(&path))
+            }
+            Some(_) => fs::read(&path).map(Some).map_err(|e| Error::io(&path, "read", e)),
         }
     }
 
@@ -160,16 +159,19 @@ impl Store for LocalStore {
         let mut names = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|e| Error::io(&folder, "list", e))?;
-            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
-            if kind.is_file() {
-                names.extend(entry.file_name().into_string().ok());
-            }
+            names.extend(entry.file_name().into_string().ok());
         }
         names.sort();
         Ok(names)
     }
 
+    fn check(&self, paths: &[&str]) -> Result<()> {
+        places::check(&self.root, paths)
+    }
+
     fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        self.check(&paths)?;
         let written: Vec<Result<PathBuf>> = files
             .par_iter()
             .enumerate()
@@ -192,6 +194,8 @@ impl Store for LocalStore {
     }
 
     fn remove(&self, paths: &[String]) -> Result<()> {
+        let all: Vec<&str> = paths.iter().map(String::as_str).collect();
+        places::check_folders(&self.root, &all)?;
         for path in paths {
             let path = self.path(path)?;
             match fs::remove_file(&path) {

@@ -9,6 +9,7 @@ use super::apt::{self, Suite};
 use super::body::{Body, Known};
 use super::catalog::{Addition, Catalog, refuse_other_content};
 use super::clients;
+use super::foreign::other_file;
 use super::input::Given;
 use super::listed::{Listed, unchanged};
 use super::recovery::{Shown, shown};
@@ -183,17 +184,18 @@ fn check_pool_file(
     }
 }
 
-/// Added packages whose file the pool has, for another channel or of an earlier generation; it
-/// keeps its time. One that a channel only remembers may be gone: a run that ended while it removed
-/// what was outdated had no time to say so. One that was changed is written anew.
+/// Added packages whose file the pool has, for another channel, of an earlier generation, or from
+/// somebody else; it keeps its time. One that a channel only remembers may be gone: a run that ended
+/// while it removed what was outdated had no time to say so. One that was changed is written anew,
+/// and refused where it is not rockpack's own.
 fn in_pool(
     store: &dyn Store,
     channels: &Channels,
     catalog: &mut Catalog,
     check: bool,
 ) -> Result<BTreeSet<String>> {
-    let mut there = BTreeMap::new();
-    for path in catalog.added.keys().filter(|path| channels.uses(path)) {
+    let (mut there, mut faults) = (BTreeMap::new(), Faults::default());
+    for (path, addition) in &catalog.added {
         let (Some(record), Some(stat)) = (catalog.records.get(path), store.stat(path)?) else {
             continue;
         };
@@ -202,8 +204,11 @@ fn in_pool(
             && (known || store.open(path)?.sha256_hex()? == record.indexed.sha256);
         if is_it {
             there.insert(path.clone(), stat.modified);
+        } else if !channels.uses(path) {
+            faults.add(other_file(path, addition));
         }
     }
+    faults.finish()?;
     there.iter().for_each(|(path, modified)| catalog.set_modified(path, *modified));
     Ok(there.into_keys().collect())
 }

@@ -22,7 +22,8 @@
 //! ask again. They are written beforehand and renamed one right after the other.
 //!
 //! Refuses: what is no package, two contents of one name, version and architecture, downgrades
-//! that are not asked for, packages of the pool that were changed, times before the last one.
+//! that are not asked for, packages of the pool that were changed, packages that change meanwhile,
+//! times before the last one, and what somebody else put where files go (`foreign`, `places`).
 
 mod apt;
 mod body;
@@ -30,6 +31,7 @@ mod catalog;
 mod clients;
 mod compress;
 mod draft;
+mod foreign;
 mod input;
 mod key_package;
 mod listed;
@@ -152,13 +154,16 @@ pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
         opened => opened.context(doing)?,
     };
     let channels = Channels::load(&store).context(doing)?;
-    let formats =
-        [Channel::Apt(options.suite.clone()), Channel::Rpm].into_iter().filter(|channel| {
-            options.formats.is_empty() || options.formats.contains(&channel.format())
-        });
-    let states = formats.filter_map(|channel| channels.0.get(&channel.name()));
-    let faults = states.filter_map(|earlier| draft::check_follows(earlier, options).err());
-    Error::gather(faults.collect()).map_or(Ok(()), Err).context(doing)
+    let mut faults = Faults::default();
+    for channel in [Channel::Apt(options.suite.clone()), Channel::Rpm] {
+        if !options.formats.is_empty() && !options.formats.contains(&channel.format()) {
+            continue;
+        }
+        faults.keep(foreign::refuse_indexes(&store, &channel, &channels));
+        let earlier = channels.0.get(&channel.name());
+        faults.keep(earlier.map_or(Ok(()), |earlier| draft::check_follows(earlier, options)));
+    }
+    faults.finish().context(doing)
 }
 
 /// Publishes to `store`, which no other run writes to.
@@ -173,6 +178,11 @@ pub fn publish_to(
     given.extend(keys);
     let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
     let active = active(options, &channels, &given)?;
+    let mut faults = Faults::default();
+    for channel in &active {
+        faults.keep(foreign::refuse_indexes(store, channel, &channels));
+    }
+    faults.finish()?;
     let states: Vec<_> =
         active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
     catalog::check_removals(&options.changes.remove, &states)?;

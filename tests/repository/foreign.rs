@@ -2,7 +2,7 @@
 //! longer: it is refused, and stays.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,8 +25,150 @@ fn write(path: &Path, text: &[u8]) {
     fs::write(path, text).unwrap();
 }
 
+#[test]
+fn indexes_of_another_tool_are_not_replaced() {
+    if !have(&["dpkg-deb", "rpmbuild", "gpg"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let packages = room.path().join("packages");
+    deb(&packages, ("one", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let indexes = [
+        "dists/stable/Release",
+        "dists/stable/InRelease",
+        "dists/stable/Release.gpg",
+        "repodata/repomd.xml",
+        "repodata/repomd.xml.asc",
+    ];
+    for (number, index) in indexes.into_iter().enumerate() {
+        let out = room.path().join(format!("out{number}"));
+        write(&out.join(index), b"of another tool");
+        let parts = [index, "rockpack remembers nothing of it", "name another folder"];
+        stays(&mut repo(&[&packages], &out), &out, &parts);
+        stays(repo(&[&packages], &out).arg("--sign-key").arg(&own.secret), &out, &parts);
+        // Before anything is built for it.
+        let mut build = rockpack();
+        build.args(["build", "--artifacts"]).arg(crate::example::shards());
+        build.args(["--version", "7.1.0", "--out"]).arg(room.path().join("set"));
+        stays(build.arg("--repo").arg(&out), &out, &parts);
+        assert!(!room.path().join("set").exists());
+    }
+    // What is beside the channel is no matter of it.
+    let out = room.path().join("beside");
+    write(&out.join("dists/other/Release"), b"of another tool");
+    write(&out.join("repodata/repomd.xml"), b"of another tool");
+    publish(repo(&[&packages], &out).arg("--deb"));
+    stays(&mut repo(&[&packages], &out), &out, &["repodata/repomd.xml"]);
+}
+
+#[test]
+fn a_signed_repository_is_not_published_unsigned_when_its_memory_is_lost() {
+    if !have(&["dpkg-deb", "rpmbuild", "gpg"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let packages = room.path().join("packages");
+    deb(&packages, ("one", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let signed = |packages: &[&Path], out: &Path, after: i64| {
+        let mut repo = repo_at(packages, out, after);
+        repo.arg("--sign-packages").arg("--sign-key").arg(&own.secret);
+        repo
+    };
+    let lost = |name: &str| {
+        let out = room.path().join(name);
+        publish(&mut signed(&[&packages], &out, 0));
+        fs::remove_dir_all(out.join(".rockpack")).unwrap();
+        let parts = ["dists/stable/InRelease", "repodata/repomd.xml.asc", "remove dists/stable/"];
+        stays(&mut repo_at(&[&packages], &out, 10), &out, &parts);
+        stays(&mut signed(&[&packages], &out, 10), &out, &parts);
+        out
+    };
+    // What the message says to do.
+    let (out, aside) = (lost("moved"), room.path().join("aside"));
+    fs::create_dir(&aside).unwrap();
+    for folder in ["pool", "packages"] {
+        fs::rename(out.join(folder), aside.join(folder)).unwrap();
+    }
+    let before = contents(&aside);
+    for folder in ["dists", "repodata"] {
+        fs::remove_dir_all(out.join(folder)).unwrap();
+    }
+    let mut again = repo_at(&[&aside], &out, 10);
+    publish(again.arg("--sign-key").arg(&own.secret));
+    let mut after = contents(&out);
+    after.retain(|path, _| before.contains_key(path));
+    assert_eq!(after, before, "the same packages in the same places");
+    all_passes(&out, &own.public);
+    // Debs have the bytes that they were given with; they may stay where they are.
+    let out = lost("stayed");
+    for folder in ["dists", "repodata", "packages"] {
+        fs::remove_dir_all(out.join(folder)).unwrap();
+    }
+    publish(&mut signed(&[&packages], &out, 10));
+    all_passes(&out, &own.public);
+}
+
 fn all_passes(out: &Path, key: &Path) {
     let said = told(rockpack().arg("verify").arg(out).arg("--key").arg(key));
+    assert!(said.contains("all checks passed"), "{said}");
+}
+
+#[test]
+fn signatures_of_others_are_not_left_beside_new_indexes() {
+    if !have(&["dpkg-deb", "rpmbuild", "gpg"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    publish(&mut repo(&[&packages], &out));
+    let signatures =
+        ["dists/stable/InRelease", "dists/stable/Release.gpg", "repodata/repomd.xml.asc"];
+    for signature in signatures {
+        fs::write(out.join(signature), "of another tool").unwrap();
+        let parts = [signature, "published without a signature", "remove it"];
+        stays(&mut repo_at(&[], &out, 10), &out, &parts);
+        fs::remove_file(out.join(signature)).unwrap();
+    }
+    publish(repo_at(&[], &out, 10).arg("--sign-key").arg(&own.secret));
+    all_passes(&out, &own.public);
+}
+
+#[test]
+fn files_of_others_in_the_pool_are_not_replaced() {
+    if !have(&["dpkg-deb", "rpmbuild"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let files =
+        [deb(&packages, ("one", "1", "amd64"), ""), rpm(&packages, &plain_spec("plain", "1", ""))];
+    let places = ["pool/main/o/one/one_1_amd64.deb", "packages/p/plain-1-1.noarch.rpm"];
+    let bytes = files.map(|file| fs::read(file).unwrap());
+    // Of another size, and of the same.
+    for change in [b"more".to_vec(), Vec::new()] {
+        for (place, bytes) in places.iter().zip(&bytes) {
+            let mut other = [&bytes[..], &change].concat();
+            *other.last_mut().unwrap() ^= 1;
+            write(&out.join(place), &other);
+        }
+        let parts = [places[0], places[1], "rockpack did not publish"];
+        stays(&mut repo(&[&packages], &out), &out, &parts);
+        assert_eq!(contents(&out).len(), 2);
+    }
+    // The same bytes are the package.
+    let inode = |place: &str| fs::metadata(out.join(place)).unwrap().ino();
+    places.iter().zip(&bytes).for_each(|(place, bytes)| write(&out.join(place), bytes));
+    let before = places.map(inode);
+    publish(&mut repo(&[&packages], &out));
+    assert_eq!(places.map(inode), before);
+    let said = told(rockpack().arg("verify").arg(&out));
     assert!(said.contains("all checks passed"), "{said}");
 }
 

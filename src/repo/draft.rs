@@ -6,14 +6,16 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::apt::{self, Suite};
+use super::body::{Body, Known};
 use super::catalog::{Addition, Catalog, refuse_other_content};
 use super::clients;
+use super::foreign::other_file;
 use super::input::Given;
 use super::listed::{Listed, unchanged};
 use super::recovery::{Shown, shown};
 use super::rpm::{Metadata, REPOMD};
 use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
-use super::store::{Body, Modified, Store};
+use super::store::{Modified, Store};
 use super::{ChannelReport, RepoOptions};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::keyring;
@@ -126,6 +128,14 @@ impl Draft {
     }
 }
 
+impl Draft {
+    /// Paths of all files that are put in place or removed.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let put = self.packages.iter().chain(&self.hidden).chain(&self.visible);
+        put.map(|(path, _)| path).chain(&self.outdated).map(String::as_str)
+    }
+}
+
 /// The pool has every package that stays, unchanged; notes the times of those that were read, so
 /// that the next run need not read them.
 fn check_pool(
@@ -174,17 +184,18 @@ fn check_pool_file(
     }
 }
 
-/// Added packages whose file the pool has, for another channel or of an earlier generation; it
-/// keeps its time. One that a channel only remembers may be gone: a run that ended while it removed
-/// what was outdated had no time to say so. One that was changed is written anew.
+/// Added packages whose file the pool has, for another channel, of an earlier generation, or from
+/// somebody else; it keeps its time. One that a channel only remembers may be gone: a run that ended
+/// while it removed what was outdated had no time to say so. One that was changed is written anew,
+/// and refused where it is not rockpack's own.
 fn in_pool(
     store: &dyn Store,
     channels: &Channels,
     catalog: &mut Catalog,
     check: bool,
 ) -> Result<BTreeSet<String>> {
-    let mut there = BTreeMap::new();
-    for path in catalog.added.keys().filter(|path| channels.uses(path)) {
+    let (mut there, mut faults) = (BTreeMap::new(), Faults::default());
+    for (path, addition) in &catalog.added {
         let (Some(record), Some(stat)) = (catalog.records.get(path), store.stat(path)?) else {
             continue;
         };
@@ -193,8 +204,11 @@ fn in_pool(
             && (known || store.open(path)?.sha256_hex()? == record.indexed.sha256);
         if is_it {
             there.insert(path.clone(), stat.modified);
+        } else if !channels.uses(path) {
+            faults.add(other_file(path, addition));
         }
     }
+    faults.finish()?;
     there.iter().for_each(|(path, modified)| catalog.set_modified(path, *modified));
     Ok(there.into_keys().collect())
 }
@@ -356,14 +370,15 @@ fn missing(
 fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
     let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
     let body = |(path, addition): (&String, &Addition)| {
-        let modified = catalog.records.get(path).map_or(0, |record| record.modified);
+        let record = catalog.records.get(path)?;
+        let known = Known { sha256: record.indexed.sha256.clone(), modified: record.modified };
         let body = match addition.link {
-            true => Body::Link(addition.file.clone(), modified),
-            false => Body::Copy(addition.content.clone(), modified),
+            true => Body::Link(addition.file.clone(), known),
+            false => Body::Copy(addition.content.clone(), known),
         };
-        (path.clone(), body)
+        Some((path.clone(), body))
     };
-    new.map(body).collect()
+    new.filter_map(body).collect()
 }
 
 fn report(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +40,33 @@ impl Given {
             true => Content::open(&self.file),
             false => Err(Error::new(Kind::Changed, "was changed meanwhile").file(&self.file)),
         }
+    }
+}
+
+/// Refuses packages that lie in the repository that they are for.
+pub(super) fn refuse_inside(options: &RepoOptions<'_>) -> Result<()> {
+    let Some(out) = resolve(&options.out)? else {
+        return Ok(());
+    };
+    let mut faults = Faults::default();
+    for path in options.packages.iter().filter(|path| !options.built.contains_key(*path)) {
+        // One that is not there is named when packages are read.
+        if faults.keep(resolve(path)).flatten().is_some_and(|path| path.starts_with(&out)) {
+            let hint =
+                "what is in a repository stays there; give the packages that are to be added";
+            let error = Error::new(Kind::Usage, "lies inside of the repository");
+            faults.add(error.file(path).hint(hint));
+        }
+    }
+    faults.finish()
+}
+
+/// Where a path leads in the end; nothing where nothing is there.
+fn resolve(path: &Path) -> Result<Option<PathBuf>> {
+    match path.canonicalize() {
+        Ok(path) => Ok(Some(path)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, "resolve", error)),
     }
 }
 

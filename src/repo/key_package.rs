@@ -8,7 +8,7 @@ use super::RepoOptions;
 use super::draft::Channel;
 use super::input::{self, Given};
 use super::state::Channels;
-use super::store::PRIVATE;
+use super::store::{PRIVATE, Store};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::indexed::Indexed;
@@ -35,8 +35,8 @@ const FOLDER: &str = "keyring";
 /// Makes the key package for the channels of the formats asked for that are there or are given a
 /// package of `packages`; each gets the one of its name.
 pub(super) fn given(
-    options: &RepoOptions<'_>,
-    channels: &Channels,
+    store: &dyn Store,
+    (options, channels): (&RepoOptions<'_>, &Channels),
     packages: &[Given],
 ) -> Result<Vec<Given>> {
     let Some(wanted) = options.key_package else {
@@ -60,6 +60,7 @@ pub(super) fn given(
     let mut given = Vec::new();
     for name in different {
         let package = keyring::package(name, wanted.version, wanted.maintainer, &keys)?;
+        store.check(&[&format!("{PRIVATE}/{FOLDER}/{name}/package")])?;
         let folder = options.out.join(PRIVATE).join(FOLDER).join(name);
         for (file, indexed) in (wanted.write)(&package, &folder)? {
             let format = indexed.facts.format();

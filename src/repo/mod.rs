@@ -22,16 +22,20 @@
 //! ask again. They are written beforehand and renamed one right after the other.
 //!
 //! Refuses: what is no package, two contents of one name, version and architecture, downgrades
-//! that are not asked for, packages of the pool that were changed, times before the last one.
+//! that are not asked for, packages of the pool that were changed, packages that change meanwhile,
+//! times before the last one, and what somebody else put where files go (`foreign`, `places`).
 
 mod apt;
+mod body;
 mod catalog;
 mod clients;
 mod compress;
 mod draft;
+mod foreign;
 mod input;
 mod key_package;
 mod listed;
+mod places;
 mod recovery;
 mod rpm;
 mod settings;
@@ -44,10 +48,11 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
+pub use body::{Body, Known};
 pub use catalog::Changes;
 pub use key_package::KeyPackage;
 pub use settings::{Settings, check_word};
-pub use store::{Body, LocalStore, Modified, Stat, Store};
+pub use store::{LocalStore, Modified, Stat, Store};
 
 use crate::content::is_there;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
@@ -149,13 +154,16 @@ pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
         opened => opened.context(doing)?,
     };
     let channels = Channels::load(&store).context(doing)?;
-    let formats =
-        [Channel::Apt(options.suite.clone()), Channel::Rpm].into_iter().filter(|channel| {
-            options.formats.is_empty() || options.formats.contains(&channel.format())
-        });
-    let states = formats.filter_map(|channel| channels.0.get(&channel.name()));
-    let faults = states.filter_map(|earlier| draft::check_follows(earlier, options).err());
-    Error::gather(faults.collect()).map_or(Ok(()), Err).context(doing)
+    let mut faults = Faults::default();
+    for channel in [Channel::Apt(options.suite.clone()), Channel::Rpm] {
+        if !options.formats.is_empty() && !options.formats.contains(&channel.format()) {
+            continue;
+        }
+        faults.keep(foreign::refuse_indexes(&store, &channel, &channels));
+        let earlier = channels.0.get(&channel.name());
+        faults.keep(earlier.map_or(Ok(()), |earlier| draft::check_follows(earlier, options)));
+    }
+    faults.finish().context(doing)
 }
 
 /// Publishes to `store`, which no other run writes to.
@@ -166,10 +174,15 @@ pub fn publish_to(
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
     let mut given = input::given(options, &channels, progress)?;
-    let keys = key_package::given(options, &channels, &given)?;
+    let keys = key_package::given(store, (options, &channels), &given)?;
     given.extend(keys);
     let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
     let active = active(options, &channels, &given)?;
+    let mut faults = Faults::default();
+    for channel in &active {
+        faults.keep(foreign::refuse_indexes(store, channel, &channels));
+    }
+    faults.finish()?;
     let states: Vec<_> =
         active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
     catalog::check_removals(&options.changes.remove, &states)?;
@@ -178,8 +191,9 @@ pub fn publish_to(
         .par_iter()
         .map(|channel| Draft::new(store, channel, &channels, &given, options))
         .collect();
-    let drafts = drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
+    let drafts: Vec<Draft> = drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
     faults.finish()?;
+    store.check(&drafts.iter().flat_map(Draft::paths).collect::<Vec<_>>())?;
     write(store, &mut channels, drafts)
 }
 
@@ -191,20 +205,7 @@ fn check(options: &RepoOptions<'_>) -> Result<()> {
     check_word("--suite", &options.suite)?;
     check_word("--component", &options.component)?;
     options.settings.check()?;
-    let out = options.out.canonicalize().ok();
-    let inside = |path: &&PathBuf| {
-        if options.built.contains_key(*path) {
-            return false;
-        }
-        let inside = path.canonicalize().ok().zip(out.as_ref());
-        inside.is_some_and(|(path, out)| path.starts_with(out))
-    };
-    let faults = options.packages.iter().filter(inside).map(|path| {
-        Error::new(Kind::Usage, "lies inside of the repository")
-            .file(path)
-            .hint("what is in a repository stays there; give the packages that are to be added")
-    });
-    Error::gather(faults.collect()).map_or(Ok(()), Err)
+    input::refuse_inside(options)
 }
 
 /// The channels that the run is about: those of the packages given, and without any, or where some

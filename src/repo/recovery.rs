@@ -15,8 +15,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::body::Body;
 use super::state::State;
-use super::store::{Body, PRIVATE, Store};
+use super::store::{PRIVATE, Store};
 use crate::error::{Error, Kind, Result, ResultExt};
 
 /// Path and content of a file under a name that clients read.

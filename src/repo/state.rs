@@ -16,10 +16,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::body::Body;
 use super::listed::Listed;
 use super::recovery::{self, Shown};
 use super::settings::Settings;
-use super::store::{Body, Modified, PRIVATE, Store};
+use super::store::{Modified, PRIVATE, Store};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::indexed::Indexed;
 
@@ -30,6 +31,9 @@ pub(super) const SCHEMA: u32 = 2;
 const NEXT: &str = "next-";
 const CURRENT: &str = "";
 const ENDING: &str = ".json";
+
+const RESTORE_HINT: &str =
+    "restore the file from a backup, or publish all packages to a new folder";
 
 /// A published channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,9 +166,7 @@ impl State {
 
     fn parse(bytes: &[u8]) -> Result<Self> {
         let state: Self = serde_json::from_slice(bytes).map_err(|error| {
-            Error::malformed("is no state of a repository")
-                .cause(error)
-                .hint("restore the file from a backup, or publish all packages to a new folder")
+            Error::malformed("is no state of a repository").cause(error).hint(RESTORE_HINT)
         })?;
         match state.schema {
             SCHEMA => Ok(state),
@@ -290,7 +292,11 @@ fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Remembered)>> {
     }
     let file = format!("{PRIVATE}/{name}");
     let parse = |bytes: Option<Vec<u8>>| State::parse(&bytes.unwrap_or_default()).file(&file);
-    let state = store.read(&file).and_then(parse);
+    let no_file = |error: Error| match error.kind() {
+        Kind::Unsupported => error.hint(RESTORE_HINT),
+        _ => error,
+    };
+    let state = store.read(&file).map_err(no_file).and_then(parse);
     Some(state.map(|state| match stem.strip_prefix(NEXT) {
         Some(channel) => (channel.to_owned(), Remembered::Next(state)),
         None => (stem.to_owned(), Remembered::Current(state)),

@@ -2,15 +2,15 @@
 //! object store can keep, too; [`LocalStore`] keeps them on a file system.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, FileTimes, Permissions, TryLockError};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
 
 use rayon::prelude::*;
 
+use super::body::Body;
+use super::places::{self, check_path};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
@@ -21,17 +21,6 @@ pub const PRIVATE: &str = ".rockpack";
 const UNFINISHED: &str = ".rockpack/unfinished";
 
 const LOCK: &str = ".rockpack/lock";
-
-/// What a file will hold.
-#[derive(Debug, Clone)]
-pub enum Body {
-    /// These bytes.
-    Bytes(Arc<[u8]>),
-    /// A copy of this content, with this time of modification.
-    Copy(Content, Modified),
-    /// This file itself, by a hard link where that is possible, which nobody will write to.
-    Link(PathBuf, Modified),
-}
 
 /// A time of modification: nanoseconds since 1970.
 pub type Modified = i64;
@@ -47,14 +36,20 @@ pub struct Stat {
 
 /// A place for repositories. Paths are relative, with `/` between their parts.
 pub trait Store: Sync {
-    /// The whole of a small file; nothing where there is none.
+    /// The whole of a small file; nothing where there is none, and an error of
+    /// [`Kind::Unsupported`] where something else is there.
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>>;
     /// The content of a file; an error where there is none.
     fn open(&self, path: &str) -> Result<Content>;
     /// Size and time of a file; nothing where there is none.
     fn stat(&self, path: &str) -> Result<Option<Stat>>;
-    /// Names of the files directly in a folder, in order.
+    /// Names of what is directly in a folder, in order.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
+    /// Refuses paths at which [`Store::put`] could put no file because of what is there already. A
+    /// store without folders and links has none.
+    fn check(&self, _paths: &[&str]) -> Result<()> {
+        Ok(())
+    }
     /// Puts files in place, each whole or not at all, in this order, and only when all of them
     /// could be written. On return they stay there whatever happens to the machine.
     fn put(&self, files: Vec<(String, Body)>) -> Result<()>;
@@ -74,6 +69,7 @@ impl LocalStore {
     /// Opens the folder `root` for writing, and makes it where it is missing. Where another run
     /// has it open, waits if `wait` says so, and fails otherwise.
     pub fn open(root: &Path, wait: bool) -> Result<Self> {
+        places::check(root, &[LOCK])?;
         let private = root.join(PRIVATE);
         fs::create_dir_all(&private).map_err(|e| {
             Error::io(&private, "create", e)
@@ -102,61 +98,8 @@ impl LocalStore {
     /// Writes one file under a temporary name.
     fn write(&self, number: usize, body: &Body) -> Result<PathBuf> {
         let path = self.root.join(UNFINISHED).join(number.to_string());
-        if let Body::Link(source, _) = body
-            && fs::hard_link(source, &path).is_ok()
-        {
-            return Ok(path);
-        }
-        let fault = |e| Error::io(&path, "write", e);
-        let mut file = File::create_new(&path).map_err(|e| Error::io(&path, "create", e))?;
-        let modified = match body {
-            Body::Bytes(bytes) => {
-                file.write_all(bytes).map_err(fault)?;
-                None
-            }
-            Body::Copy(content, modified) => {
-                copy(content, &mut file).map_err(fault)?;
-                Some(*modified)
-            }
-            Body::Link(source, modified) => {
-                copy(&Content::open(source)?, &mut file).map_err(fault)?;
-                Some(*modified)
-            }
-        };
-        if let Some(modified) = modified {
-            file.set_times(times(modified)).map_err(fault)?;
-        }
-        file.set_permissions(Permissions::from_mode(0o644)).map_err(fault)?;
-        file.sync_all().map_err(fault)?;
+        body.write(&path)?;
         Ok(path)
-    }
-}
-
-fn copy(content: &Content, file: &mut File) -> std::io::Result<()> {
-    let mut result = Ok(());
-    let read = content.each_window(|bytes| {
-        if result.is_ok() {
-            result = file.write_all(bytes);
-        }
-    });
-    read?;
-    result
-}
-
-fn times(modified: Modified) -> FileTimes {
-    let time = u64::try_from(modified).map(Duration::from_nanos).unwrap_or_default();
-    FileTimes::new().set_modified(UNIX_EPOCH + time)
-}
-
-/// Refuses paths that lead elsewhere.
-fn check_path(path: &str) -> Result<()> {
-    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    match path.split('/').all(plain) && !path.contains('\0') {
-        true => Ok(()),
-        false => {
-            let message = format!("`{}` is no path inside of a repository", path.escape_debug());
-            Err(Error::malformed(message))
-        }
     }
 }
 
@@ -184,10 +127,13 @@ fn take(lock: &File, path: &Path, wait: bool) -> Result<()> {
 impl Store for LocalStore {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         let path = self.path(path)?;
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(&path, "read", error)),
+        match places::kind_of(&path)? {
+            None => Ok(None),
+            // A pipe would be waited for, and what is behind a link is not the repository's.
+            Some(kind) if !kind.is_file() => {
+                Err(Error::unsupported("is no regular file").file(&path))
+            }
+            Some(_) => fs::read(&path).map(Some).map_err(|e| Error::io(&path, "read", e)),
         }
     }
 
@@ -213,16 +159,19 @@ impl Store for LocalStore {
         let mut names = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|e| Error::io(&folder, "list", e))?;
-            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
-            if kind.is_file() {
-                names.extend(entry.file_name().into_string().ok());
-            }
+            names.extend(entry.file_name().into_string().ok());
         }
         names.sort();
         Ok(names)
     }
 
+    fn check(&self, paths: &[&str]) -> Result<()> {
+        places::check(&self.root, paths)
+    }
+
     fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        self.check(&paths)?;
         let written: Vec<Result<PathBuf>> = files
             .par_iter()
             .enumerate()
@@ -245,6 +194,8 @@ impl Store for LocalStore {
     }
 
     fn remove(&self, paths: &[String]) -> Result<()> {
+        let all: Vec<&str> = paths.iter().map(String::as_str).collect();
+        places::check_folders(&self.root, &all)?;
         for path in paths {
             let path = self.path(path)?;
             match fs::remove_file(&path) {

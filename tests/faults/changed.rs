@@ -3,70 +3,100 @@
 use std::path::Path;
 
 use crate::left::Left;
+use crate::publications;
 use crate::room::{ALL, Fault, places};
 use crate::scenarios::Scenario;
 use crate::sweep::Sweep;
 use crate::tools::have;
 
-/// A file of the input, of which the run reads and packs everything.
-const LIBRARY: &str =
-    "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
+/// A file of the input.
+struct Victim {
+    path: &'static str,
+    /// How it is cut, as truncate(1) has it.
+    cut: &'static str,
+    /// Where a byte of it is rewritten.
+    at: u64,
+    /// What else a message may name: the folder of it.
+    folder: &'static str,
+}
+
+/// One of which a build reads and packs everything.
+const LIBRARY: Victim = Victim {
+    path: "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2",
+    cut: "5000",
+    at: 4096,
+    folder: "stage/lib",
+};
 
 /// What happens to the file before the chosen call.
 const CHANGES: [(&str, &str); 6] = [
-    ("cut", "truncate -s 5000 {file}"),
+    ("cut", "truncate -s {cut} {file}"),
     ("emptied", "truncate -s 0 {file}"),
     ("longer", "echo more >> {file}"),
     (
         "rewritten",
-        "cp {kept} {file}.x; printf X | dd of={file} bs=1 seek=4096 conv=notrunc 2>&-; rm {file}.x",
+        "cp {kept} {file}.x; printf X | dd of={file} bs=1 seek={at} conv=notrunc 2>&-; rm {file}.x",
     ),
     ("replaced", "cp {kept} {room}/x && mv {room}/x {file}"),
     ("gone", "rm {file}"),
 ];
 
 /// The run fails and says what changed. Of a split, components without the file are done.
-fn noticed(left: &Left<'_>) {
+fn noticed(left: &Left<'_>, victim: &Victim) {
     match left.struck.code() {
         // The threads of this run made fewer calls.
         Some(0) if left.struck.call.is_none() => left.is_whole(),
         Some(0) => panic!("{}: it was not noticed", left.about),
-        Some(2) => {
-            left.is_taken_back();
-            let said = &left.struck.stderr;
-            let named = said.contains("libexblas.so.1.2") || said.contains("stage/lib");
-            assert!(named && said.contains("during the run"), "{}", left.about);
-        }
+        Some(2) => is_told(left, victim),
         _ => panic!("{}", left.about),
     }
 }
 
-fn command(change: &str, room: &Path) -> String {
-    let (file, kept) = (room.join(LIBRARY), room.join("kept"));
+/// The same, but that a package may be published as it was: what is copied is held against what was
+/// indexed, and not against what the file became.
+fn noticed_or_published_as_it_was(left: &Left<'_>, victim: &Victim) {
+    match left.struck.code() {
+        Some(0) => left.is_whole(),
+        _ => noticed(left, victim),
+    }
+}
+
+fn is_told(left: &Left<'_>, victim: &Victim) {
+    left.is_taken_back();
+    let said = &left.struck.stderr;
+    let name = victim.path.rsplit('/').next().unwrap();
+    let named = said.contains(name) || said.contains(victim.folder);
+    assert!(named && said.contains("during the run"), "{}", left.about);
+}
+
+fn command(change: &str, (victim, room): (&Victim, &Path)) -> String {
+    let (file, kept) = (room.join(victim.path), room.join("kept"));
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let change = change.replace("{file}", &text(&file)).replace("{kept}", &text(&kept));
+    let change = change.replace("{cut}", victim.cut).replace("{at}", &victim.at.to_string());
     change.replace("{room}", &text(room))
 }
 
 /// The file is changed before each call on it in turn, from the first that reads from it to the
 /// last look at it. What happens to it earlier or later is no change during the run, and between
 /// two of these calls it makes no difference when.
-fn sweep(scenario: &Scenario, some: usize) {
+fn sweep((scenario, victim): (&Scenario, &Victim), some: usize, judge: fn(&Left<'_>, &Victim)) {
     let room = scenario.room.path();
-    let (file, kept) = (room.join(LIBRARY), room.join("kept"));
+    let (file, kept) = (room.join(victim.path), room.join("kept"));
     std::fs::copy(&file, &kept).unwrap();
-    let calls = scenario.calls(ALL, LIBRARY);
+    let calls = scenario.calls(ALL, victim.path);
     let before = calls.iter().position(|(kind, _)| kind == "read").unwrap();
     for (name, change) in CHANGES {
-        let act = format!("run:{}", command(change, room));
+        let act = format!("run:{}", command(change, (victim, room)));
         let mut sweep = Sweep::default();
         for at in places(calls.len() - before, some) {
             let fault = Fault { calls: ALL, act: &act, at: before + at };
-            sweep.strike(scenario, (fault, LIBRARY), |left| {
+            sweep.strike(scenario, (fault, victim.path), |left| {
                 std::fs::copy(&kept, &file).unwrap();
-                noticed(left);
+                judge(left, victim);
             });
         }
+        assert!(sweep.ended.contains_key("exit status: 2"), "{name}: {:?}", sweep.ended);
         sweep.finish(&format!("{}: input {name}, {} calls on it", scenario.name, calls.len()));
     }
 }
@@ -74,13 +104,28 @@ fn sweep(scenario: &Scenario, some: usize) {
 #[test]
 fn a_build_notices_that_its_input_changed() {
     if have(&["gcc"]) {
-        sweep(&Scenario::build(), 2);
+        sweep((&Scenario::build(), &LIBRARY), 2, noticed);
     }
 }
 
 #[test]
 fn a_split_notices_that_its_input_changed() {
     if have(&["gcc"]) {
-        sweep(&Scenario::split(), 1);
+        sweep((&Scenario::split(), &LIBRARY), 1, noticed);
+    }
+}
+
+/// Every place: there are few, and the last of them is between the look at a package and the read
+/// of what is copied.
+#[test]
+fn a_publication_notices_that_its_packages_changed() {
+    if !have(&publications::TOOLS) {
+        return;
+    }
+    let scenario = publications::scenario();
+    for path in ["3/one_3_amd64.deb", "3/one-3-1.noarch.rpm"] {
+        let last = std::fs::metadata(scenario.room.path().join(path)).unwrap().len() - 1;
+        let victim = Victim { path, cut: "-9", at: last, folder: path };
+        sweep((&scenario, &victim), usize::MAX, noticed_or_published_as_it_was);
     }
 }

@@ -1,6 +1,7 @@
 //! Calls that fail.
 
 use crate::example::{rockpack, shards};
+use crate::fixture::{deb, repo};
 use crate::left::Left;
 use crate::publications;
 use crate::room::{ALL, FILLING, Fault, folder, strike};
@@ -155,5 +156,24 @@ fn an_extraction_whose_calls_fail_leaves_whole_code_objects() {
 fn a_publication_whose_calls_fail_leaves_a_repository_that_clients_can_use() {
     if have(&publications::TOOLS) {
         sweep(&publications::scenario(), &FAULTS);
+    }
+}
+
+/// Where the repository or a package is cannot be told: then it is not known to lie elsewhere.
+#[test]
+fn a_publication_of_what_cannot_be_resolved_is_refused() {
+    if !have(&["gcc", "dpkg-deb"]) {
+        return;
+    }
+    let room = folder();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    assert!(repo(&[&packages], &out).status().unwrap().success());
+    let pool = out.join("pool");
+    for under in [&out, &pool] {
+        let fault = Fault { calls: "stat", act: EIO, at: 1 };
+        let struck = strike(&mut repo(&[&pool], &out), under, fault);
+        assert_eq!(struck.code(), Some(2), "{under:?}: {}", struck.stderr);
+        assert!(struck.stderr.contains("cannot resolve"), "{under:?}: {}", struck.stderr);
     }
 }

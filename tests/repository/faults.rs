@@ -65,6 +65,10 @@ impl Store for Failing {
         self.inner.list(folder)
     }
 
+    fn check(&self, paths: &[&str]) -> Result<()> {
+        self.inner.check(paths)
+    }
+
     fn put(&self, mut files: Vec<(String, Body)>) -> Result<()> {
         let wanted = files.len();
         let done = self.take(wanted);

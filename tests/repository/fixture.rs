@@ -96,15 +96,17 @@ pub fn contents(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
     while let Some(from) = next.pop() {
         for entry in fs::read_dir(from).unwrap() {
             let path = entry.unwrap().path();
+            let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+            if name == ".rockpack" {
+                continue;
+            }
             if path.is_dir() {
                 next.push(path);
             } else {
-                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
                 found.insert(name, fs::read(&path).unwrap());
             }
         }
     }
-    found.retain(|name, _| !name.starts_with(".rockpack/"));
     found
 }
 

@@ -19,6 +19,7 @@ mod clients_rpm;
 mod faults;
 mod figures;
 mod fixture;
+mod foreign;
 mod interrupted;
 mod key_lives;
 mod keys;

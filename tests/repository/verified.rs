@@ -253,3 +253,117 @@ fn indexes_are_read_inside_of_the_repository_only() {
         assert!(codes.contains(&"V070".to_owned()), "{path}: {codes:?}");
     }
 }
+
+/// A package and its list beside the repository, as they are in it: whoever looks there finds what
+/// the indexes say.
+struct Beside {
+    room: tempfile::TempDir,
+    out: std::path::PathBuf,
+}
+
+impl Beside {
+    fn new(package: &Path, index: fn(&Path) -> std::path::PathBuf) -> Self {
+        let room = tempfile::tempdir().unwrap();
+        let out = room.path().join("repo");
+        publish(&mut repo(&[package], &out));
+        fs::copy(package, room.path().join("escaped")).unwrap();
+        fs::copy(index(&out), room.path().join("index")).unwrap();
+        Self { room, out }
+    }
+
+    /// The ways to a file beside the repository.
+    fn ways(&self, name: &str) -> [String; 3] {
+        let whole = self.room.path().join(name).to_str().unwrap().to_owned();
+        [format!("../{name}"), format!("pool/../../{name}"), whole]
+    }
+
+    /// `verify` names the path that leads there.
+    fn is_named(&self, way: &str, code: &str) {
+        let said = told(crate::example::rockpack().arg("verify").arg(&self.out));
+        assert!(said.ends_with("exit status: 1\n"), "{way}: {said}");
+        let named = |line: &str| line.starts_with("failed: ") && line.contains(code);
+        assert!(said.lines().any(named) && said.contains(way), "{way}: {said}");
+    }
+}
+
+fn digest_and_size(file: &Path) -> (String, u64) {
+    let content = rockpack::content::Content::open(file).unwrap();
+    (content.sha256_hex().unwrap(), content.len())
+}
+
+#[test]
+fn packages_of_apt_are_looked_for_inside_of_the_repository_only() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let packages = tempfile::tempdir().unwrap();
+    let one = deb(packages.path(), ("one", "1", "amd64"), "");
+    let plain = |out: &Path| out.join("dists/stable/main/binary-amd64/Packages");
+    let beside = Beside::new(&one, plain);
+    let out = &beside.out;
+    let (list, release) = (plain(out), out.join("dists/stable/Release"));
+    let (text, head) = [&list, &release].map(|file| fs::read_to_string(file).unwrap()).into();
+    let head = head.split_once("SHA256:").unwrap().0.replace("Acquire-By-Hash: yes\n", "");
+    // One form alone, under one name, which is as its release says.
+    fs::remove_dir_all(list.parent().unwrap()).unwrap();
+    fs::create_dir(list.parent().unwrap()).unwrap();
+    let place = "pool/main/o/one/one_1_amd64.deb";
+    let publish = |way: &str| {
+        fs::write(&list, text.replace(place, way)).unwrap();
+        let (digest, size) = digest_and_size(&list);
+        let row = format!("SHA256:\n {digest} {size} main/binary-amd64/Packages\n");
+        fs::write(&release, format!("{head}{row}")).unwrap();
+    };
+    publish(place);
+    assert!(failed(out).is_empty());
+    for way in beside.ways("escaped") {
+        publish(&way);
+        beside.is_named(&way, "V072");
+    }
+}
+
+#[test]
+fn lists_and_packages_of_rpm_are_looked_for_inside_of_the_repository_only() {
+    if !have(&["rpmbuild", "gzip"]) {
+        return;
+    }
+    let packages = tempfile::tempdir().unwrap();
+    let plain = rpm(packages.path(), &plain_spec("plain", "1", ""));
+    let beside = Beside::new(&plain, |out| ending(out, "primary.xml.gz"));
+    let out = &beside.out;
+    let (list, repomd) = (ending(out, "primary.xml.gz"), out.join("repodata/repomd.xml"));
+    let whole = fs::read_to_string(&repomd).unwrap();
+    let href = format!("repodata/{}", list.file_name().unwrap().to_str().unwrap());
+    for way in beside.ways("index") {
+        fs::write(&repomd, whole.replace(&href, &way)).unwrap();
+        beside.is_named(&way, "V070");
+    }
+    let text = succeed(Command::new("gzip").arg("-dc").arg(&list));
+    let open = out.with_file_name("open");
+    let stated = |name: &str, of: &(String, u64)| {
+        let (start, size) = (format!("<{name}checksum type=\"sha256\">"), format!("<{name}size>"));
+        [format!("{start}{}<", of.0), format!("{size}{}<", of.1)]
+    };
+    let states = |of: [&(String, u64); 2]| [stated("", of[0]), stated("open-", of[1])].concat();
+    fs::write(&open, &text).unwrap();
+    let before = [digest_and_size(&list), digest_and_size(&open)];
+    let publish = |way: &str| {
+        fs::write(&open, text.replace("packages/p/plain-1-1.noarch.rpm", way)).unwrap();
+        run(Command::new("gzip").args(["-nkf"]).arg(&open));
+        fs::copy(open.with_extension("gz"), &list).unwrap();
+        let now = [digest_and_size(&list), digest_and_size(&open)];
+        let (old, new) = (states(before.each_ref()), states(now.each_ref()));
+        let mut repomd_now = whole.clone();
+        for (old, new) in old.iter().zip(&new) {
+            assert!(repomd_now.contains(old), "{old}: {repomd_now}");
+            repomd_now = repomd_now.replacen(old, new, 1);
+        }
+        fs::write(&repomd, repomd_now).unwrap();
+    };
+    publish("packages/p/plain-1-1.noarch.rpm");
+    assert!(failed(out).is_empty());
+    for way in beside.ways("escaped") {
+        publish(&way);
+        beside.is_named(&way, "V072");
+    }
+}

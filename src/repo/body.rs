@@ -1,0 +1,96 @@
+//! What files of a repository will hold, and how it is written under a temporary name.
+
+use std::fs::{self, File, FileTimes, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use sha2::{Digest, Sha256};
+
+use super::store::{Modified, stat_of};
+use crate::content::{Content, hex};
+use crate::error::{Error, Kind, Result};
+
+/// What a file will hold.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// These bytes.
+    Bytes(Arc<[u8]>),
+    /// A copy of this content.
+    Copy(Content, Known),
+    /// This file itself, by a hard link where that is possible, which nobody will write to.
+    Link(PathBuf, Known),
+}
+
+/// What is known of a file that is published as it is. Where it is no longer so when the file is
+/// put in place, that is an error of [`Kind::Changed`].
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// SHA-256 of what it holds, in hex.
+    pub sha256: String,
+    /// The time of modification that a copy gets.
+    pub modified: Modified,
+}
+
+impl Body {
+    /// Writes it to a new file at `path`.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        if let Self::Link(source, known) = self
+            && fs::hard_link(source, path).is_ok()
+        {
+            return check_link(source, known, path);
+        }
+        let fault = |e| Error::io(path, "write", e);
+        let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
+        match self {
+            Self::Bytes(bytes) => file.write_all(bytes).map_err(fault)?,
+            Self::Copy(content, known) => copy(content, known, (&mut file, path))?,
+            Self::Link(source, known) => {
+                copy(&Content::open(source)?, known, (&mut file, path))?;
+            }
+        }
+        file.set_permissions(Permissions::from_mode(0o644)).map_err(fault)?;
+        file.sync_all().map_err(fault)
+    }
+}
+
+/// A file that was just written is not read again: its time tells whether it is still the one.
+fn check_link(source: &Path, known: &Known, path: &Path) -> Result<()> {
+    let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
+    match stat_of(&metadata).modified == known.modified {
+        true => Ok(()),
+        false => Err(changed(Some(source))),
+    }
+}
+
+/// Indexes say what was read before. What is written is held against that, because the content may
+/// have changed since, and even between two reads of one opened file.
+fn copy(content: &Content, known: &Known, (file, path): (&mut File, &Path)) -> Result<()> {
+    let fault = |e| Error::io(path, "write", e);
+    let (mut digest, mut written) = (Sha256::new(), Ok(()));
+    content.each_window(|bytes| {
+        digest.update(bytes);
+        if written.is_ok() {
+            written = file.write_all(bytes);
+        }
+    })?;
+    written.map_err(fault)?;
+    if hex(&digest.finalize()) != known.sha256 {
+        return Err(changed(content.files().next().as_deref()));
+    }
+    file.set_times(times(known.modified)).map_err(fault)
+}
+
+fn changed(source: Option<&Path>) -> Error {
+    let message = "the package was modified or replaced during the run, and is not what was read";
+    let error = Error::new(Kind::Changed, message)
+        .hint("nothing is published; run again when nothing writes to the packages any more");
+    source.into_iter().fold(error, |error, source| error.file(source))
+}
+
+fn times(modified: Modified) -> FileTimes {
+    let time = u64::try_from(modified).map(Duration::from_nanos).unwrap_or_default();
+    FileTimes::new().set_modified(UNIX_EPOCH + time)
+}

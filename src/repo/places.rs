@@ -1,0 +1,84 @@
+//! Where in the folder of a repository files may be put: below folders of its own, where nothing is
+//! yet, or a file. A link on the way would lead what is written, and what is removed, elsewhere.
+
+use std::collections::BTreeSet;
+use std::fs::{self, FileType};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Faults, Result};
+
+const LINK_HINT: &str = "rockpack writes to no other folder than the repository: put the folder \
+                         itself there, or mount it there; the whole repository may be a link";
+
+const PLACE_HINT: &str = "remove it, or publish to another folder";
+
+/// Refuses paths at which no file can be put, or only somewhere else than below `root`.
+pub(super) fn check(root: &Path, paths: &[&str]) -> Result<()> {
+    check_folders(root, paths)?;
+    let mut faults = Faults::default();
+    for path in paths {
+        faults.keep(check_file(&root.join(path)));
+    }
+    faults.finish()
+}
+
+/// Refuses paths that lead through something other than folders below `root`.
+pub(super) fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
+    paths.iter().try_for_each(|path| check_path(path))?;
+    let above = |path: &&str| Path::new(path).ancestors().skip(1).map(Path::to_path_buf).collect();
+    let folders: BTreeSet<PathBuf> = paths.iter().flat_map(above as fn(&&str) -> Vec<_>).collect();
+    let (mut faults, mut refused) = (Faults::default(), Vec::new());
+    // Each after those above it; what lies behind a link is no matter of the repository.
+    for folder in folders.iter().filter(|folder| !folder.as_os_str().is_empty()) {
+        let is_behind = refused.iter().any(|other| folder.starts_with(other));
+        if !is_behind && faults.keep(check_folder(&root.join(folder))).is_none() {
+            refused.push(folder);
+        }
+    }
+    faults.finish()
+}
+
+/// Refuses paths that lead elsewhere by their words.
+pub(super) fn check_path(path: &str) -> Result<()> {
+    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    match path.split('/').all(plain) && !path.contains('\0') {
+        true => Ok(()),
+        false => {
+            let message = format!("`{}` is no path inside of a repository", path.escape_debug());
+            Err(Error::malformed(message))
+        }
+    }
+}
+
+/// What is at `path` itself, if anything is.
+pub(super) fn kind_of(path: &Path) -> Result<Option<FileType>> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.file_type())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}
+
+fn check_folder(path: &Path) -> Result<()> {
+    match kind_of(path)? {
+        Some(kind) if kind.is_symlink() => {
+            Err(Error::unsupported("is a symbolic link, and no folder of the repository")
+                .file(path)
+                .hint(LINK_HINT))
+        }
+        Some(kind) if !kind.is_dir() => {
+            Err(Error::unsupported("is no folder").file(path).hint(PLACE_HINT))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_file(path: &Path) -> Result<()> {
+    match kind_of(path)? {
+        Some(kind) if !kind.is_file() => {
+            Err(Error::unsupported("is no regular file").file(path).hint(PLACE_HINT))
+        }
+        _ => Ok(()),
+    }
+}

@@ -332,3 +332,33 @@ fn a_build_publishes_what_a_run_of_its_own_would() {
     let names = |folder: &Path| crate::example::names(folder);
     assert_eq!(names(&alone.out()), names(&packages));
 }
+
+/// What is to be done then is what the message says that refuses anything else.
+#[test]
+fn apt_goes_on_with_a_repository_whose_memory_was_lost() {
+    if !needed() {
+        return;
+    }
+    let Some(root) = Root::of("trixie") else { return };
+    let room = tempfile::tempdir().unwrap();
+    let key = key(room.path(), "publisher", "ed25519");
+    let out = root.folder.join("srv/repository");
+    fs::create_dir_all(&out).unwrap();
+    let url = ["--url", "file:/srv/repository"];
+    publish(&mut build(&out, &key, &url));
+    root.trust(&out);
+    run(&mut root.apt(&["update"]));
+    run(&mut root.apt(&["install", "rocm-blas"]));
+    let moved = room.path().join("moved");
+    fs::rename(out.join("pool"), &moved).unwrap();
+    for lost in [".rockpack", "dists"] {
+        fs::remove_dir_all(out.join(lost)).unwrap();
+    }
+    let mut again = rockpack();
+    again.arg("repo").arg(&moved).arg("--out").arg(&out).args(url);
+    publish(again.arg("--sign-key").arg(&key.secret));
+    assert!(codes(&verify(&out, &key)).is_empty());
+    run(&mut root.apt(&["update"]));
+    run(&mut root.apt(&["install", "rocm"]));
+    run(&mut root.apt(&["check"]));
+}

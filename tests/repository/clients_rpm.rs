@@ -200,3 +200,33 @@ fn zypper_installs_and_refuses_what_was_tampered_with() {
         &["integrity", "hecksum", "digest"],
     );
 }
+
+/// What is to be done then is what the message says that refuses anything else.
+#[test]
+fn dnf_goes_on_with_a_repository_whose_memory_was_lost() {
+    let Some(room) = ready("dnf") else { return };
+    let (packages, pool) = (room.path("given"), room.out.join("packages"));
+    let publish_from = |packages: &Path| {
+        let mut repo = rockpack();
+        repo.arg("repo").arg(packages).arg("--out").arg(&room.out).arg("--url");
+        repo.arg(format!("file://{}", room.out.display()));
+        publish(repo.args(["--sign-packages", "--sign-key"]).arg(&room.key.secret));
+    };
+    let version = || {
+        let mut query = Command::new("rpm");
+        query.arg(format!("--root={}", room.path("root").display()));
+        tools::succeed(query.args(["-q", "--qf", "%{VERSION}", "moving"]))
+    };
+    rpm(&packages, &plain_spec("moving", "1", ""));
+    publish_from(&packages);
+    run(&mut room.dnf(&["install", "moving"]));
+    assert_eq!(version(), "1");
+    fs::remove_dir_all(room.out.join(".rockpack")).unwrap();
+    fs::remove_dir_all(room.out.join("repodata")).unwrap();
+    let moved = room.path("moved");
+    fs::rename(&pool, &moved).unwrap();
+    rpm(&moved, &plain_spec("moving", "2", ""));
+    publish_from(&moved);
+    run(&mut room.dnf(&["upgrade", "moving"]));
+    assert_eq!(version(), "2");
+}

@@ -195,9 +195,7 @@ fn empty_groups_and_dangling_links_are_findings() {
             .link("lib64", "lib")
             .link("through", "lib64/x.so")
             .link("lib/up", "..")
-            .link("loop", "loop")
-            // Goes up from the prefix, where `lib/up` leads, and not from `lib`.
-            .link("lib/out", "up/../lib/x.so"),
+            .link("loop", "loop"),
     ];
     let recombined = join(parts, GROUPS).unwrap();
     let plan = plan(&recombined, &config(GROUPS), &options()).unwrap();
@@ -205,13 +203,21 @@ fn empty_groups_and_dangling_links_are_findings() {
     let found = dangling.chain(plan.findings.iter());
     let found: Vec<_> = found.map(|f| (f.code, f.subject.as_str())).collect();
     let expected = [
-        (Code::LinkDangling, "x_dev/lib/out"),
         (Code::LinkDangling, "x_dev/loop"),
         (Code::LinkDangling, "x_lib/lib/gone"),
         (Code::GroupEmpty, "gfx110X"),
         (Code::GroupEmpty, "gfx120X"),
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn links_that_leave_the_prefix_through_other_links_are_refused() {
+    // Goes up from the prefix, where `lib/up` leads, and not from `lib`.
+    let out = Part::new("one", "x_dev_generic").link("lib/out", "up/../lib/x.so");
+    let up = Part::new("one", "x_lib_generic").plain("lib/x.so", "x").link("lib/up", "..");
+    let error = join(vec![up, out], GROUPS).unwrap_err().to_string();
+    assert!(error.contains("x_dev/lib/out: the link leads to `up/../lib/x.so`"), "{error}");
 }
 
 #[test]

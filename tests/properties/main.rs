@@ -9,6 +9,7 @@
 )]
 
 mod damage;
+mod lists;
 mod round_trips;
 mod samples;
 mod transform;

@@ -8,8 +8,8 @@ use rockpack::content::Content;
 use rockpack::formats::elf::ElfFile;
 use rockpack::host_binary::{Analysis, Examined, MARKER_SECTION, Transformed, examine};
 
-use super::targets::preserved;
 use super::file;
+use super::targets::preserved;
 
 const FIXTURES: [&str; 6] = ["bfd_pie", "bfd_shared", "lld_nopie", "lld_relr", "rdc", "sub_page"];
 

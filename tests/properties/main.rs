@@ -9,6 +9,7 @@
 )]
 
 mod damage;
+mod indexes;
 mod lists;
 mod round_trips;
 mod samples;

@@ -5,7 +5,7 @@ use super::samples::{Damage, Sample, samples};
 use super::targets::TARGETS;
 
 /// Files up to this length are tried with every bit changed; of longer ones one bit of each byte.
-const EVERY_BIT: usize = 4000;
+const EVERY_BIT: usize = 6500;
 
 /// What is read of damaged bytes, as far as it is read.
 fn read(sample: &Sample, damaged: &[u8]) -> Option<String> {
@@ -68,18 +68,33 @@ fn a_changed_bit_is_noticed_where_it_can_be() {
     }
 }
 
-/// The state of a repository, cut off or with a bit changed: refused, or published as it says, and
-/// then published again.
+/// The state of a repository of each format, cut off or with a bit changed: refused, or published as
+/// it says, and then published again.
 #[test]
 fn a_damaged_state_of_a_repository_is_refused_or_published() {
-    let state = file("fuzz/seeds/repo_state/rpm");
-    let target = TARGETS.iter().find(|target| target.name == "repo_state").unwrap();
-    for end in 1..state.len() {
-        target.feed(&state[..end]);
+    for name in ["apt", "rpm"] {
+        // The first byte says what kind of state follows.
+        feed_damaged("repo_state", &file(&format!("fuzz/seeds/repo_state/{name}")), 1);
     }
-    // The first byte says what kind of state follows.
-    for at in 1..state.len() {
-        let mut damaged = state.clone();
+}
+
+/// A static archive: refused, or passed on as it is.
+#[test]
+fn a_damaged_static_archive_is_refused_or_passed_on() {
+    for name in ["fat", "plain"] {
+        feed_damaged("static_archive", &file(&format!("fuzz/seeds/static_archive/{name}")), 0);
+    }
+}
+
+/// Gives `bytes` to a target of the fuzzer, cut off anywhere and with a bit of each byte changed,
+/// but for the first `kept`.
+fn feed_damaged(target: &str, bytes: &[u8], kept: usize) {
+    let target = TARGETS.iter().find(|found| found.name == target).unwrap();
+    for end in kept..bytes.len() {
+        target.feed(&bytes[..end]);
+    }
+    for at in kept..bytes.len() {
+        let mut damaged = bytes.to_vec();
         damaged[at] ^= 1 << (at % 8);
         target.feed(&damaged);
     }

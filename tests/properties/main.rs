@@ -9,6 +9,8 @@
 )]
 
 mod damage;
+mod indexes;
+mod lists;
 mod round_trips;
 mod samples;
 mod transform;

@@ -10,7 +10,7 @@ use rockpack::formats::{
 use rockpack::host_binary::{Examined, examine};
 use rockpack::receipt::Receipt;
 
-use super::{bytes, file, packages};
+use super::{bytes, file, lists, packages};
 
 /// What may come of damage to a file that is still read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,10 +61,11 @@ pub fn samples() -> Vec<Sample> {
     let [deb, rpm] = small_packages();
     samples.push(of("deb", deb, Damage::Noticed, package));
     samples.push(of("rpm", rpm, Damage::Noticed, package));
+    samples.extend(lists::samples());
     samples
 }
 
-fn of(
+pub fn of(
     name: &'static str,
     bytes: Vec<u8>,
     damage: Damage,

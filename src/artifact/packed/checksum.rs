@@ -119,6 +119,29 @@ mod tests {
         }
     }
 
+    /// Whatever is cut off or changed: refused, or the archive's digest as the bytes now have it.
+    #[test]
+    fn damage_never_gives_the_digest_of_another_file() {
+        for whole in [
+            format!("{DIGEST}\n"),
+            format!("{DIGEST}  a.tar.xz\n"),
+            format!("{DIGEST} *a.tar.xz\n{OTHER}  b.tar.xz\n{OTHER}  xa.tar.xz\n"),
+        ] {
+            for end in 0..whole.len() {
+                let digest = parse(&whole.as_bytes()[..end], "a.tar.xz");
+                assert!(digest.is_err() || hex(&digest.unwrap()) == DIGEST, "{whole} cut at {end}");
+            }
+            let mut bytes = whole.clone().into_bytes();
+            for bit in 0..8 * bytes.len() {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let digest = parse(&bytes, "a.tar.xz");
+                let of_another = digest.is_ok_and(|digest| hex(&digest) == OTHER);
+                assert!(!of_another, "bit {bit} of {whole}");
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+        }
+    }
+
     #[test]
     fn what_says_nothing_about_the_archive_is_refused() {
         for text in [

@@ -1,6 +1,7 @@
 //! The steps by which new artifacts take the place of earlier ones, and how they are taken back: by
 //! the run itself when a step fails, or by the next run when this one was killed.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -52,6 +53,12 @@ pub(super) fn undo(out: &Path, folder: &Path) -> Result<()> {
         read => read.map_err(|e| Error::io(&committing, "read", e))?,
     };
     for name in names.lines() {
+        if Path::new(name).file_name() != Some(OsStr::new(name)) {
+            let message = format!("`{}` is no name of an artifact", name.escape_debug());
+            return Err(Error::malformed(message)
+                .file(&committing)
+                .hint("no run of rockpack left this: remove the folder it is in"));
+        }
         // What is not here any more was made visible.
         let (staged, visible) = (folder.join(name), out.join(name));
         if !is_there(&staged)? && is_there(&visible)? {
@@ -86,5 +93,25 @@ fn is_there(path: &Path) -> Result<bool> {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_outside_is_taken_back() {
+        let room = tempfile::tempdir().unwrap();
+        let (out, victim) = (room.path().join("out"), room.path().join("victim"));
+        let folder = out.join("staging");
+        fs::create_dir_all(folder.join(REPLACED)).unwrap();
+        fs::create_dir(&victim).unwrap();
+        for name in ["../victim", victim.to_str().unwrap(), "..", ""] {
+            fs::write(folder.join(COMMITTING), format!("{name}\n")).unwrap();
+            let error = undo(&out, &folder).unwrap_err();
+            assert!(error.to_string().contains("is no name of an artifact"), "{error}");
+            assert!(victim.exists());
+        }
     }
 }

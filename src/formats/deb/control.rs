@@ -41,6 +41,11 @@ impl Field {
         {
             return Err(fault(format!("field {} is empty or has control characters", self.name)));
         }
+        if self.lines.iter().skip(1).any(|line| line == ".") {
+            let message =
+                format!("field {} has the line `.`, which stands for an empty one", self.name);
+            return Err(fault(message));
+        }
         Ok(())
     }
 
@@ -210,6 +215,9 @@ pub(super) fn refill(sink: &mut impl Write, bytes: &[u8], reserved: u64) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -225,6 +233,28 @@ mod tests {
         assert_eq!(text, "Package: x\nDescription: short\n long\n .\n more\n");
         let fields = parse(&text).unwrap();
         assert_eq!(fields["Description"], "short\nlong\n\nmore");
+    }
+
+    proptest! {
+        #[test]
+        fn fields_are_read_as_they_were_written(
+            fields in btree_map("[!-~&&[^:#-]][!-~&&[^:]]{0,9}", vec("[!-~ä]?([ -~ä]{0,9}[!-~])?", 1..4), 1..6)
+        ) {
+            let given = fields.iter().map(|(name, lines)| Field { name: name.clone(), lines: lines.clone() });
+            let fields: Vec<Field> = given.filter(|field| field.check().is_ok()).collect();
+            prop_assume!(!fields.is_empty());
+            let control = Control { fields: fields.clone(), ..Control::default() };
+            let read = parse(&control.fields_text()).unwrap();
+            let given: Fields = fields.into_iter().map(|f| (f.name, f.lines.join("\n"))).collect();
+            prop_assert_eq!(read, given);
+        }
+    }
+
+    #[test]
+    fn a_line_that_stands_for_an_empty_one_is_refused() {
+        let lines = ["short", "."].map(str::to_owned).to_vec();
+        let error = Field { name: "Description".to_owned(), lines }.check().unwrap_err();
+        assert!(error.to_string().contains("stands for an empty one"), "{error}");
     }
 
     #[test]

@@ -187,9 +187,7 @@ pub fn write_key_package(
     };
     let staging = Staging::begin(folder)?;
     let emitted = emit::emit_package(package, &staging, &options)?;
-    let (schema, generator) = (receipt::SCHEMA, env!("CARGO_PKG_VERSION"));
-    let receipt =
-        serde_json::json!({ "schema": schema, "generator": generator, "packages": emitted });
+    let receipt = serde_json::json!({ "packages": emitted });
     staging.commit(|sink| Ok(serde_json::to_writer(sink, &receipt)?))?;
     let indexed = emitted.into_iter().filter_map(|e| Some((folder.join(&e.file_name), e.indexed?)));
     Ok(indexed.collect())

@@ -108,9 +108,7 @@ fn a_receipt_names_exactly_the_staged_packages() {
 
 #[test]
 fn a_file_that_is_no_receipt_is_refused_before_the_work() {
-    for text in
-        ["{}", "hello", r#"{"schema":2,"generator":"0","packages":[{"file_name":"../x.deb"}]}"#]
-    {
+    for text in ["{}", "hello", r#"{"packages":[{"file_name":"../x.deb","sha256":"0"}]}"#] {
         let out = tempfile::tempdir().unwrap();
         fs::write(out.path().join("packages.json"), text).unwrap();
         let error = Staging::begin(out.path()).unwrap_err();
@@ -168,9 +166,9 @@ fn a_package_that_changes_its_part_stays_once() {
 #[test]
 fn a_commit_that_was_killed_is_undone_by_the_next_run() {
     let new_receipt =
-        r#"{"schema":2,"generator":"0","packages":[{"file_name":"b.deb"},{"file_name":"c.deb"}]}"#;
+        r#"{"packages":[{"file_name":"b.deb","sha256":"0"},{"file_name":"c.deb","sha256":"0"}]}"#;
     let old_receipt =
-        r#"{"schema":2,"generator":"0","packages":[{"file_name":"a.deb"},{"file_name":"b.deb"}]}"#;
+        r#"{"packages":[{"file_name":"a.deb","sha256":"0"},{"file_name":"b.deb","sha256":"0"}]}"#;
     let steps: [(&str, &str); 5] = [
         ("packages.json", "S/replaced/packages.json"),
         ("a.deb", "S/replaced/a.deb"),

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use super::listing::{Listed, list, refuse_deep};
 use crate::content::{Content, InputFile, Inputs};
-use crate::error::{Error, Faults, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::records;
 use crate::tree::{Node, Tree, TreePath, link_leaves};
+
+/// Bytes that the text of a link may have on Linux: PATH_MAX without the byte that ends it.
+const LINK_TEXT_MAX: usize = 4095;
 
 /// What the walk over a prefix collects.
 pub(super) struct Walk<'a> {
@@ -83,6 +86,10 @@ pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
     if target.is_empty() || target.contains(char::is_control) {
         let message = format!("the link leads to `{}`", target.escape_debug());
         return Err(Error::malformed(message));
+    }
+    if target.len() > LINK_TEXT_MAX {
+        let message = format!("has a link of {} bytes, beyond PATH_MAX", target.len());
+        return Err(Error::new(Kind::Limit, message));
     }
     if leaves(place, target) {
         return Err(link_leaves(target));
@@ -164,5 +171,14 @@ mod tests {
         assert!(leaves("lib/x", "../.."));
         assert!(leaves("lib/x", "../../lib/y"));
         assert!(leaves("x", "/usr/lib/y"));
+    }
+
+    #[test]
+    fn links_longer_than_any_are_refused() {
+        let place = TreePath::new("lib/link").unwrap();
+        let text = |parts: usize| format!("{}b", "a/".repeat(parts));
+        check_target(&place, &text(2047)).unwrap();
+        let error = check_target(&place, &text(2048)).unwrap_err();
+        assert!(error.to_string().contains("beyond PATH_MAX"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! Opening files in folders that others write to: what has the name of a file may be a pipe that
 //! nobody ever writes to, or a device.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -25,9 +25,15 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Opens whatever is at `path`, without waiting for the other end of a pipe and without becoming the
-/// process of a terminal. Neither flag means anything to regular files.
+/// process of a terminal.
 pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
+    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        // Somebody else has a lease on the file, and gives it up while an opening waits (open(2)).
+        Err(error) if error.kind() == ErrorKind::WouldBlock && metadata(path)?.is_file() => {
+            File::open(path)
+        }
+        opened => opened,
+    }
 }

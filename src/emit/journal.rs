@@ -247,7 +247,7 @@ fn list(directory: &Path) -> Result<Vec<std::ffi::OsString>> {
 mod tests {
     use super::*;
 
-    const OLD: &str = r#"{"schema":2,"generator":"0","packages":[{"file_name":"a.deb"}]}"#;
+    const OLD: &str = r#"{"packages":[{"file_name":"a.deb","sha256":"0"}]}"#;
 
     /// An output folder with a set of `a.deb`, and a staging directory with the next one.
     fn folders() -> (tempfile::TempDir, PathBuf) {

@@ -26,7 +26,7 @@ struct Packages;
 
 impl Field for Packages {
     const NAME: &'static str = "packages";
-    const BESIDE: &'static [&'static str] = &["schema", "generator"];
+    const BESIDE: &'static [&'static str] = &[];
     type Value = Vec<Object<FileName>>;
 }
 
@@ -34,7 +34,7 @@ struct FileName;
 
 impl Field for FileName {
     const NAME: &'static str = "file_name";
-    const BESIDE: &'static [&'static str] = &[];
+    const BESIDE: &'static [&'static str] = &["sha256"];
     type Value = String;
 }
 

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use super::installed::Installed;
 use super::problem::{Check, Problems};
 use super::source::Source;
-use crate::content::{hex, open_file};
+use crate::content::{hex, is_there, open_file};
 use crate::error::{Error, Result};
 use crate::formats::spdx::{self, Checksum, Document};
-use crate::receipt::{Part, part_of_sbom};
+use crate::receipt::{Part, file_name, part_of_sbom};
 
 /// Path in a package, as SPDX writes it, and SHA-256 in hex.
 type Files<'a> = BTreeSet<(&'a str, &'a str)>;
@@ -23,7 +23,12 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut documents = Vec::new();
     for entry in fs::read_dir(folder).map_err(unlisted)? {
         let path = entry.map_err(unlisted)?.path();
-        if part(&path).is_some() {
+        let described = match part(&path) {
+            // What is left of a part that is gone describes nothing.
+            Some(Some(part)) => is_there(&folder.join(file_name(Some(part))))?,
+            whole => whole.is_some(),
+        };
+        if described {
             documents.push(path);
         }
     }
@@ -44,7 +49,7 @@ pub(super) fn check(
     problems: &mut Problems,
 ) -> Result<()> {
     let mut described = BTreeSet::new();
-    let mut parts = BTreeSet::new();
+    let (mut parts, mut unread) = (BTreeSet::new(), false);
     for path in &source.documents {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut add = |message: String| problems.add(Check::DocumentMismatch, &*name, message);
@@ -52,7 +57,8 @@ pub(super) fn check(
             Ok(document) => document,
             Err(fault) => {
                 add(fault);
-                return Ok(());
+                unread = true;
+                continue;
             }
         };
         parts.insert(part(path).flatten().map(|part| (part.index, part.of)));
@@ -68,7 +74,7 @@ pub(super) fn check(
             }
         }
     }
-    check_names(&source.names(), &described, is_whole(&parts), problems);
+    check_names(&source.names(), &described, !unread && is_whole(&parts), problems);
     Ok(())
 }
 

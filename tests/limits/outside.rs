@@ -315,7 +315,7 @@ fn a_forged_receipt_removes_nothing() {
         ".hidden.deb",
         "notes.txt",
     ] {
-        let receipt = serde_json::json!({ "schema": 2, "generator": "0", "packages": [{ "file_name": name }] });
+        let receipt = serde_json::json!({ "packages": [{ "file_name": name, "sha256": "0" }] });
         fs::write(out.join("packages.json"), receipt.to_string()).unwrap();
         let output = build_of(&shards(), &out).output().unwrap();
         let said = crate::text(&output);

@@ -94,9 +94,8 @@ fn a_foreign_receipt_is_not_replaced() {
         "[[]]",
         "{\"packages\": [[\"x.deb\"]]}",
         "{\"packages\": [{\"file_name\": \"x.deb\"}]}",
-        "{\"schema\": 1, \"packages\": []}",
         "",
-        "{\"schema\": 2, \"generator\": \"0\", \"packages\": [{\"file_name\": \"../x.deb\"}]}",
+        "{\"packages\": [{\"file_name\": \"../x.deb\", \"sha256\": \"0\"}]}",
     ] {
         let bad = Bad::new();
         fs::create_dir(bad.out()).unwrap();

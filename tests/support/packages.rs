@@ -138,8 +138,7 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
 
 /// A receipt as far as the commit reads it.
 pub fn receipt(emitted: &[Emitted]) -> Vec<u8> {
-    serde_json::to_vec(&serde_json::json!({ "schema": 2, "generator": "0", "packages": emitted }))
-        .unwrap()
+    serde_json::to_vec(&serde_json::json!({ "packages": emitted })).unwrap()
 }
 
 /// Emits and commits a set, and returns what was written.

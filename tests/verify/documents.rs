@@ -155,4 +155,10 @@ fn documents_of_parts_describe_the_set_together() {
     // A part that was built without one is not described.
     fs::remove_file(second).unwrap();
     set.verify(&[]).fired(&[]);
+    // What is left of a part that is gone describes nothing, whatever it says.
+    let first = set.folder.path().join("packages-1-of-2.spdx.json");
+    fs::write(first, "{}").unwrap();
+    set.verify(&[]).fired(&["V064"]);
+    fs::remove_file(set.folder.path().join("packages-1-of-2.json")).unwrap();
+    set.verify(&[]).fired(&[]);
 }

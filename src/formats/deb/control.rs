@@ -238,11 +238,13 @@ mod tests {
     proptest! {
         #[test]
         fn fields_are_read_as_they_were_written(
-            fields in btree_map("[!-~&&[^:#-]][!-~&&[^:]]{0,9}", vec("[!-~ä]?([ -~ä]{0,9}[!-~])?", 1..4), 1..6)
+            fields in btree_map("[!-~&&[^:#-]][!-~&&[^:]]{0,9}", vec("([!-~ä]([ -~ä]{0,9}[!-~])?)?", 1..4), 1..6)
         ) {
             let given = fields.iter().map(|(name, lines)| Field { name: name.clone(), lines: lines.clone() });
             let fields: Vec<Field> = given.filter(|field| field.check().is_ok()).collect();
-            prop_assume!(!fields.is_empty());
+            if fields.is_empty() {
+                return Ok(());
+            }
             let control = Control { fields: fields.clone(), ..Control::default() };
             let read = parse(&control.fields_text()).unwrap();
             let given: Fields = fields.into_iter().map(|f| (f.name, f.lines.join("\n"))).collect();

@@ -83,7 +83,7 @@ static int counts(const char *kind) {
 enum { GO_ON = 0, FAIL, HALF };
 
 static void note_call(const char *kind, const char *path) {
-  char text[PATH_MAX + 32];
+  char text[2 * PATH_MAX + 32];
   snprintf(text, sizeof text, "%s %s\n", kind, path);
   note(log_file, text);
 }
@@ -111,23 +111,30 @@ static int chosen(const char *kind, const char *path) {
   return GO_ON;
 }
 
-// Of an open file, by the path that the kernel knows.
-static int on_file(const char *kind, int fd) {
-  char link[40], path[PATH_MAX];
-  if (inside) return GO_ON;
+// The path that the kernel knows of an open file; 0 if there is none.
+static int path_of(int fd, char path[PATH_MAX]) {
+  char link[40];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   int saved = errno;
-  long len = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+  long len = syscall(SYS_readlinkat, AT_FDCWD, link, path, PATH_MAX - 1);
   errno = saved;
-  if (len < 0) return GO_ON;
+  if (len < 0) return 0;
   path[len] = 0;
-  return chosen(kind, path);
+  return 1;
+}
+
+static int on_file(const char *kind, int fd) {
+  char path[PATH_MAX];
+  return inside || !path_of(fd, path) ? GO_ON : chosen(kind, path);
 }
 
 static int on_path(const char *kind, int dir, const char *path) {
   if (inside || !path) return GO_ON;
   if (path[0] == '/') return chosen(kind, path);
-  return dir == AT_FDCWD ? GO_ON : on_file(kind, dir);
+  char folder[PATH_MAX], whole[2 * PATH_MAX];
+  if (dir == AT_FDCWD || !path_of(dir, folder)) return GO_ON;
+  snprintf(whole, sizeof whole, "%s/%s", folder, path);
+  return chosen(kind, whole);
 }
 
 #define REAL(name) \

@@ -98,6 +98,7 @@ impl Draft {
         check_pool(store, earlier, &mut catalog, options.check)?;
         let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
         let mut next = next_state(earlier, &catalog.records, options)?;
+        next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
         let listed = match options.check {
             true => None,
@@ -126,9 +127,7 @@ impl Draft {
             findings,
         })
     }
-}
 
-impl Draft {
     /// Paths of all files that are put in place or removed.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let put = self.packages.iter().chain(&self.hidden).chain(&self.visible);

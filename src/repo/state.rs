@@ -56,6 +56,10 @@ pub(super) struct State {
     pub listed: Listed,
     /// Packages and indexes of earlier generations that are still there, by path.
     pub retired: BTreeMap<String, Retired>,
+    /// Packages whose files were in the pool before, put there by somebody else: what this publication
+    /// did not write stays if it is taken back.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub found: BTreeSet<String>,
 }
 
 /// Packages by their paths; shared between a channel as it is and as it will be.
@@ -234,7 +238,8 @@ impl Channels {
             let body = next.to_body()?;
             return self.put(store, vec![(channel.to_owned(), next)], vec![body]);
         }
-        let left: Vec<String> = next.files().filter(|file| !self.uses(file)).cloned().collect();
+        let written = next.files().filter(|file| !next.found.contains(*file));
+        let left: Vec<String> = written.filter(|file| !self.uses(file)).cloned().collect();
         store.remove(&left)?;
         store.remove(&begun(channel))
     }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::body::Body;
 use super::places::{self, check_path};
-use crate::content::Content;
+use crate::content::{Content, read_file};
 use crate::error::{Error, Kind, Result};
 
 /// The folder of what only rockpack reads: states, the lock, unfinished files.
@@ -133,7 +133,7 @@ impl Store for LocalStore {
             Some(kind) if !kind.is_file() => {
                 Err(Error::unsupported("is no regular file").file(&path))
             }
-            Some(_) => fs::read(&path).map(Some).map_err(|e| Error::io(&path, "read", e)),
+            Some(_) => read_file(&path).map(Some).map_err(|e| Error::io(&path, "read", e)),
         }
     }
 

@@ -20,6 +20,14 @@ fn stays(command: &mut Command, out: &Path, parts: &[&str]) {
     assert_eq!(contents(out), before, "{said}");
 }
 
+/// Puts a package of each format into a folder.
+fn fill(packages: &Path) -> [PathBuf; 2] {
+    [deb(packages, ("one", "1", "amd64"), ""), rpm(packages, &plain_spec("plain", "1", ""))]
+}
+
+/// Where a repository has them.
+const PLACES: [&str; 2] = ["pool/main/o/one/one_1_amd64.deb", "packages/p/plain-1-1.noarch.rpm"];
+
 fn write(path: &Path, text: &[u8]) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -32,8 +40,7 @@ fn indexes_of_another_tool_are_not_replaced() {
     }
     let room = tempfile::tempdir().unwrap();
     let packages = room.path().join("packages");
-    deb(&packages, ("one", "1", "amd64"), "");
-    rpm(&packages, &plain_spec("plain", "1", ""));
+    fill(&packages);
     let own = key(room.path(), "own", "ed25519");
     let indexes = [
         "dists/stable/Release",
@@ -70,8 +77,7 @@ fn a_signed_repository_is_not_published_unsigned_when_its_memory_is_lost() {
     }
     let room = tempfile::tempdir().unwrap();
     let packages = room.path().join("packages");
-    deb(&packages, ("one", "1", "amd64"), "");
-    rpm(&packages, &plain_spec("plain", "1", ""));
+    fill(&packages);
     let own = key(room.path(), "own", "ed25519");
     let signed = |packages: &[&Path], out: &Path, after: i64| {
         let mut repo = repo_at(packages, out, after);
@@ -124,8 +130,7 @@ fn signatures_of_others_are_not_left_beside_new_indexes() {
     }
     let room = tempfile::tempdir().unwrap();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
-    deb(&packages, ("one", "1", "amd64"), "");
-    rpm(&packages, &plain_spec("plain", "1", ""));
+    fill(&packages);
     let own = key(room.path(), "own", "ed25519");
     publish(&mut repo(&[&packages], &out));
     let signatures =
@@ -147,10 +152,8 @@ fn files_of_others_in_the_pool_are_not_replaced() {
     }
     let room = tempfile::tempdir().unwrap();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
-    let files =
-        [deb(&packages, ("one", "1", "amd64"), ""), rpm(&packages, &plain_spec("plain", "1", ""))];
-    let places = ["pool/main/o/one/one_1_amd64.deb", "packages/p/plain-1-1.noarch.rpm"];
-    let bytes = files.map(|file| fs::read(file).unwrap());
+    let places = PLACES;
+    let bytes = fill(&packages).map(|file| fs::read(file).unwrap());
     // Of another size, and of the same.
     for change in [b"more".to_vec(), Vec::new()] {
         for (place, bytes) in places.iter().zip(&bytes) {
@@ -170,6 +173,34 @@ fn files_of_others_in_the_pool_are_not_replaced() {
     assert_eq!(places.map(inode), before);
     let said = told(rockpack().arg("verify").arg(&out));
     assert!(said.contains("all checks passed"), "{said}");
+}
+
+#[test]
+fn files_of_others_stay_when_a_publication_that_uses_them_is_taken_back() {
+    if !have(&["dpkg-deb", "rpmbuild"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let files = fill(&packages);
+    PLACES
+        .iter()
+        .zip(&files)
+        .for_each(|(place, file)| write(&out.join(place), &fs::read(file).unwrap()));
+    let two = deb(room.path(), ("two", "1", "amd64"), "");
+    publish(&mut repo(&[&packages, &two], &out));
+    // As a run leaves it that was killed before anything was visible.
+    for channel in ["apt-stable", "rpm"] {
+        let state = |name: &str| out.join(format!(".rockpack/{name}{channel}.json"));
+        fs::rename(state(""), state("next-")).unwrap();
+    }
+    ["dists", "repodata"].iter().for_each(|folder| fs::remove_dir_all(out.join(folder)).unwrap());
+    let three = deb(room.path(), ("three", "1", "amd64"), "");
+    publish(&mut repo_at(&[&three], &out, 10));
+    assert!(!out.join("pool/main/t/two").exists(), "what the run wrote is gone");
+    for (place, file) in PLACES.iter().zip(&files) {
+        assert_eq!(fs::read(out.join(place)).unwrap(), fs::read(file).unwrap(), "{place}");
+    }
 }
 
 /// Puts something in place of a file.
@@ -218,8 +249,7 @@ fn nothing_is_written_through_links_below_the_repository() {
     }
     let room = tempfile::tempdir().unwrap();
     let packages = room.path().join("packages");
-    deb(&packages, ("one", "1", "amd64"), "");
-    rpm(&packages, &plain_spec("plain", "1", ""));
+    fill(&packages);
     let own = key(room.path(), "own", "ed25519");
     let run_into = |out: &Path| {
         let mut repo = repo(&[&packages], out);

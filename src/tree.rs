@@ -5,6 +5,7 @@
 
 mod links;
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, IntoIter, Iter};
 use std::fmt;
@@ -87,6 +88,13 @@ impl TryFrom<String> for TreePath {
     type Error = Error;
     fn try_from(text: String) -> Result<Self> {
         Self::new(text)
+    }
+}
+
+/// A path is found by its text: both are compared and hashed as that.
+impl Borrow<str> for TreePath {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -103,8 +103,8 @@ pub(super) fn refuse_leaving(
     faults: &mut Faults,
     name: impl Fn(&TreePath) -> PathBuf,
 ) {
-    for (place, target) in tree.leaving_links() {
-        faults.add(link_leaves(target).file(name(place)));
+    for (place, fault) in tree.leaving_links() {
+        faults.add(fault.file(name(place)));
     }
 }
 

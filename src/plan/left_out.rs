@@ -100,7 +100,8 @@ pub(super) fn left_out(
     (kept, dropped): (&[Draft], &[Draft]),
     findings: &mut Findings,
 ) -> Result<Vec<TreePath>> {
-    let kept_outside = |path| kept.iter().any(|draft| draft.extras.outside.contains_key(path));
+    let kept_outside =
+        |path: &TreePath| kept.iter().any(|draft| draft.extras.outside.contains_key(path));
     let outside = dropped.iter().flat_map(|draft| &draft.extras.outside);
     let outside: Vec<&Source> = outside
         .filter(|(path, _)| !kept_outside(path))

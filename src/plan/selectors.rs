@@ -166,7 +166,7 @@ impl<'a, 'c> Assigner<'a, 'c> {
         // A folder that something stands in is made for what stands there.
         let paths = component.host.iter().map(|(path, _)| path);
         let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
-        for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(path)) {
+        for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {
             let Some(owner) = self.owner_of_node(path, node, 0) else {
                 self.left.add_node(path, node);
                 continue;

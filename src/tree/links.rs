@@ -3,10 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Node, Tree, TreePath};
-use crate::error::{Error, Faults, Result};
+use crate::error::{Error, Faults, Kind, Result};
 
 /// How many links in a row are followed, as many as Linux follows.
 pub const LINK_LIMIT: usize = 40;
+
+/// How many parts of paths one link leads over, those of the links on its way included. Forty links of
+/// PATH_MAX in a row would lead over 80,000, and an archive can have a million that begin there.
+const PART_LIMIT: usize = 4096;
 
 /// Every path of several trees that are laid over one another, and where their links lead.
 #[derive(Debug, Default)]
@@ -37,7 +41,7 @@ impl LinkSet {
 
     /// The links that lead to no path of the set, as `name/path`, and what they say.
     pub fn dangling(&self) -> Vec<(String, &str)> {
-        let look = |place: &TreePath| match self.links.get(place) {
+        let look = |place: &str| match self.links.get(place) {
             Some(target) => Look::Link(target),
             None if self.paths.contains(place) => Look::Other,
             None => Look::Nothing,
@@ -50,11 +54,11 @@ impl LinkSet {
     /// Fails if a link leads above the root of the trees. What the set does not have counts as a
     /// folder: it may be there where the set is installed.
     pub fn refuse_leaving(&self) -> Result<()> {
-        let look = |place: &TreePath| self.links.get(place).map_or(Look::Other, |t| Look::Link(t));
+        let look = |place: &str| self.links.get(place).map_or(Look::Other, |t| Look::Link(t));
         let mut faults = Faults::default();
         for (name, path, target) in &self.named {
-            if follow(path, target, look) == End::Outside {
-                faults.add(link_leaves(target).structure(format!("{name}/{path}")));
+            if let Err(fault) = stays(path, target, look) {
+                faults.add(fault.structure(format!("{name}/{path}")));
             }
         }
         faults.finish()
@@ -62,21 +66,30 @@ impl LinkSet {
 }
 
 impl<D> Tree<D> {
-    /// The links that lead above the root, and what they say; what the tree does not have counts as a
+    /// The links that lead above the root, each with its error; what the tree does not have counts as a
     /// folder.
-    pub fn leaving_links(&self) -> Vec<(&TreePath, &str)> {
-        let look = |place: &TreePath| match self.get(place) {
+    pub fn leaving_links(&self) -> Vec<(&TreePath, Error)> {
+        let look = |place: &str| match self.nodes.get(place) {
             Some(Node::Link { target }) => Look::Link(target),
             _ => Look::Other,
         };
-        let mut leaving = Vec::new();
-        for (path, node) in self {
-            let Node::Link { target } = node else { continue };
-            if follow(path, target, look) == End::Outside {
-                leaving.push((path, target.as_str()));
-            }
+        let links = self.nodes.iter().filter_map(|(path, node)| match node {
+            Node::Link { target } => Some((path, target)),
+            _ => None,
+        });
+        links.filter_map(|(path, target)| Some((path, stays(path, target, look).err()?))).collect()
+    }
+}
+
+/// Fails if a link leads outside, or if that would take too long to tell.
+fn stays<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'a>) -> Result<()> {
+    match follow(path, target, look) {
+        End::Inside | End::Nowhere => Ok(()),
+        End::Outside => Err(link_leaves(target)),
+        End::TooFar => {
+            let message = format!("the link leads over more than {PART_LIMIT} folders and links");
+            Err(Error::new(Kind::Limit, message).hint("let it lead straight to what it names"))
         }
-        leaving
     }
 }
 
@@ -102,40 +115,58 @@ enum End {
     Inside,
     Nowhere,
     Outside,
+    /// Over more than [`PART_LIMIT`] parts.
+    TooFar,
 }
 
 /// Where a link at `path` with the text `target` leads, followed as a kernel does: `..` behind a link
 /// goes up from where that link leads.
-fn follow<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&TreePath) -> Look<'a>) -> End {
-    let mut here: Vec<&str> = path.components().collect();
-    here.pop();
+fn follow<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'a>) -> End {
+    let mut here = String::new();
+    here.push_str(path.as_str().rsplit_once('/').map_or("", |(above, _)| above));
     if target.starts_with('/') {
         return End::Outside;
     }
     // What is still to be followed, the next part at the end.
     let mut ahead: Vec<&str> = target.split('/').rev().collect();
-    let mut followed = 1;
+    let (mut links, mut parts) = (1, 0);
     while let Some(part) = ahead.pop() {
+        parts += 1;
         match part {
+            _ if parts > PART_LIMIT => return End::TooFar,
             "" | "." => continue,
-            ".." if here.pop().is_none() => return End::Outside,
-            ".." => continue,
-            part => here.push(part),
+            ".." if here.is_empty() => return End::Outside,
+            ".." => {
+                pop(&mut here);
+                continue;
+            }
+            part => push(&mut here, part),
         }
-        let Ok(place) = TreePath::new(here.join("/")) else { return End::Nowhere };
-        match look(&place) {
+        match look(&here) {
             Look::Nothing => return End::Nowhere,
             Look::Other => {}
             Look::Link(target) if target.starts_with('/') => return End::Outside,
-            Look::Link(_) if followed == LINK_LIMIT => return End::Nowhere,
+            Look::Link(_) if links == LINK_LIMIT => return End::Nowhere,
             Look::Link(target) => {
-                here.pop();
+                pop(&mut here);
                 ahead.extend(target.split('/').rev());
-                followed += 1;
+                links += 1;
             }
         }
     }
     End::Inside
+}
+
+fn push(path: &mut String, part: &str) {
+    if !path.is_empty() {
+        path.push('/');
+    }
+    path.push_str(part);
+}
+
+/// Takes the last part off; the root has none.
+fn pop(path: &mut String) {
+    path.truncate(path.rfind('/').unwrap_or(0));
 }
 
 #[cfg(test)]
@@ -163,6 +194,15 @@ mod tests {
         assert_eq!(leaving(&[("a/n", "l/../../x"), ("a/l", "gone/..")]), ["a/n"]);
         // Up to the root, and over what is not there.
         assert_eq!(leaving(&[("l", "a/b"), ("n", "l/../../x"), ("a/m", "../n")]), [""; 0]);
+        // Over so many parts that it is not told where.
+        let long = "a/../".repeat(PART_LIMIT / 8);
+        let chain: Vec<(String, String)> =
+            (0..9).map(|n| (format!("l{n}"), format!("{long}l{}", n + 1))).collect();
+        let chain: Vec<(&str, &str)> = chain.iter().map(|(path, to)| (&**path, &**to)).collect();
+        let tree_of_chain = tree(&chain);
+        let faults = tree_of_chain.leaving_links();
+        assert_eq!(faults.len(), 6, "of nine, the last three are short enough");
+        assert!(faults[0].1.to_string().contains("over more than 4096 folders"), "{}", faults[0].1);
         // No kernel follows these.
         assert_eq!(leaving(&[("one", "two/.."), ("two", "one/..")]), [""; 0]);
     }

@@ -4,7 +4,6 @@
 //! scan are reported together.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::ArtifactName;
@@ -14,7 +13,7 @@ use super::listing::Listed;
 use super::packed::parse_name;
 use super::roots::{FoundShard, Roots, nothing_in, packed_name, shard_name};
 use super::unpacking::{Pending, unpack};
-use crate::content::{Content, Inputs};
+use crate::content::{Content, Inputs, real_path};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Findings;
 use crate::tree::{Node, Tree};
@@ -220,7 +219,7 @@ pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()>
     let there = existing(folder)?;
     for root in roots {
         // That a root is not there is told where it is read.
-        let real = resolve(root)?;
+        let real = real_path(root)?;
         if real.is_some_and(|real| there.starts_with(real)) {
             let message = format!("the {what} lies inside of {}", root.display());
             let hint = "give a folder outside of all artifacts that are read";
@@ -233,21 +232,12 @@ pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()>
 /// Where `folder` is, or the nearest one above it that is there.
 fn existing(folder: &Path) -> Result<PathBuf> {
     for path in folder.ancestors().filter(|path| *path != Path::new("")) {
-        if let Some(there) = resolve(path)? {
+        if let Some(there) = real_path(path)? {
             return Ok(there);
         }
     }
     // A relative path without a folder of its own is below the current one.
     Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))
-}
-
-/// Where `path` is behind all links, if it is there.
-fn resolve(path: &Path) -> Result<Option<PathBuf>> {
-    match path.canonicalize() {
-        Ok(real) => Ok(Some(real)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(path, "resolve", error)),
-    }
 }
 
 /// Reads what was found.

@@ -2,7 +2,7 @@
 
 use std::fs::{FileType, metadata};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
@@ -22,6 +22,15 @@ pub fn is_file(path: &Path) -> Result<bool> {
 /// Whether there is anything that is not a link to nothing.
 pub fn is_there(path: &Path) -> Result<bool> {
     Ok(kind_at(path)?.is_some())
+}
+
+/// Where `path` is, behind all links; nothing where nothing is.
+pub fn real_path(path: &Path) -> Result<Option<PathBuf>> {
+    match path.canonicalize() {
+        Ok(real) => Ok(Some(real)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, "resolve", error)),
+    }
 }
 
 /// What is at `path`, at the end of all links.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use rayon::prelude::*;
 use super::RepoOptions;
 use super::state::{Channels, Record, Source};
 use super::store::{Modified, Stat, stat_of};
-use crate::content::Content;
+use crate::content::{Content, real_path};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::rpm;
 use crate::indexed::{Facts, Indexed};
@@ -45,13 +44,13 @@ impl Given {
 
 /// Refuses packages that lie in the repository that they are for.
 pub(super) fn refuse_inside(options: &RepoOptions<'_>) -> Result<()> {
-    let Some(out) = resolve(&options.out)? else {
+    let Some(out) = real_path(&options.out)? else {
         return Ok(());
     };
     let mut faults = Faults::default();
     for path in options.packages.iter().filter(|path| !options.built.contains_key(*path)) {
         // One that is not there is named when packages are read.
-        if faults.keep(resolve(path)).flatten().is_some_and(|path| path.starts_with(&out)) {
+        if faults.keep(real_path(path)).flatten().is_some_and(|path| path.starts_with(&out)) {
             let hint =
                 "what is in a repository stays there; give the packages that are to be added";
             let error = Error::new(Kind::Usage, "lies inside of the repository");
@@ -59,15 +58,6 @@ pub(super) fn refuse_inside(options: &RepoOptions<'_>) -> Result<()> {
         }
     }
     faults.finish()
-}
-
-/// Where a path leads in the end; nothing where nothing is there.
-fn resolve(path: &Path) -> Result<Option<PathBuf>> {
-    match path.canonicalize() {
-        Ok(path) => Ok(Some(path)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(path, "resolve", error)),
-    }
 }
 
 struct Found {

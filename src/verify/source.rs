@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::documents;
-use crate::content::read_file;
+use crate::content::{read_file, real_path};
 use crate::error::{Error, Result};
 use crate::receipt::{self, Part, Receipt};
 
@@ -54,11 +54,8 @@ impl Source {
 pub(super) fn each_once(sources: &mut [Source]) -> Result<()> {
     let mut seen = BTreeSet::new();
     for source in sources {
-        let real = |path: &PathBuf| match path.canonicalize() {
-            // A link to nothing: what cannot be read is told by whoever reads it.
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(path.clone()),
-            real => real.map_err(|error| Error::io(path, "resolve", error)),
-        };
+        // A link to nothing keeps its name: that it cannot be read is told by whoever reads it.
+        let real = |path: &PathBuf| Ok(real_path(path)?.unwrap_or_else(|| path.clone()));
         let own: Vec<_> = source.packages.iter().map(real).collect::<Result<_>>()?;
         // A folder keeps what an earlier argument named where something speaks of all of it.
         let spoken_of = source.receipt.is_some() || !source.parts.is_empty();

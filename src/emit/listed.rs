@@ -18,7 +18,7 @@ type Listed = Object<Packages>;
 trait Field {
     const NAME: &'static str;
     /// Fields that are there, too, or it is another object.
-    const BESIDE: &'static [&'static str];
+    const BESIDE: &'static [&'static str] = &[];
     type Value;
 }
 
@@ -26,7 +26,6 @@ struct Packages;
 
 impl Field for Packages {
     const NAME: &'static str = "packages";
-    const BESIDE: &'static [&'static str] = &[];
     type Value = Vec<Object<FileName>>;
 }
 

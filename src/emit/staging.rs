@@ -135,8 +135,8 @@ impl Staging {
     /// Makes the set visible: all packages by rename, then `receipt` as `packages.json`.
     ///
     /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a
-    /// JSON object whose `packages` is an array of objects with a `file_name`; it must name exactly
-    /// the staged files. On an error, `out` has its earlier set. Returns the packages of the earlier
+    /// JSON object whose `packages` is an array of objects with a `file_name` and a `sha256`; it must
+    /// name exactly the staged files. On an error, `out` has its earlier set. Returns the packages of the earlier
     /// set that are gone now, by name.
     pub fn commit(
         mut self,

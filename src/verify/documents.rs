@@ -48,6 +48,8 @@ pub(super) fn check(
     packages: &[&Installed],
     problems: &mut Problems,
 ) -> Result<()> {
+    let packages: BTreeMap<&str, &Installed> =
+        packages.iter().map(|package| (package.file.as_str(), *package)).collect();
     let mut described = BTreeSet::new();
     let (mut parts, mut unread) = (BTreeSet::new(), false);
     for path in &source.documents {
@@ -68,7 +70,7 @@ pub(super) fn check(
             if !described.insert(file_name.to_owned()) {
                 add(format!("{file_name} is described twice"));
             }
-            let package = packages.iter().find(|package| package.file == file_name);
+            let package = packages.get(file_name);
             if let Some(fault) = package.and_then(|package| differs(element, &files, package)) {
                 add(format!("{file_name} {fault}"));
             }

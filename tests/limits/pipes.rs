@@ -1,8 +1,9 @@
 //! Pipes that nobody writes to, in the place of files: no command waits for them.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::example::shards;
 use crate::tools::{self, have};
@@ -79,4 +80,31 @@ fn a_pipe_in_the_place_of_a_receipt_is_refused_at_once() {
     std::os::unix::fs::symlink(shard, room.join("s")).unwrap();
     pipe(&room.join("out/packages.json"));
     ends(room, "build --version 7.1.0 --artifacts {}/s --out {}/out", "packages.json");
+}
+
+/// What a server has leased out to its clients it gives up as soon as somebody else opens it.
+#[test]
+fn a_file_that_is_leased_is_waited_for() {
+    if !have(&["python3", "timeout"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let room = folder.path();
+    fs::write(room.join("leased_1_amd64.deb"), "no package").unwrap();
+    let holds = "import fcntl, os, signal, sys, time\n\
+                 file = os.open(sys.argv[1], os.O_RDWR)\n\
+                 give = lambda *_: (time.sleep(.2), fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK))\n\
+                 signal.signal(signal.SIGIO, give)\n\
+                 fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n\
+                 print('held', flush=True)\n\
+                 time.sleep(30)";
+    let mut holder = Command::new("python3");
+    holder.args(["-c", holds]).arg(room.join("leased_1_amd64.deb"));
+    let mut holder = holder.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 5];
+    holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"held\n");
+    ends(room, "inspect {}/leased_1_amd64.deb", "is none of the files that are known");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
 }

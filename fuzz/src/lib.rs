@@ -44,6 +44,7 @@ targets! {
     apt_index: FIXED, 256;
     artifact_archive: FIXED, 32;
     ccob: HELD, 32;
+    checksum: FIXED, 64;
     code_object: FIXED, 128;
     config: FIXED, 512;
     database_rules: FIXED, 512;
@@ -59,12 +60,14 @@ targets! {
     marker: FIXED, 32;
     offload_bundle: FIXED, 32;
     package: CONTROL, 64;
+    package_set: FIXED, 256;
     receipt: FIXED, 256;
     relocations: FIXED, 32;
     repo_state: FIXED, 256;
     rpm_md: FIXED, 256;
     rpm_sign: FIXED, 64;
     shared_files: HELD, 256;
+    spdx: FIXED, 256;
     static_archive: FIXED, 32;
     verify_file: HELD, INFLATED;
 }

@@ -17,7 +17,7 @@ mod scan;
 mod unpacking;
 
 pub use manifest::{MANIFEST_NAME, Manifest};
-pub use packed::Packed;
+pub use packed::{Packed, parse_checksum};
 pub use scan::{
     Artifact, FoundArtifacts, Prefix, Scan, ScanOptions, Shard, find, find_shard, is_artifact,
     name_artifact, refuse_inside, scan, scan_artifact, scan_artifact_readable, scan_artifact_with,

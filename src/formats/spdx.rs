@@ -220,6 +220,11 @@ impl Document {
         Ok(())
     }
 
+    /// Reads it from JSON. Keys that are not listed here say nothing.
+    pub fn read(source: impl Read) -> serde_json::Result<Self> {
+        serde_json::from_reader(source)
+    }
+
     /// Writes it as JSON.
     pub fn write(&self, mut sink: impl Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut sink, self)?;

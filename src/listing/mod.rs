@@ -4,7 +4,8 @@
 //! any two of them can be compared, and so that a plan can know the set that it updates. Each says
 //! less than a package: what is not known is absent or marked as an estimate, never guessed.
 //!
-//! Refused: files that are no receipt, no plan and no package, and folders without any of them.
+//! Refused: files that are no receipt, no plan and no package, folders without any of them, and sets
+//! with a package or a path of one twice.
 
 mod code;
 mod owners;
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use code::{CodeRow, code_digest};
 pub use owners::{Owned, Owners};
 pub use package::{listed, payload_member};
-pub use read::{PLAN_KIND, PLAN_SCHEMA, read};
+pub use read::{PLAN_KIND, PLAN_SCHEMA, parse, read};
 
 use crate::formats::{deb, rpm};
 use crate::receipt::RelationRecord;

@@ -1,6 +1,6 @@
 //! A set from a receipt, a plan, or a folder of packages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -51,13 +51,14 @@ fn of_file(path: &Path) -> Result<Listing> {
     let name = path.display().to_string();
     if is_package(path) {
         let packages = vec![listed(path)?];
-        return Ok(Listing { name, prefix: None, packages });
+        return in_order(Listing { name, prefix: None, packages });
     }
     let bytes = content.read_vec(0..content.len(), DOCUMENT_LIMIT, "package set").file(path)?;
-    of_document(name, &bytes).file(path)
+    parse(name, &bytes).file(path)
 }
 
-fn of_document(name: String, bytes: &[u8]) -> Result<Listing> {
+/// Reads a receipt or a plan (JSON) that is called `name` for people.
+pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
     let head: Head = serde_json::from_slice(bytes).map_err(|error| {
         Error::malformed("is neither a receipt nor a plan").cause(error).hint(
             "name a packages.json, what `rockpack plan --json` wrote, or a folder of packages",
@@ -70,7 +71,7 @@ fn of_document(name: String, bytes: &[u8]) -> Result<Listing> {
             let code = code_of(&receipt.code_objects);
             let packages = receipt.packages.into_iter().map(|record| of_record(record, &code));
             let packages: Result<Vec<_>> = packages.collect();
-            Ok(Listing { name, prefix, packages: packages? }.sorted())
+            in_order(Listing { name, prefix, packages: packages? })
         }
         Some(PLAN_KIND) => of_plan(name, bytes),
         Some(other) => {
@@ -78,6 +79,29 @@ fn of_document(name: String, bytes: &[u8]) -> Result<Listing> {
             Err(Error::new(Kind::Unsupported, message))
         }
     }
+}
+
+/// Brings it into order. Of what is there twice nobody can say which one counts: it is refused.
+fn in_order(listing: Listing) -> Result<Listing> {
+    let mut packages = BTreeSet::new();
+    for package in &listing.packages {
+        let (format, name) = package.key();
+        let place = || format!("{} {}", format.escape_debug(), name.escape_debug());
+        let version = package.version.as_str();
+        if !packages.insert((format, name, version, &package.architecture)) {
+            let message = format!("is there twice as {}", version.escape_debug());
+            let hint = "name a set with each package once";
+            return Err(Error::malformed(message).structure(place()).hint(hint));
+        }
+        let mut paths = HashSet::new();
+        let twice = package.members.iter().find(|member| !paths.insert(&member.path));
+        if let Some(member) = twice {
+            let message = format!("has the path {} twice", member.path.escape_debug());
+            let hint = "`rockpack verify` says what else is wrong with the set; build it again";
+            return Err(Error::malformed(message).structure(place()).hint(hint));
+        }
+    }
+    Ok(listing.sorted())
 }
 
 fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
@@ -88,7 +112,7 @@ fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
         let hint = "make the plan anew with this version of rockpack";
         return Err(Error::new(Kind::Unsupported, message).hint(hint));
     }
-    Ok(Listing { name, prefix: Some(plan.prefix), packages: plan.packages }.sorted())
+    in_order(Listing { name, prefix: Some(plan.prefix), packages: plan.packages })
 }
 
 /// Archive → digest of its code objects.
@@ -187,7 +211,7 @@ fn of_packages(folder: &Path) -> Result<Listing> {
     let packages: Vec<Result<ListedPackage>> = paths.par_iter().map(|path| listed(path)).collect();
     let packages: Result<Vec<ListedPackage>> = packages.into_iter().collect();
     let name = folder.display().to_string();
-    Ok(Listing { name, prefix: None, packages: packages? }.sorted())
+    in_order(Listing { name, prefix: None, packages: packages? })
 }
 
 fn listed(path: &Path) -> Result<ListedPackage> {
@@ -199,6 +223,22 @@ fn listed(path: &Path) -> Result<ListedPackage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A difference would have to choose one of the two, and be silent about the other.
+    #[test]
+    fn what_is_there_twice_is_refused() {
+        use crate::listing::tests::listed;
+        let set = |packages: Vec<ListedPackage>| {
+            in_order(Listing { name: "x".to_owned(), prefix: None, packages })
+        };
+        let package = |version, paths| listed("deb", "rocm-blas", version, paths);
+        let one = [("/x", "file")];
+        set(vec![package("2", &one), package("1", &one)]).unwrap();
+        let error = set(vec![package("1", &one), package("1", &[])]).unwrap_err();
+        assert!(error.to_string().contains("deb rocm-blas: is there twice as 1"), "{error}");
+        let error = set(vec![package("1", &[one[0], ("/y", "file"), one[0]])]).unwrap_err();
+        assert!(error.to_string().contains("has the path /x twice"), "{error}");
+    }
 
     #[test]
     fn file_names_are_taken_apart() {

@@ -84,7 +84,7 @@ pub(super) fn check(
 fn read(path: &Path) -> Result<Result<Document, String>> {
     let unread = |error| Error::io(path, "read", error);
     let file = open_file(path).map_err(unread)?;
-    match serde_json::from_reader(BufReader::new(file)) {
+    match Document::read(BufReader::new(file)) {
         Err(error) if error.is_io() => Err(unread(error.into())),
         read => Ok(read.map_err(|error| format!("is no SPDX document: {error}"))),
     }

@@ -24,6 +24,9 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "config" => [toml(), json()].concat(),
         "database_rules" => toml(),
         "receipt" => json(),
+        "package_set" => [json(), vec![plan()]].concat(),
+        "spdx" => [json(), vec![document()]].concat(),
+        "checksum" => vec![text("\n"), numbered(&"0".repeat(61), "  a\n")],
         "repo_state" => json().iter().map(|json| [&[1], &json[..]].concat()).collect(),
         "rpm_md" => vec![xml("<a/>"), xml("<a b='c' d=''/>"), xml("<a>b</a>")],
         "apt_index" => vec![text("A: b\n\n"), text("A: b\n"), numbered("A", ":\n"), release()],
@@ -103,6 +106,26 @@ fn json() -> Vec<Vec<u8>> {
     let mut all: Vec<_> = names.iter().flat_map(|name| [list(name), keys(name)]).collect();
     all.extend([nested, groups]);
     all
+}
+
+/// A package with as many paths as it takes.
+fn plan() -> Vec<u8> {
+    let paths = (0..LEN / 34).map(|n| format!("{{\"path\":\"{n:x}\",\"kind\":\"\",\"mode\":0}}"));
+    let paths: Vec<String> = paths.collect();
+    let package = "\"format\":\"deb\",\"name\":\"\",\"version\":\"\",\"architecture\":\"\",\
+                   \"file_name\":\"\",\"download\":{\"bytes\":0},\"installed\":{\"bytes\":0}";
+    let head = "\"kind\":\"plan\",\"schema\":1,\"prefix\":\"\"";
+    format!("{{{head},\"packages\":[{{{package},\"members\":[{}]}}]}}", paths.join(",")).into()
+}
+
+/// A document of the shortest relationships.
+fn document() -> Vec<u8> {
+    let one = "{\"spdxElementId\":\"\",\"relationshipType\":\"\",\"relatedSpdxElement\":\"\"}";
+    let all = vec![one; LEN / one.len()].join(",");
+    let head = "\"spdxVersion\":\"\",\"dataLicense\":\"\",\"SPDXID\":\"\",\"name\":\"\",\
+                \"documentNamespace\":\"\",\"creationInfo\":{\"created\":\"\",\"creators\":[]},\
+                \"packages\":[],\"files\":[]";
+    format!("{{{head},\"relationships\":[{all}]}}").into()
 }
 
 fn xml(unit: &str) -> Vec<u8> {

@@ -11,7 +11,8 @@ use rockpack::database::{Index, Rules, read_index};
 use rockpack::emit::Compression;
 use rockpack::error::{Error, Kind, Result};
 use rockpack::formats::compression::Encoder;
-use rockpack::formats::{apt_index, fatbin, hip_wrapper};
+use rockpack::formats::{apt_index, fatbin, hip_wrapper, spdx};
+use rockpack::listing;
 use rockpack::receipt::{Part, PartRecord, Receipt};
 use rockpack::tree::Node;
 use rockpack::verify::{Element, Keys};
@@ -30,6 +31,9 @@ pub fn samples() -> Vec<Sample> {
         of("TOML", file("fuzz/seeds/config/toml"), Damage::Endless, toml),
         of("rules", rules_file(), Damage::Endless, rules),
         of("receipt of a part", part(), Damage::Said, receipt),
+        of("plan", file("fuzz/seeds/package_set/plan"), Damage::Said, plan),
+        of("SPDX document", document_file(), Damage::Said, document),
+        of("checksum file", file("fuzz/seeds/checksum/binary"), Damage::Endless, checksum),
         of("wrappers", file("fuzz/seeds/hip_wrapper/fat"), Damage::Endless, wrappers),
         of("device code section", file("fuzz/seeds/fatbin/mixed"), Damage::Endless, section),
         of("database index", file("fuzz/seeds/kernel_index/map"), Damage::Said, index),
@@ -128,6 +132,24 @@ fn part() -> Vec<u8> {
 
 fn receipt(bytes: &[u8]) -> Result<String> {
     Ok(format!("{:?}", Receipt::parse(bytes)?))
+}
+
+fn plan(bytes: &[u8]) -> Result<String> {
+    Ok(format!("{:?}", listing::parse("x".to_owned(), bytes)?))
+}
+
+/// Without the line's end.
+fn document_file() -> Vec<u8> {
+    file("fuzz/seeds/spdx/kernels").trim_ascii_end().to_vec()
+}
+
+fn document(bytes: &[u8]) -> Result<String> {
+    let document = spdx::Document::read(bytes);
+    Ok(format!("{:?}", document.map_err(|error| Error::malformed("is no document").cause(error))?))
+}
+
+fn checksum(bytes: &[u8]) -> Result<String> {
+    Ok(hex(&artifact::parse_checksum(bytes, "a.tar.zst")?))
 }
 
 fn wrappers(bytes: &[u8]) -> Result<String> {

@@ -9,6 +9,7 @@
 )]
 
 mod damage;
+mod documents;
 mod indexes;
 mod lists;
 mod round_trips;

@@ -64,8 +64,10 @@ impl Checksum {
     }
 }
 
-/// The digest of the file `name` in the text of a checksum file.
-fn parse(bytes: &[u8], name: &str) -> Result<[u8; 32]> {
+/// The digest of the file `name` in the text of a checksum file, which has one of these lines for
+/// each file: 64 hexadecimal digits, two spaces (or a space and `*`), and a path of which the last
+/// component counts. Digits alone are the digest where they are the only line.
+pub fn parse(bytes: &[u8], name: &str) -> Result<[u8; 32]> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         Error::malformed("is not UTF-8").offset(error.valid_up_to() as u64).hint(HINT)
     })?;

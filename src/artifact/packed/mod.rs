@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
+pub use checksum::parse as parse_checksum;
 pub(super) use checksum::{Checksum, ENDING as CHECKSUM_ENDING};
 use members::{Collector, Member};
 
@@ -233,7 +234,10 @@ fn damaged(error: Error) -> Error {
     // Both decoders say so where a window is larger than they may hold.
     let window = error.cause_text().is_some_and(|cause| cause.contains("memory"));
     error.hint(match window {
-        true => "windows of up to 128 MiB are read: pack it with zstd --long=27 or xz -9 at most",
+        true => {
+            "zstd windows of up to 128 MiB and xz dictionaries of up to 96 MiB are read: pack it \
+             with zstd --long=27 or xz -9 at most"
+        }
         false => "the archive is damaged or was copied only in part: build it or copy it again",
     })
 }

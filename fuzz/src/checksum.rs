@@ -1,0 +1,20 @@
+//! Checksum files of packed artifacts: a digest that stands in the file, for the name that was asked
+//! for, however its digits are written.
+
+use rockpack::artifact::parse_checksum;
+use rockpack::content::hex;
+
+const ARCHIVE: &str = "a.tar.zst";
+
+pub fn run(bytes: &[u8]) {
+    let Some(digest) = super::read(parse_checksum(bytes, ARCHIVE)) else {
+        return;
+    };
+    let digest = hex(&digest);
+    let text = std::str::from_utf8(bytes).unwrap().to_ascii_lowercase();
+    let line = text.lines().find(|line| line.starts_with(&digest)).unwrap();
+    let alone = line.trim_end() == digest && text.trim().lines().count() == 1;
+    assert!(alone || line.trim_end().ends_with(ARCHIVE), "{line}");
+    let written = format!("{digest}  {ARCHIVE}\n");
+    assert_eq!(hex(&parse_checksum(written.as_bytes(), ARCHIVE).unwrap()), digest);
+}

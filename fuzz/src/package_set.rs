@@ -1,0 +1,13 @@
+//! Receipts and plans, as differences are made from them: a set that is accepted is in order and not
+//! different from itself.
+
+use rockpack::{difference, listing};
+
+pub fn run(bytes: &[u8]) {
+    let Some(set) = super::read(listing::parse("set".to_owned(), bytes)) else {
+        return;
+    };
+    assert!(set.packages.is_sorted_by(|one, other| one.key() <= other.key()));
+    let difference = difference::between(&set, &set);
+    assert!(difference.is_empty(), "{difference:?}");
+}

@@ -1,0 +1,150 @@
+//! What receipts, plans and SPDX documents say is read back as the same.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use rockpack::formats::spdx::{Checksum, Document, File, Package};
+use rockpack::listing::{
+    ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, parse,
+};
+use rockpack::planned::{GroupSum, Planned};
+use rockpack::receipt::{MemberRecord, Receipt, RelationRecord};
+use rockpack::report::Findings;
+
+use super::file;
+
+/// Any text, quotes, line ends and characters beyond the first 65,536 among it.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![4 => "\\PC{0,40}", 1 => any::<String>()]
+}
+
+fn size() -> impl Strategy<Value = Size> {
+    (any::<u64>(), any::<bool>()).prop_map(|(bytes, estimated)| Size { bytes, estimated })
+}
+
+prop_compose! {
+    fn relation()(
+        kind in text(), name in text(), comparison in option::of(text()), version in option::of(text()),
+    ) -> RelationRecord {
+        RelationRecord { kind, name, comparison, version }
+    }
+}
+
+prop_compose! {
+    fn member()(
+        (path, kind, mode) in (text(), text(), any::<u32>()),
+        size in option::of(size()),
+        (sha256, code_sha256, target) in (option::of(text()), option::of(text()), option::of(text())),
+    ) -> ListedMember {
+        ListedMember { path, kind, mode, size, sha256, code_sha256, target }
+    }
+}
+
+prop_compose! {
+    fn package()(
+        (format, name, version) in ("deb|rpm", text(), "[0-9][0-9.]{0,5}-[0-9]"),
+        (architecture, file_name) in (text(), text()),
+        (role, group, archs) in (option::of(text()), option::of(text()), vec(text(), 0..3)),
+        (download, installed) in (size(), size()),
+        relations in option::of(vec(relation(), 0..3)),
+        members in vec(member(), 0..4),
+    ) -> ListedPackage {
+        ListedPackage {
+            format, name, version, architecture, file_name, role, group, archs, download, installed,
+            relations, members,
+        }
+    }
+}
+
+/// A plan of these packages, which stand in the order of a plan.
+fn plan(mut packages: Vec<ListedPackage>, words: [String; 4], groups: Vec<GroupSum>) -> Planned {
+    packages.sort_by(|one, other| one.key().cmp(&other.key()));
+    packages.dedup_by(|one, other| one.key() == other.key());
+    let [version, release, prefix, left_out] = words;
+    Planned {
+        kind: PLAN_KIND,
+        schema: PLAN_SCHEMA,
+        generator: "0",
+        version,
+        release,
+        prefix,
+        content_date: 0,
+        packages,
+        groups,
+        left_out: vec![left_out],
+        findings: Findings::default(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn plans(
+        packages in vec(package(), 0..4),
+        words in [text(), text(), text(), text()],
+        (group, download, installed) in (text(), size(), size()),
+    ) {
+        let packages_of_group = vec![group.clone()];
+        let sum = GroupSum {
+            format: "deb".to_owned(), packages: packages_of_group, group, download, installed,
+        };
+        let plan = plan(packages, words, vec![sum]);
+        let read = parse("x".to_owned(), &serde_json::to_vec(&plan).unwrap()).unwrap();
+        prop_assert_eq!(read, Listing { name: "x".to_owned(), ..plan.listing() });
+    }
+
+    /// All that a receipt says of one package and one path.
+    #[test]
+    fn receipts(
+        words in [text(), text(), text(), text(), text()],
+        (mode, size, installed_size) in (any::<u32>(), option::of(any::<u64>()), any::<u64>()),
+        relations in option::of(vec(relation(), 0..3)),
+        content_date in any::<i64>(),
+        left_out in vec(text(), 0..3),
+    ) {
+        let mut receipt = Receipt::parse(&file("fuzz/seeds/receipt/two-packages")).unwrap();
+        let [version, path, kind, sha256, target] = words;
+        let package = &mut receipt.packages[1];
+        let members = &mut package.members;
+        members.push(MemberRecord { path, kind, mode, size, sha256: Some(sha256), target: Some(target) });
+        package.installed_size = installed_size;
+        package.relations = relations;
+        receipt.version = version;
+        receipt.content_date = content_date;
+        receipt.left_out = left_out;
+        prop_assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
+    }
+
+    #[test]
+    fn documents(
+        words in [text(), text(), text(), text()],
+        said in vec(option::of(text()), 8),
+        files in vec((text(), text(), any::<[u8; 20]>(), any::<[u8; 32]>()), 0..4),
+    ) {
+        let [name, id, download_location, license_declared] = words;
+        let mut said = said.into_iter();
+        let mut word = || said.next().flatten();
+        let mut document = Document::new(name.clone(), word().unwrap_or_default(), "rockpack-0");
+        document.relate(&id, "CONTAINS", &download_location);
+        document.packages.push(Package {
+            name, id, download_location, license_declared,
+            version_info: word(),
+            package_file_name: word(),
+            primary_package_purpose: word(),
+            supplier: word(),
+            license_comments: word(),
+            summary: word(),
+            comment: word(),
+            ..Package::default()
+        });
+        document.files.extend(files.into_iter().map(|(file_name, id, sha1, sha256)| {
+            let checksums = vec![Checksum::sha1(&sha1), Checksum::sha256(&sha256)];
+            File { file_name, id, checksums }
+        }));
+        document.name_space().unwrap();
+        let mut written = Vec::new();
+        document.write(&mut written).unwrap();
+        prop_assert_eq!(Document::read(&written[..]).unwrap(), document);
+    }
+}

@@ -64,6 +64,9 @@ pub(super) fn check(
             }
         };
         parts.insert(part(path).flatten().map(|part| (part.index, part.of)));
+        if let Some(id) = id_twice(&document) {
+            add(format!("has two elements {}", id.escape_debug()));
+        }
         let files = files(&document, &mut add);
         for element in document.packages.iter().filter(|element| is_installed(element)) {
             let file_name = element.package_file_name.as_deref().unwrap_or_default();
@@ -123,9 +126,21 @@ fn files<'a>(document: &'a Document, add: &mut impl FnMut(String)) -> BTreeMap<&
     contained
 }
 
+/// The only SHA-256; none is that of anything.
 fn sha256(checksums: &[Checksum]) -> &str {
-    let sha256 = checksums.iter().find(|checksum| checksum.algorithm == "SHA256");
-    sha256.map_or("", |checksum| &checksum.checksum_value)
+    let mut all = checksums.iter().filter(|checksum| checksum.algorithm == "SHA256");
+    match (all.next(), all.next()) {
+        (Some(checksum), None) => &checksum.checksum_value,
+        _ => "",
+    }
+}
+
+/// An id that two elements have: what is said of it could be said of either.
+fn id_twice(document: &Document) -> Option<&str> {
+    let packages = document.packages.iter().map(|package| package.id.as_str());
+    let files = document.files.iter().map(|file| file.id.as_str());
+    let mut ids = BTreeSet::new();
+    packages.chain(files).find(|id| !ids.insert(*id))
 }
 
 /// Why a package is not the one that is described.

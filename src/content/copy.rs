@@ -21,7 +21,7 @@ impl Content {
     pub fn write_to(&self, file: &mut File, path: &Path) -> Result<()> {
         for piece in self.pieces.iter() {
             let copied = match &piece.source {
-                Source::File(input) => copy_range(&*input.handle()?, piece, file, path)?,
+                Source::File(input) => copy_range(&*input.handle()?, piece, file)?,
                 _ => 0,
             };
             write_rest(piece, copied, file, path)?;
@@ -31,8 +31,9 @@ impl Content {
 }
 
 /// Lets the kernel copy, and returns how many bytes it did: fewer than all where it cannot copy
-/// between these files, or where the input became shorter, which reading on will tell.
-fn copy_range(input: &File, piece: &Piece, file: &File, path: &Path) -> Result<u64> {
+/// between these files, where the input became shorter, or where one of the two fails. Which it
+/// was, reading and writing the rest will tell.
+fn copy_range(input: &File, piece: &Piece, file: &File) -> Result<u64> {
     let mut at = piece.offset;
     let end = piece.offset + piece.len;
     while at < end {
@@ -41,8 +42,7 @@ fn copy_range(input: &File, piece: &Piece, file: &File, path: &Path) -> Result<u
         match rustix::fs::copy_file_range(input, Some(&mut at), file, None, len) {
             Ok(0) => break,
             Ok(_) | Err(Errno::INTR) => {}
-            Err(Errno::XDEV | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => break,
-            Err(error) => return Err(Error::io(path, "write", error.into())),
+            Err(_) => break,
         }
     }
     Ok(at - piece.offset)

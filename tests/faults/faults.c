@@ -29,6 +29,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +38,9 @@ static const char *under, *kinds, *act, *log_file, *count_file, *untyped;
 static long at;
 static atomic_long counted;
 static __thread int inside;
+
+// libc's own: what this library does is not struck.
+static long kernel(long number, ...);
 
 static const char *take(const char *name) {
   const char *value = getenv(name);
@@ -57,10 +62,10 @@ __attribute__((constructor)) static void begin(void) {
 
 static void note(const char *file, const char *text) {
   if (!*file) return;
-  int fd = syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_APPEND, 0644);
+  int fd = kernel(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_APPEND, 0644);
   if (fd < 0) return;
-  if (syscall(SYS_write, fd, text, strlen(text)) < 0) abort();
-  syscall(SYS_close, fd);
+  if (kernel(SYS_write, fd, text, strlen(text)) < 0) abort();
+  kernel(SYS_close, fd);
 }
 
 __attribute__((destructor)) static void end(void) {
@@ -116,7 +121,7 @@ static int path_of(int fd, char path[PATH_MAX]) {
   char link[40];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   int saved = errno;
-  long len = syscall(SYS_readlinkat, AT_FDCWD, link, path, PATH_MAX - 1);
+  long len = kernel(SYS_readlinkat, AT_FDCWD, link, path, PATH_MAX - 1);
   errno = saved;
   if (len < 0) return 0;
   path[len] = 0;
@@ -140,6 +145,17 @@ static int on_path(const char *kind, int dir, const char *path) {
 #define REAL(name) \
   static __typeof__(&name) real; \
   if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+static long kernel(long number, ...) {
+  static long (*real)(long, ...);
+  if (!real) real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+  va_list more;
+  va_start(more, number);
+  long all[6];
+  for (int n = 0; n < 6; n++) all[n] = va_arg(more, long);
+  va_end(more);
+  return real(number, all[0], all[1], all[2], all[3], all[4], all[5]);
+}
 
 #define ON_PATH(kind, name, dir, path, result, parameters, ...) \
   result name parameters { \
@@ -168,6 +184,11 @@ MOVES("write", write, const void *data, , )
 MOVES("write", pwrite, const void *data, COMMA off_t offset, COMMA offset)
 MOVES("write", pwrite64, const void *data, COMMA off64_t offset, COMMA offset)
 
+// A file without a name is made, too.
+static const char *kind_of_open(int flags) {
+  return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? "create" : "open";
+}
+
 #define OPENS(name) \
   int name(const char *path, int flags, ...) { \
     REAL(name); \
@@ -175,7 +196,7 @@ MOVES("write", pwrite64, const void *data, COMMA off64_t offset, COMMA offset)
     va_start(more, flags); \
     mode_t mode = va_arg(more, mode_t); \
     va_end(more); \
-    if (on_path(flags & O_CREAT ? "create" : "open", AT_FDCWD, path) == FAIL) return -1; \
+    if (on_path(kind_of_open(flags), AT_FDCWD, path) == FAIL) return -1; \
     return real(path, flags, mode); \
   }
 #define OPENS_AT(name) \
@@ -185,13 +206,20 @@ MOVES("write", pwrite64, const void *data, COMMA off64_t offset, COMMA offset)
     va_start(more, flags); \
     mode_t mode = va_arg(more, mode_t); \
     va_end(more); \
-    if (on_path(flags & O_CREAT ? "create" : "open", dir, path) == FAIL) return -1; \
+    if (on_path(kind_of_open(flags), dir, path) == FAIL) return -1; \
     return real(dir, path, flags, mode); \
   }
 OPENS(open)
 OPENS(open64)
 OPENS_AT(openat)
 OPENS_AT(openat64)
+
+ssize_t writev(int fd, const struct iovec *parts, int count) {
+  REAL(writev);
+  int what = on_file("write", fd);
+  if (what == FAIL) return -1;
+  return real(fd, parts, what == HALF && count > 1 ? count / 2 : count);
+}
 
 ON_FILE("sync", fsync, fd, int, (int fd), fd)
 ON_FILE("sync", fdatasync, fd, int, (int fd), fd)
@@ -211,10 +239,35 @@ ON_PATH("stat", readlink, AT_FDCWD, path, ssize_t, (const char *path, char *out,
 ON_FILE("lock", flock, fd, int, (int fd, int what), fd, what)
 ON_FILE("write", ftruncate64, fd, int, (int fd, off64_t len), fd, len)
 
+ON_FILE("mode", futimens, fd, int, (int fd, const struct timespec times[2]), fd,
+        times)
+ON_PATH("stat", lgetxattr, AT_FDCWD, path, ssize_t,
+        (const char *path, const char *name, void *out, size_t len), path, name, out, len)
+
 ssize_t copy_file_range(int in, off64_t *i, int out, off64_t *o, size_t len, unsigned flags) {
-  REAL(copy_file_range);
-  return on_file("copy", out) == FAIL ? -1 : real(in, i, out, o, len, flags);
+  int what = on_file("copy", out);
+  if (what == FAIL) return -1;
+  return kernel(SYS_copy_file_range, in, i, out, o, what == HALF && len > 1 ? len / 2 : len, flags);
 }
+
+// Some libraries ask the kernel by its number.
+long syscall(long number, ...) {
+  va_list more;
+  va_start(more, number);
+  long all[6];
+  for (int n = 0; n < 6; n++) all[n] = va_arg(more, long);
+  va_end(more);
+  if (number == SYS_copy_file_range)
+    return copy_file_range(all[0], (off64_t *)all[1], all[2], (off64_t *)all[3], all[4], all[5]);
+  return kernel(number, all[0], all[1], all[2], all[3], all[4], all[5]);
+}
+
+// What the standard library asks where statx is not there.
+ON_PATH("stat", stat64, AT_FDCWD, path, int, (const char *path, struct stat64 *out), path, out)
+ON_PATH("stat", lstat64, AT_FDCWD, path, int, (const char *path, struct stat64 *out), path, out)
+ON_PATH("stat", fstatat64, dir, path, int, (int dir, const char *path, struct stat64 *out, int f),
+        dir, path, out, f)
+ON_FILE("fstat", fstat64, fd, int, (int fd, struct stat64 *out), fd, out)
 
 int statx(int dir, const char *path, int flags, unsigned mask, struct statx *out) {
   REAL(statx);

@@ -10,6 +10,8 @@ pub struct Left<'a> {
     pub struck: Struck,
     pub tree: Tree,
     pub unfinished: Vec<String>,
+    /// What its commit moved out of the way, by where it was.
+    pub aside: Tree,
     /// For messages.
     pub about: String,
 }
@@ -41,24 +43,39 @@ impl Left<'_> {
     }
 
     /// Each unit is whole: the earlier one or the new one. Which units are new.
-    fn units(&self) -> Vec<&str> {
-        let unit = self.scenario.promise.unit;
-        let of = |tree: &Tree, name: &str| -> Tree {
-            let of_it = tree.iter().filter(|(path, _)| unit(path) == name);
-            of_it.map(|(path, entry)| (path.clone(), entry.clone())).collect()
-        };
-        let (earlier, whole) = (&self.scenario.earlier, &self.scenario.whole);
-        let mut names: Vec<&str> =
-            earlier.keys().chain(whole.keys()).map(|path| unit(path)).collect();
-        names.sort_unstable();
-        names.dedup();
+    pub fn units(&self) -> Vec<&str> {
+        let mut names = self.names_of_units();
         names.retain(|name| {
-            let now = of(&self.tree, name);
-            let (old, new) = (now == of(earlier, name), now == of(whole, name));
+            let (old, new) = self.age(name);
             assert!(old || new, "{}: {name} is neither old nor new", self.about);
             new && !old
         });
         names
+    }
+
+    fn new_units(&self) -> Vec<&str> {
+        let mut names = self.names_of_units();
+        names.retain(|name| self.age(name).1);
+        names
+    }
+
+    fn names_of_units(&self) -> Vec<&str> {
+        let paths = self.scenario.earlier.keys().chain(self.scenario.whole.keys());
+        let mut names: Vec<&str> = paths.map(|path| (self.scenario.promise.unit)(path)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Whether a unit is the earlier one, and whether it is the new one.
+    fn age(&self, name: &str) -> (bool, bool) {
+        let unit = self.scenario.promise.unit;
+        let of = |tree: &'_ Tree| -> Tree {
+            let of_it = tree.iter().filter(|(path, _)| unit(path) == name);
+            of_it.map(|(path, entry)| (path.clone(), entry.clone())).collect()
+        };
+        let now = of(&self.tree);
+        (now == of(&self.scenario.earlier), now == of(&self.scenario.whole))
     }
 
     /// The earlier output as it was, where it becomes visible at once, and nothing unfinished.
@@ -80,9 +97,23 @@ impl Left<'_> {
             assert!(known || folder, "{}: {path} is neither old nor new", self.about);
         }
         self.documents_describe_packages();
+        self.has_all_that_it_does_not_replace();
         let receipt = self.tree.keys().any(|path| path.ends_with("packages.json"));
         if receipt {
             self.units();
+        }
+    }
+
+    /// Until all of a unit is new, every earlier file of it is there: in its place, or where the next
+    /// run puts it back from.
+    fn has_all_that_it_does_not_replace(&self) {
+        let new = self.new_units();
+        for (path, entry) in &self.scenario.earlier {
+            let is_there =
+                [&self.tree, &self.aside].iter().any(|tree| tree.get(path) == Some(entry));
+            let file = !matches!(entry, Entry::Folder { .. });
+            let replaced = new.contains(&(self.scenario.promise.unit)(path));
+            assert!(is_there || replaced || !file, "{}: {path} is lost", self.about);
         }
     }
 

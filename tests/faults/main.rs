@@ -10,6 +10,8 @@
 mod archives;
 mod beside;
 mod changed;
+mod clock;
+mod complete;
 mod disk;
 #[path = "../support/example.rs"]
 mod example;

@@ -33,15 +33,24 @@ fn asked_to_end(left: &Left<'_>) {
     }
 }
 
+/// What the killed run left is put right before anything new begins.
+fn fails_when_it_has_cleared_up(left: &Left<'_>) {
+    assert_eq!(left.struck.code(), Some(2), "{}", left.about);
+    left.units();
+}
+
 /// Runs are killed at some of their calls of these kinds; then each next run is struck at its
 /// calls in the output folder, up to the first that begins something of its own.
 fn sweep(mut scenario: Scenario, calls: &str, some: usize) {
     let deaths = scenario.calls(calls, "out").len();
     let mut sweeps = STRIKES.map(|_| (Sweep::default(), 0));
+    let mut put_right = Sweep::default();
     let kills = places(deaths, some);
     for &death in &kills {
         scenario.after_a_kill(calls, death);
         let clearing = clearing(&scenario);
+        let begin = Fault { calls: ALL, act: "errors:5", at: clearing + 1 };
+        put_right.strike(&scenario, (begin, "out"), fails_when_it_has_cleared_up);
         for ((act, judge, some), (sweep, count)) in STRIKES.iter().zip(&mut sweeps) {
             *count += clearing;
             for at in places(clearing, *some) {
@@ -49,6 +58,11 @@ fn sweep(mut scenario: Scenario, calls: &str, some: usize) {
             }
         }
     }
+    put_right.finish(&format!(
+        "{} after {} kills: errors:5 when it begins",
+        scenario.name,
+        kills.len()
+    ));
     for ((act, ..), (sweep, count)) in STRIKES.iter().zip(sweeps) {
         let kills = kills.len();
         let about = format!("after {kills} kills of {deaths} at {calls}: {act}, {count} calls");

@@ -102,20 +102,47 @@ pub fn calls(command: &mut Command, room: &Path, kinds: &str) -> Vec<Call> {
     log
 }
 
-fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Vec<Call>) {
+/// The same of a run of `command` that is a child of `tracer`, an strace with its options.
+pub fn traced(mut tracer: Command, command: &Command, room: &Path) -> Vec<Call> {
+    // Not the tracer itself.
+    tracer.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
+    tracer.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => tracer.env(name, value),
+            None => tracer.env_remove(name),
+        };
+    }
     let notes = tempfile::tempdir().unwrap();
-    let [log, count] = ["log", "count"].map(|name| notes.path().join(name));
-    command.env("LD_PRELOAD", library()).env("FAULT_UNDER", room);
-    command.env("FAULT_CALLS", fault.calls).env("FAULT_DO", fault.act);
+    let (log, _) = arm(&mut tracer, (room, notes.path()), Fault { calls: ALL, act: "list", at: 0 });
+    tools::run(tracer.current_dir("/"));
+    fs::read_to_string(log).unwrap().lines().map(call).collect()
+}
+
+/// Tells the library what to do, and returns the files that it will write.
+fn arm(
+    command: &mut Command,
+    (room, notes): (&Path, &Path),
+    fault: Fault<'_>,
+) -> (PathBuf, PathBuf) {
+    let [log, count] = ["log", "count"].map(|name| notes.join(name));
+    command.env("FAULT_UNDER", room).env("FAULT_CALLS", fault.calls).env("FAULT_DO", fault.act);
     command.env("FAULT_AT", fault.at.to_string());
     command.env("FAULT_LOG", &log).env("FAULT_COUNT", &count);
+    (log, count)
+}
+
+fn call(line: &str) -> Call {
+    let (kind, path) = line.split_once(' ').unwrap();
+    (kind.to_owned(), PathBuf::from(path))
+}
+
+fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Vec<Call>) {
+    let notes = tempfile::tempdir().unwrap();
+    let (log, count) = arm(command.env("LD_PRELOAD", library()), (room, notes.path()), fault);
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let log = fs::read_to_string(&log).unwrap_or_default();
-    let call = |line: &str| {
-        let (kind, path) = line.split_once(' ').unwrap();
-        (kind.to_owned(), PathBuf::from(path))
-    };
     let log: Vec<Call> = log.lines().map(call).collect();
     let counted = fs::read_to_string(&count).unwrap_or_default();
     let counted = counted.trim().parse().unwrap_or(0);
@@ -153,6 +180,18 @@ fn is_unfinished(path: &str) -> bool {
 pub fn unfinished(out: &Path) -> Vec<String> {
     let all = if out.exists() { tree(out) } else { Tree::new() };
     all.into_keys().filter(|path| is_unfinished(path)).collect()
+}
+
+/// What a commit moved out of the way in `out`, by where it was.
+pub fn aside(out: &Path) -> Tree {
+    let all = if out.exists() { tree(out) } else { Tree::new() };
+    let place = |path: &str| {
+        let (before, moved) = path.split_once("/replaced/")?;
+        let (folder, staging) = before.rsplit_once('/').unwrap_or(("", before));
+        staging.starts_with(".rockpack-").then(|| format!("{folder}/{moved}"))
+    };
+    let placed = all.into_iter().filter_map(|(path, entry)| Some((place(&path)?, entry)));
+    placed.map(|(path, entry)| (path.trim_start_matches('/').to_owned(), entry)).collect()
 }
 
 /// A copy of `from` whose files are the same files: nothing may write into those, but into locks.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::example::{self, rockpack, shards};
 use crate::left::Left;
-use crate::room::{self, Call, Fault, Tree, folder, link_tree, strike, unfinished, visible};
+use crate::room::{self, Call, Fault, Tree, folder, link_tree, strike, visible};
 use crate::tools;
 
 /// The unit of what becomes visible at once.
@@ -239,10 +239,15 @@ impl Scenario {
     /// The calls of these kinds that an undisturbed run makes on what lies below `under`: a path
     /// of the room, or of the output where it begins with `out`.
     pub fn calls(&self, kinds: &str, under: &str) -> Vec<Call> {
-        let out = self.begin("count");
-        let calls = room::calls(&mut self.command_into(&out), &self.under(under, &out), kinds);
-        self.end("count");
-        calls
+        self.undisturbed(|mut run, out| room::calls(&mut run, &self.under(under, out), kinds))
+    }
+
+    /// What `look` sees of a run that nothing disturbs, and of its output.
+    pub fn undisturbed<T>(&self, look: impl FnOnce(Command, &Path) -> T) -> T {
+        let out = self.begin("undisturbed");
+        let seen = look(self.command_into(&out), &out);
+        self.end("undisturbed");
+        seen
     }
 
     fn under(&self, under: &str, out: &Path) -> PathBuf {
@@ -282,11 +287,12 @@ impl Scenario {
         assert!(!struck.stderr.contains("panicked"), "{about}");
         assert!(!struck.stderr.contains("a bug in rockpack"), "{about}");
         let tree = visible(&out);
-        judge(&Left { scenario: self, struck, tree, unfinished: unfinished(&out), about });
+        let (unfinished, aside) = (room::unfinished(&out), room::aside(&out));
+        judge(&Left { scenario: self, struck, tree, unfinished, aside, about });
         (self.promise.also)(&out);
         tools::run(&mut self.command_into(&out));
         assert!(visible(&out) == self.whole, "{} {fault:?}: the next run", self.name);
-        assert_eq!(unfinished(&out), [""; 0], "{} {fault:?}: the next run", self.name);
+        assert_eq!(room::unfinished(&out), [""; 0], "{} {fault:?}: the next run", self.name);
         self.end(&name);
         ended
     }

@@ -1,12 +1,11 @@
-//! Where results are printed, who runs the program, and what time it is.
+//! Where results are printed, and who runs the program.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use crate::example::{contents, names, rockpack, shards};
-use crate::room::{Fault, folder, strike, visible};
-use crate::scenarios::Scenario;
+use crate::room::folder;
 use crate::tools::{self, have, is_root};
 
 /// Commands that print much, and one that prints little.
@@ -164,27 +163,5 @@ fn a_set_of_another_user_is_replaced_or_left() {
         assert_eq!(output.status.success(), may, "{mode:o}: {said}");
         assert_eq!(contents(&out) == earlier, !may, "{mode:o}: {said}");
         assert!(names(&out).iter().all(|name| !name.starts_with('.')), "{mode:o}: {said}");
-    }
-}
-
-/// The clock is set while a run works, to before 1970, into 1970, and far ahead.
-#[test]
-fn a_clock_that_jumps_changes_no_byte() {
-    if !have(&["gcc"]) {
-        return;
-    }
-    let scenario = Scenario::build();
-    let room = scenario.room.path();
-    for (number, shift) in
-        [-4_000_000_000_i64, -1_700_000_000, 4_000_000_000].into_iter().enumerate()
-    {
-        for at in [1, 3] {
-            let out = room.join(format!("clock-{number}-{at}"));
-            let act = format!("clock:{shift}");
-            let fault = Fault { calls: "", act: &act, at };
-            let struck = strike(&mut scenario.command_into(&out), room, fault);
-            assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
-            assert!(visible(&out) == scenario.whole, "clock {shift}");
-        }
     }
 }

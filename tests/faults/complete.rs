@@ -1,0 +1,106 @@
+//! That "every call" is every call: what the kernel is asked for is what faults can strike.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::publications;
+use crate::room::{ALL, traced};
+use crate::scenarios::Scenario;
+use crate::tools::have;
+
+/// System calls by the kind that they are of. Not among them: folders are listed and looked at by
+/// functions of libc that make several calls of the kernel, or a part of one.
+const KINDS: &[(&str, &[&str])] = &[
+    ("copy", &["copy_file_range", "sendfile", "splice", "ioctl"]),
+    ("link", &["link", "linkat", "symlink", "symlinkat"]),
+    ("lock", &["flock"]),
+    ("make", &["mkdir", "mkdirat", "mknod", "mknodat"]),
+    (
+        "mode",
+        &["chmod", "fchmod", "fchmodat", "chown", "fchown", "utimensat", "setxattr", "fsetxattr"],
+    ),
+    ("open", &["open", "openat", "openat2", "creat"]),
+    ("read", &["read", "pread64", "readv", "preadv", "mmap"]),
+    ("remove", &["unlink", "unlinkat", "rmdir"]),
+    ("rename", &["rename", "renameat", "renameat2"]),
+    ("sync", &["fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync"]),
+    ("write", &["write", "pwrite64", "writev", "pwritev", "ftruncate", "truncate", "fallocate"]),
+];
+
+/// How many calls of each kind were made on what lies below `room`.
+type Counts = BTreeMap<String, usize>;
+
+fn kind_of(call: &str, name: &str) -> Option<&'static str> {
+    let (kind, _) = KINDS.iter().find(|(_, names)| names.contains(&name))?;
+    match *kind {
+        // Of opendir, whose calls are of the kind "list".
+        "open" if call.contains("O_DIRECTORY") => None,
+        "open" if ["O_CREAT", "O_TMPFILE"].iter().any(|flag| call.contains(flag)) => Some("create"),
+        kind => Some(kind),
+    }
+}
+
+/// Those in the lines of strace, which names the files of descriptors and no content.
+fn of_the_kernel(trace: &str, room: &Path) -> Counts {
+    let mut counts = Counts::new();
+    let room = room.to_str().unwrap();
+    let below = ["\"", "<"].map(|start| format!("{start}{room}"));
+    for line in trace.lines() {
+        let Some((_, call)) = line.split_once(' ') else { continue };
+        let Some((name, arguments)) = call.trim_start().split_once('(') else { continue };
+        if !below.iter().any(|start| arguments.contains(start)) {
+            continue;
+        }
+        if let Some(kind) = kind_of(arguments, name) {
+            *counts.entry(kind.to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// One run of `command` seen from both sides: by strace, and by the library that strikes.
+fn seen(command: &Command, room: &Path) -> (Counts, Counts) {
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-y", "-qq", "-s", "0", "-e", "trace=%file,%desc", "-o"]).arg(trace.path());
+    let mut ours = Counts::new();
+    for (kind, _) in traced(strace, command, room) {
+        *ours.entry(kind).or_default() += 1;
+    }
+    (of_the_kernel(&fs::read_to_string(trace.path()).unwrap(), room), ours)
+}
+
+#[test]
+fn no_call_of_a_run_escapes() {
+    if !have(&publications::TOOLS) || !have(&["gcc", "strace"]) {
+        return;
+    }
+    let scenarios = [
+        Scenario::build_with_cache(),
+        Scenario::build_with_document(),
+        Scenario::split(),
+        Scenario::recombine(),
+        Scenario::extract(),
+        publications::scenario(),
+    ];
+    let mut all = Counts::new();
+    for scenario in scenarios {
+        let room = scenario.room.path();
+        let (kernel, mut ours) = scenario.undisturbed(|run, _| seen(&run, room));
+        ours.retain(|kind, _| !["list", "stat", "fstat"].contains(&kind.as_str()));
+        // Among ours are folders that are opened by name, as opendir does.
+        let opened = ours.remove("open").unwrap();
+        let mut files = kernel.clone();
+        assert!(opened >= files.remove("open").unwrap(), "{}: {kernel:?}", scenario.name);
+        assert_eq!(ours, files, "{}", scenario.name);
+        for (kind, count) in kernel {
+            *all.entry(kind).or_default() += count;
+        }
+    }
+    // Each kind of those that can be compared was made by one of them.
+    for kind in ALL.split(',').filter(|kind| !["list", "stat", "fstat"].contains(kind)) {
+        assert!(all.contains_key(kind), "no run makes a call of the kind {kind}: {all:?}");
+    }
+}

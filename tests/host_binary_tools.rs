@@ -317,34 +317,3 @@ fn treated_binaries_are_transformed() {
     let needed = ["gcc", "eu-elflint", "readelf"];
     for_all_cases("treated", &needed, assert_treated_input_transforms);
 }
-
-/// Real libraries, given by a colon-separated list: too large to be fetched by every test run.
-/// `ROCKPACK_REAL_ROOT` may name the root of the distribution that they are for.
-#[test]
-fn real_libraries_resolve_and_survive() {
-    let Some(list) = std::env::var_os("ROCKPACK_REAL_LIBRARIES") else {
-        eprintln!("skipped: ROCKPACK_REAL_LIBRARIES names no libraries");
-        return;
-    };
-    assert!(tools::have(&["gcc", "readelf", "eu-elflint", "strip", "patchelf"]));
-    let root = std::env::var_os("ROCKPACK_REAL_ROOT").map(PathBuf::from);
-    for path in std::env::split_paths(&list) {
-        let case = Case::new("real", &path);
-        let runtime = fixtures::scratch("real-runtime");
-        fixtures::versioned_runtime(&path, &runtime);
-        let load = |file: &Path| fixtures::load_real(file, &runtime, root.as_deref());
-        let before = load(&path);
-        let file = case.transformed("plain");
-        let after = load(&file);
-        assert_resolves(&case, &before, &after);
-        assert_eq!(registrations(&after).len(), case.analysis.wrappers().len());
-        assert_lints(&case);
-        for command in ["strip $1", "patchelf --set-rpath $RUN_PATH $1", "strip $1"] {
-            treat(command, &file);
-            assert_eq!(load(&file), after, "{command}");
-        }
-        let sizes = (case.analysis.original().len(), case.analysis.output_len());
-        eprintln!("{}: {} -> {} bytes", path.display(), sizes.0, sizes.1);
-        std::fs::remove_dir_all(&case.folder).unwrap();
-    }
-}

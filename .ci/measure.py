@@ -12,9 +12,9 @@
 compressor, one after the other, so that both see the same machine; printed are medians. Fails where
 the build takes more memory, more than 1.25 times the CPU time of the compressor, or writes anything
 but the packages. `limited` only builds into OUT, with --memory 1G and within as many MEBIBYTES (1024);
-`within` runs any COMMAND within so many. `bench` measures builds with any OPTIONs, without a limit,
-and prints a JSON object of medians. `cores` builds Debian's libraries on one processor and on two, in
-turns, and prints medians of wall times.
+`within` runs any COMMAND within so many. All three fail where no cgroup is permitted. `bench` measures
+builds with any OPTIONs, without a limit, and prints a JSON object of medians. `cores` builds Debian's
+libraries on one processor and on two, in turns, and prints medians of wall times.
 `respin` builds them with an empty cache, and again under another version.
 
 The bare compressor is zstd or xz on one thread, with the settings of the packages: every code object
@@ -48,7 +48,7 @@ XZ = {"fast": ("-1", "3MiB"), "balanced": ("-6", "24MiB"), "small": ("-7", "48Mi
 
 
 class Cgroup:
-    """A memory cgroup of either version, or none where that is not permitted."""
+    """A memory cgroup of either version, or none where that is not permitted and no limit is asked for."""
 
     def __init__(self, limit):
         self.v2 = (V2 / "cgroup.controllers").exists()
@@ -60,7 +60,9 @@ class Cgroup:
             if limit:
                 self.restrict(limit)
         except OSError as error:
-            print(f"no memory limit, a cgroup is not permitted: {error}", file=sys.stderr)
+            if limit:
+                sys.exit(f"there is no memory limit, a cgroup is not permitted: {error}")
+            print(f"page cache is not measured, a cgroup is not permitted: {error}", file=sys.stderr)
             self.path = None
 
     def restrict(self, limit):
@@ -146,11 +148,15 @@ def run(command, limit):
     counters = dict(line.split(": ") for line in open(f"/proc/{process.pid}/io").read().splitlines())
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
+    killed = cgroup.path and cgroup.failures()
+    cgroup.remove()
     if process.returncode:
         sys.exit(f"{command[1]} failed with status {process.returncode}")
-    if cgroup.path and cgroup.failures():
+    if killed:
         sys.exit("the memory limit killed")
-    cgroup.remove()
+    # That the kernel keeps the limit is not taken on trust, and no process takes no memory at all.
+    if limit and not 0 < watch.anonymous <= limit:
+        sys.exit(f"{watch.anonymous} bytes of anonymous memory were seen, {limit} is the limit")
     return {"wall": wall, "user": usage.ru_utime, "sys": usage.ru_stime, "anonymous": watch.anonymous,
             "cached": watch.cached, "total": usage.ru_maxrss * 1024,
             "written": int(counters["write_bytes"])}

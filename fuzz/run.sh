@@ -36,9 +36,10 @@ stat_of() { sed -n "s/^stat::$1: *//p" "$2" | tail -1; }
 
 status=0
 run() { # run TARGET
-  local target=$1 log=$work/logs/$1 code=0 started=$SECONDS covered folder
+  local target=$1 log=$work/logs/$1 code=0 started=$SECONDS covered folder given
   local folders=("$work/corpus/$target")
-  for folder in $(seeds "$target"); do
+  given=$(seeds "$target")
+  for folder in $given; do
     [ ! -d "$here/../$folder" ] || folders+=("$here/../$folder")
   done
   mkdir -p "$work"/{logs,corpus/"$target",artifacts/"$target"}

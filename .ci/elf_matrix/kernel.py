@@ -188,7 +188,7 @@ def boot(system, folder, image):
 
 def run(systems, cells, roots):
     """Runs all programs that the cells of the matrix left ok under either emulator: {"release", "user_mode" (version), "programs" and
-    "controls" (counts), "passed" of either, "faults"}"""
+    "controls" (counts), how many of these "started", "passed" of either, "faults"}"""
     emulator, user_mode = systems["debian-13"], systems["debian-12"]
     folder = user_mode.work / "programs"
     expected, controls = tree(systems, folder, cells)
@@ -208,4 +208,4 @@ def run(systems, cells, roots):
     version = user_mode.succeed("dpkg-query -W -f '${Version}' qemu-user")
     print(f"{booted['kernel:']}, {version}: {passed} of {len(expected)} programs, {len(controls)} controls, {len(faults)} faults")
     return {"release": booted["kernel:"], "user_mode": version, "programs": len(expected),
-            "controls": len(controls), "passed": passed, "faults": faults}
+            "controls": len(controls), "started": len(lost), "passed": passed, "faults": faults}

@@ -16,6 +16,7 @@ PLACE = ["--python-version", "3.11", "--platform", "manylinux_2_34_x86_64"]
 # What loads the wheel's library, and has to lie beside it, by the names that are sought.
 HOST = {"libonnxruntime.so.1": "libonnxruntime.so.1.22.2", "libonnxruntime_providers_shared.so": "libonnxruntime_providers_shared.so"}
 FETCH = """
+set -e
 cd /matrix/real && mkdir -p debs root
 apt-get install -y -qq --no-install-recommends --download-only -o Dir::Cache::archives=/matrix/real/debs "$@"
 for deb in debs/*.deb; do dpkg-deb -x "$deb" root; done

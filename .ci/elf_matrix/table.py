@@ -114,6 +114,7 @@ def reasons(found):
 
 def kernel(found):
     row = found["kernel"]
+    started = f"{row['started']} of them start" if row["started"] else "none of them runs"
     return f"""
 ## Old kernels
 
@@ -125,7 +126,7 @@ release that the tool comes from, and has to print what it prints on the machine
 - The user mode of QEMU {row["user_mode"]} of Debian 12, which says that the program headers are where
   kernels before 5.18 say so; Debian 11's has been mended: {row["passed"][1]} of {row["programs"]}
   programs pass. The check can fail: {row["controls"]} programs whose program headers were moved into a
-  load segment behind everything run on the machine's own kernel, and none of them runs there.
+  load segment behind everything run on the machine's own kernel, and {started} there.
 """
 
 

@@ -11,9 +11,10 @@ shift 3
 rockpack=${ROCKPACK:-rockpack}
 
 matrix=$("$rockpack" plan --artifacts "$artifacts" "$@" --matrix "$parts")
+partitions=$(echo "$matrix" | jq -r '.include[].partition')
 mkdir "$out"
 jobs=
-for part in $(echo "$matrix" | jq -r '.include[].partition'); do
+for part in $partitions; do
     "$rockpack" build --artifacts "$artifacts" "$@" --partition "$part" --out "$out" > /dev/null &
     jobs="$jobs $!"
 done

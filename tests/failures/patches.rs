@@ -26,15 +26,14 @@ fn head(patch: &Path) -> Vec<String> {
 #[test]
 fn every_patch_applies() {
     let root = tools::repository("");
-    if !root.join(".git").exists() {
-        eprintln!("skipped: this is no clone of a repository");
-        return;
-    }
     if !tools::have(&["git"]) {
         return;
     }
     for patch in patches() {
         let mut git = Command::new("git");
+        // It reads files that are in no repository too. In a folder of another repository it would
+        // pass over all that a patch names.
+        git.env("GIT_CEILING_DIRECTORIES", root.parent().unwrap());
         tools::run(git.current_dir(&root).args(["apply", "--check"]).arg(patch));
     }
 }

@@ -1,6 +1,5 @@
 //! The compile matrix, and small shapes of gcc's assembler.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -108,44 +107,4 @@ pub fn load(file: &Path) -> String {
         command.env("ASAN_OPTIONS", "detect_leaks=0");
     }
     tools::told(command.env("LD_LIBRARY_PATH", runtime))
-}
-
-/// Loads a real library with the stub runtime in `stub`, and with the C library of `root`, the
-/// root of another distribution, where the machine's own is too old.
-pub fn load_real(file: &Path, stub: &Path, root: Option<&Path>) -> String {
-    let program = runtime().expect("gcc").join("load");
-    let Some(root) = root else {
-        return tools::told(Command::new(program).arg(file).env("LD_LIBRARY_PATH", stub));
-    };
-    let libraries = root.join("usr/lib/x86_64-linux-gnu");
-    let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
-    let path = format!("{}:{}", stub.display(), libraries.display());
-    tools::told(command.arg("--library-path").arg(path).arg(program).arg(file))
-}
-
-/// A stub runtime in `out` with all the versioned symbols that `library` needs of it.
-pub fn versioned_runtime(library: &Path, out: &Path) {
-    let symbols = tools::succeed(Command::new("readelf").args(["--dyn-syms", "-W"]).arg(library));
-    let stub = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/stub_hip.c");
-    let defined = std::fs::read_to_string(&stub).unwrap();
-    let mut versions = BTreeMap::<&str, Vec<&str>>::new();
-    for word in symbols.lines().filter_map(|line| line.split_whitespace().nth(7)) {
-        if let Some((symbol, version)) = word.split_once("@hip_") {
-            versions.entry(version).or_default().push(symbol);
-        }
-    }
-    let mut script = String::new();
-    let mut source = defined.clone();
-    for (version, symbols) in versions {
-        script.push_str(&format!("hip_{version} {{ {}; }};\n", symbols.join("; ")));
-        for symbol in symbols.iter().filter(|symbol| !defined.contains(&format!("{symbol}("))) {
-            source.push_str(&format!("int {symbol}() {{ return 0; }}\n"));
-        }
-    }
-    std::fs::write(out.join("versions"), script).unwrap();
-    std::fs::write(out.join("stub.c"), source).unwrap();
-    let mut gcc = Command::new("gcc");
-    gcc.current_dir(out).args(["-shared", "-fPIC", "-Wl,-soname,libamdhip64.so.5"]);
-    gcc.args(["-Wl,--version-script=versions", "-o", "libamdhip64.so.5", "stub.c", "-ldl"]);
-    tools::succeed(&mut gcc);
 }

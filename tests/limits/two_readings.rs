@@ -7,8 +7,10 @@ use std::process::Command;
 
 use rpm::IndexData;
 
+use crate::archives::Handmade;
 use crate::example::{names, rockpack};
 use crate::headers::{Tagged, retagged};
+use crate::hostile_packages::{CONTROL, write};
 use crate::tools::{have, run, succeed};
 use crate::{Input, inspect, refusal, text};
 
@@ -89,5 +91,41 @@ fn sizes_that_an_rpm_states_in_two_ways_have_to_agree() {
     for tag in [270, 271] {
         let package = rpm(room.path(), &[], &[(tag, IndexData::Int64(vec![7]))]);
         refused(&package, &["states one size as ", " and as 7 bytes"]);
+    }
+}
+
+/// A package whose control archive has more members behind `./` and the control file.
+fn with_control(folder: &Path, add: impl FnOnce(&mut Handmade)) -> std::path::PathBuf {
+    let mut control = Handmade::new();
+    control.member("./", b'5', "", 0o755, b"");
+    control.file("./control", CONTROL.as_bytes());
+    add(&mut control);
+    write(folder, &control.finish(), &Handmade::new().finish())
+}
+
+/// dpkg-deb unpacks the archive as it is, and dpkg reads what it then finds.
+#[test]
+fn a_control_archive_has_files_alone() {
+    let room = tempfile::tempdir().unwrap();
+    accepted(&with_control(room.path(), |control| control.file("./triggers", b"")));
+    let other = CONTROL.replace("Version: 1", "Version: 9");
+    let forged = with_control(room.path(), |control| {
+        control.file("./other", other.as_bytes());
+        control.member("./control", b'2', "other", 0o777, b"");
+    });
+    refused(&forged, &["odd_1_amd64.deb", "control archive has ./control, which is no file"]);
+    if have(&["dpkg-deb"]) {
+        assert_eq!(succeed(Command::new("dpkg-deb").arg("-f").arg(&forged).arg("Version")), "9\n");
+    }
+    for (name, kind, target) in [
+        ("./postinst", b'2', "/bin/true"),
+        ("./control", b'5', ""),
+        ("./folder", b'5', ""),
+        ("./folder/file", b'0', ""),
+    ] {
+        let package = with_control(room.path(), |control| {
+            control.member(name, kind, target, 0o755, b"");
+        });
+        refused(&package, &[&format!("control archive has {name}, which is no file")]);
     }
 }

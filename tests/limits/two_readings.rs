@@ -10,8 +10,8 @@ use rpm::IndexData;
 use crate::archives::Handmade;
 use crate::example::{names, rockpack};
 use crate::headers::{Tagged, retagged};
-use crate::hostile_packages::{CONTROL, write};
-use crate::tools::{have, run, succeed};
+use crate::hostile_packages::{CONTROL, controlled, write};
+use crate::tools::{have, run, succeed, told};
 use crate::{Input, inspect, refusal, text};
 
 /// `inspect` and `repo` refuse a package with all of `parts`, `verify` says that it cannot be read.
@@ -127,5 +127,28 @@ fn a_control_archive_has_files_alone() {
             control.member(name, kind, target, 0o755, b"");
         });
         refused(&package, &[&format!("control archive has {name}, which is no file")]);
+    }
+}
+
+#[test]
+fn fields_that_differ_in_case_are_one() {
+    let room = tempfile::tempdir().unwrap();
+    let package = |fields: &str| {
+        controlled(room.path(), &[("control", &format!("{CONTROL}{fields}"))], |_| {})
+    };
+    let lower = package("depends: libc6\n");
+    accepted(&lower);
+    if have(&["dpkg-deb"]) {
+        let depends = succeed(Command::new("dpkg-deb").arg("-f").arg(&lower).arg("Depends"));
+        assert_eq!(depends, "libc6\n");
+    }
+    let fields = "Depends: libc6\ndepends: other\n";
+    refused(&package(fields), &["field depends appears twice"]);
+    if have(&["dpkg-deb"]) {
+        let root = room.path().join("root");
+        fs::create_dir_all(root.join("DEBIAN")).unwrap();
+        fs::write(root.join("DEBIAN/control"), format!("{CONTROL}{fields}")).unwrap();
+        let said = told(Command::new("dpkg-deb").arg("--build").arg(&root));
+        assert!(said.contains("duplicate value for 'Depends' field"), "{said}");
     }
 }

@@ -38,7 +38,11 @@ fn dependencies_close_within_a_suite_and_an_architecture() {
     deb(&bad, ("b", "1", "arm64"), "Depends: host\n");
     deb(&bad, ("c", "1", "amd64"), "Depends: elsewhere (= 1)\n");
     rpm(&bad, &plain_spec("d", "1", "Requires: host >= 2"));
-    for name in ["a_1_amd64.deb", "b_1_arm64.deb", "c_1_amd64.deb", "d-1-1.noarch.rpm"] {
+    // Names of fields have no case.
+    deb(&bad, ("e", "1", "amd64"), "depends: host (>= 2)\n");
+    for name in
+        ["a_1_amd64.deb", "b_1_arm64.deb", "c_1_amd64.deb", "d-1-1.noarch.rpm", "e_1_amd64.deb"]
+    {
         let out = room.path().join(name);
         publish(&mut repo(&[&good], &out));
         publish(&mut repo_at(&[&bad.join(name)], &out, 1));

@@ -64,7 +64,7 @@ impl Release {
     /// The value of a field.
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.fields.iter();
-        fields.find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+        fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The text of the file.
@@ -98,7 +98,7 @@ impl Release {
             let list = fields.get(name).map(String::as_str).unwrap_or_default();
             list.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
         };
-        if !fields.contains_key("SHA256") {
+        if fields.get("SHA256").is_none() {
             return Err(fault("lists no SHA-256".to_owned()));
         }
         let mut long = BTreeMap::new();
@@ -115,8 +115,8 @@ impl Release {
             let message = format!("lists `{}` without SHA-256", path.escape_debug());
             return Err(fault(message));
         }
-        let rest = fields.into_iter().filter(|(name, _)| !DIGESTS.contains(&name.as_str()));
-        release.fields = rest.collect();
+        let is_list = |name: &str| DIGESTS.iter().any(|list| list.eq_ignore_ascii_case(name));
+        release.fields = fields.to_map().into_iter().filter(|(name, _)| !is_list(name)).collect();
         Ok(release)
     }
 }
@@ -154,6 +154,15 @@ mod tests {
         assert!(text.starts_with("Date: Tue, 14 Nov 2023 22:13:20 UTC\nSHA256:\n aa "), "{text}");
         assert_eq!(Release::parse(&text).unwrap(), release);
         assert_eq!(parse_date(release.field("Date").unwrap()).unwrap(), 1_700_000_000);
+    }
+
+    #[test]
+    fn names_of_lists_and_fields_have_no_case() {
+        let release = Release::parse("date: x\nsha256:\n aa 12 a\nSha512:\n bb 12 a\n").unwrap();
+        assert_eq!(release.field("Date"), Some("x"));
+        assert_eq!(release.fields.len(), 1);
+        assert_eq!(release.files[0].sha512.as_deref(), Some("bb"));
+        assert!(Release::parse("SHA256:\n aa 12 a\nSHA512:\n bb 12 a\nsha512:\n").is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 
-use super::control::{self, Fields};
+use super::fields::{self, Fields};
 use super::tar_reader::Members;
 use crate::content::{Content, ContentReader, unhex};
 use crate::error::{Error, Kind, Result};
@@ -38,7 +38,7 @@ impl Reader {
         let control_method = method(&control.name, "control.tar")?;
         let files = control_files(&package.slice(control.range)?, control_method)?;
         let text = |name: &str| files.get(name).map_or("", String::as_str);
-        let fields = control::parse(text("control")).map_err(|e| e.at(&package.place(0)))?;
+        let fields = fields::parse(text("control")).map_err(|e| e.at(&package.place(0)))?;
         let sums = sums(text("md5sums"))?;
         let conffiles = text("conffiles").lines().map(str::to_owned).collect();
         let method = method(&data.name, "data.tar")?;

@@ -258,6 +258,32 @@ fn indexes_are_read_inside_of_the_repository_only() {
     }
 }
 
+/// apt takes the first digest of an index, and fails here: "Hash Sum mismatch".
+#[test]
+fn an_index_of_two_digests_is_named() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    publish(&mut repo(&[&packages], &out));
+    let release = out.join("dists/stable/Release");
+    let whole = fs::read_to_string(&release).unwrap();
+    for list in ["SHA256", "SHA512"] {
+        let (head, rest) = whole.split_once(&format!("{list}:\n")).unwrap();
+        let row = rest.lines().next().unwrap();
+        let (digest, place) = row.trim_start().split_once(' ').unwrap();
+        let zeros = format!(" {} {place}", "0".repeat(digest.len()));
+        let with = |first: &str| format!("{head}{list}:\n{first}\n{rest}");
+        fs::write(&release, with(row)).unwrap();
+        assert!(failed(&out).is_empty(), "{list}: the same once more");
+        fs::write(&release, with(&zeros)).unwrap();
+        let said = told(crate::example::rockpack().arg("verify").arg(&out));
+        assert!(said.contains("V070") && said.contains("twice, and otherwise"), "{list}: {said}");
+    }
+}
+
 /// A package and its list beside the repository, as they are in it: whoever looks there finds what
 /// the indexes say.
 struct Beside {

@@ -77,7 +77,7 @@ pub struct Device {
 pub(super) fn package(content: &Content) -> Result<Package> {
     let reader = Reader::open(content.clone())?;
     let (format, fields) = match &reader {
-        Reader::Deb(deb) => ("deb", deb.control().clone()),
+        Reader::Deb(deb) => ("deb", deb.control().to_map()),
         Reader::Rpm(rpm) => ("rpm", rpm_fields(rpm.metadata())),
     };
     let mut members = Vec::new();

@@ -69,9 +69,13 @@ fn interpreters(content: &Content) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::path::Path;
     use std::process::Command;
+
+    use object::elf;
+
+    use super::*;
+    use crate::formats::elf::Dynamic;
 
     /// A library made by the system's linker, and what readelf says of it.
     fn library() -> Option<(tempfile::TempDir, Content)> {
@@ -111,6 +115,28 @@ mod tests {
         assert!(version.starts_with("GLIBC_") && needed.len() == 1, "{needed:?}");
         assert!(needed[0].versions.iter().any(|(_, name)| name == version), "{needed:?}");
         assert!(found.is_shared_object && found.interpreter.is_none());
+    }
+
+    /// As the loader has it, which keeps one value for each tag.
+    #[test]
+    fn of_entries_of_one_tag_the_last_counts() {
+        let Some((_folder, content)) = library() else {
+            return;
+        };
+        let file = ElfFile::read(&content, elf::EM_X86_64).unwrap().unwrap();
+        let dynamic = Dynamic::read(&file).unwrap().unwrap();
+        let needed = dynamic.value(elf::DT_NEEDED).unwrap();
+        let mut bytes = content.read_vec(0..content.len(), u64::MAX, "file").unwrap();
+        // GNU ld leaves room for more entries.
+        let end = usize::try_from(dynamic.entries.last().unwrap().offset).unwrap() + 16;
+        for (at, tag) in [(end, elf::DT_SONAME), (end + 16, elf::DT_RUNPATH)] {
+            let entry = [tag.0.to_le_bytes(), needed.to_le_bytes()].concat();
+            assert_eq!(bytes[at..at + 16], [0; 16], "no room for more entries");
+            bytes[at..at + 16].copy_from_slice(&entry);
+        }
+        let found = linking(&Content::of_bytes(bytes)).unwrap().unwrap();
+        assert_eq!(found.soname.as_deref(), Some("libc.so.6"));
+        assert_eq!(found.runpath.as_deref(), Some("libc.so.6"));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | compared | how |
 //! |---|---|
 //! | type; SONAME, needed libraries, RPATH and RUNPATH | equal |
-//! | dynamic symbols | the same names, each with the same type, binding, size and definedness |
+//! | dynamic symbols | the same names, each as often and with the same types, bindings, sizes and definedness: a name may be there in several versions |
 //! | allocated sections | the same names, in the same order |
 //! | their content (code, data, unwind tables) | the same size, and every byte equal or part of an address or distance that changed by exactly what the sections moved |
 //!
@@ -78,6 +78,9 @@ struct Form {
 /// What is compared of a dynamic symbol: type and binding, size, whether it is defined.
 type SymbolFacts = (u8, u64, bool);
 
+/// The dynamic symbols by name; a name has one for each of its versions.
+type Symbols = BTreeMap<Vec<u8>, Vec<SymbolFacts>>;
+
 impl Form {
     fn read(content: &Content) -> Result<Option<Self>> {
         let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
@@ -92,8 +95,8 @@ impl Form {
         dynamic.map_or(Ok(Vec::new()), |dynamic| dynamic.strings(&self.file, tag))
     }
 
-    fn symbols(&self) -> Result<BTreeMap<Vec<u8>, SymbolFacts>> {
-        let mut found = BTreeMap::new();
+    fn symbols(&self) -> Result<Symbols> {
+        let mut found = Symbols::new();
         for (index, section) in self.file.sections.iter().enumerate() {
             if section.sh_type != elf::SHT_DYNSYM {
                 continue;
@@ -104,10 +107,12 @@ impl Form {
                 let name = string_at(&names, symbol.st_name);
                 if !name.starts_with(UNIT_SYMBOL) {
                     let facts = (symbol.st_info.0, symbol.st_size, symbol.section().is_some());
-                    found.insert(name.to_vec(), facts);
+                    found.entry(name.to_vec()).or_default().push(facts);
                 }
             }
         }
+        // Their order is the linker's.
+        found.values_mut().for_each(|versions| versions.sort_unstable());
         Ok(found)
     }
 
@@ -122,19 +127,19 @@ impl Form {
     }
 }
 
-fn symbols_differ(
-    one: &BTreeMap<Vec<u8>, SymbolFacts>,
-    other: &BTreeMap<Vec<u8>, SymbolFacts>,
-) -> Option<String> {
+fn symbols_differ(one: &Symbols, other: &Symbols) -> Option<String> {
     let names: BTreeSet<&Vec<u8>> = one.keys().chain(other.keys()).collect();
     let name = names.into_iter().find(|name| one.get(*name) != other.get(*name))?;
     let shown = String::from_utf8_lossy(name);
-    Some(match (one.get(name), other.get(name)) {
-        (Some(ours), Some(theirs)) if ours.1 != theirs.1 => {
+    let (Some(ours), Some(theirs)) = (one.get(name), other.get(name)) else {
+        return Some(format!("has the symbol {shown} on one side only"));
+    };
+    Some(match ours.iter().zip(theirs).find(|(ours, theirs)| ours != theirs) {
+        Some((ours, theirs)) if ours.1 != theirs.1 => {
             format!("has the symbol {shown} with {} and with {} bytes", ours.1, theirs.1)
         }
-        (Some(_), Some(_)) => format!("has the symbol {shown} of another kind"),
-        _ => format!("has the symbol {shown} on one side only"),
+        Some(_) => format!("has the symbol {shown} of another kind"),
+        None => format!("has the symbol {shown} {} and {} times", ours.len(), theirs.len()),
     })
 }
 

@@ -32,7 +32,8 @@ pub fn controlled(
     write(folder, &control.finish(), &data.finish())
 }
 
-fn write(folder: &Path, control: &[u8], data: &[u8]) -> PathBuf {
+/// A package of these two archives.
+pub fn write(folder: &Path, control: &[u8], data: &[u8]) -> PathBuf {
     members(folder, control, "zst", zstd::encode_all(data, 1).unwrap())
 }
 

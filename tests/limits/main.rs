@@ -8,6 +8,8 @@ mod bombs;
 mod capabilities;
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../support/headers.rs"]
+mod headers;
 mod hostile_packages;
 mod listed;
 mod memory;
@@ -20,6 +22,7 @@ mod tampered_archive;
 mod terminal;
 #[path = "../support/tools.rs"]
 mod tools;
+mod two_readings;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -38,7 +38,11 @@ fn dependencies_close_within_a_suite_and_an_architecture() {
     deb(&bad, ("b", "1", "arm64"), "Depends: host\n");
     deb(&bad, ("c", "1", "amd64"), "Depends: elsewhere (= 1)\n");
     rpm(&bad, &plain_spec("d", "1", "Requires: host >= 2"));
-    for name in ["a_1_amd64.deb", "b_1_arm64.deb", "c_1_amd64.deb", "d-1-1.noarch.rpm"] {
+    // Names of fields have no case.
+    deb(&bad, ("e", "1", "amd64"), "depends: host (>= 2)\n");
+    for name in
+        ["a_1_amd64.deb", "b_1_arm64.deb", "c_1_amd64.deb", "d-1-1.noarch.rpm", "e_1_amd64.deb"]
+    {
         let out = room.path().join(name);
         publish(&mut repo(&[&good], &out));
         publish(&mut repo_at(&[&bad.join(name)], &out, 1));
@@ -251,6 +255,32 @@ fn indexes_are_read_inside_of_the_repository_only() {
         fs::write(&release, text.replace("main/binary-amd64/Packages.gz", &path)).unwrap();
         let codes = failed(&out);
         assert!(codes.contains(&"V070".to_owned()), "{path}: {codes:?}");
+    }
+}
+
+/// apt takes the first digest of an index, and fails here: "Hash Sum mismatch".
+#[test]
+fn an_index_of_two_digests_is_named() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    publish(&mut repo(&[&packages], &out));
+    let release = out.join("dists/stable/Release");
+    let whole = fs::read_to_string(&release).unwrap();
+    for list in ["SHA256", "SHA512"] {
+        let (head, rest) = whole.split_once(&format!("{list}:\n")).unwrap();
+        let row = rest.lines().next().unwrap();
+        let (digest, place) = row.trim_start().split_once(' ').unwrap();
+        let zeros = format!(" {} {place}", "0".repeat(digest.len()));
+        let with = |first: &str| format!("{head}{list}:\n{first}\n{rest}");
+        fs::write(&release, with(row)).unwrap();
+        assert!(failed(&out).is_empty(), "{list}: the same once more");
+        fs::write(&release, with(&zeros)).unwrap();
+        let said = told(crate::example::rockpack().arg("verify").arg(&out));
+        assert!(said.contains("V070") && said.contains("twice, and otherwise"), "{list}: {said}");
     }
 }
 

@@ -35,6 +35,33 @@ fn a_changed_instruction_is_found() {
     case.built("");
 }
 
+/// As `printf@V1` and `printf@@V2`, of which the first is another one in the second build.
+#[test]
+fn every_version_of_a_symbol_is_compared() {
+    const SYMBOL: usize = 24;
+    let case = Case::new();
+    let patch_symbols = |group, patched: &dyn Fn(&mut [u8])| {
+        patch(&case.file(group, BENCH), |bytes| {
+            let (offset, size) = section(bytes, ".dynsym");
+            patched(&mut bytes[offset..offset + size]);
+        });
+    };
+    // The last symbol but one has the name of the last.
+    let renamed = |symbols: &mut [u8]| {
+        let last = symbols.len() - SYMBOL;
+        symbols.copy_within(last..last + 4, last - SYMBOL);
+    };
+    for group in 0..3 {
+        patch_symbols(group, &renamed);
+    }
+    let resized = |symbols: &mut [u8]| symbols[symbols.len() - 2 * SYMBOL + 16] = 7;
+    patch_symbols(1, &resized);
+    let expected = "has the symbol __hipUnregisterFatBinary with 0 and with 7 bytes";
+    case.is_refused(RUN, &[&format!("{BENCH} {expected}"), "blas_run_gfx1151 disagrees"]);
+    patch_symbols(1, &|symbols| symbols[symbols.len() - 2 * SYMBOL + 16] = 0);
+    case.built(RUN);
+}
+
 #[test]
 fn another_link_order_is_found() {
     let all = "[validation]\nverify_generic_artifacts_match = true\n";

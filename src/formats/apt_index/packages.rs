@@ -78,9 +78,7 @@ impl Package {
             let message = format!("`{}` is no architecture", self.architecture.escape_debug());
             faults.push(fault(message));
         }
-        let stated = OF_THE_INDEX
-            .iter()
-            .filter(|name| fields.keys().any(|field| field.eq_ignore_ascii_case(name)));
+        let stated = OF_THE_INDEX.iter().filter(|name| fields.get(name).is_some());
         faults.extend(stated.map(|name| fault(format!("states {name}, which is the index's"))));
         Error::gather(faults).map_or(Ok(()), Err)
     }

@@ -64,7 +64,7 @@ impl Release {
     /// The value of a field.
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.fields.iter();
-        fields.find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+        fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The text of the file.
@@ -94,39 +94,50 @@ impl Release {
     pub fn parse(text: &str) -> Result<Self> {
         let mut release = Self::default();
         let fields = parse_fields(text)?;
-        let rows = |name: &str| -> Result<Vec<(String, u64, String)>> {
-            let list = fields.get(name).map(String::as_str).unwrap_or_default();
-            list.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
-        };
-        if !fields.contains_key("SHA256") {
+        let rows = |name: &str| rows(fields.get(name).map(String::as_str).unwrap_or_default());
+        if fields.get("SHA256").is_none() {
             return Err(fault("lists no SHA-256".to_owned()));
         }
-        let mut long = BTreeMap::new();
-        for (path, size, sha512) in rows("SHA512")? {
-            long.insert((path, size), sha512);
-        }
-        for (path, size, sha256) in rows("SHA256")? {
-            let key = (path, size);
-            let sha512 = long.remove(&key);
-            let (path, size) = key;
+        let mut long = rows("SHA512")?;
+        for (path, (size, sha256)) in rows("SHA256")? {
+            let sha512 = match long.remove(&path) {
+                Some((other, _)) if other != size => {
+                    let message = format!("lists `{}` in two sizes", path.escape_debug());
+                    return Err(fault(message));
+                }
+                found => found.map(|(_, sha512)| sha512),
+            };
             release.files.push(IndexFile { path, size, sha256, sha512 });
         }
-        if let Some(((path, _), _)) = long.first_key_value() {
+        if let Some((path, _)) = long.first_key_value() {
             let message = format!("lists `{}` without SHA-256", path.escape_debug());
             return Err(fault(message));
         }
-        let rest = fields.into_iter().filter(|(name, _)| !DIGESTS.contains(&name.as_str()));
-        release.fields = rest.collect();
+        let is_list = |name: &str| DIGESTS.iter().any(|list| list.eq_ignore_ascii_case(name));
+        release.fields = fields.to_map().into_iter().filter(|(name, _)| !is_list(name)).collect();
         Ok(release)
     }
 }
 
-fn row(line: &str) -> Result<(String, u64, String)> {
+/// Size and digest of every path in a list. Clients take one row of a path and pass over the others,
+/// which therefore must not differ.
+fn rows(list: &str) -> Result<BTreeMap<String, (u64, String)>> {
+    let mut rows = BTreeMap::new();
+    for line in list.lines().filter(|line| !line.trim().is_empty()) {
+        let (path, row) = row(line)?;
+        if rows.insert(path.clone(), row.clone()).is_some_and(|other| other != row) {
+            return Err(fault(format!("lists `{}` twice, and otherwise", path.escape_debug())));
+        }
+    }
+    Ok(rows)
+}
+
+fn row(line: &str) -> Result<(String, (u64, String))> {
     let mut words = line.split_whitespace();
     let row = (words.next(), words.next().and_then(|size| size.parse().ok()), words.next());
     match (row, words.next()) {
         ((Some(digest), Some(size), Some(path)), None) => {
-            Ok((path.to_owned(), size, digest.to_owned()))
+            Ok((path.to_owned(), (size, digest.to_owned())))
         }
         _ => Err(fault(format!("`{}` is no digest, size and path", line.escape_debug()))),
     }
@@ -154,6 +165,36 @@ mod tests {
         assert!(text.starts_with("Date: Tue, 14 Nov 2023 22:13:20 UTC\nSHA256:\n aa "), "{text}");
         assert_eq!(Release::parse(&text).unwrap(), release);
         assert_eq!(parse_date(release.field("Date").unwrap()).unwrap(), 1_700_000_000);
+    }
+
+    #[test]
+    fn an_index_is_listed_once_or_twice_the_same() {
+        let (zeros, ones) = (" 00 12 main/Packages\n", " 11 12 main/Packages\n");
+        let longer = " 00 13 main/Packages\n";
+        let list = |short: &[&str], long: &[&str]| {
+            Release::parse(&format!("SHA256:\n{}SHA512:\n{}", short.concat(), long.concat()))
+        };
+        assert_eq!(list(&[zeros, zeros], &[ones, ones]).unwrap(), list(&[zeros], &[ones]).unwrap());
+        for (short, long) in [
+            (&[zeros][..], &[zeros, ones][..]),
+            (&[zeros, ones], &[zeros]),
+            (&[zeros], &[zeros, longer]),
+            (&[zeros, longer], &[]),
+        ] {
+            let error = list(short, long).unwrap_err().to_string();
+            assert!(error.contains("lists `main/Packages` twice"), "{error}");
+        }
+        let error = list(&[zeros], &[longer]).unwrap_err().to_string();
+        assert!(error.contains("lists `main/Packages` in two sizes"), "{error}");
+    }
+
+    #[test]
+    fn names_of_lists_and_fields_have_no_case() {
+        let release = Release::parse("date: x\nsha256:\n aa 12 a\nSha512:\n bb 12 a\n").unwrap();
+        assert_eq!(release.field("Date"), Some("x"));
+        assert_eq!(release.fields.len(), 1);
+        assert_eq!(release.files[0].sha512.as_deref(), Some("bb"));
+        assert!(Release::parse("SHA256:\n aa 12 a\nSHA512:\n bb 12 a\nsha512:\n").is_err());
     }
 
     #[test]

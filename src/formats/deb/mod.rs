@@ -12,13 +12,15 @@
 //! known before the MD5 sums in it are; it is filled in when the data archive is complete.
 
 mod control;
+mod fields;
 mod reader;
 mod tar;
 mod tar_reader;
 mod version;
 mod writer;
 
-pub use control::{Control, Field, Fields, parse as parse_fields};
+pub use control::{Control, Field};
+pub use fields::{FieldName, Fields, parse as parse_fields};
 pub use reader::{Reader, read_control};
 pub use version::compare as compare_versions;
 pub use writer::{Specification, Writer, around};

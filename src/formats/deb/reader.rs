@@ -1,18 +1,18 @@
 //! Reads a `.deb` back, streaming, with everything checked that the format promises.
 //!
 //! Stricter than dpkg: exactly the three members, in order, one compressed stream each, nothing
-//! behind any end. Content is compared with its stated MD5 sum by whoever visits the entries.
+//! behind any end, and in the control archive files alone. Content is compared with its stated MD5 sum by whoever visits the entries.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 
-use super::control::{self, Fields};
+use super::fields::{self, Fields};
 use super::tar_reader::Members;
 use crate::content::{Content, ContentReader, unhex};
 use crate::error::{Error, Kind, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Decoder, Method, decoder_fault};
-use crate::formats::payload::{Digest, EntryKind, Marking, Visitor};
+use crate::formats::payload::{Digest, Entry, EntryKind, Marking, Visitor};
 
 /// A control archive is read into memory; md5sums of a million files stay below this.
 const CONTROL_MAX: u64 = 256 << 20;
@@ -38,7 +38,7 @@ impl Reader {
         let control_method = method(&control.name, "control.tar")?;
         let files = control_files(&package.slice(control.range)?, control_method)?;
         let text = |name: &str| files.get(name).map_or("", String::as_str);
-        let fields = control::parse(text("control")).map_err(|e| e.at(&package.place(0)))?;
+        let fields = fields::parse(text("control")).map_err(|e| e.at(&package.place(0)))?;
         let sums = sums(text("md5sums"))?;
         let conffiles = text("conffiles").lines().map(str::to_owned).collect();
         let method = method(&data.name, "data.tar")?;
@@ -127,7 +127,7 @@ fn control_files(member: &Content, method: Method) -> Result<BTreeMap<String, St
     let mut files = BTreeMap::new();
     let mut left = CONTROL_MAX;
     while let Some(read) = members.next().map_err(|e| e.at(&place))? {
-        if read.entry.kind != EntryKind::File {
+        if !is_control_file(&read.entry).map_err(|e| e.at(&place))? {
             continue;
         }
         left = left.checked_sub(read.entry.size).ok_or_else(|| {
@@ -145,6 +145,20 @@ fn control_files(member: &Content, method: Method) -> Result<BTreeMap<String, St
     }
     members.into_inner().finish().map_err(|e| e.at(&place))?;
     Ok(files)
+}
+
+/// Whether a member is a file, rather than the root. dpkg-deb unpacks whatever else is there: a link
+/// in the place of `control` would stand for another file than the one that is read here.
+fn is_control_file(entry: &Entry) -> Result<bool> {
+    let name = &entry.path;
+    match entry.kind {
+        EntryKind::Directory if name.is_empty() => Ok(false),
+        EntryKind::File if !name.contains('/') => Ok(true),
+        _ => {
+            let message = format!("control archive has ./{name}, which is no file right below ./");
+            Err(Error::malformed(message))
+        }
+    }
 }
 
 fn sums(text: &str) -> Result<BTreeMap<String, [u8; 16]>> {

@@ -48,9 +48,9 @@ impl Dynamic {
         Ok(Some(Self { entries }))
     }
 
-    /// The value of the first entry with `tag`.
+    /// The value of the last entry with `tag`, which is the one that the loader keeps.
     pub fn value(&self, tag: elf::DynamicTag) -> Option<u64> {
-        let entry = self.entries.iter().find(|item| item.entry.d_tag == tag)?;
+        let entry = self.entries.iter().rfind(|item| item.entry.d_tag == tag)?;
         Some(entry.entry.d_val)
     }
 

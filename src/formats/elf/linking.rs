@@ -80,16 +80,17 @@ impl Linking {
             return Ok(None);
         }
         let strings = dynamic.string_table(file)?;
-        let first = |tag| Ok(dynamic.strings(file, tag)?.into_iter().next());
+        // Of several entries, the loader keeps the last.
+        let last = |tag| Ok(dynamic.strings(file, tag)?.pop());
         let versions = Versions::read(file, &dynamic, &strings)?;
         let has = |tag| dynamic.value(tag).is_some();
         Ok(Some(Self {
             is_shared_object: file.header.e_type() == elf::ET_DYN,
             interpreter: interpreter(file)?,
-            soname: first(elf::DT_SONAME)?,
+            soname: last(elf::DT_SONAME)?,
             needed: dynamic.strings(file, elf::DT_NEEDED)?,
-            rpath: first(elf::DT_RPATH)?,
-            runpath: first(elf::DT_RUNPATH)?,
+            rpath: last(elf::DT_RPATH)?,
+            runpath: last(elf::DT_RUNPATH)?,
             has_hash: has(elf::DT_HASH),
             has_gnu_hash: has(elf::DT_GNU_HASH),
             has_debug: has(elf::DT_DEBUG),

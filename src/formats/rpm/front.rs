@@ -3,6 +3,7 @@
 //! The header's structure is checked here before the `rpm` crate parses it, because that parser
 //! trusts offsets and counts.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
@@ -63,9 +64,8 @@ impl Front {
                 return Err(mismatch("the header's SHA-256 is not the stated one"));
             }
         }
-        let stated = number(signature, IndexSignatureTag::RPMSIGTAG_SIZE as u32)?
-            .or(number(signature, IndexTag::RPMTAG_LONGSIGSIZE as u32)?);
-        match stated {
+        let (short, long) = (IndexSignatureTag::RPMSIGTAG_SIZE, IndexTag::RPMTAG_LONGSIGSIZE);
+        match size_of(signature, short, long)? {
             Some(stated) if stated != size => Err(mismatch(&format!(
                 "header and payload have {size} bytes, the signature states {stated}"
             ))),
@@ -75,15 +75,35 @@ impl Front {
 
     /// Bytes of the payload before compression, as the signature states them; 0 if it does not.
     pub fn archive_size(&self) -> Result<u64> {
-        let signature = &self.metadata.signature;
-        let stated = number(signature, IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE as u32)?
-            .or(number(signature, IndexTag::RPMTAG_LONGARCHIVESIZE as u32)?)
+        let stated = archive_size(&self.metadata.signature)?
             .or(number(&self.metadata.header, IndexTag::RPMTAG_ARCHIVESIZE as u32)?);
         Ok(stated.unwrap_or(0))
     }
 }
 
-/// Checks the structure of the header at `start` and returns where it ends.
+/// Bytes of the payload before compression, if a signature states them.
+pub(super) fn archive_size(signature: &Header<IndexSignatureTag>) -> Result<Option<u64>> {
+    let short = IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE;
+    size_of(signature, short, IndexTag::RPMTAG_LONGARCHIVESIZE)
+}
+
+/// A size that a signature states under a tag of 32 bits or one of 64. Where both are there, readers
+/// take one and pass over the other.
+fn size_of(
+    signature: &Header<IndexSignatureTag>,
+    short: IndexSignatureTag,
+    long: IndexTag,
+) -> Result<Option<u64>> {
+    match (number(signature, short as u32)?, number(signature, long as u32)?) {
+        (Some(short), Some(long)) if short != long => {
+            Err(mismatch(&format!("the signature states one size as {short} and as {long} bytes")))
+        }
+        (short, long) => Ok(short.or(long)),
+    }
+}
+
+/// Checks the structure of the header at `start` and returns where it ends. A tag twice is refused:
+/// the `rpm` crate takes the first entry of a tag, and rpm itself the last.
 fn header_end(package: &Content, start: u64) -> Result<u64> {
     let place = |e: Error| e.structure("rpm header").at(&package.place(start));
     let intro: [u8; 16] = package.read_array(start).map_err(place)?;
@@ -100,14 +120,19 @@ fn header_end(package: &Content, start: u64) -> Result<u64> {
     let data = index.end;
     let index = package.read_vec(index, HEADER_ENTRIES_MAX * 16, "rpm header index")?;
     let bytes = package.slice(data..data + size).map_err(place)?;
+    let mut tags = HashSet::new();
     for entry in index.chunks_exact(16) {
-        check_entry(entry, &bytes).map_err(place)?;
+        let tag = check_entry(entry, &bytes).map_err(place)?;
+        if !tags.insert(tag) {
+            return Err(place(Error::malformed(format!("tag {tag} is there twice"))));
+        }
     }
     Ok(data + size)
 }
 
-/// Type, alignment and extent of one index entry; strings must end inside the data.
-fn check_entry(entry: &[u8], data: &Content) -> Result<()> {
+/// The tag of an index entry, whose type, alignment and extent are checked; strings must end
+/// inside the data.
+fn check_entry(entry: &[u8], data: &Content) -> Result<u32> {
     let [tag, kind, offset, count] = [0, 4, 8, 12].map(|at| be32(&entry[at..]));
     let (offset, count) = (u64::from(offset), u64::from(count));
     let width = match kind {
@@ -126,7 +151,7 @@ fn check_entry(entry: &[u8], data: &Content) -> Result<()> {
     if kind == 6 && count != 1 {
         return Err(Error::malformed(format!("tag {tag} is a string more than once")));
     }
-    Ok(())
+    Ok(tag)
 }
 
 fn be32(bytes: &[u8]) -> u32 {
@@ -151,4 +176,26 @@ pub(super) fn fault(message: &str) -> Error {
 
 pub(super) fn mismatch(message: &str) -> Error {
     Error::new(Kind::Verify, message.to_owned()).structure("rpm")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where a header ends that has a number under each of `tags`.
+    fn end(tags: &[u32]) -> Result<u64> {
+        let count = u32::try_from(tags.len()).unwrap();
+        let mut bytes = [&HEADER_MAGIC[..], &[0; 4]].concat();
+        bytes.extend([count, 4].iter().flat_map(|word| word.to_be_bytes()));
+        bytes.extend(tags.iter().flat_map(|tag| [*tag, 4, 0, 1]).flat_map(u32::to_be_bytes));
+        bytes.extend([0; 4]);
+        header_end(&Content::of_bytes(bytes), 0)
+    }
+
+    #[test]
+    fn a_tag_is_there_once() {
+        assert_eq!(end(&[63, 1000, 1001]).unwrap(), 16 + 3 * 16 + 4);
+        let error = end(&[63, 1000, 1001, 1000]).unwrap_err().to_string();
+        assert!(error.contains("tag 1000 is there twice"), "{error}");
+    }
 }

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::cpio::{Member, Members};
 use super::files::entries;
-use super::front::{Front, fault, mismatch, number};
+use super::front::{Front, archive_size, fault, mismatch};
 use super::header;
 use crate::content::{Content, ContentReader, hex};
 use crate::error::{Error, Result};
@@ -131,9 +131,7 @@ impl Reader {
     }
 
     fn check_payload(&self, decoder: Digesting<PayloadDecoder>, size: u64) -> Result<()> {
-        let signature = &self.metadata.signature;
-        let stated = number(signature, IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE as u32)?
-            .or(number(signature, IndexTag::RPMTAG_LONGARCHIVESIZE as u32)?);
+        let stated = archive_size(&self.metadata.signature)?;
         if stated.is_some_and(|stated| stated != size) {
             return Err(mismatch("the payload's size is not the stated one"));
         }

@@ -9,7 +9,7 @@ use super::{Check, Context, method, named_file, open, sha256, sha512};
 use crate::content::{Content, is_file, is_there};
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{self, IndexFile, Release, parse_date};
-use crate::formats::deb::{Fields, compare_versions, parse_fields, read_control};
+use crate::formats::deb::{FieldName, Fields, compare_versions, parse_fields, read_control};
 
 /// Fields of an index that packages do not have.
 const OF_THE_INDEX: [&str; 7] =
@@ -345,10 +345,12 @@ fn compare(file: &std::path::Path, fields: &Fields) -> Result<Vec<String>> {
         return Ok(faults);
     }
     let control = parse_fields(&read_control(&content)?)?;
-    let names: BTreeSet<&String> = control.keys().chain(fields.keys()).collect();
-    for name in names.into_iter().filter(|name| !OF_THE_INDEX.contains(&name.as_str())) {
+    let of_the_index =
+        |name: &FieldName| OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name));
+    let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
+    for name in names.into_iter().filter(|name| !of_the_index(name)) {
         if control.get(name) != fields.get(name) {
-            faults.push(format!("its field {name} is not the one of the index"));
+            faults.push(format!("its field {} is not the one of the index", &**name));
         }
     }
     Ok(faults)

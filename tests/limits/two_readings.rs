@@ -1,0 +1,154 @@
+//! Packages in which something stands twice, or under an odd name, so that the tools which install
+//! them see another one than a reader that looks no further.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rpm::IndexData;
+
+use crate::archives::Handmade;
+use crate::example::{names, rockpack};
+use crate::headers::{Tagged, retagged};
+use crate::hostile_packages::{CONTROL, controlled, write};
+use crate::tools::{have, run, succeed, told};
+use crate::{Input, inspect, refusal, text};
+
+/// `inspect` and `repo` refuse a package with all of `parts`, `verify` says that it cannot be read.
+fn refused(package: &Path, parts: &[&str]) {
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("repo");
+    let mut repo = rockpack();
+    repo.arg("repo").arg(package).arg("--out").arg(&out);
+    let verify = rockpack().arg("verify").arg(package).output().unwrap();
+    let verified = text(&verify);
+    assert_eq!(verify.status.code(), Some(1), "{parts:?}: {verified}");
+    assert!(verified.contains("V001 unreadable"), "{verified}");
+    for said in [refusal(&mut inspect(package)), refusal(&mut repo), verified] {
+        for part in parts {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+    assert!(!out.join("dists").exists() && !out.join("repodata").exists());
+}
+
+/// A package is read, verified and published.
+fn accepted(package: &Path) {
+    let room = tempfile::tempdir().unwrap();
+    run(&mut inspect(package));
+    run(rockpack().arg("verify").arg(package));
+    run(rockpack().arg("repo").arg(package).arg("--out").arg(room.path().join("repo")));
+}
+
+/// The `.rpm` of a build, with more tags in its header and its signature.
+fn rpm(folder: &Path, header: &[Tagged], signature: &[Tagged]) -> std::path::PathBuf {
+    let input = Input::folder();
+    fs::write(input.stage().join("lib/text"), "x").unwrap();
+    run(&mut input.build());
+    let made = names(&input.out());
+    let name = made.iter().find(|n| n.starts_with("rocm-a-") && n.ends_with(".rpm")).unwrap();
+    let bytes = fs::read(input.out().join(name)).unwrap();
+    let package = folder.join(name);
+    fs::write(&package, retagged(&bytes, header, signature)).unwrap();
+    package
+}
+
+fn line(text: &str) -> IndexData {
+    IndexData::StringTag(text.to_owned())
+}
+
+/// What rpm says of the package: for it, all of these packages are whole.
+fn rpm_says(package: &Path, format: &str) -> String {
+    run(Command::new("rpm").args(["-K", "--nosignature"]).arg(package));
+    succeed(Command::new("rpm").args(["-qp", "--nosignature", "--qf", format]).arg(package))
+}
+
+#[test]
+fn a_tag_twice_is_refused() {
+    let room = tempfile::tempdir().unwrap();
+    // Further tags that nobody knows are no fault.
+    accepted(&rpm(room.path(), &[(5_000_000, line("x"))], &[(5_000_000, line("x"))]));
+    let directories = IndexData::StringArray(vec!["/etc/".to_owned()]);
+    let cases =
+        [(1001, line("9.9"), "%{VERSION}", "9.9"), (1118, directories, "[%{DIRNAMES} ]", "/etc/ ")];
+    for (tag, data, format, seen) in cases {
+        let package = rpm(room.path(), &[(tag, data)], &[]);
+        refused(&package, &[".rpm", "rpm header", &format!("tag {tag} is there twice")]);
+        if have(&["rpm"]) {
+            assert_eq!(rpm_says(&package, format), seen);
+        }
+    }
+    let script = (1023, line("touch /tmp/x"));
+    let package = rpm(room.path(), &[script.clone(), script], &[]);
+    refused(&package, &["tag 1023 is there twice"]);
+    let package = rpm(room.path(), &[], &[(1007, IndexData::Int32(vec![7]))]);
+    refused(&package, &["tag 1007 is there twice"]);
+}
+
+#[test]
+fn sizes_that_an_rpm_states_in_two_ways_have_to_agree() {
+    let room = tempfile::tempdir().unwrap();
+    for tag in [270, 271] {
+        let package = rpm(room.path(), &[], &[(tag, IndexData::Int64(vec![7]))]);
+        refused(&package, &["states one size as ", " and as 7 bytes"]);
+    }
+}
+
+/// A package whose control archive has more members behind `./` and the control file.
+fn with_control(folder: &Path, add: impl FnOnce(&mut Handmade)) -> std::path::PathBuf {
+    let mut control = Handmade::new();
+    control.member("./", b'5', "", 0o755, b"");
+    control.file("./control", CONTROL.as_bytes());
+    add(&mut control);
+    write(folder, &control.finish(), &Handmade::new().finish())
+}
+
+/// dpkg-deb unpacks the archive as it is, and dpkg reads what it then finds.
+#[test]
+fn a_control_archive_has_files_alone() {
+    let room = tempfile::tempdir().unwrap();
+    accepted(&with_control(room.path(), |control| control.file("./triggers", b"")));
+    let other = CONTROL.replace("Version: 1", "Version: 9");
+    let forged = with_control(room.path(), |control| {
+        control.file("./other", other.as_bytes());
+        control.member("./control", b'2', "other", 0o777, b"");
+    });
+    refused(&forged, &["odd_1_amd64.deb", "control archive has ./control, which is no file"]);
+    if have(&["dpkg-deb"]) {
+        assert_eq!(succeed(Command::new("dpkg-deb").arg("-f").arg(&forged).arg("Version")), "9\n");
+    }
+    for (name, kind, target) in [
+        ("./postinst", b'2', "/bin/true"),
+        ("./control", b'5', ""),
+        ("./folder", b'5', ""),
+        ("./folder/file", b'0', ""),
+    ] {
+        let package = with_control(room.path(), |control| {
+            control.member(name, kind, target, 0o755, b"");
+        });
+        refused(&package, &[&format!("control archive has {name}, which is no file")]);
+    }
+}
+
+#[test]
+fn fields_that_differ_in_case_are_one() {
+    let room = tempfile::tempdir().unwrap();
+    let package = |fields: &str| {
+        controlled(room.path(), &[("control", &format!("{CONTROL}{fields}"))], |_| {})
+    };
+    let lower = package("depends: libc6\n");
+    accepted(&lower);
+    if have(&["dpkg-deb"]) {
+        let depends = succeed(Command::new("dpkg-deb").arg("-f").arg(&lower).arg("Depends"));
+        assert_eq!(depends, "libc6\n");
+    }
+    let fields = "Depends: libc6\ndepends: other\n";
+    refused(&package(fields), &["field depends appears twice"]);
+    if have(&["dpkg-deb"]) {
+        let root = room.path().join("root");
+        fs::create_dir_all(root.join("DEBIAN")).unwrap();
+        fs::write(root.join("DEBIAN/control"), format!("{CONTROL}{fields}")).unwrap();
+        let said = told(Command::new("dpkg-deb").arg("--build").arg(&root));
+        assert!(said.contains("duplicate value for 'Depends' field"), "{said}");
+    }
+}

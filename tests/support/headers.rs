@@ -1,0 +1,46 @@
+//! Headers of an `.rpm`, made anew with further tags.
+
+use rockpack::content::Content;
+use rockpack::formats::rpm::Front;
+use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Tag};
+use rpm::{RpmFormat, SignatureHeaderBuilder};
+
+/// A tag and what is under it.
+pub type Tagged = (u32, IndexData);
+
+/// `package`, which is not signed, with more tags in its header and in its signature, each behind
+/// the others of its number. All digests and sizes are those of the result.
+pub fn retagged(package: &[u8], header: &[Tagged], signature: &[Tagged]) -> Vec<u8> {
+    let Front { mut metadata, header: place } = Front::read(&Content::of_bytes(package)).unwrap();
+    let payload = &package[usize::try_from(place.end).unwrap()..];
+    let tags = entries(&metadata.header).chain(header.iter().cloned());
+    metadata.header = made(tags, IndexTag::RPMTAG_HEADERIMMUTABLE);
+    let bytes = metadata.header_bytes().unwrap();
+    let builder = SignatureHeaderBuilder::new().format(RpmFormat::V4).reserved_space(None);
+    let digests = builder.calculate_digests(&bytes).build().unwrap();
+    let size = u32::try_from(bytes.len() + payload.len()).unwrap();
+    let old = entries(&metadata.signature).filter_map(|(tag, data)| {
+        Some(match tag {
+            269 | 273 => (tag, digests.entry(tag).unwrap()),
+            1000 => (tag, IndexData::Int32(vec![size])),
+            // MD5 of header and payload, for which rpm needs no more.
+            1004 => return None,
+            _ => (tag, data),
+        })
+    });
+    let tags: Vec<Tagged> = old.chain(signature.iter().cloned()).collect();
+    metadata.signature = made(tags, IndexSignatureTag::HEADER_SIGNATURES);
+    let mut front = Vec::new();
+    metadata.write(&mut front).unwrap();
+    [&front, payload].concat()
+}
+
+/// All tags but that of the region, which is made with the header.
+fn entries<T: Tag>(header: &Header<T>) -> impl Iterator<Item = Tagged> + use<T> {
+    let all = header.get_all_entries().unwrap().into_iter();
+    all.filter(|(tag, _)| !(61..=63).contains(tag))
+}
+
+fn made<T: Tag>(tags: impl IntoIterator<Item = Tagged>, region: T) -> Header<T> {
+    Header::from_entries(tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag, data)), region)
+}

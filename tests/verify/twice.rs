@@ -78,3 +78,32 @@ fn two_versions_and_two_folders_with_one_package_pass() {
         set.fires(&[], &[]);
     }
 }
+
+#[test]
+fn v012_two_archives_have_other_code_under_one_key() {
+    if !tools::have(&["dpkg-deb"]) {
+        return;
+    }
+    let set = Set::of_debs();
+    set.remove_receipt();
+    let good = set.file_of(KERNELS, &format!("opt/rocm-7.1/{ARCHIVE}"));
+    set.edit(KERNELS, |root| {
+        let archive = root.join("opt/rocm-7.1").join(ARCHIVE);
+        Archive::edit(&archive, |archive| archive.exchange(KEYS, "gfx1101"));
+    });
+    set.fires(SHARDS, WITHOUT_RECEIPT_MISPLACED);
+    // A further package with the right rows where no reference leads.
+    let further = "zz-gfx110x_7.1.0-1_amd64.deb";
+    fs::copy(set.path(KERNELS), set.path(further)).unwrap();
+    set.edit_control(further, "Package", "zz-gfx110x");
+    set.edit(further, |root| {
+        fs::remove_dir_all(root.join("opt/rocm-7.1")).unwrap();
+        fs::remove_dir_all(root.join("usr")).unwrap();
+        let archive = root.join("opt/zz").join(ARCHIVE);
+        fs::create_dir_all(archive.parent().unwrap()).unwrap();
+        fs::write(archive, &good).unwrap();
+    });
+    let run = set.verify(SHARDS);
+    assert!(run.codes().contains(&"V012".to_owned()), "{}", run.text);
+    says(&run, "has other code for lib/libexblas.so.1.2#0 [gfx1101] than another");
+}

@@ -1,10 +1,10 @@
 //! What an index says twice: clients take one of the two, and not all the same.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::fixture::{plain_spec, publish, repo, rpm};
+use crate::fixture::{deb, plain_spec, publish, repo, rpm};
 use crate::tools::{have, run, succeed, told};
 
 const LISTS: [&str; 3] = ["primary", "filelists", "other"];
@@ -137,4 +137,71 @@ fn what_a_list_says_of_a_package_of_rpm_is_said_once() {
     fs::write(&repomd, text.replacen("</data>", again, 1)).unwrap();
     let said = told(crate::example::rockpack().arg("verify").arg(lists.out()));
     assert!(said.contains("V070") && said.contains("has <location> twice"), "{said}");
+}
+
+/// One name, version and architecture under two paths, with the same content or another.
+fn two_of_one(out: &Path, make: impl Fn(&Path, &str)) -> [PathBuf; 2] {
+    let folders = ["a", "b"].map(|folder| out.join("pool").join(folder));
+    make(&folders[0], "");
+    make(&folders[1], "other");
+    folders
+}
+
+#[test]
+fn one_package_at_two_places_is_found_in_a_suite() {
+    if !have(&["dpkg-deb", "apt-ftparchive"]) {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path();
+    let [first, second] = two_of_one(out, |folder, what| {
+        let section = if what.is_empty() { "" } else { "Section: other\n" };
+        deb(folder, ("one", "1", "amd64"), section);
+    });
+    deb(&first, ("two", "1", "amd64"), "");
+    deb(&second, ("two", "2", "amd64"), "");
+    deb(&second, ("two", "1", "arm64"), "");
+    let suite = out.join("dists/stable");
+    let publish = || {
+        for arch in ["amd64", "arm64"] {
+            let folder = suite.join(format!("main/binary-{arch}"));
+            fs::create_dir_all(&folder).unwrap();
+            let mut archive = Command::new("apt-ftparchive");
+            let index = succeed(archive.current_dir(out).args(["-a", arch, "packages", "pool"]));
+            fs::write(folder.join("Packages"), index).unwrap();
+        }
+        let _ = fs::remove_file(suite.join("Release"));
+        let mut archive = Command::new("apt-ftparchive");
+        let release = succeed(archive.arg("release").arg(&suite));
+        fs::write(suite.join("Release"), release).unwrap();
+        told(crate::example::rockpack().arg("verify").arg(out))
+    };
+    failed(&publish(), "V078", "is one 1 for amd64, as pool/a/one_1_amd64.deb is,");
+    fs::copy(first.join("one_1_amd64.deb"), second.join("one_1_amd64.deb")).unwrap();
+    let said = publish();
+    assert!(said.contains("all checks passed"), "{said}");
+}
+
+#[test]
+fn one_package_at_two_places_is_found_in_a_repository_of_rpm() {
+    if !have(&["rpmbuild", "createrepo_c"]) {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path();
+    let [first, second] = two_of_one(out, |folder, what| {
+        let requires = if what.is_empty() { "" } else { "Requires: other" };
+        rpm(folder, &plain_spec("one", "1", requires));
+    });
+    rpm(&first, &plain_spec("two", "1", ""));
+    rpm(&second, &plain_spec("two", "2", ""));
+    let publish = || {
+        run(Command::new("createrepo_c").arg("--quiet").arg(out));
+        told(crate::example::rockpack().arg("verify").arg(out))
+    };
+    let said = publish();
+    failed(&said, "V078", "is one 1-1 for noarch, as pool/");
+    fs::remove_file(second.join("one-1-1.noarch.rpm")).unwrap();
+    let said = publish();
+    assert!(said.contains("all checks passed"), "{said}");
 }

@@ -10,6 +10,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use self::package::Seen;
+use super::super::twice::identity;
+use super::places::{self, Place};
 use super::xml::Element;
 use super::{Check, Context, open, place, sha256};
 use crate::content::{is_file, is_folder, read_file};
@@ -57,6 +59,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     };
     check_ids(context, primary, &lists);
     check_said_once(context, primary);
+    check_places(context, primary);
     check_packages(context, primary, lists.get("filelists"))?;
     dependencies::check(context, primary);
     Ok(())
@@ -163,6 +166,21 @@ fn check_said_once(context: &mut Context<'_>, primary: &Element) {
             context.add(Check::BadIndex, path, format!("primary has <{child}> twice for it"));
         }
     }
+}
+
+/// No version of a package is two files.
+fn check_places(context: &mut Context<'_>, primary: &Element) {
+    let versions = primary.all("package").map(|package| {
+        let version = package.child("version").map(evr).unwrap_or_default();
+        (package, version)
+    });
+    let versions: Vec<(&Element, String)> = versions.collect();
+    let places = versions.iter().map(|(package, version)| Place {
+        identity: identity(package.text_of("name"), package.text_of("arch"), version),
+        path: package.attribute_of("location", "href"),
+        digest: package.text_of("checksum"),
+    });
+    places::check(context, places);
 }
 
 fn check_packages(

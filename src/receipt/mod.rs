@@ -4,12 +4,15 @@
 //! claim to be checked against the packages, never as a fact.
 
 mod part;
+mod place;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
 pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file, part_of_sbom, sbom_name};
+pub use place::Place;
 
 use crate::error::{Error, Kind, Result};
 
@@ -143,40 +146,6 @@ pub struct CodeObjectRecord {
     pub place: Place,
 }
 
-/// Where a package holds a code object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Place {
-    /// A row of a kernel archive.
-    Archive {
-        /// Install-relative path of the binary that held it.
-        binary: String,
-        /// Absolute install path of the archive.
-        archive: String,
-        /// Its key in the archive, `<kernel_name>#<co_index>`.
-        key: String,
-    },
-    /// A file that was packed as it is, such as one of a kernel database.
-    File {
-        /// Absolute install path of the file.
-        file: String,
-        /// For files that are offload bundles: the id of its entry. Without it, the code object
-        /// is the whole file.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        entry: Option<String>,
-    },
-}
-
-impl Place {
-    /// The absolute install path of the archive or file.
-    pub fn path(&self) -> &str {
-        match self {
-            Self::Archive { archive, .. } => archive,
-            Self::File { file, .. } => file,
-        }
-    }
-}
-
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingRecord {
@@ -221,7 +190,23 @@ impl Receipt {
             return Err(Error::new(Kind::Unsupported, message)
                 .hint("verify the set with the version of rockpack that wrote it"));
         }
+        receipt.names_each_once()?;
         Ok(receipt)
+    }
+
+    /// No package is there twice: one of its records would be believed, and the other not looked at.
+    fn names_each_once(&self) -> Result<()> {
+        let (mut files, mut packages) = (BTreeSet::new(), BTreeSet::new());
+        for PackageRecord { file_name, format, id, .. } in &self.packages {
+            let what = match (files.insert(file_name), packages.insert((format, id))) {
+                (true, true) => continue,
+                (false, _) => format!("the file {file_name}"),
+                (true, false) => format!("the {format} package {id}"),
+            };
+            let message = format!("names {what} twice");
+            return Err(Error::malformed(message).structure("receipt"));
+        }
+        Ok(())
     }
 }
 

@@ -39,7 +39,7 @@ impl<'a> Comparison<'a> {
                 self.check_plain(path, variants, problems);
             }
         }
-        let rows = self.rows();
+        let rows = self.rows(problems);
         for (path, builds) in &self.inputs.fat {
             self.check_lost(path, builds, &rows, problems);
             if self.is_left_out(path) {
@@ -149,12 +149,21 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    fn rows(&self) -> Rows<'a> {
+    /// The rows of all archives. What stands under a key is compared once: archives that have
+    /// other code there are a problem, since any of them may be the one that is loaded.
+    fn rows(&self, problems: &mut Problems) -> Rows<'a> {
         let mut rows = Rows::new();
-        for (_, facts) in self.packages.iter().flat_map(|package| package.files()) {
-            if let Class::Archive(archive) = &facts.class {
-                for (key, target, facts) in archive.entries() {
-                    rows.entry(key).or_default().insert(target, facts);
+        let files = self.packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
+        for (package, (path, facts)) in files {
+            let Class::Archive(archive) = &facts.class else {
+                continue;
+            };
+            for (key, target, facts) in archive.entries() {
+                let first = *rows.entry(key).or_default().entry(target).or_insert(facts);
+                if first.sha256 != facts.sha256 {
+                    let message =
+                        format!("has other code for {key} [{target}] than another archive");
+                    problems.add(Check::CodeObjectMisplaced, package.at(path), message);
                 }
             }
         }

@@ -26,9 +26,11 @@ use super::pairs;
 use super::problem::{Check, Problems};
 use super::scope::Scope;
 use crate::artifact::{Artifact, Scan};
+use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::gfx::Target;
 use crate::report::Progress;
+use crate::tree::{Node, TreePath};
 
 /// The family of artifacts that hold host code alone.
 const GENERIC: &str = "generic";
@@ -62,7 +64,7 @@ pub(super) fn check(
         let mut components: BTreeMap<String, Vec<(&Artifact, Installed)>> = BTreeMap::new();
         for artifact in &shard.artifacts {
             let name = format!("{}/{}", artifact.shard, artifact.name);
-            let files = flattened(artifact);
+            let files = flattened((artifact, &name), problems);
             let read = folders::examine((name, Side::Both), files, progress, problems);
             let component = format!("{}_{}", artifact.name.name, artifact.name.component);
             components.entry(component).or_default().push((artifact, read));
@@ -93,13 +95,46 @@ pub(super) fn refused(error: &Error, problems: &mut Problems) {
     }
 }
 
-/// The files of all stage prefixes; of two at one path, the first.
-fn flattened(artifact: &Artifact) -> Files {
-    let mut files = Files::new();
-    for (path, node) in artifact.prefixes.iter().flat_map(|prefix| prefix.tree.iter()) {
-        files.entry(format!("/{path}")).or_insert_with(|| node.clone());
+/// The files of all stage prefixes; of two at one path, the first, and a problem if they differ.
+fn flattened((artifact, name): (&Artifact, &str), problems: &mut Problems) -> Files {
+    let mut from: BTreeMap<&TreePath, (&str, &Node<Content>)> = BTreeMap::new();
+    for prefix in &artifact.prefixes {
+        for (path, node) in &prefix.tree {
+            let (first, own) = *from.entry(path).or_insert((&prefix.path, node));
+            if std::ptr::eq(own, node) {
+                continue;
+            }
+            let subject = || format!("{name}:/{path}");
+            match difference((first, own), (&prefix.path, node)) {
+                Ok(None) => {}
+                Ok(Some(fault)) => problems.add(Check::PathOwnedTwice, subject(), fault),
+                Err(error) => problems.add(Check::Unreadable, subject(), error.to_string()),
+            }
+        }
     }
-    files
+    from.into_iter().map(|(path, (_, node))| (format!("/{path}"), node.clone())).collect()
+}
+
+/// In what the nodes that two stage prefixes have at one path differ: installed is one of them.
+fn difference(
+    (first, own): (&str, &Node<Content>),
+    (second, other): (&str, &Node<Content>),
+) -> Result<Option<String>> {
+    let same = match (own, other) {
+        (Node::Directory { .. }, Node::Directory { .. }) => true,
+        (Node::Link { target }, Node::Link { target: other }) => target == other,
+        (Node::File { mode, .. }, Node::File { mode: other, .. }) if mode != other => {
+            let message = format!("has mode {mode:o} in the prefix {first}, {other:o} in {second}");
+            return Ok(Some(message));
+        }
+        (Node::File { data, .. }, Node::File { data: other, .. }) => data.same_bytes(other)?,
+        _ => {
+            let (own, other) = (own.kind(), other.kind());
+            let message = format!("is a {own} in the prefix {first} and a {other} in {second}");
+            return Ok(Some(message));
+        }
+    };
+    Ok((!same).then(|| format!("differs between the prefixes {first} and {second}")))
 }
 
 fn is_split(read: &Installed) -> bool {

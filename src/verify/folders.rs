@@ -66,7 +66,7 @@ pub(super) fn below(root: &Path, problems: &mut Problems) -> Files {
     let mut files = Files::new();
     let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, at)) = waiting.pop() {
-        if let Err(error) = list(&folder, &at, (&mut files, &mut waiting)) {
+        if let Err(error) = list((&folder, &at), (&mut files, &mut waiting), problems) {
             problems.add(Check::Unreadable, folder.display().to_string(), error.to_string());
         }
     }
@@ -74,15 +74,22 @@ pub(super) fn below(root: &Path, problems: &mut Problems) -> Files {
 }
 
 fn list(
-    folder: &Path,
-    at: &str,
+    (folder, at): (&Path, &str),
     (files, waiting): (&mut Files, &mut Vec<(PathBuf, String)>),
+    problems: &mut Problems,
 ) -> Result<()> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
     for entry in entries {
         let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
         let (path, name) = (entry.path(), entry.file_name());
-        let place = format!("{at}/{}", name.to_string_lossy());
+        let Some(name) = name.to_str() else {
+            // Made legible, two names can be one.
+            let name = name.as_encoded_bytes().escape_ascii();
+            let place = format!("{}/{name}", folder.display());
+            problems.add(Check::Unreadable, place, "its name is no UTF-8");
+            continue;
+        };
+        let place = format!("{at}/{name}");
         let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
         if kind.is_dir() {
             files.insert(place.clone(), Node::Directory { mode: 0 });

@@ -121,8 +121,8 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
     let sections = header.sections(LittleEndian, &cache).map_err(fault)?;
     let file = File { content, cache: &cache, header, sections };
     Ok(HostElf {
-        fatbin: file.section(".hip_fatbin").map(|(_, section)| section),
-        marker: file.section(".rocm_kpack_ref").map(|(_, section)| section),
+        fatbin: file.section(".hip_fatbin")?,
+        marker: file.section(".rocm_kpack_ref")?,
         wrappers: file.wrappers()?,
         fixed,
         code: file.code()?,
@@ -136,14 +136,24 @@ fn fault(content: &Content, error: object::Error) -> Error {
 }
 
 impl<'a> File<'a> {
-    fn section(&self, name: &str) -> Option<(&'a SectionHeader64<LittleEndian>, Section)> {
-        let (_, header) = self.sections.section_by_name(LittleEndian, name.as_bytes())?;
-        let section = Section {
+    /// The one section of that name. Of two, nobody can tell which is meant.
+    fn section(&self, name: &str) -> Result<Option<Section>> {
+        let named = |header: &&SectionHeader64<LittleEndian>| {
+            self.sections.section_name(LittleEndian, header) == Ok(name.as_bytes())
+        };
+        let mut found = self.sections.iter().filter(named);
+        let Some(header) = found.next() else {
+            return Ok(None);
+        };
+        if found.next().is_some() {
+            let message = format!("there is more than one section {name}");
+            return Err(Error::unsupported(message).at(&self.content.place(0)));
+        }
+        Ok(Some(Section {
             address: header.sh_addr(LittleEndian),
             size: header.sh_size(LittleEndian),
             offset: header.file_range(LittleEndian).map(|(offset, _)| offset),
-        };
-        Some((header, section))
+        }))
     }
 
     fn loads(&self) -> Result<Vec<Load>> {
@@ -171,7 +181,7 @@ impl<'a> File<'a> {
 
     /// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.
     fn wrappers(&self) -> Result<Vec<Wrapper>> {
-        let Some((_, section)) = self.section(".hipFatBinSegment") else {
+        let Some(section) = self.section(".hipFatBinSegment")? else {
             return Ok(Vec::new());
         };
         let Some(offset) = section.offset else {

@@ -23,6 +23,8 @@ pub(super) struct Installed {
     pub(super) name: String,
     /// Full version as other packages name it in relations, e.g. `7.1.0-1`.
     pub(super) version: String,
+    /// What machines it is for, as its format calls them.
+    pub(super) arch: String,
     pub(super) requires: Vec<Requirement>,
     /// Every name that its dependencies have, those of alternatives among them.
     pub(super) named: BTreeSet<String>,
@@ -138,6 +140,7 @@ impl Installed {
             format: None,
             name,
             version: String::new(),
+            arch: String::new(),
             requires: Vec::new(),
             named: BTreeSet::new(),
             provides: Vec::new(),

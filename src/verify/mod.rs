@@ -46,6 +46,7 @@ mod scope;
 mod source;
 mod split_inputs;
 mod subject;
+mod twice;
 
 use std::path::{Path, PathBuf};
 
@@ -228,6 +229,7 @@ fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems
     for package in packages {
         contents::check(package, packages, excuses, problems);
     }
+    twice::check(packages, problems);
     ownership::check(packages, problems);
     markers::check(packages, (excuses, Scope::Set), problems);
     manifests::check(packages, Scope::Set, problems);

@@ -79,6 +79,8 @@ problems! {
     LibraryMissing = "V063" "library-missing";
     /// An SPDX document does not describe the packages beside it as they are.
     DocumentMismatch = "V064" "document-mismatch";
+    /// Two files are one package by format, name, version and architecture.
+    PackageTwice = "V065" "package-twice";
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index";
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.

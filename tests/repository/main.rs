@@ -29,4 +29,5 @@ mod pool;
 mod refused;
 mod server;
 mod signed;
+mod twice;
 mod verified;

@@ -2,13 +2,13 @@
 //! folders that are something else.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::tampered::{shard, verify};
+use crate::tampered::{Run, shard, verify};
 use crate::tools;
 
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
@@ -208,4 +208,68 @@ fn v033_a_prefix_whose_archives_of_an_arch_are_gone() {
     verify(&[text(&prefix)], &[]).fired(&[]);
     fs::remove_file(prefix.join("lib/.kpack/blas_lib_gfx1100.kpack")).unwrap();
     verify(&[text(&prefix)], &[]).fired(&["V033"]);
+}
+
+/// An artifact with two stage prefixes, `p` and `q`.
+struct Two(TempDir);
+
+impl Two {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let two = Self(folder);
+        for prefix in ["p", "q"] {
+            fs::create_dir_all(two.at(prefix, "lib")).unwrap();
+        }
+        fs::write(two.root().join("artifact_manifest.txt"), "p/stage\nq/stage\n").unwrap();
+        two
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().join("a_lib_generic")
+    }
+
+    fn at(&self, prefix: &str, path: &str) -> PathBuf {
+        self.root().join(prefix).join("stage").join(path)
+    }
+
+    fn verify(&self) -> Run {
+        verify(&[self.root().to_str().unwrap()], &[])
+    }
+}
+
+#[test]
+fn v040_two_stage_prefixes_that_differ_at_one_path() {
+    let fat = shard("gfx110X").join(STAGE).join("lib/libexblas.so.1.2");
+    let two = Two::new();
+    let [one, other] = ["p", "q"].map(|prefix| two.at(prefix, "lib/x.txt"));
+    fs::write(&one, "text").unwrap();
+    fs::write(&other, "text").unwrap();
+    two.verify().fired(&[]);
+    fs::write(&other, fs::read(&fat).unwrap()).unwrap();
+    let run = two.verify();
+    run.fired(&["V040"]);
+    assert!(run.text.contains("differs between the prefixes p/stage and q/stage"), "{}", run.text);
+    fs::copy(&one, &other).unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = two.verify();
+    run.fired(&["V040"]);
+    assert!(
+        run.text.contains("has mode 644 in the prefix p/stage, 755 in q/stage"),
+        "{}",
+        run.text
+    );
+    fs::remove_file(&other).unwrap();
+    symlink("y.txt", &other).unwrap();
+    fs::write(two.at("q", "lib/y.txt"), "text").unwrap();
+    let run = two.verify();
+    run.fired(&["V040"]);
+    assert!(
+        run.text.contains("is a file in the prefix p/stage and a link in q/stage"),
+        "{}",
+        run.text
+    );
+    // A folder that has to hold what lies in the other prefix.
+    fs::remove_file(&other).unwrap();
+    fs::create_dir(&other).unwrap();
+    two.verify().fired(&["V040"]);
 }

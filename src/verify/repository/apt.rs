@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use super::super::twice::identity;
 use super::closure::{self, Node, Rules, Sign, Wish};
+use super::places::{self, Place};
 use super::{Check, Context, method, named_file, open, sha256, sha512};
 use crate::content::{Content, is_file, is_there};
 use crate::error::{Error, Result};
@@ -41,6 +43,7 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     }
     let packages = packages(context, &indexes);
     check_packages(context, &packages);
+    places::check(context, packages.iter().map(Listed::place));
     check_closure(context, &packages);
     Ok(())
 }
@@ -254,6 +257,14 @@ struct Listed {
     fields: Fields,
     /// Architectures whose index has it.
     archs: BTreeSet<String>,
+}
+
+impl Listed {
+    fn place(&self) -> Place<'_> {
+        let field = |name: &str| self.fields.get(name).map(String::as_str).unwrap_or_default();
+        let identity = identity(field("Package"), field("Architecture"), field("Version"));
+        Place { identity, path: &self.path, digest: field("SHA256") }
+    }
 }
 
 /// The packages of all indexes by path.

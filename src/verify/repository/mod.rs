@@ -8,6 +8,7 @@ mod apt;
 mod closure;
 mod keys;
 mod orphans;
+mod places;
 mod rpm;
 mod xml;
 

@@ -1,6 +1,6 @@
 //! XML as a tree, as far as indexes need it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -76,6 +76,14 @@ impl Element {
     /// The children of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         self.children.iter().filter(move |child| child.name == name)
+    }
+
+    /// A name that two children have, other than those that may repeat: [`Self::child`] is the first
+    /// of them, and other readers may take another.
+    pub fn twice(&self, may_repeat: &[&str]) -> Option<&str> {
+        let mut seen = BTreeSet::new();
+        let names = self.children.iter().map(|child| child.name.as_str());
+        names.filter(|name| !may_repeat.contains(name)).find(|name| !seen.insert(*name))
     }
 
     /// The text of a child, empty if there is none.

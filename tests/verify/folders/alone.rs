@@ -167,3 +167,49 @@ fn v023_an_archive_of_a_package_without_its_magic() {
     });
     set.fires(&[], &["V023"]);
 }
+
+/// Gives the section `of` of the binary in `file` the name of `name`.
+fn rename_section(file: &Path, of: &str, name: &str) {
+    let mut bytes = fs::read(file).unwrap();
+    let number = |at: usize, len: usize| {
+        let field = bytes[at..at + len].iter().rev();
+        field.fold(0, |number, byte| number << 8 | usize::from(*byte))
+    };
+    let (table, size, count, names) =
+        (number(0x28, 8), number(0x3a, 2), number(0x3c, 2), number(0x3e, 2));
+    let names = number(table + names * size + 0x18, 8);
+    let header = |wanted: &str| {
+        let headers = (0..count).map(|index| table + index * size);
+        let named =
+            |header: &usize| bytes[names + number(*header, 4)..].starts_with(wanted.as_bytes());
+        headers.clone().find(named).unwrap_or_else(|| panic!("no {wanted}"))
+    };
+    let (from, to) = (header(name), header(of));
+    bytes.copy_within(from..from + 4, to);
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn v032_a_section_of_device_code_that_is_there_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libexblas.so.1.2");
+    let fat = fs::read(fat_library()).unwrap();
+    let transformed = fs::read(Copy::split().at("blas_lib_generic", LIBRARY)).unwrap();
+    for (bytes, name) in [
+        (&fat, ".hip_fatbin\0"),
+        (&fat, ".hipFatBinSegment\0"),
+        (&transformed, ".hipFatBinSegment\0"),
+        (&transformed, ".rocm_kpack_ref\0"),
+    ] {
+        fs::write(&library, bytes).unwrap();
+        verify(&[library.to_str().unwrap()], &[]).fired(&[]);
+        rename_section(&library, ".comment\0", name);
+        let run = verify(&[library.to_str().unwrap()], &[]);
+        run.fired(&["V032"]);
+        assert!(
+            run.text.contains(&format!("more than one section {}", name.trim_end_matches('\0'))),
+            "{}",
+            run.text
+        );
+    }
+}

@@ -1,5 +1,8 @@
 //! Installed prefixes, single files, and packages of split artifacts.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use super::*;
 
 #[test]
@@ -88,4 +91,23 @@ fn single_files() {
     spoil(&library, &wrapped, "V032");
     let readme = tools::repository("README.md");
     assert_eq!(verify(&[readme.to_str().unwrap()], &[]).status, 64);
+}
+
+#[test]
+fn v001_names_that_are_no_utf_8() {
+    let prefix = tempfile::tempdir().unwrap();
+    let at = |name: &[u8]| prefix.path().join("lib/.kpack").join(OsStr::from_bytes(name));
+    fs::create_dir_all(at(b"")).unwrap();
+    let verify = || verify(&[prefix.path().to_str().unwrap()], &[]);
+    fs::write(at(b"x.kpack"), "bad").unwrap();
+    verify().fired(&["V023"]);
+    fs::remove_file(at(b"x.kpack")).unwrap();
+    // Both would be one name, and the later of them what is looked at.
+    fs::write(at(b"x\xff.kpack"), "bad").unwrap();
+    fs::create_dir(at(b"x\xfe.kpack")).unwrap();
+    let run = verify();
+    run.fired(&["V001"]);
+    assert_eq!(run.problems().len(), 2, "{}", run.text);
+    assert!(run.text.contains(r"x\\xff.kpack"), "{}", run.text);
+    assert!(run.text.contains("no UTF-8"), "{}", run.text);
 }

@@ -10,6 +10,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use self::package::Seen;
+use super::super::twice::identity;
+use super::places::{self, Place};
 use super::xml::Element;
 use super::{Check, Context, open, place, sha256};
 use crate::content::{is_file, is_folder, read_file};
@@ -38,9 +40,17 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         }
     };
     let mut lists = Lists::new();
+    let mut kinds = BTreeSet::new();
     for data in repomd.all("data") {
+        let kind = data.attribute("type");
+        if !kinds.insert(kind) {
+            context.add(Check::BadIndex, REPOMD, format!("lists {kind} twice"));
+        }
+        if let Some(child) = data.twice(&[]) {
+            context.add(Check::BadIndex, REPOMD, format!("{kind} has <{child}> twice"));
+        }
         if let Some(list) = list(context, data)? {
-            lists.insert(data.attribute("type").to_owned(), list);
+            lists.insert(kind.to_owned(), list);
         }
     }
     let Some(primary) = lists.get("primary") else {
@@ -48,6 +58,8 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         return Ok(());
     };
     check_ids(context, primary, &lists);
+    check_said_once(context, primary);
+    check_places(context, primary);
     check_packages(context, primary, lists.get("filelists"))?;
     dependencies::check(context, primary);
     Ok(())
@@ -132,12 +144,43 @@ fn check_ids(context: &mut Context<'_>, primary: &Element, lists: &Lists) {
             context.add(Check::IndexInconsistent, REPOMD, format!("has no {kind}"));
             continue;
         };
-        let others: BTreeSet<&str> = list.all("package").map(|p| p.attribute("pkgid")).collect();
+        let ids: Vec<&str> = list.all("package").map(|p| p.attribute("pkgid")).collect();
+        let others: BTreeSet<&str> = ids.iter().copied().collect();
+        if others.len() != ids.len() {
+            let message = format!("{kind} has a package twice");
+            context.add(Check::IndexInconsistent, REPOMD, message);
+        }
         if others != set {
             let message = format!("{kind} has other packages than primary");
             context.add(Check::IndexInconsistent, REPOMD, message);
         }
     }
+}
+
+/// What primary says of a package it says once, its files aside.
+fn check_said_once(context: &mut Context<'_>, primary: &Element) {
+    for package in primary.all("package") {
+        let of_format = || package.child("format").and_then(|format| format.twice(&["file"]));
+        if let Some(child) = package.twice(&[]).or_else(of_format) {
+            let path = package.attribute_of("location", "href");
+            context.add(Check::BadIndex, path, format!("primary has <{child}> twice for it"));
+        }
+    }
+}
+
+/// No version of a package is two files.
+fn check_places(context: &mut Context<'_>, primary: &Element) {
+    let versions = primary.all("package").map(|package| {
+        let version = package.child("version").map(evr).unwrap_or_default();
+        (package, version)
+    });
+    let versions: Vec<(&Element, String)> = versions.collect();
+    let places = versions.iter().map(|(package, version)| Place {
+        identity: identity(package.text_of("name"), package.text_of("arch"), version),
+        path: package.attribute_of("location", "href"),
+        digest: package.text_of("checksum"),
+    });
+    places::check(context, places);
 }
 
 fn check_packages(

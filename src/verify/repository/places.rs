@@ -1,0 +1,29 @@
+//! Packages that are at two places of a repository.
+
+use std::collections::BTreeMap;
+
+use super::super::twice::Identity;
+use super::{Check, Context};
+
+/// Where an index has a package.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub identity: Identity<'a>,
+    pub path: &'a str,
+    /// SHA-256 of the package.
+    pub digest: &'a str,
+}
+
+/// A version of a package is one file: of two, some clients install the one and some the other.
+pub(super) fn check<'a>(context: &mut Context<'_>, places: impl Iterator<Item = Place<'a>>) {
+    let mut first = BTreeMap::new();
+    for place in places {
+        let other: Place<'_> = *first.entry(place.identity).or_insert(place);
+        if other.digest != place.digest {
+            let (name, arch, version) = place.identity;
+            let message =
+                format!("is {name} {version} for {arch}, as {} is, with other content", other.path);
+            context.add(Check::IndexInconsistent, place.path, message);
+        }
+    }
+}

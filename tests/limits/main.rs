@@ -14,6 +14,8 @@ mod memory;
 mod names;
 mod outside;
 mod pipes;
+#[path = "../support/strace.rs"]
+mod strace;
 #[allow(dead_code, reason = "a part of it is used here")]
 #[path = "../support/tampered/archive.rs"]
 mod tampered_archive;

@@ -9,6 +9,7 @@ mod capabilities;
 #[path = "../support/example.rs"]
 mod example;
 mod hostile_packages;
+mod larger;
 mod listed;
 mod memory;
 mod names;

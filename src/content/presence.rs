@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 /// Bytes that a name may have on Linux.
-const NAME_MAX: usize = 255;
+pub const NAME_MAX: usize = 255;
 
 /// Whether there is a folder, or a link to one.
 pub fn is_folder(path: &Path) -> Result<bool> {

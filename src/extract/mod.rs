@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::content::Content;
+use crate::content::{Content, NAME_MAX};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::new_file;
 
@@ -101,11 +101,14 @@ impl Planned {
         }
     }
 
-    /// Fails if one of the names is taken by another file.
+    /// Fails if one of the names is taken by another file, or no file can have it.
     fn check(&self, out: &Path) -> Result<()> {
         let mut faults = Faults::default();
-        for (name, (_, found)) in &self.entries {
-            faults.keep(new_file::is_there(&out.join(name), &found.content));
+        for (name, (file, found)) in &self.entries {
+            faults.keep(match name.len() > NAME_MAX {
+                true => Err(too_long(name, file)),
+                false => new_file::is_there(&out.join(name), &found.content),
+            });
         }
         faults.finish()
     }
@@ -114,6 +117,11 @@ impl Planned {
 fn clash(name: &str, file: &Path, other: &Path) -> Error {
     let message = format!("{name} would hold this code and that of {}", other.display());
     Error::new(Kind::Conflict, message).file(file).hint("extract the two into different folders")
+}
+
+fn too_long(name: &str, file: &Path) -> Error {
+    let message = format!("{name} is longer than the {NAME_MAX} bytes that a name may have");
+    Error::new(Kind::Limit, message).file(file)
 }
 
 fn write(file: &Path, found: &Found, path: &Path) -> Result<Extracted> {

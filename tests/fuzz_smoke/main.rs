@@ -56,6 +56,7 @@ fn seeds_and_what_becomes_of_them_are_read_or_refused() {
     let seconds = std::env::var("ROCKPACK_FUZZ_SECONDS");
     let seconds: f64 = seconds.map_or(SECONDS, |text| text.parse().unwrap());
     let share = Duration::from_secs_f64(seconds / TARGETS.len() as f64);
+    assert_that_all_seeds_are_a_targets();
     let watched = watch();
     println!(
         "{:17} {:>7} {:>9} {:>9} {:>9} {:>8}",
@@ -63,7 +64,6 @@ fn seeds_and_what_becomes_of_them_are_read_or_refused() {
     );
     for target in TARGETS {
         let seeds = seeds(target.name);
-        assert!(!seeds.is_empty(), "{} has no seeds", target.name);
         let (end, mut count) = (Instant::now() + share, 0);
         let (mut most, mut per_byte, mut slowest) = ((0, 0), 0, Duration::ZERO);
         // Every seed as it is, and some mutations on the slowest machine.
@@ -104,19 +104,57 @@ fn input(seeds: &[Vec<u8>], count: u64) -> Vec<u8> {
 
 /// The files in the folders of a target, by folder and name, and inputs that cost much.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let more = std::fs::read_to_string(root.join("fuzz/seeds/more")).unwrap();
-    let own = format!("fuzz/seeds/{target}");
-    let more = more.lines().filter_map(|line| line.strip_prefix(target)?.strip_prefix(' '));
     let mut seeds = Vec::new();
-    for folder in [own.as_str()].into_iter().chain(more) {
-        let files = std::fs::read_dir(root.join(folder)).into_iter().flatten();
+    for folder in folders(target) {
+        let listed = std::fs::read_dir(&folder);
+        let files = listed.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        assert!(!files.is_empty(), "{} has no seeds of {target}", folder.display());
         files.sort();
         seeds.extend(files.iter().map(|file| std::fs::read(file).unwrap()));
     }
+    assert!(!seeds.is_empty(), "{target} has no seeds");
     seeds.extend(dense::inputs(target));
     seeds
+}
+
+/// The folder of a target, unless it has only those that the list of more folders names.
+fn folders(target: &str) -> Vec<PathBuf> {
+    let more = more();
+    let more = more.iter().filter(|(name, _)| name == target).map(|(_, folder)| folder.clone());
+    let mut folders: Vec<PathBuf> = more.collect();
+    let own = root().join("fuzz/seeds").join(target);
+    if folders.is_empty() || own.exists() {
+        folders.insert(0, own);
+    }
+    folders
+}
+
+/// Which targets have seeds in which other folders.
+fn more() -> Vec<(String, PathBuf)> {
+    let text = std::fs::read_to_string(root().join("fuzz/seeds/more")).unwrap();
+    let row = |line: &str| {
+        let (target, folder) = line.split_once(' ').unwrap();
+        (target.to_owned(), root().join(folder))
+    };
+    text.lines().map(row).collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Seeds of a name that no target has would be read by none. No test of its own: the heap that an
+/// input takes is counted for the whole program.
+fn assert_that_all_seeds_are_a_targets() {
+    let targets: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+    for entry in std::fs::read_dir(root().join("fuzz/seeds")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name == "more" || targets.contains(&name.as_str()), "fuzz/seeds/{name}");
+    }
+    for (target, folder) in more() {
+        assert!(targets.contains(&target.as_str()), "{target} {}", folder.display());
+    }
 }
 
 /// The input that is being read, and since when.

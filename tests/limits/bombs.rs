@@ -13,7 +13,7 @@ use crate::{Input, STAGE, hostile_packages, inspect, limited, refusal};
 const MEMORY: u32 = 200;
 
 /// A compressed bundle of version 3.
-fn ccob(method: u16, declared: u64, hash: &[u8], stream: &[u8]) -> Vec<u8> {
+pub fn ccob(method: u16, declared: u64, hash: &[u8], stream: &[u8]) -> Vec<u8> {
     let mut bytes = b"CCOB\x03\0".to_vec();
     bytes.extend(method.to_le_bytes());
     bytes.extend((32 + stream.len() as u64).to_le_bytes());

@@ -1,13 +1,13 @@
 //! Packages of strangers, as inspect, verify, extract, plan and repo read them. None of these
 //! unpacks a package, so nothing of it can be written; what is odd in it is refused or shown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::archives::Handmade;
-use crate::example::{self, rockpack};
+use crate::example::{files, rockpack, tree};
 use crate::tampered_archive::Archive;
 use crate::tools::{self, repository};
 use crate::{inspect, limited, text};
@@ -243,34 +243,67 @@ fn files_that_decode_to_much_are_read_in_windows() {
 /// Keys of archives name the files that are extracted, and may say anything.
 #[test]
 fn extracted_files_lie_in_the_output_folder() {
+    // As far above the output folder as a key leads here, all is known and looked at.
     let folder = tempfile::tempdir().unwrap();
+    let room = folder.path().join("a/b/room");
+    fs::create_dir_all(&room).unwrap();
+    fs::create_dir(folder.path().join("absolute")).unwrap();
+    let absolute = folder.path().join("absolute/escaped#0");
     let shard = repository("examples/shards/gfx1151-build");
-    let split = folder.path().join("split");
+    let split = room.join("split");
     let mut run = rockpack();
     tools::run(run.args(["split", "--artifacts"]).arg(shard).arg("--output-dir").arg(&split));
     let inside = "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/.kpack";
     let archive = split.join(inside).join("blas_lib_gfx1151.kpack");
-    let long = "x".repeat(300);
-    for key in
-        ["../../escaped#0", "/tmp/escaped#0", "a/../../escaped#0", "\u{1b}[2J#0", ".#0", &long]
-    {
-        let hostile = folder.path().join("hostile.kpack");
+    let original = "lib/libexblas.so.1.2#0";
+    let hostile = room.join("hostile.kpack");
+    let (out, long) = (room.join("objects"), "x".repeat(300));
+    let extracted = |key: &str| {
         fs::copy(&archive, &hostile).unwrap();
-        Archive::edit(&hostile, |archive| archive.rename("lib/libexblas.so.1.2#0", key));
-        let out = folder.path().join("objects");
+        Archive::edit(&hostile, |archive| archive.rename(original, key));
+        let before = tree(folder.path());
         let mut extract = rockpack();
         extract.arg("extract").arg(&hostile).arg("--out").arg(&out);
         let output = extract.output().unwrap();
         let said = text(&output);
         assert!(!said.contains("panicked") && !said.contains('\u{1b}'), "{key}: {said}");
-        let names = example::names(folder.path());
-        assert!(names.is_subset(&["split", "hostile.kpack", "objects"].map(str::to_owned).into()));
-        if out.exists() {
-            let flat =
-                fs::read_dir(&out).unwrap().all(|e| e.unwrap().file_type().unwrap().is_file());
-            assert!(flat, "{key}");
-            fs::remove_dir_all(&out).unwrap();
-        }
+        let files = if out.exists() { files(&out) } else { BTreeMap::new() };
+        assert!(files.keys().all(|name| !name.contains('/')), "{key}: {:?}", files.keys());
+        let _ = fs::remove_dir_all(&out);
+        assert!(tree(folder.path()) == before, "{key}: something else has changed");
+        (output.status.code(), files)
+    };
+    let (code, whole) = extracted(original);
+    assert_eq!(code, Some(0));
+    let renamed = "lib%2Flibexblas.so.1.2-0-gfx1151.hsaco";
+    assert!(whole.contains_key(renamed), "{:?}", whole.keys());
+    for (key, expected) in [
+        ("../escaped#0", "%2E.%2Fescaped"),
+        ("../../escaped#0", "%2E.%2F..%2Fescaped"),
+        ("../../../escaped#0", "%2E.%2F..%2F..%2Fescaped"),
+        ("a/../../escaped#0", "a%2F..%2F..%2Fescaped"),
+        (absolute.to_str().unwrap(), ""),
+        ("\u{1b}[2J#0", "%1B%5B2J"),
+        (".#0", "%2E"),
+        ("..#0", "%2E."),
+        ("#0", ""),
+    ] {
+        let (code, found) = extracted(key);
+        assert_eq!(code, Some(0), "{key}");
+        assert_eq!(found.len(), whole.len(), "{key}: {:?}", found.keys());
+        let new: Vec<_> = found.iter().filter(|(name, _)| !whole.contains_key(*name)).collect();
+        assert_eq!(new.len(), 1, "{key}: {:?}", found.keys());
+        let (name, code_object) = new[0];
+        let is_expected = match Path::new(key).is_absolute() {
+            true => {
+                name.starts_with("%2F") && name.ends_with("%2Fabsolute%2Fescaped-0-gfx1151.hsaco")
+            }
+            false => *name == format!("{expected}-0-gfx1151.hsaco"),
+        };
+        assert!(is_expected, "{key}: {name}");
+        assert!(*code_object == whole[renamed], "{key}");
     }
-    assert!(!Path::new("/tmp/escaped").exists());
+    // No file can have so long a name: none is written, not even those before it.
+    let (code, found) = extracted(&long);
+    assert_eq!((code, found.len()), (Some(2), 0));
 }

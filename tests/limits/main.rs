@@ -11,11 +11,14 @@ mod example;
 #[path = "../support/headers.rs"]
 mod headers;
 mod hostile_packages;
+mod larger;
 mod listed;
 mod memory;
 mod names;
 mod outside;
 mod pipes;
+#[path = "../support/strace.rs"]
+mod strace;
 #[allow(dead_code, reason = "a part of it is used here")]
 #[path = "../support/tampered/archive.rs"]
 mod tampered_archive;

@@ -8,79 +8,16 @@ use std::process::Command;
 
 use crate::archives::{Packing, pack};
 use crate::example::{build_of, copy_shards, names, rockpack, shards, tree};
+use crate::strace::{Trace, changed_by};
 use crate::tools::have;
 use crate::{Input, STAGE};
-
-/// System calls that change what they name.
-const CHANGING: [&str; 24] = [
-    "creat",
-    "mkdir",
-    "mkdirat",
-    "mknod",
-    "mknodat",
-    "rename",
-    "renameat",
-    "renameat2",
-    "link",
-    "linkat",
-    "symlink",
-    "symlinkat",
-    "unlink",
-    "unlinkat",
-    "rmdir",
-    "truncate",
-    "chmod",
-    "fchmodat",
-    "fchmodat2",
-    "chown",
-    "lchown",
-    "fchownat",
-    "utimensat",
-    "setxattr",
-];
-/// How a file is opened that is changed.
-const WRITING: [&str; 5] = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"];
-
-/// The files that a command changed, whether that succeeded or not, and its exit code.
-fn changed(command: &Command) -> (Vec<PathBuf>, Option<i32>) {
-    let notes = tempfile::tempdir().unwrap();
-    let log = notes.path().join("log");
-    let mut strace = Command::new("strace");
-    strace.args(["-f", "-y", "-s", "4096", "-e", "trace=%file,%desc", "-e", "signal=none", "-o"]);
-    strace.arg(&log).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        value.map(|value| strace.env(name, value));
-    }
-    let output = strace.output().unwrap();
-    let text = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
-    assert!(text.contains("openat("), "strace saw nothing");
-    let paths = text.lines().filter_map(of_line).flatten().collect();
-    (paths, output.status.code())
-}
-
-/// The paths that a line of strace changes.
-fn of_line(line: &str) -> Option<Vec<PathBuf>> {
-    // `1234 mkdir("/x", 0777) = 0`; lines that go on with a call that was cut say nothing new.
-    let line = line.split_once(' ')?.1.trim_start();
-    let (call, arguments) = line.split_once('(')?;
-    let opens = ["open", "openat", "openat2"].contains(&call);
-    let changes =
-        CHANGING.contains(&call) || opens && WRITING.iter().any(|flag| arguments.contains(flag));
-    changes.then(|| {
-        let texts: Vec<&str> = arguments.split('"').skip(1).step_by(2).collect();
-        // The text of a symbolic link is no file that is changed.
-        let skip = usize::from(call.starts_with("symlink"));
-        let folder = arguments.split_once('<').and_then(|(_, rest)| Some(rest.split_once('>')?.0));
-        let folder = Path::new(folder.unwrap_or("/"));
-        texts.iter().skip(skip).map(|text| folder.join(text)).collect()
-    })
-}
 
 /// Runs a command and fails if it changes anything that lies in none of `allowed`. What is beside
 /// `room`, and the terminal, it has no business with either.
 fn changes_only(command: &Command, allowed: &[&Path], code: i32) {
-    let (paths, found) = changed(command);
-    assert_eq!(found, Some(code), "{command:?}");
+    let trace = Trace::of(command, &[]);
+    assert_eq!(trace.code, Some(code), "{command:?}");
+    let paths = trace.changed();
     let outside: Vec<_> = paths
         .iter()
         .filter(|path| {
@@ -105,6 +42,68 @@ fn failure(command: &mut Command) -> String {
     let said = crate::text(&output);
     assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
     said
+}
+
+#[test]
+fn each_path_of_a_call_is_one_in_the_folder_before_it() {
+    for (call, expected) in [
+        (r#"renameat(4</a>, "x", 5</b>, "y") = 0"#, &["/a/x", "/b/y"][..]),
+        (r#"renameat2(AT_FDCWD</a>, "x", 5</b>, "/c/<y>", 0) = 0"#, &["/a/x", "/c/<y>"]),
+        (r#"rename("x", "../y") = -1 ENOENT"#, &["/here/x", "/here/../y"]),
+        (r#"symlinkat("/c", 4</a>, "x") = 0"#, &["/a/x"]),
+        (r#"openat(4</a>, "say \"x\"", O_WRONLY|O_CREAT, 0644) = 5</a/x>"#, &[r#"/a/say \"x\""#]),
+        (r#"openat(4</a>, "x", O_RDONLY) = 5</a/x>"#, &[]),
+        (r#"lsetxattr("/a/x", "user.a", "/b", 2, 0) = 0"#, &["/a/x"]),
+        (r#"fsetxattr(4</a/x>, "user.a", "/b", 2, 0) = 0"#, &["/a/x"]),
+        (r#"removexattr("/a/x", "user.a") = 0"#, &["/a/x"]),
+        (r#"utimensat(4</a/x>, NULL, NULL, 0) = 0"#, &["/a/x"]),
+        (r#"fchownat(4</a/x>, "", 0, 0, AT_EMPTY_PATH) = 0"#, &["/a/x"]),
+        (r#"fchmod(4</a/x>, 0600 <unfinished ...>"#, &["/a/x"]),
+        (r#"stat("/a/x", {st_mode=S_IFREG|0644}) = 0"#, &[]),
+    ] {
+        let found = changed_by(call, Path::new("/here"));
+        assert_eq!(found, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{call}");
+    }
+}
+
+/// What a program does to the files of a folder is seen, however it is done.
+#[test]
+fn every_change_of_a_file_is_seen() {
+    const CHANGES: [(&str, &[&str]); 14] = [
+        ("os.mkdir('x')", &["x"]),
+        ("os.mkfifo('x')", &["x"]),
+        ("os.rename('x', 'y', src_dir_fd=one, dst_dir_fd=other)", &["one/x", "other/y"]),
+        ("os.link('x', 'y', src_dir_fd=one, dst_dir_fd=other)", &["one/x", "other/y"]),
+        ("os.symlink('/x', 'y', dir_fd=other)", &["other/y"]),
+        ("os.unlink('x', dir_fd=one)", &["one/x"]),
+        ("os.rmdir('y')", &["y"]),
+        ("os.truncate('y', 1)", &["y"]),
+        ("os.chmod(one, 0o700)", &["one"]),
+        ("os.lchown('x', -1, -1)", &["x"]),
+        ("os.utime(one)", &["one"]),
+        ("os.utime('x', follow_symlinks=False)", &["x"]),
+        ("os.setxattr('x', 'user.x', b'/x', follow_symlinks=False)", &["x"]),
+        ("os.removexattr(one, 'user.x')", &["one"]),
+    ];
+    if !have(&["strace", "python3"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let mut script = "import os\nos.mkdir('one')\nos.mkdir('other')\n\
+         one, other = [os.open(name, os.O_RDONLY) for name in ['one', 'other']]\n"
+        .to_owned();
+    for (change, _) in CHANGES {
+        script.push_str(&format!("try: {change}\nexcept OSError: pass\n"));
+    }
+    let mut python = Command::new("python3");
+    python.args(["-I", "-B", "-c", &script]).current_dir(room.path());
+    let trace = Trace::of(&python, &[]);
+    assert_eq!(trace.code, Some(0));
+    let mut found = trace.changed();
+    found.retain(|path| path.starts_with(room.path()));
+    let made = ["one", "other"].into_iter();
+    let expected = made.chain(CHANGES.iter().flat_map(|(_, paths)| paths.iter().copied()));
+    assert_eq!(found, expected.map(|name| room.path().join(name)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -209,9 +208,10 @@ fn what_leads_out_of_an_artifact_is_not_followed() {
     for input in inputs {
         let (out, room) = (input.out(), input.folder.path().to_owned());
         // The spool beside the output, while there is no output folder yet.
-        let (paths, code) = changed(&input.build());
-        assert_eq!(code, Some(2));
-        let named: Vec<_> = paths.iter().filter(|path| **path != room && **path != out).collect();
+        let trace = Trace::of(&input.build(), &[]);
+        assert_eq!(trace.code, Some(2));
+        let mut named = trace.changed();
+        named.retain(|path| *path != room && *path != out);
         assert!(named.is_empty(), "{named:?}");
         assert!(!out.exists() && !Path::new("/tmp/escaped").exists());
     }

@@ -1,50 +1,44 @@
 //! Samples of text: indexes of repositories, configurations, rules; and of what is packed around
 //! artifacts.
 
-use std::path::PathBuf;
-use std::sync::LazyLock;
-
 use rockpack::artifact;
 use rockpack::config::{Config, Syntax};
 use rockpack::content::{Content, hex};
 use rockpack::database::{Index, Rules, read_index};
 use rockpack::emit::Compression;
-use rockpack::error::{Error, Kind, Result};
+use rockpack::error::{Error, Result};
 use rockpack::formats::compression::Encoder;
 use rockpack::formats::{apt_index, fatbin, hip_wrapper, spdx};
 use rockpack::listing;
 use rockpack::receipt::{Part, PartRecord, Receipt};
 use rockpack::tree::Node;
-use rockpack::verify::{Element, Keys};
+use rockpack::verify::Element;
 
+use super::file;
 use super::samples::{Damage, Sample, of};
-use super::{file, tools};
 
 pub fn samples() -> Vec<Sample> {
     let mut samples = vec![
-        of("Packages", file("fuzz/seeds/apt_index/packages"), Damage::Endless, packages),
-        of("Release", file("fuzz/seeds/apt_index/release"), Damage::Endless, release),
-        of("signed Release", signed("Release"), Damage::Noticed, signed_release),
-        of("Release.gpg", signed("Release.gpg"), Damage::Noticed, signature),
-        of("InRelease", signed("InRelease"), Damage::Noticed, clear_signed),
+        of("Packages", file("fuzz/seeds/apt_index/packages"), Damage::Lines, packages),
+        of("Release", file("fuzz/seeds/apt_index/release"), Damage::Lines, release),
         of("JSON", json_file(), Damage::Said, json),
-        of("TOML", file("fuzz/seeds/config/toml"), Damage::Endless, toml),
-        of("rules", rules_file(), Damage::Endless, rules),
+        of("TOML", file("fuzz/seeds/config/toml"), Damage::Items, toml),
+        of("rules", rules_file(), Damage::Items, rules),
         of("receipt of a part", part(), Damage::Said, receipt),
         of("plan", file("fuzz/seeds/package_set/plan"), Damage::Said, plan),
         of("SPDX document", document_file(), Damage::Said, document),
-        of("checksum file", file("fuzz/seeds/checksum/binary"), Damage::Endless, checksum),
-        of("wrappers", file("fuzz/seeds/hip_wrapper/fat"), Damage::Endless, wrappers),
-        of("device code section", file("fuzz/seeds/fatbin/mixed"), Damage::Endless, section),
+        of("checksum file", file("fuzz/seeds/checksum/binary"), Damage::Items, checksum),
+        of("wrappers", file("fuzz/seeds/hip_wrapper/fat"), Damage::Items, wrappers),
+        of("device code section", file("fuzz/seeds/fatbin/mixed"), Damage::Items, section),
         of("database index", file("fuzz/seeds/kernel_index/map"), Damage::Said, index),
         of(
             "compressed index",
             file("fuzz/seeds/kernel_index/zlib"),
-            Damage::Noticed,
+            Damage::Noticed(95),
             compressed_index,
         ),
-        of("packed artifact", packed(Compression::default()), Damage::Noticed, artifact_zstd),
-        of("packed artifact", packed(Compression::XZ), Damage::Noticed, artifact_xz),
+        of("packed artifact", packed(Compression::default()), Damage::Noticed(95), artifact_zstd),
+        of("packed artifact", packed(Compression::XZ), Damage::Noticed(100), artifact_xz),
     ];
     for name in ["repomd", "primary", "filelists", "other"] {
         samples.push(of("rpm-md", file(&format!("fuzz/seeds/rpm_md/{name}")), Damage::Said, xml));
@@ -52,44 +46,43 @@ pub fn samples() -> Vec<Sample> {
     samples
 }
 
-fn text(bytes: &[u8]) -> Result<&str> {
+pub fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| Error::malformed("is not UTF-8"))
 }
 
+/// The fields of all paragraphs.
 fn packages(bytes: &[u8]) -> Result<String> {
-    Ok(format!("{:?}", apt_index::parse(text(bytes)?)?))
-}
-
-fn release(bytes: &[u8]) -> Result<String> {
-    Ok(format!("{:?}", apt_index::Release::parse(text(bytes)?)?))
-}
-
-/// A file made by gpg with the key beside it, whose private half is gone.
-fn signed(name: &str) -> Vec<u8> {
-    file(&format!("tests/fixtures/signed/{name}"))
-}
-
-static KEYS: LazyLock<Keys> = LazyLock::new(|| {
-    let path: PathBuf = tools::repository("tests/fixtures/signed/key.asc");
-    Keys::open(&[path]).unwrap()
-});
-
-fn signed_release(bytes: &[u8]) -> Result<String> {
-    KEYS.check_detached(&signed("Release.gpg"), bytes)?;
-    release(bytes)
-}
-
-/// There is nothing in it but that the file is right.
-fn signature(bytes: &[u8]) -> Result<String> {
-    KEYS.check_detached(bytes, &signed("Release"))?;
-    Ok("signed".to_owned())
-}
-
-fn clear_signed(bytes: &[u8]) -> Result<String> {
-    match KEYS.clear_text(text(bytes)?)? {
-        (text, true) => Ok(text),
-        (_, false) => Err(Error::new(Kind::Verify, "is not signed")),
+    let text = text(bytes)?;
+    let mut items = Vec::new();
+    for (read, paragraph) in apt_index::parse(text)?.iter().zip(text.split("\n\n")) {
+        items.push("paragraph".to_owned());
+        items.extend(in_order(read.iter(), paragraph));
     }
+    Ok(items.join("\n"))
+}
+
+/// The fields, then the rows of the two lists.
+fn release(bytes: &[u8]) -> Result<String> {
+    let release = apt_index::Release::parse(text(bytes)?)?;
+    let fields = release.fields.iter().map(|(name, value)| (name, value));
+    let mut items = in_order(fields, text(bytes)?);
+    let files = &release.files;
+    items.extend(files.iter().map(|file| format!("{} {} {}", file.sha256, file.size, file.path)));
+    let long = files.iter().filter_map(|file| Some((file.sha512.as_ref()?, file)));
+    items.extend(long.map(|(sha512, file)| format!("{sha512} {} {}", file.size, file.path)));
+    Ok(items.join("\n"))
+}
+
+/// Fields as they stand in `paragraph`; they are read in the order of their names.
+fn in_order<'a>(
+    fields: impl Iterator<Item = (&'a String, &'a String)>,
+    paragraph: &str,
+) -> Vec<String> {
+    let lines: Vec<_> = paragraph.lines().collect();
+    let is = |line: &str, name: &str| line.split(':').next() == Some(name);
+    let mut fields: Vec<_> = fields.collect();
+    fields.sort_by_key(|(name, _)| lines.iter().position(|line| is(line, name)));
+    fields.iter().map(|(name, value)| format!("{name}: {}", value.escape_debug())).collect()
 }
 
 fn xml(bytes: &[u8]) -> Result<String> {
@@ -105,8 +98,16 @@ fn json(bytes: &[u8]) -> Result<String> {
     Ok(format!("{:?}", Config::parse(text(bytes)?, Syntax::Json)?))
 }
 
+/// What the file does not say, which is the same of any beginning of it; then what it says.
 fn toml(bytes: &[u8]) -> Result<String> {
-    Ok(format!("{:?}", Config::parse(text(bytes)?, Syntax::Toml)?))
+    let mut config = Config::parse(text(bytes)?, Syntax::Toml)?;
+    let (shard, groups) = (config.primary_shard.take(), std::mem::take(&mut config.groups));
+    let unsaid = format!("{config:?}");
+    // Its last field is the text itself, for messages.
+    let mut items = vec![unsaid.split(", origin: ").next().unwrap().to_owned()];
+    items.extend(shard);
+    items.extend(groups.iter().map(|group| format!("{group:?}")));
+    Ok(items.join("\n"))
 }
 
 /// Without the path that the seed asks about.
@@ -115,8 +116,13 @@ fn rules_file() -> Vec<u8> {
     seed.split(|byte| *byte == 0).next().unwrap().to_vec()
 }
 
+/// The keys that the file sets: in the order of the fields of a rule, which is that of the sample.
 fn rules(bytes: &[u8]) -> Result<String> {
-    Ok(format!("{:?}", Rules::parse(text(bytes)?)?))
+    let rules = format!("{:#?}", Rules::parse(text(bytes)?)?);
+    let unset = [": [],", ": {},", ": Word,", ": false,", ": \"\","];
+    let is_set = |line: &&str| !unset.iter().any(|end| line.ends_with(end));
+    let says = |line: &&str| line.contains(char::is_alphanumeric);
+    Ok(rules.lines().filter(is_set).filter(says).collect::<Vec<_>>().join("\n"))
 }
 
 fn part() -> Vec<u8> {
@@ -153,17 +159,18 @@ fn checksum(bytes: &[u8]) -> Result<String> {
 }
 
 fn wrappers(bytes: &[u8]) -> Result<String> {
-    Ok(format!("{:?}", hip_wrapper::parse(&Content::of_bytes(bytes))?))
+    let wrappers = hip_wrapper::parse(&Content::of_bytes(bytes))?;
+    Ok(wrappers.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join("\n"))
 }
 
 fn section(bytes: &[u8]) -> Result<String> {
-    let mut text = String::new();
+    let mut items = Vec::new();
     for found in fatbin::parse(&Content::of_bytes(bytes))? {
         for entry in &found.bundle.entries {
-            text.push_str(&format!("{:?} {}\n", entry.id, entry.content.sha256_hex()?));
+            items.push(format!("{:?} {}", entry.id, entry.content.sha256_hex()?));
         }
     }
-    Ok(text)
+    Ok(items.join("\n"))
 }
 
 /// An index that cannot be read is passed on as it is; nothing is said of it.

@@ -14,6 +14,7 @@ mod indexes;
 mod lists;
 mod round_trips;
 mod samples;
+mod signatures;
 mod transform;
 
 #[path = "../support/packages.rs"]

@@ -10,17 +10,21 @@ use rockpack::formats::{
 use rockpack::host_binary::{Examined, examine};
 use rockpack::receipt::Receipt;
 
-use super::{bytes, file, lists, packages};
+use super::{bytes, file, lists, packages, signatures};
 
 /// What may come of damage to a file that is still read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing but the value of the whole file: checksums cover all that is read.
-    Noticed,
+    /// Nothing but the value of the whole file: checksums cover all that is read. At least so many
+    /// percent of its bits are refused when they change; the rest is read by nobody.
+    Noticed(u32),
     /// Of a changed bit what the bytes now say; a file that is cut off is still noticed.
     Said,
-    /// Of a file that is cut off what is left of it: the format has no end.
-    Endless,
+    /// Of a file that is cut off the items that are left of it: the format has no end. The value is
+    /// a line for each item, in the order of the file.
+    Items,
+    /// The same, but that the last item may be cut short, as a line of text is.
+    Lines,
 }
 
 /// A file of a format.
@@ -38,11 +42,11 @@ pub fn samples() -> Vec<Sample> {
         of("kernel archive", small_archive(), Damage::Said, archive),
         of("kernel manifest", file("fuzz/seeds/kpm/blas_lib"), Damage::Said, manifest),
         of("reference", file("fuzz/seeds/marker/map"), Damage::Said, reference),
-        of("list of paths", file("fuzz/seeds/marker/list"), Damage::Endless, reference),
+        of("list of paths", file("fuzz/seeds/marker/list"), Damage::Lines, paths),
         of(
             "artifact manifest",
             file("fuzz/seeds/manifest/blas_lib"),
-            Damage::Endless,
+            Damage::Lines,
             artifact_manifest,
         ),
         of("receipt", file("fuzz/seeds/receipt/two-packages"), Damage::Said, receipt),
@@ -56,11 +60,13 @@ pub fn samples() -> Vec<Sample> {
     ];
     for version in ["v1-zlib", "v1-zstd", "v2-zlib", "v2-zstd", "v3-zlib", "v3-zstd"] {
         let bytes = file(&format!("fuzz/seeds/ccob/{version}"));
-        samples.push(of("compressed bundle", bytes, Damage::Noticed, compressed_bundle));
+        samples.push(of("compressed bundle", bytes, Damage::Noticed(99), compressed_bundle));
     }
     let [deb, rpm] = small_packages();
-    samples.push(of("deb", deb, Damage::Noticed, package));
-    samples.push(of("rpm", rpm, Damage::Noticed, package));
+    samples.push(of("deb", deb, Damage::Noticed(97), package));
+    // Two thirds of so small a package are the room that is kept for its signature.
+    samples.push(of("rpm", rpm, Damage::Noticed(30), package));
+    samples.extend(signatures::samples());
     samples.extend(lists::samples());
     samples
 }
@@ -146,8 +152,21 @@ fn reference(bytes: &[u8]) -> Result<String> {
     Ok(format!("{:?}", marker::parse(bytes)?))
 }
 
+fn paths(bytes: &[u8]) -> Result<String> {
+    match marker::parse(bytes)? {
+        marker::AnyMarker::PathList(paths) => Ok(paths.join("\n")),
+        marker::AnyMarker::Map(map) => Err(Error::malformed(format!("{map:?} is no list"))),
+    }
+}
+
+/// The prefixes as they stand in the file; they are read in the order of their paths.
 fn artifact_manifest(bytes: &[u8]) -> Result<String> {
-    Ok(format!("{:?}", artifact::Manifest::parse(bytes)?))
+    let manifest = artifact::Manifest::parse(bytes)?;
+    let mut prefixes: Vec<_> = manifest.prefixes.iter().map(ToString::to_string).collect();
+    let lines: Vec<_> = std::str::from_utf8(bytes).unwrap().lines().collect();
+    let is = |line: &str, prefix: &str| line.trim_end_matches(['/', '\r']) == prefix;
+    prefixes.sort_by_key(|prefix| lines.iter().position(|line| is(line, prefix)));
+    Ok(prefixes.join("\n"))
 }
 
 fn receipt(bytes: &[u8]) -> Result<String> {

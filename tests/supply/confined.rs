@@ -1,34 +1,15 @@
 //! What a build does to the machine: it writes below its output folder and nothing else.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::PathBuf;
 
 use crate::example::{build_of, copy_shards};
+use crate::strace::Trace;
 use crate::tools;
 
-/// System calls that start programs, that reach a network, and that change a file system.
-const TRACED: &str = "trace=execve,execveat,socket,connect,bind,open,openat,openat2,creat,mkdir,mkdirat,\
-    mknod,mknodat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,rmdir,\
-    truncate,chmod,fchmodat,chown,lchown,fchownat,setxattr,mount";
-
-/// Calls that only look.
-fn is_reading(call: &str) -> bool {
-    let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"];
-    call.starts_with("open") && !writes.iter().any(|flag| call.contains(flag))
-}
-
-/// The calls that a command makes, each without its process and its result.
-fn calls(command: &Command, log: &Path) -> Vec<String> {
-    let mut strace = Command::new("strace");
-    strace
-        .args(["-f", "-qq", "-y", "-s", "4096", "-e", TRACED, "-e", "signal=none", "-o"])
-        .arg(log);
-    strace.arg(command.get_program()).args(command.get_args());
-    tools::run(&mut strace);
-    let text = fs::read_to_string(log).unwrap();
-    text.lines().map(|line| line.split_once(' ').unwrap().1.trim_start().to_owned()).collect()
-}
+/// System calls that start programs, and that reach a network.
+const STARTING: [&str; 2] = ["execve", "execveat"];
+const REACHING: [&str; 3] = ["socket", "connect", "bind"];
 
 #[test]
 fn a_build_runs_no_program_opens_no_connection_and_writes_nowhere_else() {
@@ -44,31 +25,20 @@ fn a_build_runs_no_program_opens_no_connection_and_writes_nowhere_else() {
     let [out, cache, repository] = &own;
     let mut build = build_of(&artifacts, out);
     build.arg("--sbom").arg("--cache").arg(cache).arg("--repo").arg(repository);
-    let calls = calls(&build, &folder.path().join("log"));
-    let programs: Vec<_> = calls.iter().filter(|call| call.starts_with("execve")).collect();
-    assert_eq!(programs.len(), 1, "{programs:?}");
-    let nets = ["socket", "connect", "bind"];
-    let connections = calls.iter().filter(|call| nets.iter().any(|net| call.starts_with(net)));
-    assert_eq!(connections.collect::<Vec<_>>(), Vec::<&String>::new());
-    let is_own = |text: &str| {
-        // A path ends with its quotation mark, a folder's with the bracket.
-        let path = Path::new(text.split(['"', '>']).next().unwrap());
+    let trace = Trace::of(&build, &[&STARTING[..], &REACHING].concat());
+    assert_eq!(trace.code, Some(0));
+    let of = |names: &[&str]| {
+        let is = |call: &&String| names.iter().any(|name| call.starts_with(&format!("{name}(")));
+        trace.calls.iter().filter(is).collect::<Vec<_>>()
+    };
+    // The build itself.
+    assert_eq!(of(&STARTING).len(), 1, "{:?}", of(&STARTING));
+    assert_eq!(of(&REACHING), Vec::<&String>::new());
+    let is_own = |path: &PathBuf| {
         let leaves = path.components().any(|part| part.as_os_str() == "..");
         !leaves && own.iter().any(|own| path.starts_with(own))
     };
-    let mut writes = 0;
-    for call in calls.iter().filter(|call| call.contains('"') && !is_reading(call)) {
-        if call.starts_with("execve") {
-            continue;
-        }
-        // Every path of the call: a rename has two.
-        for (at, _) in call.match_indices('"').step_by(2) {
-            // A relative path is one in the folder whose descriptor stands before it: `4</folder>`.
-            let folder = call[..at].rsplit('<').next().unwrap();
-            let path = &call[at + 1..];
-            assert!(is_own(if path.starts_with('/') { path } else { folder }), "{call}");
-        }
-        writes += 1;
-    }
-    assert!(writes > 20, "{writes} writes were seen");
+    let (inside, outside): (Vec<_>, Vec<_>) = trace.changed().into_iter().partition(is_own);
+    assert_eq!(outside, Vec::<PathBuf>::new());
+    assert!(inside.len() > 20, "{inside:?}");
 }

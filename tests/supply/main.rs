@@ -3,6 +3,8 @@
 
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../support/strace.rs"]
+mod strace;
 #[path = "../support/tools.rs"]
 mod tools;
 

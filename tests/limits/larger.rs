@@ -1,0 +1,98 @@
+//! Runs that succeed in less memory than their input is long.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::Command;
+
+use md5::{Digest, Md5};
+
+use crate::bombs::{bundle, ccob};
+use crate::tools::{self, repository};
+use crate::{Input, inspect, limited, rockpack};
+
+/// Bundles of the library, and MiB of code in each: 2 GiB that compress to some hundred kilobytes.
+const BUNDLES: u32 = 8;
+const EACH: u64 = 250;
+
+/// MiB that a run may have by `--memory`: a build needs more than the commands that write artifacts.
+/// All may take this much beside.
+const BUILD: u32 = 512;
+const ARTIFACTS: u32 = 1;
+const BESIDE: u32 = 256;
+
+const ID: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
+
+/// A bundle of one code object with very many zeros behind it, compressed.
+fn large_bundle(number: u32) -> Vec<u8> {
+    let object = fs::read(repository("fuzz/seeds/code_object/gfx1100")).unwrap();
+    let mut head = bundle(1, &[[4096, EACH << 20]], ID);
+    head.resize(4096, 0);
+    let zeros = (EACH << 20) - object.len() as u64 - 4;
+    let number = number.to_le_bytes();
+    let parts = [&head[..], &object].concat();
+    let mut whole = parts.chain(std::io::repeat(0).take(zeros)).chain(&number[..]);
+    let (mut md5, mut window) = (Md5::new(), vec![0; 1 << 20]);
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    loop {
+        let filled = whole.read(&mut window).unwrap();
+        if filled == 0 {
+            break;
+        }
+        md5.update(&window[..filled]);
+        encoder.write_all(&window[..filled]).unwrap();
+    }
+    ccob(1, 4096 + (EACH << 20), &md5.finalize(), &encoder.finish().unwrap())
+}
+
+/// A library of such bundles, each with its wrapper.
+fn input() -> Input {
+    let input = Input::folder();
+    let place = input.folder.path();
+    let mut source = String::new();
+    for number in 0..BUNDLES {
+        fs::write(place.join(format!("bundle{number}")), large_bundle(number)).unwrap();
+        source.push_str(&format!(
+            ".section .hip_fatbin,\"a\",@progbits\n.p2align 12\n1: .incbin \"bundle{number}\"\n\
+             .section .hipFatBinSegment,\"aw\",@progbits\n.p2align 3\n\
+             .long 0x48495046, 1\n.quad 1b, 0\n"
+        ));
+    }
+    fs::write(place.join("large.s"), source).unwrap();
+    let mut link = Command::new("cc");
+    link.args(["-shared", "-nostdlib", "-o"]).arg(input.stage().join("lib/liblarge.so"));
+    tools::run(link.arg("large.s").current_dir(place));
+    input
+}
+
+/// `command` succeeds with `budget` MiB, and what may be beside.
+fn succeeds(command: &mut Command, budget: u32) {
+    command.args(["--memory", &format!("{budget}M")]);
+    tools::run(&mut limited(command, budget + BESIDE));
+}
+
+#[test]
+fn memory_is_enough_for_code_that_is_larger() {
+    if !tools::have(&["cc", "as"]) {
+        return;
+    }
+    let input = input();
+    let mut build = input.build();
+    build.args(["--format", "deb", "--compression", "xz", "--preset", "fast", "--jobs", "1"]);
+    succeeds(&mut build, BUILD);
+    assert!(input.out().join("rocm-a-gfx1100_1.0-1_amd64.deb").exists());
+    let path = |name: &str| input.folder.path().join(name);
+    let (split, recombined) = (path("split"), path("recombined"));
+    for (command, from, to) in
+        [("split", &input.shard(), &split), ("recombine", &split, &recombined)]
+    {
+        let mut run = rockpack();
+        run.args([command, "--artifacts"]).arg(from).arg("--output-dir").arg(to);
+        succeeds(&mut run, ARTIFACTS);
+    }
+    let archive = "a_lib_gfx1100/libs/A/stage/lib/.kpack/a_lib_gfx1100.kpack";
+    let [archive, same] = [split.join("shard"), recombined].map(|shard| shard.join(archive));
+    for archive in [archive, same] {
+        let all = tools::succeed(&mut inspect(&archive));
+        assert_eq!(all.matches("(262.14 MB)").count(), BUNDLES as usize, "{all}");
+    }
+}

@@ -1,0 +1,171 @@
+//! The system calls of a command, and the files that they change, as strace sees them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// System calls that change what they name, by a path or by a descriptor that may have been opened
+/// for reading alone.
+const CHANGING: [&str; 53] = [
+    "acct",
+    "bind",
+    "chmod",
+    "chown",
+    "creat",
+    "fallocate",
+    "fchmod",
+    "fchmodat",
+    "fchmodat2",
+    "fchown",
+    "fchownat",
+    "file_setattr",
+    "fremovexattr",
+    "fsetxattr",
+    "fsmount",
+    "fsopen",
+    "ftruncate",
+    "futimesat",
+    "lchown",
+    "link",
+    "linkat",
+    "lremovexattr",
+    "lsetxattr",
+    "mkdir",
+    "mkdirat",
+    "mknod",
+    "mknodat",
+    "mount",
+    "mount_setattr",
+    "move_mount",
+    "open_tree",
+    "pivot_root",
+    "quotactl",
+    "removexattr",
+    "removexattrat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "rmdir",
+    "setxattr",
+    "setxattrat",
+    "swapon",
+    "symlink",
+    "symlinkat",
+    "truncate",
+    "umount",
+    "umount2",
+    "unlink",
+    "unlinkat",
+    "utime",
+    "utimensat",
+    "utimensat_time64",
+    "utimes",
+];
+/// System calls that change a file if they open it so.
+const OPENING: [&str; 4] = ["open", "openat", "openat2", "open_by_handle_at"];
+const WRITING: [&str; 5] = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"];
+
+/// What a command did.
+pub struct Trace {
+    /// Its calls, whether they succeeded or not: `mkdir("/x", 0777) = 0`.
+    pub calls: Vec<String>,
+    pub code: Option<i32>,
+    /// The folder that it ran in.
+    folder: PathBuf,
+}
+
+impl Trace {
+    /// Of a command, which has to open files; with those of the calls `others` that it makes.
+    pub fn of(command: &Command, others: &[&str]) -> Self {
+        let notes = tempfile::tempdir().unwrap();
+        let log = notes.path().join("log");
+        let mut strace = Command::new("strace");
+        // Calls that this strace does not know are passed over.
+        let names = CHANGING.iter().chain(&OPENING).chain(others).map(|name| format!("?{name}"));
+        let names = names.collect::<Vec<_>>().join(",");
+        strace.args(["-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e"]);
+        strace.arg(format!("trace={names}")).arg("-o").arg(&log);
+        strace.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            value.map(|value| strace.env(name, value));
+        }
+        let folder = std::env::current_dir().unwrap();
+        let folder = command.get_current_dir().map_or(folder, Path::to_owned);
+        let output = strace.current_dir(&folder).output().unwrap();
+        let text = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
+        assert!(text.contains("openat("), "strace saw nothing");
+        // Behind the process; lines that go on with a call that was cut say nothing new.
+        let calls = text.lines().filter_map(|line| Some(line.split_once(' ')?.1.trim_start()));
+        let calls = calls.filter(|call| !call.starts_with('<')).map(str::to_owned).collect();
+        Self { calls, code: output.status.code(), folder }
+    }
+
+    /// The files that it changed, or tried to.
+    pub fn changed(&self) -> Vec<PathBuf> {
+        self.calls.iter().flat_map(|call| changed_by(call, &self.folder)).collect()
+    }
+}
+
+/// The files that a call in `folder` changes.
+pub fn changed_by(call: &str, folder: &Path) -> Vec<PathBuf> {
+    let Some((name, arguments)) = call.split_once('(') else { return Vec::new() };
+    let opens = OPENING.contains(&name) && WRITING.iter().any(|flag| arguments.contains(flag));
+    if !opens && !CHANGING.contains(&name) {
+        return Vec::new();
+    }
+    let Arguments { descriptors, mut texts } = Arguments::of(arguments);
+    // Texts that name no file: what a symbolic link says, names and values of attributes.
+    if name.starts_with("symlink") {
+        texts.drain(..1);
+    } else if name.ends_with("xattr") || name.ends_with("xattrat") {
+        texts.truncate(usize::from(!name.starts_with('f')));
+    }
+    // Without a path it is the file itself that a descriptor stands for.
+    if texts.iter().all(|(text, _)| text.is_empty()) {
+        return descriptors.first().map(|path| folder.join(path)).into_iter().collect();
+    }
+    let place = |(text, descriptor): (String, Option<String>)| {
+        folder.join(descriptor.unwrap_or_default()).join(text)
+    };
+    texts.into_iter().map(place).collect()
+}
+
+/// What stands in the arguments of a call.
+#[derive(Default)]
+struct Arguments {
+    /// What open descriptors stand for: `4</folder>`.
+    descriptors: Vec<String>,
+    /// The texts in quotation marks, each with the last descriptor before it: a relative path is
+    /// one in that folder.
+    texts: Vec<(String, Option<String>)>,
+}
+
+impl Arguments {
+    fn of(arguments: &str) -> Self {
+        let mut found = Self::default();
+        let mut rest = arguments;
+        while let Some(at) = rest.find(['"', '<']) {
+            let (is_text, inner) = (rest[at..].starts_with('"'), &rest[at + 1..]);
+            let end = if is_text { end_of_text(inner) } else { inner.find('>') };
+            let end = end.unwrap_or(inner.len());
+            let inside = inner[..end].to_owned();
+            if is_text {
+                found.texts.push((inside, found.descriptors.last().cloned()));
+            } else {
+                found.descriptors.push(inside);
+            }
+            rest = inner.get(end + 1..).unwrap_or_default();
+        }
+        found
+    }
+}
+
+/// Where the quotation mark is that ends a text; others have a backslash before them.
+fn end_of_text(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    })
+}

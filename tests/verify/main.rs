@@ -13,3 +13,4 @@ mod documents;
 mod folders;
 mod packages;
 mod receipt;
+mod references;

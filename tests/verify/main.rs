@@ -9,6 +9,7 @@ mod tools;
 mod artifacts;
 mod contents;
 mod databases;
+mod debug_files;
 mod documents;
 mod folders;
 mod packages;

@@ -74,11 +74,17 @@ pub fn write_single(path: &Path, content: &Content) -> Result<Outcome> {
 
 /// Writes `content` to `path`, whose folder exists.
 pub fn write(path: &Path, content: &Content) -> Result<Outcome> {
+    write_if(path, content, || Ok(()))
+}
+
+/// The same, if `holds` says so of what was read of `content` before anything is visible.
+pub fn write_if(path: &Path, content: &Content, holds: impl Fn() -> Result<()>) -> Result<Outcome> {
     if is_there(path, content)? {
-        return Ok(Outcome::Identical);
+        return holds().map(|()| Outcome::Identical);
     }
     let unfinished = Unfinished::create(path)?;
     unfinished.fill(content)?;
+    holds()?;
     match fs::hard_link(&unfinished.path, path) {
         Ok(()) => Ok(Outcome::Written),
         // Somebody was faster.
@@ -173,6 +179,17 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"abc");
         assert!(write(folder.path(), &content).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_does_not_hold_any_more_is_not_visible() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, content) = (folder.path().join("x"), Content::of_bytes(*b"abc"));
+        let changed = || Err(Error::new(Kind::Changed, "changed during the run"));
+        assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        write(&path, &content).unwrap();
+        assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
     }
 
     #[test]

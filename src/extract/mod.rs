@@ -5,8 +5,8 @@
 //! already, single code objects, files without device code, and a selection that matches nothing.
 //!
 //! Everything that will be written is known, and checked against what is there, before the first
-//! file is written; each file then appears whole or not at all ([`crate::new_file`]). Nothing is
-//! ever written over another file.
+//! file is written; each file then appears whole or not at all ([`crate::new_file`]), and only while
+//! what it was taken out of is as it was first seen. Nothing is ever written over another file.
 
 mod name;
 mod selection;
@@ -14,10 +14,11 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::content::{Content, NAME_MAX};
+use crate::content::{Content, InputFile, Inputs, NAME_MAX};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::new_file;
 
@@ -61,12 +62,25 @@ struct Found {
 
 /// Writes the selected code objects of `files` into the folder `out`, which is made if missing.
 pub fn extract(files: &[PathBuf], out: &Path, selection: &Selection) -> Result<Vec<Extracted>> {
+    let mut inputs = Inputs::default();
+    let written = extract_from(files, (out, selection), &mut inputs);
+    inputs.explain(written)
+}
+
+fn extract_from(
+    files: &[PathBuf],
+    (out, selection): (&Path, &Selection),
+    inputs: &mut Inputs,
+) -> Result<Vec<Extracted>> {
     let mut faults = Faults::default();
     let mut planned = Planned::default();
     for file in files {
-        let found = source::open(file, selection).file(file);
+        let Some(input) = faults.keep(InputFile::open(file)) else { continue };
+        let input = Arc::new(input);
+        inputs.add(input.clone());
+        let found = source::open(&input, selection).file(file);
         if let Some(found) = faults.keep(found) {
-            planned.add(file, found, &mut faults);
+            planned.add(&input, found, &mut faults);
         }
     }
     faults.finish()?;
@@ -76,28 +90,28 @@ pub fn extract(files: &[PathBuf], out: &Path, selection: &Selection) -> Result<V
     planned
         .entries
         .iter()
-        .map(|(name, (file, found))| write(file, found, &out.join(name)))
+        .map(|(name, (input, found))| write(input, found, &out.join(name)))
         .collect()
 }
 
 /// What will be written, by file name.
 #[derive(Default)]
 struct Planned {
-    entries: BTreeMap<String, (PathBuf, Found)>,
+    entries: BTreeMap<String, (Arc<InputFile>, Found)>,
 }
 
 impl Planned {
-    fn add(&mut self, file: &Path, found: Vec<Found>, faults: &mut Faults) {
+    fn add(&mut self, input: &Arc<InputFile>, found: Vec<Found>, faults: &mut Faults) {
         for one in found {
             let name = name::file_name(&one.binary, &one.part, &one.target);
             if let Some((other, known)) = self.entries.get(&name) {
                 let same = known.content.same_bytes(&one.content);
                 if faults.keep(same) == Some(false) {
-                    faults.add(clash(&name, file, other));
+                    faults.add(clash(&name, input.path(), other.path()));
                 }
                 continue;
             }
-            self.entries.insert(name, (file.to_path_buf(), one));
+            self.entries.insert(name, (input.clone(), one));
         }
     }
 
@@ -106,7 +120,7 @@ impl Planned {
         let mut faults = Faults::default();
         for (name, (file, found)) in &self.entries {
             faults.keep(match name.len() > NAME_MAX {
-                true => Err(too_long(name, file)),
+                true => Err(too_long(name, file.path())),
                 false => new_file::is_there(&out.join(name), &found.content),
             });
         }
@@ -124,17 +138,19 @@ fn too_long(name: &str, file: &Path) -> Error {
     Error::new(Kind::Limit, message).file(file)
 }
 
-fn write(file: &Path, found: &Found, path: &Path) -> Result<Extracted> {
-    let outcome = new_file::write(path, &found.content)?;
+fn write(input: &InputFile, found: &Found, path: &Path) -> Result<Extracted> {
+    let sha256 = found.content.sha256_hex()?;
+    // What was read since the file was opened is of one state of it, or does not become visible.
+    let outcome = new_file::write_if(path, &found.content, || input.recheck())?;
     Ok(Extracted {
-        source: file.display().to_string(),
+        source: input.path().display().to_string(),
         member: found.member.clone(),
         binary: found.binary.clone(),
         index: found.part.index(),
         target: found.target.clone(),
         file: path.to_path_buf(),
         size: found.content.len(),
-        sha256: found.content.sha256_hex()?,
+        sha256,
         outcome,
     })
 }

@@ -1,13 +1,13 @@
 //! The code objects that a file holds.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::sync::Arc;
 
 use object::elf;
 
 use super::name::Part;
 use super::{Found, Selection};
-use crate::content::Content;
+use crate::content::{Content, InputFile};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::elf::FileHeader;
 use crate::formats::fatbin::{self, Bundles, FatbinBundle};
@@ -20,9 +20,9 @@ use crate::formats::{ar, rpm};
 use crate::gfx::Target;
 use crate::host_binary::{self, Analysis, Examined, Transformed};
 
-/// The wanted code objects of the file at `path`; an error if there is none.
-pub(super) fn open(path: &Path, selection: &Selection) -> Result<Vec<Found>> {
-    let content = Content::open(path)?;
+/// The wanted code objects of a file; an error if there is none.
+pub(super) fn open(input: &Arc<InputFile>, selection: &Selection) -> Result<Vec<Found>> {
+    let (path, content) = (input.path(), Content::of_file(input.clone()));
     let _open = content.pin()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut taker = Taker { selection, found: Vec::new(), seen: BTreeSet::new() };

@@ -1,5 +1,6 @@
 //! Input that changes while a run reads it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::left::Left;
@@ -78,8 +79,8 @@ fn command(change: &str, (victim, room): (&Victim, &Path)) -> String {
 }
 
 /// The file is changed before each call on it in turn, from the first that reads from it to the
-/// last look at it. What happens to it earlier or later is no change during the run, and between
-/// two of these calls it makes no difference when.
+/// last look at it, which is always among those that are struck. What happens to it earlier or later
+/// is no change during the run, and between two of these calls it makes no difference when.
 fn sweep((scenario, victim): (&Scenario, &Victim), some: usize, judge: fn(&Left<'_>, &Victim)) {
     let room = scenario.room.path();
     let (file, kept) = (room.join(victim.path), room.join("kept"));
@@ -89,7 +90,9 @@ fn sweep((scenario, victim): (&Scenario, &Victim), some: usize, judge: fn(&Left<
     for (name, change) in CHANGES {
         let act = format!("run:{}", command(change, (victim, room)));
         let mut sweep = Sweep::default();
-        for at in places(calls.len() - before, some) {
+        let last = calls.len() - before;
+        let chosen: BTreeSet<usize> = places(last, some).into_iter().chain([last]).collect();
+        for at in chosen {
             let fault = Fault { calls: ALL, act: &act, at: before + at };
             sweep.strike(scenario, (fault, victim.path), |left| {
                 std::fs::copy(&kept, &file).unwrap();
@@ -112,6 +115,20 @@ fn a_build_notices_that_its_input_changed() {
 fn a_split_notices_that_its_input_changed() {
     if have(&["gcc"]) {
         sweep((&Scenario::split(), &LIBRARY), 1, noticed);
+    }
+}
+
+#[test]
+fn a_recombination_notices_that_its_input_changed() {
+    if have(&["gcc"]) {
+        sweep((&Scenario::recombine(), &LIBRARY), 1, noticed);
+    }
+}
+
+#[test]
+fn an_extraction_notices_that_its_input_changed() {
+    if have(&["gcc"]) {
+        sweep((&Scenario::extract(), &LIBRARY), 2, noticed);
     }
 }
 

@@ -56,7 +56,7 @@ fn packages(bytes: &[u8]) -> Result<String> {
     let mut items = Vec::new();
     for (read, paragraph) in apt_index::parse(text)?.iter().zip(text.split("\n\n")) {
         items.push("paragraph".to_owned());
-        items.extend(in_order(read.iter(), paragraph));
+        items.extend(in_order(read.to_map().iter(), paragraph));
     }
     Ok(items.join("\n"))
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
-use crate::example::{build_of, names};
+use crate::example::{build_of, contents, names};
 use crate::{Bad, FAILED, USAGE, patch, refused, tools};
 
 const MANIFEST: &str = "blas_lib_gfx110X-dgpu/artifact_manifest.txt: ";
@@ -176,4 +176,17 @@ fn a_file_in_the_way_of_a_package() {
     refused(&mut bad.build(), FAILED, &expected);
     assert!(names(&bad.out()).iter().eq(["rocm-blas_7.1.0-1_amd64.deb"]));
     assert_eq!(fs::read(foreign).unwrap(), b"somebody's");
+}
+
+#[test]
+fn a_file_in_the_way_of_a_package_that_the_receipt_there_does_not_list() {
+    let bad = Bad::new();
+    tools::run(&mut bad.build());
+    let foreign = "rocm-blas_7.1.0-2_amd64.deb";
+    fs::write(bad.out().join(foreign), b"somebody's").unwrap();
+    let before = contents(&bad.out());
+    let expected = [format!("{foreign}: is in the way"), "move it away".to_owned()];
+    let expected = expected.each_ref().map(String::as_str);
+    refused(bad.build().args(["--release", "2"]), FAILED, &expected);
+    assert!(contents(&bad.out()) == before, "{:?}", names(&bad.out()));
 }

@@ -1,25 +1,18 @@
 //! The example set passes, and what the receipt and the artifacts are held against: each check
-//! fires for a set that was tampered with. Packages are taken apart and put together by dpkg-deb;
-//! the receipt is made to agree, so that only the wanted checks can tell.
+//! fires for a set that was tampered with. Packages are taken apart and put together by dpkg-deb and
+//! rpmbuild; the receipt is made to agree, so that only the wanted checks can tell.
 
 use std::fs;
+use std::process::Command;
 
-use rockpack::receipt::Place;
+use rockpack::receipt::{PackageRecord, Place};
 
 use crate::tampered::{self, Archive, Set, patch};
 use crate::tools;
 
 const LIBRARY: &str = "opt/rocm-7.1/lib/libexblas.so.1.2";
-const HOST: &str = "rocm-blas_7.1.0-1_amd64.deb";
-const KERNELS: &str = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";
-const OTHER_KERNELS: &str = "rocm-blas-gfx115x_7.1.0-1_amd64.deb";
 const ARCHIVES: &str = "opt/rocm-7.1/lib/.kpack";
 const SHARDS: &[&str] = &["--against", "examples/shards"];
-
-/// A copy of the set of `.deb` packages, or `None` without dpkg-deb.
-fn set() -> Option<Set> {
-    tools::have(&["dpkg-deb"]).then(Set::new)
-}
 
 #[test]
 fn the_example_set_passes() {
@@ -44,6 +37,20 @@ fn packages_can_be_named_one_by_one() {
     let packages: Vec<String> = set.packages();
     let run = set.verify_paths(&packages.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
     assert_eq!((run.status, run.codes()), (0, vec![]), "{}", run.text);
+}
+
+#[test]
+fn packages_that_are_put_together_again_pass() {
+    for set in Set::of_each_format() {
+        for name in [set.host(), set.kernels("gfx110x")] {
+            let before = fs::read(set.path(&name)).unwrap();
+            set.edit(&name, |_| ());
+            assert!(fs::read(set.path(&name)).unwrap() != before, "{name}");
+        }
+        set.fires(SHARDS, &[]);
+        set.remove_receipt();
+        set.fires(&[], &[]);
+    }
 }
 
 #[test]
@@ -101,7 +108,7 @@ fn text_says_what_failed_and_what_was_read() {
 #[test]
 fn v001_a_truncated_package() {
     let set = Set::of_both_formats();
-    for name in [KERNELS, "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"] {
+    for name in [&set.kernels("gfx110x"), "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"] {
         let bytes = fs::read(set.path(name)).unwrap();
         for len in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
             fs::write(set.path(name), &bytes[..len]).unwrap();
@@ -116,7 +123,7 @@ fn v001_a_truncated_package() {
 #[test]
 fn v001_or_v002_a_flipped_byte() {
     let set = Set::of_both_formats();
-    for name in [KERNELS, "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"] {
+    for name in [&set.kernels("gfx110x"), "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"] {
         let bytes = fs::read(set.path(name)).unwrap();
         for at in (0..bytes.len()).step_by(bytes.len() / 23) {
             let mut flipped = bytes.clone();
@@ -132,44 +139,62 @@ fn v001_or_v002_a_flipped_byte() {
 
 #[test]
 fn v002_a_receipt_that_lies() {
-    let set = Set::of_debs();
-    let lies: [fn(&mut rockpack::receipt::PackageRecord); 6] = [
+    let lies: [fn(&mut PackageRecord); 5] = [
         |record| record.sha256 = "0".repeat(64),
         |record| record.size += 1,
         |record| record.code_objects += 1,
-        |record| record.members[3].mode ^= 1,
+        |record| record.members.iter_mut().find(|m| m.kind == "file").unwrap().mode ^= 1,
         |record| drop(record.members.pop()),
-        |record| record.archs = vec!["gfx1100".to_owned()],
     ];
-    for lie in lies {
-        set.fresh_receipt();
-        set.edit_receipt(|receipt| {
-            lie(receipt.packages.iter_mut().find(|r| r.file_name == KERNELS).unwrap());
-        });
-        set.fires(&[], &["V002"]);
+    for set in [Set::of_debs(), Set::of_rpms()] {
+        for lie in lies {
+            lie_of_kernels(&set, lie);
+            set.fires(&[], &["V002"]);
+        }
     }
+}
+
+/// A `.deb` says itself which archs it is for; what an `.rpm` has shows it.
+#[test]
+fn v002_or_v022_a_receipt_that_lies_about_archs() {
+    for (set, code) in [(Set::of_debs(), "V002"), (Set::of_rpms(), "V022")] {
+        lie_of_kernels(&set, |record| record.archs = vec!["gfx1100".to_owned()]);
+        set.fires(&[], &[code]);
+    }
+}
+
+fn lie_of_kernels(set: &Set, lie: fn(&mut PackageRecord)) {
+    let name = set.kernels("gfx110x");
+    set.fresh_receipt();
+    set.edit_receipt(|receipt| {
+        lie(receipt.packages.iter_mut().find(|record| record.file_name == name).unwrap());
+    });
 }
 
 #[test]
 fn v003_a_package_too_few_or_too_many() {
-    let set = Set::of_debs();
-    let name = "rocm-gfx110x_7.1.0-1_amd64.deb";
-    let bytes = fs::read(set.path(name)).unwrap();
-    fs::remove_file(set.path(name)).unwrap();
-    set.fires(&[], &["V003"]);
-    fs::write(set.path(name), bytes).unwrap();
-    set.edit_receipt(|receipt| receipt.packages.retain(|record| record.file_name != name));
-    set.fires(&[], &["V003"]);
+    for set in [Set::of_debs(), Set::of_rpms()] {
+        let name = set.named("rocm-gfx110x");
+        let bytes = fs::read(set.path(&name)).unwrap();
+        fs::remove_file(set.path(&name)).unwrap();
+        set.fires(&[], &["V003"]);
+        fs::write(set.path(&name), bytes).unwrap();
+        set.edit_receipt(|receipt| receipt.packages.retain(|record| record.file_name != name));
+        set.fires(&[], &["V003"]);
+    }
 }
 
 #[test]
-fn v004_content_that_its_own_package_disowns() {
-    let Some(set) = set() else { return };
-    set.edit_without_sums(HOST, |root| {
+fn v004_content_that_its_own_deb_disowns() {
+    if !tools::have(&["dpkg-deb"]) {
+        return;
+    }
+    let set = Set::of_debs();
+    set.edit_without_sums(&set.host(), |root| {
         fs::write(root.join("usr/share/doc/rocm-blas/copyright"), "other").unwrap();
     });
     set.fires(&[], &["V004"]);
-    set.edit(HOST, |root| {
+    set.edit(&set.host(), |root| {
         let sums = root.join("DEBIAN/md5sums");
         let line = format!("{}  opt/missing\n", "0".repeat(32));
         fs::write(&sums, fs::read_to_string(&sums).unwrap() + &line).unwrap();
@@ -177,104 +202,130 @@ fn v004_content_that_its_own_package_disowns() {
     set.fires(&[], &["V004"]);
 }
 
+/// Of such a package rpm finds nothing wrong before it unpacks it.
+#[test]
+fn v004_content_that_its_own_rpm_disowns() {
+    if !tools::have(&["rpm", "rpm2cpio", "cpio"]) {
+        return;
+    }
+    let set = Set::of_rpms();
+    set.misstate(&set.host(), LIBRARY);
+    let mut check = Command::new("rpm");
+    check.args(["-K", "--nosignature"]).arg(set.path(&set.host()));
+    let told = tools::succeed(&mut check);
+    assert!(told.contains("digests OK"), "{told}");
+    set.fires(&[], &["V004"]);
+    set.remove_receipt();
+    set.fires(&[], &["V004"]);
+}
+
 #[test]
 fn v010_a_row_is_dropped() {
-    let Some(set) = set() else { return };
-    set.edit(KERNELS, |root| {
-        Archive::edit(&root.join(ARCHIVES).join("blas_lib_gfx1101.kpack"), |archive| {
-            archive.drop_row("lib/libexblas.so.1.2#1", "gfx1101");
+    for set in Set::of_each_format() {
+        set.edit(&set.kernels("gfx110x"), |root| {
+            Archive::edit(&root.join(ARCHIVES).join("blas_lib_gfx1101.kpack"), |archive| {
+                archive.drop_row("lib/libexblas.so.1.2#1", "gfx1101");
+            });
         });
-    });
-    // The manifest states size and count of the archive.
-    set.fires(&[], &["V010", "V033"]);
-    set.remove_receipt();
-    set.edit_manifest("gfx1101");
-    set.fires(SHARDS, &["V010"]);
+        // The manifest states size and count of the archive.
+        set.fires(&[], &["V010", "V033"]);
+        set.remove_receipt();
+        set.edit_manifest("gfx1101");
+        set.fires(SHARDS, &["V010"]);
+    }
 }
 
 #[test]
 fn v010_the_receipt_names_another_package() {
-    let set = Set::of_debs();
-    set.edit_receipt(|receipt| receipt.code_objects[0].package = "rocm-blas-gfx120x".to_owned());
-    set.fires(&[], &["V010"]);
-    set.fresh_receipt();
-    set.edit_receipt(|receipt| {
-        let Place::Archive { archive, .. } = &mut receipt.code_objects[0].place else {
-            panic!("no archive comes first")
-        };
-        archive.push('x');
-    });
-    set.fires(&[], &["V010"]);
-    set.fresh_receipt();
-    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code != "R012"));
-    set.fires(&[], &[]);
-    set.fires(SHARDS, &["V010"]);
+    for set in [Set::of_debs(), Set::of_rpms()] {
+        set.edit_receipt(|receipt| {
+            receipt.code_objects[0].package = "rocm-blas-gfx120x".to_owned()
+        });
+        set.fires(&[], &["V010"]);
+        set.fresh_receipt();
+        set.edit_receipt(|receipt| {
+            let Place::Archive { archive, .. } = &mut receipt.code_objects[0].place else {
+                panic!("no archive comes first")
+            };
+            archive.push('x');
+        });
+        set.fires(&[], &["V010"]);
+        set.fresh_receipt();
+        set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code != "R012"));
+        set.fires(&[], &[]);
+        set.fires(SHARDS, &["V010"]);
+    }
 }
 
 #[test]
 fn v011_code_that_nobody_knows() {
-    let set = Set::of_debs();
-    set.edit_receipt(|receipt| drop(receipt.code_objects.remove(0)));
-    set.fires(&[], &["V011"]);
-    set.fresh_receipt();
-    // The database files of the other shards are no artifact's either.
-    set.fires(&["--against", "examples/shards/gfx110X-build"], &["V011"]);
+    for set in [Set::of_debs(), Set::of_rpms()] {
+        set.edit_receipt(|receipt| drop(receipt.code_objects.remove(0)));
+        set.fires(&[], &["V011"]);
+        set.fresh_receipt();
+        // The database files of the other shards are no artifact's either.
+        set.fires(&["--against", "examples/shards/gfx110X-build"], &["V011"]);
+    }
 }
 
 #[test]
 fn v012_two_wrappers_exchange_their_code() {
-    for (package, arch) in [(KERNELS, "gfx1100"), (OTHER_KERNELS, "gfx1151")] {
-        let Some(set) = set() else { return };
-        let keys = ["lib/libexblas.so.1.2#0", "lib/libexblas.so.1.2#1"];
-        set.edit(package, |root| {
-            let archive = root.join(ARCHIVES).join(format!("blas_lib_{arch}.kpack"));
-            Archive::edit(&archive, |archive| archive.exchange(keys, arch));
-        });
-        set.edit_receipt(|receipt| {
-            for record in receipt.code_objects.iter_mut().filter(|r| r.target == arch) {
-                let Place::Archive { key, .. } = &mut record.place else { continue };
-                if let Some(at) = keys.iter().position(|known| known == key) {
-                    *key = keys[1 - at].to_owned();
+    for (group, arch) in [("gfx110x", "gfx1100"), ("gfx115x", "gfx1151")] {
+        for set in Set::of_each_format() {
+            let keys = ["lib/libexblas.so.1.2#0", "lib/libexblas.so.1.2#1"];
+            set.edit(&set.kernels(group), |root| {
+                let archive = root.join(ARCHIVES).join(format!("blas_lib_{arch}.kpack"));
+                Archive::edit(&archive, |archive| archive.exchange(keys, arch));
+            });
+            set.edit_receipt(|receipt| {
+                for record in receipt.code_objects.iter_mut().filter(|r| r.target == arch) {
+                    let Place::Archive { key, .. } = &mut record.place else { continue };
+                    if let Some(at) = keys.iter().position(|known| known == key) {
+                        *key = keys[1 - at].to_owned();
+                    }
                 }
-            }
-        });
-        set.fires(&[], &[]);
-        set.fires(SHARDS, &["V012"]);
+            });
+            set.fires(&[], &[]);
+            set.fires(SHARDS, &["V012"]);
+        }
     }
 }
 
 #[test]
 fn v013_a_file_is_lost() {
-    let Some(set) = set() else { return };
-    let library = "opt/rocm-7.1/lib/libexcblas.so.1.0";
-    set.edit(HOST, |root| fs::remove_file(root.join(library)).unwrap());
-    set.fires(&[], &[]);
-    set.fires(SHARDS, &["V013"]);
-    set.edit(HOST, |root| fs::write(root.join(library), "other").unwrap());
-    set.fires(SHARDS, &["V013"]);
+    for set in Set::of_each_format() {
+        let library = "opt/rocm-7.1/lib/libexcblas.so.1.0";
+        set.edit(&set.host(), |root| fs::remove_file(root.join(library)).unwrap());
+        set.fires(&[], &[]);
+        set.fires(SHARDS, &["V013"]);
+        set.edit(&set.host(), |root| fs::write(root.join(library), "other").unwrap());
+        set.fires(SHARDS, &["V013"]);
+    }
 }
 
 #[test]
 fn v013_a_link_leads_elsewhere() {
-    let Some(set) = set() else { return };
-    set.edit(HOST, |root| {
-        let link = root.join("opt/rocm-7.1/lib/libexblas.so");
-        fs::remove_file(&link).unwrap();
-        std::os::unix::fs::symlink("libexcblas.so.1", link).unwrap();
-    });
-    set.fires(SHARDS, &["V013"]);
+    for set in Set::of_each_format() {
+        set.edit(&set.host(), |root| {
+            let link = root.join("opt/rocm-7.1/lib/libexblas.so");
+            fs::remove_file(&link).unwrap();
+            std::os::unix::fs::symlink("libexcblas.so.1", link).unwrap();
+        });
+        set.fires(SHARDS, &["V013"]);
+    }
 }
 
 #[test]
 fn v013_a_binary_with_other_machine_code() {
-    let Some(set) = set() else { return };
-    set.edit(HOST, |root| {
-        let library = root.join(LIBRARY);
-        let bytes = fs::read(&library).unwrap();
-        let text = tampered::section(&bytes, ".text");
-        patch(&library, text.0, &[0xcc]);
-    });
-    set.fires(&[], &[]);
-    // Without a build of the same code, none can have the numbers of the installed wrappers.
-    set.fires(SHARDS, &["V012", "V013"]);
+    for set in Set::of_each_format() {
+        set.edit(&set.host(), |root| {
+            let library = root.join(LIBRARY);
+            let bytes = fs::read(&library).unwrap();
+            let text = tampered::section(&bytes, ".text");
+            patch(&library, text.0, &[0xcc]);
+        });
+        set.fires(&[], &[]);
+        // Without a build of the same code, none can have the numbers of the installed wrappers.
+        set.fires(SHARDS, &["V012", "V013"]);
+    }
 }

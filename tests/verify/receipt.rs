@@ -151,25 +151,28 @@ fn v010_a_record_of_a_file_that_lies() {
             record.place = Place::File { file, entry };
         },
     ];
-    let set = Set::of_debs();
-    for lie in lies {
-        set.fresh_receipt();
-        set.edit_receipt(|receipt| {
-            let meant = |record: &&mut CodeObjectRecord| record.place.path().ends_with("00.hsaco");
-            lie(receipt.code_objects.iter_mut().find(meant).unwrap());
-        });
-        let run = set.verify(&[]);
-        assert!(run.codes().contains(&"V010".to_owned()), "{}", run.text);
+    for set in [Set::of_debs(), Set::of_rpms()] {
+        for lie in lies {
+            set.fresh_receipt();
+            set.edit_receipt(|receipt| {
+                let meant =
+                    |record: &&mut CodeObjectRecord| record.place.path().ends_with("00.hsaco");
+                lie(receipt.code_objects.iter_mut().find(meant).unwrap());
+            });
+            let run = set.verify(&[]);
+            assert!(run.codes().contains(&"V010".to_owned()), "{}", run.text);
+        }
     }
 }
 
 #[test]
 fn v011_a_file_without_its_record() {
-    let set = Set::of_debs();
-    set.edit_receipt(|receipt| {
-        receipt.code_objects.retain(|record| !record.place.path().ends_with("_gfx1101.co"));
-    });
-    set.fires(&[], &["V011"]);
+    for set in [Set::of_debs(), Set::of_rpms()] {
+        set.edit_receipt(|receipt| {
+            receipt.code_objects.retain(|record| !record.place.path().ends_with("_gfx1101.co"));
+        });
+        set.fires(&[], &["V011"]);
+    }
 }
 
 #[test]

@@ -3,21 +3,21 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 mod archive;
+mod edit;
+mod rpm;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use object::{Object, ObjectSection};
-use rockpack::receipt::{MemberRecord, Receipt};
+use rockpack::receipt::Receipt;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 pub use archive::Archive;
-use archive::{field, rows};
 
 /// What a run of `verify --json` gave.
 pub struct Run {
@@ -81,14 +81,15 @@ pub fn shard(name: &str) -> PathBuf {
 pub struct Set {
     folder: TempDir,
     receipt: Vec<u8>,
+    format: &'static str,
 }
 
-/// The packages of both formats, built once.
+/// The packages of each format and of both, built once.
 fn built() -> &'static Path {
     static BUILT: OnceLock<TempDir> = OnceLock::new();
     let build = || {
         let folder = tempfile::tempdir().unwrap();
-        for formats in ["deb", "deb,rpm"] {
+        for formats in ["deb", "rpm", "deb,rpm"] {
             let run = rockpack()
                 .args(["build", "--artifacts", "examples/shards", "--version", "7.1.0"])
                 .args(["--config", "examples/packaging-config.json", "--format", formats])
@@ -114,6 +115,19 @@ impl Set {
         Self::copy("deb")
     }
 
+    /// The `.rpm` packages and their receipt.
+    pub fn of_rpms() -> Self {
+        Self::copy("rpm")
+    }
+
+    /// The `.deb` packages and the `.rpm` packages, of which each can be edited: without the tools
+    /// for a format, there is no set of it.
+    pub fn of_each_format() -> Vec<Self> {
+        let tools = [("deb", &["dpkg-deb"][..]), ("rpm", &rpm::TOOLS[..])];
+        let there = tools.into_iter().filter(|(_, tools)| super::tools::have(tools));
+        there.map(|(format, _)| Self::copy(format)).collect()
+    }
+
     /// The packages of both formats.
     pub fn of_both_formats() -> Self {
         Self::copy("deb,rpm")
@@ -121,7 +135,7 @@ impl Set {
 
     /// An empty folder, to be built into.
     pub fn empty() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), receipt: Vec::new() }
+        Self { folder: tempfile::tempdir().unwrap(), receipt: Vec::new(), format: "deb" }
     }
 
     /// The set with the receipt that a build has written by now.
@@ -130,14 +144,32 @@ impl Set {
         self
     }
 
-    fn copy(formats: &str) -> Self {
+    fn copy(format: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for entry in fs::read_dir(built().join(formats)).unwrap() {
+        for entry in fs::read_dir(built().join(format)).unwrap() {
             let entry = entry.unwrap();
             fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
         }
         let receipt = fs::read(folder.path().join("packages.json")).unwrap();
-        Self { folder, receipt }
+        Self { folder, receipt, format }
+    }
+
+    /// The file name of a package.
+    pub fn named(&self, package: &str) -> String {
+        match self.format {
+            "rpm" => format!("{package}-7.1.0-1.x86_64.rpm"),
+            _ => format!("{package}_7.1.0-1_amd64.deb"),
+        }
+    }
+
+    /// The package of libraries and programs.
+    pub fn host(&self) -> String {
+        self.named("rocm-blas")
+    }
+
+    /// The package of a group's kernels.
+    pub fn kernels(&self, group: &str) -> String {
+        self.named(&format!("rocm-blas-{group}"))
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -197,111 +229,6 @@ impl Set {
         });
     }
 
-    /// Takes a `.deb` apart, edits it, brings its md5sums up to date and puts it together again;
-    /// the receipt, if there is one, says so.
-    pub fn edit(&self, name: &str, edit: impl FnOnce(&Path)) {
-        self.rebuild(name, |root| {
-            sum(root);
-            edit(root);
-            let kept = fs::read_to_string(root.join("DEBIAN/md5sums")).unwrap();
-            sum(root);
-            // What the edit itself added to the sums stays.
-            let sums = root.join("DEBIAN/md5sums");
-            let added = kept.lines().filter(|line| line.starts_with(&"0".repeat(32)));
-            let added: String = added.map(|line| format!("{line}\n")).collect();
-            fs::write(&sums, fs::read_to_string(&sums).unwrap() + &added).unwrap();
-        });
-    }
-
-    /// The same with the md5sums as they were.
-    pub fn edit_without_sums(&self, name: &str, edit: impl FnOnce(&Path)) {
-        self.rebuild(name, edit);
-    }
-
-    fn rebuild(&self, name: &str, edit: impl FnOnce(&Path)) {
-        let root = self.unpack(name);
-        edit(root.path());
-        let mut build = Command::new("dpkg-deb");
-        build.args(["--root-owner-group", "-Zgzip", "-b"]).arg(root.path()).arg(self.path(name));
-        super::tools::run(&mut build);
-        if self.path("packages.json").exists() {
-            self.update(name, root.path());
-        }
-    }
-
-    fn unpack(&self, name: &str) -> TempDir {
-        let root = tempfile::tempdir().unwrap();
-        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        super::tools::run(Command::new("dpkg-deb").arg("-R").arg(self.path(name)).arg(root.path()));
-        root
-    }
-
-    /// A file inside a package.
-    pub fn file_of(&self, name: &str, path: &str) -> Vec<u8> {
-        fs::read(self.unpack(name).path().join(path)).unwrap()
-    }
-
-    /// Makes the receipt tell the truth about a package.
-    fn update(&self, name: &str, root: &Path) {
-        let package = fs::read(self.path(name)).unwrap();
-        let mut members = Vec::new();
-        walk(root, root, &mut members);
-        let archives = members.iter();
-        let archives =
-            archives.filter(|member| member.kind == "file" && member.path.ends_with(".kpack"));
-        let count = archives.map(|member| {
-            let bytes = fs::read(root.join(&member.path[1..])).unwrap();
-            u64::from(u32::from_le_bytes(bytes[64..68].try_into().unwrap()))
-        });
-        let count = count.sum();
-        self.edit_receipt(|receipt| {
-            let record = receipt.packages.iter_mut().find(|r| r.file_name == name).unwrap();
-            (record.size, record.sha256) = (package.len() as u64, sha256(&package));
-            record.members = members;
-            record.code_objects = count;
-        });
-    }
-
-    /// Replaces a field of a package's control file.
-    pub fn edit_control(&self, name: &str, field: &str, value: &str) {
-        self.edit(name, |root| {
-            let file = root.join("DEBIAN/control");
-            let prefix = format!("{field}: ");
-            let control = fs::read_to_string(&file).unwrap();
-            let line = |line: &str| match line.starts_with(&prefix) {
-                true => format!("{prefix}{value}\n"),
-                false => format!("{line}\n"),
-            };
-            let mut lines: Vec<String> = control.lines().map(line).collect();
-            if !lines.iter().any(|line| line.starts_with(&prefix)) {
-                lines.push(format!("{prefix}{value}\n"));
-            }
-            fs::write(file, lines.concat()).unwrap();
-        });
-    }
-
-    /// Makes the manifest in the host package tell the truth about the archive of `arch`.
-    pub fn edit_manifest(&self, arch: &str) {
-        let archive = format!("opt/rocm-7.1/lib/.kpack/blas_lib_{arch}.kpack");
-        let packages = self.packages();
-        let bytes = packages.iter().find_map(|package| {
-            let root = self.unpack(package);
-            fs::read(root.path().join(&archive)).ok()
-        });
-        let bytes = bytes.unwrap();
-        self.edit("rocm-blas_7.1.0-1_amd64.deb", |root| {
-            let file = root.join("opt/rocm-7.1/lib/.kpack/blas_lib.kpm");
-            let mut manifest =
-                rmpv::decode::read_value(&mut &fs::read(&file).unwrap()[..]).unwrap();
-            let entry = field(field(&mut manifest, "kpack_files"), arch);
-            *field(entry, "size") = (bytes.len() as u64).into();
-            *field(entry, "kernel_count") = rows(&bytes).into();
-            let mut out = Vec::new();
-            rmpv::encode::write_value(&mut out, &manifest).unwrap();
-            fs::write(file, out).unwrap();
-        });
-    }
-
     /// SHA-256 of the code objects of a fat binary, as `inspect` and the receipt know them.
     pub fn code_objects_of(&self, fat: &[u8]) -> Vec<String> {
         let (offset, size) = section(fat, ".hip_fatbin");
@@ -315,48 +242,6 @@ impl Set {
             }
         }
         digests
-    }
-}
-
-/// Writes md5sums of all files of an unpacked package.
-fn sum(root: &Path) {
-    let mut members = Vec::new();
-    walk(root, root, &mut members);
-    let mut sums = String::new();
-    for member in members.iter().filter(|member| member.kind == "file") {
-        use md5::Digest as _;
-        let bytes = fs::read(root.join(&member.path[1..])).unwrap();
-        sums += &format!("{}  {}\n", hex(&md5::Md5::digest(&bytes)), &member.path[1..]);
-    }
-    fs::write(root.join("DEBIAN/md5sums"), sums).unwrap();
-}
-
-fn walk(root: &Path, folder: &Path, members: &mut Vec<MemberRecord>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path == root.join("DEBIAN") {
-            continue;
-        }
-        let metadata = path.symlink_metadata().unwrap();
-        let mut member = MemberRecord {
-            path: format!("/{}", path.strip_prefix(root).unwrap().display()),
-            kind: "file".to_owned(),
-            mode: metadata.permissions().mode() & 0o7777,
-            size: None,
-            sha256: None,
-            target: None,
-        };
-        if metadata.is_dir() {
-            member.kind = "directory".to_owned();
-            walk(root, &path, members);
-        } else if metadata.is_symlink() {
-            member.kind = "link".to_owned();
-            member.target = Some(fs::read_link(&path).unwrap().display().to_string());
-        } else {
-            let bytes = fs::read(&path).unwrap();
-            (member.size, member.sha256) = (Some(bytes.len() as u64), Some(sha256(&bytes)));
-        }
-        members.push(member);
     }
 }
 

@@ -1,0 +1,219 @@
+//! Packages that are taken apart, edited and put together again, with a receipt that says so.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use rockpack::receipt::MemberRecord;
+use tempfile::TempDir;
+
+use super::archive::{field, rows};
+use super::{Set, hex, rpm, sha256};
+use crate::tools;
+
+/// A package that was taken apart.
+struct Unpacked {
+    root: TempDir,
+    /// Paths that are there without being the package's own.
+    others: BTreeSet<String>,
+}
+
+impl Unpacked {
+    /// What is in the package by now.
+    fn members(&self) -> Vec<MemberRecord> {
+        let mut members = Vec::new();
+        walk(self.root.path(), self.root.path(), &mut members);
+        members.retain(|member| !self.others.contains(&member.path));
+        members
+    }
+}
+
+impl Set {
+    /// Takes a package apart, edits it, brings its digests up to date and puts it together again;
+    /// the receipt, if there is one, says so.
+    pub fn edit(&self, name: &str, edit: impl FnOnce(&Path)) {
+        if name.ends_with(".rpm") {
+            return self.rebuild(name, edit);
+        }
+        self.rebuild(name, |root| {
+            sum(root);
+            edit(root);
+            let kept = fs::read_to_string(root.join("DEBIAN/md5sums")).unwrap();
+            sum(root);
+            // What the edit itself added to the sums stays.
+            let sums = root.join("DEBIAN/md5sums");
+            let added = kept.lines().filter(|line| line.starts_with(&"0".repeat(32)));
+            let added: String = added.map(|line| format!("{line}\n")).collect();
+            fs::write(&sums, fs::read_to_string(&sums).unwrap() + &added).unwrap();
+        });
+    }
+
+    /// The same of a `.deb` with the md5sums as they were.
+    pub fn edit_without_sums(&self, name: &str, edit: impl FnOnce(&Path)) {
+        self.rebuild(name, edit);
+    }
+
+    /// Makes the header of an `.rpm` state a wrong digest of the file at `path`.
+    pub fn misstate(&self, name: &str, path: &str) {
+        rpm::misstate(&self.path(name), &sha256(&self.file_of(name, path)));
+        let unpacked = self.unpack(name);
+        self.update(name, &unpacked);
+    }
+
+    fn rebuild(&self, name: &str, edit: impl FnOnce(&Path)) {
+        self.rebuild_with(name, edit, None);
+    }
+
+    /// The same of an `.rpm` that needs other packages.
+    fn rebuild_with(&self, name: &str, edit: impl FnOnce(&Path), needs: Option<&[String]>) {
+        let unpacked = self.unpack(name);
+        let root = unpacked.root.path();
+        edit(root);
+        if name.ends_with(".rpm") {
+            rpm::build(&self.path(name), root, &unpacked.members(), needs);
+        } else {
+            let mut build = Command::new("dpkg-deb");
+            build.args(["--root-owner-group", "-Zgzip", "-b"]).arg(root).arg(self.path(name));
+            tools::run(&mut build);
+        }
+        self.update(name, &unpacked);
+    }
+
+    fn unpack(&self, name: &str) -> Unpacked {
+        let (package, root) = (self.path(name), tempfile::tempdir().unwrap());
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let others = if name.ends_with(".rpm") {
+            rpm::unpack(&package, root.path())
+        } else {
+            tools::run(Command::new("dpkg-deb").arg("-R").arg(package).arg(root.path()));
+            BTreeSet::new()
+        };
+        Unpacked { root, others }
+    }
+
+    /// A file inside a package.
+    pub fn file_of(&self, name: &str, path: &str) -> Vec<u8> {
+        fs::read(self.unpack(name).root.path().join(path)).unwrap()
+    }
+
+    /// Makes the receipt, if there is one, tell the truth about a package.
+    fn update(&self, name: &str, unpacked: &Unpacked) {
+        if !self.path("packages.json").exists() {
+            return;
+        }
+        let package = fs::read(self.path(name)).unwrap();
+        let (root, members) = (unpacked.root.path(), unpacked.members());
+        let archives = members.iter();
+        let archives =
+            archives.filter(|member| member.kind == "file" && member.path.ends_with(".kpack"));
+        let count = archives.map(|member| {
+            let bytes = fs::read(root.join(&member.path[1..])).unwrap();
+            u64::from(u32::from_le_bytes(bytes[64..68].try_into().unwrap()))
+        });
+        let count = count.sum();
+        self.edit_receipt(|receipt| {
+            let record = receipt.packages.iter_mut().find(|r| r.file_name == name).unwrap();
+            (record.size, record.sha256) = (package.len() as u64, sha256(&package));
+            record.members = members;
+            record.code_objects = count;
+        });
+    }
+
+    /// Makes a package depend on these and on nothing else, each a name with what it is bound to,
+    /// if anything.
+    pub fn depend(&self, name: &str, on: &[(&str, &str)]) {
+        if name.ends_with(".rpm") {
+            let needs: Vec<String> = on.iter().map(|(on, bound)| format!("{on} {bound}")).collect();
+            return self.rebuild_with(name, |_| (), Some(&needs));
+        }
+        let needs = on.iter().map(|(on, bound)| match *bound {
+            "" => (*on).to_owned(),
+            bound => format!("{on} ({bound})"),
+        });
+        self.edit_control(name, "Depends", &needs.collect::<Vec<_>>().join(", "));
+    }
+
+    /// Replaces a field of a `.deb`'s control file.
+    pub fn edit_control(&self, name: &str, field: &str, value: &str) {
+        self.edit(name, |root| {
+            let file = root.join("DEBIAN/control");
+            let prefix = format!("{field}: ");
+            let control = fs::read_to_string(&file).unwrap();
+            let line = |line: &str| match line.starts_with(&prefix) {
+                true => format!("{prefix}{value}\n"),
+                false => format!("{line}\n"),
+            };
+            let mut lines: Vec<String> = control.lines().map(line).collect();
+            if !lines.iter().any(|line| line.starts_with(&prefix)) {
+                lines.push(format!("{prefix}{value}\n"));
+            }
+            fs::write(file, lines.concat()).unwrap();
+        });
+    }
+
+    /// Makes the manifest in the host package tell the truth about the archive of `arch`.
+    pub fn edit_manifest(&self, arch: &str) {
+        let archive = format!("opt/rocm-7.1/lib/.kpack/blas_lib_{arch}.kpack");
+        let packages = self.packages();
+        let bytes = packages.iter().find_map(|package| {
+            let name = Path::new(package).file_name().unwrap().to_str().unwrap();
+            fs::read(self.unpack(name).root.path().join(&archive)).ok()
+        });
+        let bytes = bytes.unwrap();
+        self.edit(&self.host(), |root| {
+            let file = root.join("opt/rocm-7.1/lib/.kpack/blas_lib.kpm");
+            let mut manifest =
+                rmpv::decode::read_value(&mut &fs::read(&file).unwrap()[..]).unwrap();
+            let entry = field(field(&mut manifest, "kpack_files"), arch);
+            *field(entry, "size") = (bytes.len() as u64).into();
+            *field(entry, "kernel_count") = rows(&bytes).into();
+            let mut out = Vec::new();
+            rmpv::encode::write_value(&mut out, &manifest).unwrap();
+            fs::write(file, out).unwrap();
+        });
+    }
+}
+
+/// Writes md5sums of all files of an unpacked package.
+fn sum(root: &Path) {
+    let mut members = Vec::new();
+    walk(root, root, &mut members);
+    let mut sums = String::new();
+    for member in members.iter().filter(|member| member.kind == "file") {
+        use md5::Digest as _;
+        let bytes = fs::read(root.join(&member.path[1..])).unwrap();
+        sums += &format!("{}  {}\n", hex(&md5::Md5::digest(&bytes)), &member.path[1..]);
+    }
+    fs::write(root.join("DEBIAN/md5sums"), sums).unwrap();
+}
+
+pub fn walk(root: &Path, folder: &Path, members: &mut Vec<MemberRecord>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path == root.join("DEBIAN") {
+            continue;
+        }
+        let metadata = path.symlink_metadata().unwrap();
+        let mut member = MemberRecord {
+            path: format!("/{}", path.strip_prefix(root).unwrap().display()),
+            kind: "file".to_owned(),
+            mode: metadata.permissions().mode() & 0o7777,
+            size: None,
+            sha256: None,
+            target: None,
+        };
+        if metadata.is_dir() {
+            member.kind = "directory".to_owned();
+            walk(root, &path, members);
+        } else if metadata.is_symlink() {
+            member.kind = "link".to_owned();
+            member.target = Some(fs::read_link(&path).unwrap().display().to_string());
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            (member.size, member.sha256) = (Some(bytes.len() as u64), Some(sha256(&bytes)));
+        }
+        members.push(member);
+    }
+}

@@ -1,0 +1,113 @@
+//! `.rpm` packages that are taken apart and put together again, by rpm's own tools; and one whose
+//! header does not tell the truth, which no tool makes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rockpack::content::Content;
+use rockpack::formats::rpm::Front;
+use rockpack::receipt::MemberRecord;
+use sha2::Digest as _;
+
+use super::{hex, sha256};
+use crate::tools;
+
+/// What the tools below are called.
+pub const TOOLS: [&str; 4] = ["rpm", "rpm2cpio", "cpio", "rpmbuild"];
+
+/// What a spec file has to say for a package to be the same again.
+const SPEC: &str = "Name: %{NAME}\\nVersion: %{VERSION}\\nRelease: %{RELEASE}\\n\
+                    BuildArch: %{ARCH}\\nSummary: %{SUMMARY}\\nLicense: %{LICENSE}\\n\
+                    [Requires: %{REQUIRENEVRS}\\n][Provides: %{PROVIDENEVRS}\\n]\
+                    [Conflicts: %{CONFLICTNEVRS}\\n][Obsoletes: %{OBSOLETENEVRS}\\n]";
+
+/// What rpmbuild would add of its own to what is there.
+const NOTHING_ADDED: [&str; 4] = [
+    "_build_id_links none",
+    "debug_package %{nil}",
+    "__os_install_post %{nil}",
+    "_missing_build_ids_terminate_build 0",
+];
+
+/// Unpacks a package, and says which folders are there without being its own.
+pub fn unpack(package: &Path, root: &Path) -> BTreeSet<String> {
+    let mut unpack = Command::new("sh");
+    unpack.args(["-c", "rpm2cpio \"$0\" | cpio --quiet -idm"]);
+    tools::run(unpack.arg(package).current_dir(root));
+    let own = query(package, "[%{FILENAMES}\\n]");
+    let own: BTreeSet<&str> = own.lines().collect();
+    let mut all = Vec::new();
+    super::edit::walk(root, root, &mut all);
+    all.into_iter().map(|member| member.path).filter(|path| !own.contains(&path[..])).collect()
+}
+
+fn query(package: &Path, what: &str) -> String {
+    tools::succeed(Command::new("rpm").args(["-qp", "--qf", what]).arg(package))
+}
+
+/// Puts a package together again in its own place, with these members of `root`. With `needs`, it
+/// requires these and nothing else.
+pub fn build(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[String]>) {
+    let work = tempfile::tempdir().unwrap();
+    let spec = work.path().join("package.spec");
+    fs::write(&spec, text(package, root, members, needs)).unwrap();
+    let mut rpmbuild = Command::new("rpmbuild");
+    rpmbuild.args(["-bb", "--quiet"]);
+    let top = work.path().display().to_string();
+    let places = [
+        format!("_topdir {top}/top"),
+        format!("_rpmdir {top}"),
+        "_rpmfilename built.rpm".to_owned(),
+    ];
+    for define in NOTHING_ADDED.map(str::to_owned).iter().chain(&places) {
+        rpmbuild.args(["--define", define]);
+    }
+    tools::run(rpmbuild.arg(&spec));
+    fs::copy(work.path().join("built.rpm"), package).unwrap();
+}
+
+fn text(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[String]>) -> String {
+    let stated = query(package, SPEC);
+    let kept = |line: &&str| {
+        let own = line.contains("rpmlib(") || line.ends_with(": (none)");
+        !own && (needs.is_none() || !line.starts_with("Requires: "))
+    };
+    let mut text: String = stated.lines().filter(kept).map(|line| format!("{line}\n")).collect();
+    for need in needs.into_iter().flatten() {
+        text += &format!("Requires: {need}\n");
+    }
+    text += "AutoReqProv: no\n%description\nTampered with.\n%install\n";
+    text += &format!("cp -a '{}/.' %{{buildroot}}\n", root.display());
+    text += "%files\n%defattr(-,root,root,-)\n";
+    for MemberRecord { path, kind, .. } in members {
+        let directive = if kind == "directory" { "%dir " } else { "" };
+        text += &format!("{directive}\"{path}\"\n");
+    }
+    text
+}
+
+/// Makes the header state another digest of the file whose SHA-256 is `of`. Everything that is
+/// stated of the header itself is brought up to date.
+pub fn misstate(package: &Path, of: &str) {
+    let header = Front::read(&Content::open(package).unwrap()).unwrap().header;
+    let [start, end] = [header.start, header.end].map(|at| usize::try_from(at).unwrap());
+    let mut bytes = fs::read(package).unwrap();
+    let digests = |header: &[u8]| [sha256(header), hex(&sha1::Sha1::digest(header))];
+    let before = digests(&bytes[start..end]);
+    put(&mut bytes[start..end], of, &"0".repeat(64));
+    let after = digests(&bytes[start..end]);
+    put(&mut bytes[..start], &before[0], &after[0]);
+    put(&mut bytes[..start], &before[1], &after[1]);
+    fs::write(package, bytes).unwrap();
+}
+
+/// Replaces the one place where `old` stands.
+fn put(bytes: &mut [u8], old: &str, new: &str) {
+    let windows = bytes.windows(old.len()).enumerate();
+    let places: Vec<usize> =
+        windows.filter(|(_, text)| *text == old.as_bytes()).map(|(at, _)| at).collect();
+    assert_eq!(places.len(), 1, "{old}");
+    bytes[places[0]..][..new.len()].copy_from_slice(new.as_bytes());
+}

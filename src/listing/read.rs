@@ -1,6 +1,6 @@
 //! A set from a receipt, a plan, or a folder of packages.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -107,8 +107,14 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
 
 /// Packers that go through a list of paths may state a folder again; both are one.
 fn drop_folders_again(members: &mut Vec<ListedMember>) {
-    members.sort_by(|a, b| a.path.cmp(&b.path));
-    members.dedup_by(|later, earlier| later.is_directory() && later == earlier);
+    let mut first: HashMap<&str, &ListedMember> = HashMap::new();
+    let mut again = Vec::with_capacity(members.len());
+    for member in members.iter() {
+        let earlier = first.insert(&member.path, member);
+        again.push(member.is_directory() && earlier == Some(member));
+    }
+    let mut again = again.into_iter();
+    members.retain(|_| !again.next().unwrap_or_default());
 }
 
 fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {

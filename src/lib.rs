@@ -30,6 +30,7 @@ pub mod interrupt;
 pub mod keyring;
 pub mod listing;
 pub mod new_file;
+pub mod once;
 pub mod options;
 pub mod pack;
 pub mod partition;

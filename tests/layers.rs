@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["artifact", "content", "database", "gfx"]),
     // Who reads asks whether to go on, and whether there is room.
     ("content", &["interrupt", "records"]),
-    ("database", &["content", "formats", "gfx", "tree"]),
+    ("database", &["content", "formats", "gfx", "once", "tree"]),
     // Files in, relations out: what libraries a file links to is read by the formats.
     ("dependencies", &["content", "formats", "tree"]),
     ("difference", &["listing", "receipt"]),
@@ -94,7 +94,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Levels and window are what readers of packages can take.
     ("options", &["config", "listing", "plan", "policy", "receipt", "signing"]),
     ("policy", &["formats"]),
-    ("receipt", &[]),
+    // What others wrote has each key once.
+    ("once", &[]),
+    ("receipt", &["once"]),
     // Whoever takes something in that is remembered counts it.
     ("records", &[]),
     // What several shards have of a kernel database is brought together by its formats.
@@ -121,7 +123,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     // Of the plan, the names of the formats. Files for clients say where the key package, which is
     // named after the repository, puts the key.
-    ("repo", &["content", "formats", "indexed", "keyring", "plan", "signing"]),
+    ("repo", &["content", "formats", "indexed", "keyring", "once", "plan", "signing"]),
     ("report", &[]),
     // Of every file of every package, where its bytes come from.
     (

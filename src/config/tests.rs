@@ -105,6 +105,9 @@ fn a_key_is_given_once() {
     let json = r#"{"architecture_groups": {"a": {"architectures": ["gfx1100"]},
                    "a": {"architectures": ["gfx1101"]}}}"#;
     assert!(shown(json, Syntax::Json).contains("`a` is given twice"));
+    let json = r#"{"databases": [{"name": "x", "directories": ["x"], "code": ["*.co"],
+        "directory_archs": {"navi": ["gfx1100"], "navi": ["gfx1030"]}}]}"#;
+    assert!(shown(json, Syntax::Json).contains("`navi` is given twice"));
     assert!(shown("{\"version\": \"1\", \"version\": \"2\"}", Syntax::Json).contains("duplicate"));
     let toml = "version = '1'\nversion = '2'\n";
     assert!(shown(toml, Syntax::Toml).contains("line 2"));

@@ -48,7 +48,7 @@ pub struct Rule {
     #[serde(default)]
     pub directory_prefix: String,
     /// Archs of directories by name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::once::map")]
     pub directory_archs: BTreeMap<String, Vec<BaseArch>>,
     /// Globs of the names of files that are looked for in the directory of an arch first.
     #[serde(default)]

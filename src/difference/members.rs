@@ -7,22 +7,40 @@ use serde::Serialize;
 use super::Moved;
 use crate::listing::{ListedMember, ListedPackage, Owned, Owners};
 
-/// The paths that have another owner than before.
+/// The paths that have other owners than before. One that lost a path to a package that had it, too,
+/// and one that has it beside the package that had it, are named as well.
 pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
-    let mut moved = BTreeSet::new();
-    for Owned { package, member } in new.files() {
-        if let Some(from) = old.owner(&package.format, &member.path)
-            && from.name != package.name
-        {
-            moved.insert(Moved {
-                format: package.format.clone(),
-                path: member.path.clone(),
-                from: from.name.clone(),
-                to: package.name.clone(),
+    let paths: BTreeSet<(&str, &str)> =
+        new.files().map(|Owned { package, member }| (&*package.format, &*member.path)).collect();
+    let mut moved = Vec::new();
+    for (format, path) in paths {
+        let [before, after] = [old, new].map(|set| names(set, format, path));
+        let (lost, gained) = (&before - &after, &after - &before);
+        if lost.is_empty() && gained.is_empty() {
+            continue;
+        }
+        let (all_from, all_to) = (or_all(lost, before), or_all(gained, after));
+        for (from, to) in all_from.iter().flat_map(|from| all_to.iter().map(move |to| (from, to))) {
+            moved.push(Moved {
+                format: format.to_owned(),
+                path: path.to_owned(),
+                from: (*from).to_owned(),
+                to: (*to).to_owned(),
             });
         }
     }
-    moved.into_iter().collect()
+    moved
+}
+
+fn names<'a>(set: &Owners<'a>, format: &str, path: &str) -> BTreeSet<&'a str> {
+    set.owners(format, path).map(|package| package.name.as_str()).collect()
+}
+
+fn or_all<'a>(some: BTreeSet<&'a str>, all: BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+    match some.is_empty() {
+        true => all,
+        false => some,
+    }
 }
 
 /// A path that is not what it was.

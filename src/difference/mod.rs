@@ -1,15 +1,20 @@
 //! What is different between two package sets.
 //!
-//! Packages are known by format and name, files by path. Where the two sets have different
-//! prefixes, paths of the earlier one are taken as if they were below the later one's; relations
-//! to a set's own version are the same whatever that version is. Contents are compared by digest
+//! Packages are known by format and name, and by architecture where a set has several; files by
+//! path. Where the two sets have different prefixes, paths of the earlier one are taken as if they
+//! were below the later one's, where that makes no two of a package one; relations to a set's own
+//! version are the same whatever that version is. Contents are compared by digest
 //! where both sides know it, else by size where both know that; what cannot be compared is counted
 //! and never taken for equal or changed. Sizes that are estimates are shown and not compared.
 
 mod members;
+mod pairs;
+mod prefix;
 mod relations;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -60,6 +65,8 @@ pub struct Named {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// Its architecture.
+    pub architecture: String,
     /// Bytes of the package file.
     pub download: Size,
     /// Bytes it takes installed.
@@ -118,26 +125,18 @@ pub struct ChangedPackage {
 
 /// Compares `earlier` with `later`.
 pub fn between(earlier: &Listing, later: &Listing) -> Difference {
-    let earlier_packages = moved_to(earlier, later);
-    let (old, new) = (by_key(&earlier_packages), by_key(&later.packages));
+    let earlier_packages = prefix::moved_to(earlier, later);
+    let pairs = pairs::of(&earlier_packages, &later.packages);
     let owners = (Owners::of(&earlier_packages), Owners::of(&later.packages));
-    let only = |these: &Packages<'_>, others: &Packages<'_>| {
-        let lone = these.iter().filter(|(key, _)| !others.contains_key(*key));
-        lone.map(|(_, package)| named(package)).collect()
-    };
     let mut counts = members::Counts::default();
-    let mut changed = Vec::new();
-    for (key, package) in &new {
-        let Some(before) = old.get(key) else { continue };
-        let change = compare((before, package), &owners, &mut counts);
-        changed.extend(change);
-    }
+    let changed = pairs.both.into_iter().filter_map(|pair| compare(pair, &owners, &mut counts));
+    let changed = changed.collect();
     Difference {
         earlier: earlier.name.clone(),
         later: later.name.clone(),
         prefix: different(&earlier.prefix, &later.prefix),
-        added: only(&new, &old),
-        removed: only(&old, &new),
+        added: pairs.added.into_iter().map(named).collect(),
+        removed: pairs.removed.into_iter().map(named).collect(),
         moved: members::moved(&owners.0, &owners.1),
         changed,
         uncompared: counts.uncompared,
@@ -156,30 +155,6 @@ impl Difference {
     }
 }
 
-type Packages<'a> = BTreeMap<(&'a str, &'a str), &'a ListedPackage>;
-
-/// The packages by format and name; of several versions the last.
-fn by_key(packages: &[ListedPackage]) -> Packages<'_> {
-    packages.iter().map(|package| (package.key(), package)).collect()
-}
-
-/// The packages of `earlier` with their paths below the prefix of `later`.
-fn moved_to(earlier: &Listing, later: &Listing) -> Vec<ListedPackage> {
-    let mut packages = earlier.packages.clone();
-    if let (Some(from), Some(to)) = (&earlier.prefix, &later.prefix)
-        && from != to
-    {
-        for member in packages.iter_mut().flat_map(|package| &mut package.members) {
-            if let Some(rest) = member.path.strip_prefix(from.as_str())
-                && (rest.is_empty() || rest.starts_with('/'))
-            {
-                member.path = format!("{to}{rest}");
-            }
-        }
-    }
-    packages
-}
-
 fn different(from: &Option<String>, to: &Option<String>) -> Option<Changed<String>> {
     match (from, to) {
         (Some(from), Some(to)) if from != to => {
@@ -194,6 +169,7 @@ fn named(package: &ListedPackage) -> Named {
         format: package.format.clone(),
         name: package.name.clone(),
         version: package.version.clone(),
+        architecture: package.architecture.clone(),
         download: package.download,
         installed: package.installed,
     }
@@ -215,9 +191,9 @@ fn compare(
     let (paths_before, paths_after) = (paths(before), paths(after));
     let format = after.format.as_str();
     let gone = paths_before.difference(&paths_after);
-    let gone = gone.filter(|path| new.owner(format, path).is_none());
+    let gone = gone.filter(|path| !new.has(format, path));
     let come = paths_after.difference(&paths_before);
-    let come = come.filter(|path| old.owner(format, path).is_none());
+    let come = come.filter(|path| !old.has(format, path));
     let relations = relations::compare(before, after);
     let changed = ChangedPackage {
         format: after.format.clone(),

@@ -63,6 +63,8 @@ impl<'de, F: Field<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisitor<F> {
         let (mut found, mut missing) = (None, F::BESIDE.to_vec());
         while let Some(name) = map.next_key::<String>()? {
             match name == F::NAME {
+                // Of two lists the one that does not count would name what is left behind.
+                true if found.is_some() => return Err(A::Error::duplicate_field(F::NAME)),
                 true => found = Some(map.next_value()?),
                 false => drop(map.next_value::<IgnoredAny>()?),
             }

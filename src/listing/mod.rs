@@ -5,7 +5,7 @@
 //! less than a package: what is not known is absent or marked as an estimate, never guessed.
 //!
 //! Refused: files that are no receipt, no plan and no package, folders without any of them, and sets
-//! with a package or a path of one twice.
+//! with a package or a path of one twice, but for a folder that is the same each time.
 
 mod code;
 mod owners;
@@ -159,11 +159,15 @@ impl ListedPackage {
 }
 
 impl Listing {
-    /// Brings the packages into their order: by format, name and version, the newest last.
+    /// Brings the packages into their order: by format, name and version, the newest last, and by
+    /// architecture.
     pub(crate) fn sorted(mut self) -> Self {
         self.packages.sort_by(|a, b| {
             let versions = || compare_versions(&a.format, &a.version, &b.version);
-            a.key().cmp(&b.key()).then_with(versions).then_with(|| a.version.cmp(&b.version))
+            a.key()
+                .cmp(&b.key())
+                .then_with(versions)
+                .then_with(|| (&a.version, &a.architecture).cmp(&(&b.version, &b.architecture)))
         });
         self
     }
@@ -236,8 +240,10 @@ pub(crate) mod tests {
                     let listing = Listing { name: String::new(), prefix: None, packages };
                     let sorted = listing.sorted().packages;
                     assert_eq!(sorted[1].version, versions[1]);
-                    let owner = Owners::of(&sorted).owner(format, "/x").unwrap();
-                    assert_eq!(owner.version, versions[1]);
+                    let owners = Owners::of(&sorted);
+                    let owners: Vec<&str> =
+                        owners.owners(format, "/x").map(|owner| &*owner.version).collect();
+                    assert_eq!(owners, [versions[1]]);
                 }
             }
         }

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 
 use super::{ListedMember, ListedPackage};
 
-/// A path and the package that has it.
+/// A path and a package that has it.
 #[derive(Debug, Clone, Copy)]
 pub struct Owned<'a> {
-    /// The package; of a directory, one of those that have it.
+    /// The package.
     pub package: &'a ListedPackage,
     /// What stands there.
     pub member: &'a ListedMember,
 }
 
-/// The paths of a set by format.
+/// The paths of a set by format, path and the name of the package: nothing keeps two packages of a
+/// set from having one path, and each of them is updated.
 #[derive(Debug, Default)]
-pub struct Owners<'a>(BTreeMap<(&'a str, &'a str), Owned<'a>>);
+pub struct Owners<'a>(BTreeMap<(&'a str, &'a str, &'a str), Owned<'a>>);
 
 impl<'a> Owners<'a> {
     /// The paths of `packages`; of several versions of a package the last counts.
@@ -23,25 +24,40 @@ impl<'a> Owners<'a> {
         let mut owners = BTreeMap::new();
         for package in packages {
             for member in &package.members {
-                let key = (package.format.as_str(), member.path.as_str());
+                let key = (&*package.format, &*member.path, &*package.name);
                 owners.insert(key, Owned { package, member });
             }
         }
         Self(owners)
     }
 
-    /// What stands at `path` in `format`, whatever it is.
-    pub fn at(&self, format: &str, path: &str) -> Option<Owned<'a>> {
-        self.0.get(&(format, path)).copied()
+    /// What stands at `path` in `format`, whatever it is, in the order of the packages' names.
+    pub fn at<'s>(
+        &'s self,
+        format: &'s str,
+        path: &'s str,
+    ) -> impl Iterator<Item = Owned<'a>> + 's {
+        let from = self.0.range((format, path, "")..);
+        let there = from.take_while(move |((of, at, _), _)| (*of, *at) == (format, path));
+        there.map(|(_, owned)| *owned)
     }
 
-    /// The package that alone has `path`, which is no directory.
-    pub fn owner(&self, format: &str, path: &str) -> Option<&'a ListedPackage> {
-        let owned = self.at(format, path).filter(|owned| !owned.member.is_directory());
-        owned.map(|owned| owned.package)
+    /// The packages that have `path`, which is no directory there.
+    pub fn owners<'s>(
+        &'s self,
+        format: &'s str,
+        path: &'s str,
+    ) -> impl Iterator<Item = &'a ListedPackage> + 's {
+        let files = self.at(format, path).filter(|owned| !owned.member.is_directory());
+        files.map(|owned| owned.package)
     }
 
-    /// Every path that is no directory.
+    /// Whether a package has `path`, which is no directory there.
+    pub fn has(&self, format: &str, path: &str) -> bool {
+        self.owners(format, path).next().is_some()
+    }
+
+    /// Every path that is no directory, once for each package that has it.
     pub fn files(&self) -> impl Iterator<Item = Owned<'a>> {
         self.0.values().copied().filter(|owned| !owned.member.is_directory())
     }

@@ -1,6 +1,6 @@
 //! A set from a receipt, a plan, or a folder of packages.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -82,7 +82,8 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
 }
 
 /// Brings it into order. Of what is there twice nobody can say which one counts: it is refused.
-fn in_order(listing: Listing) -> Result<Listing> {
+fn in_order(mut listing: Listing) -> Result<Listing> {
+    listing.packages.iter_mut().for_each(|package| drop_folders_again(&mut package.members));
     let mut packages = BTreeSet::new();
     for package in &listing.packages {
         let (format, name) = package.key();
@@ -102,6 +103,18 @@ fn in_order(listing: Listing) -> Result<Listing> {
         }
     }
     Ok(listing.sorted())
+}
+
+/// Packers that go through a list of paths may state a folder again; both are one.
+fn drop_folders_again(members: &mut Vec<ListedMember>) {
+    let mut first: HashMap<&str, &ListedMember> = HashMap::new();
+    let mut again = Vec::with_capacity(members.len());
+    for member in members.iter() {
+        let earlier = first.insert(&member.path, member);
+        again.push(member.is_directory() && earlier == Some(member));
+    }
+    let mut again = again.into_iter();
+    members.retain(|_| !again.next().unwrap_or_default());
 }
 
 fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
@@ -231,13 +244,26 @@ mod tests {
         let set = |packages: Vec<ListedPackage>| {
             in_order(Listing { name: "x".to_owned(), prefix: None, packages })
         };
-        let package = |version, paths| listed("deb", "rocm-blas", version, paths);
+        fn package(version: &str, paths: &[(&str, &str)]) -> ListedPackage {
+            listed("deb", "rocm-blas", version, paths)
+        }
         let one = [("/x", "file")];
         set(vec![package("2", &one), package("1", &one)]).unwrap();
         let error = set(vec![package("1", &one), package("1", &[])]).unwrap_err();
         assert!(error.to_string().contains("deb rocm-blas: is there twice as 1"), "{error}");
         let error = set(vec![package("1", &[one[0], ("/y", "file"), one[0]])]).unwrap_err();
         assert!(error.to_string().contains("has the path /x twice"), "{error}");
+        let folders = [("/x", "directory"), ("/x/y", "file"), ("/x", "directory")];
+        let accepted = set(vec![package("1", &folders)]).unwrap();
+        assert_eq!(accepted.packages[0].members, package("1", &folders[..2]).members);
+        let mut other = package("1", &folders);
+        other.members[2].mode = 0o700;
+        let error = set(vec![other]).unwrap_err();
+        assert!(error.to_string().contains("has the path /x twice"), "{error}");
+        for kind in ["file", "link"] {
+            let paths = [("/x", kind), ("/x", kind)];
+            assert!(set(vec![package("1", &paths)]).is_err(), "{kind}");
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn note_beside(
         let path = format!("/{}", entry.path);
         let is_folder = matches!(entry.node, Node::Directory { .. });
         let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
-        if !is_folder && formats.any(|format| owners.owner(format.as_str(), &path).is_some()) {
+        if !is_folder && formats.any(|format| owners.has(format.as_str(), &path)) {
             shared.insert(path);
         }
     }
@@ -131,9 +131,9 @@ impl Update<'_> {
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
             let is_folder = matches!(entry.node, Node::Directory { .. });
-            let owner = self.owners.owner(self.format.as_str(), &path);
-            if let Some(owner) = owner.filter(|owner| owner.name != own && !is_folder) {
-                taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path);
+            let owners = self.owners.owners(self.format.as_str(), &path);
+            for owner in owners.filter(|owner| owner.name != own && !is_folder) {
+                taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
             }
         }
         for (from, (owner, paths)) in taken {
@@ -176,19 +176,20 @@ impl Update<'_> {
         }
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
-            let Some(before) = self.owners.at(self.format.as_str(), &path) else { continue };
             let kind = match entry.node {
                 Node::Directory { .. } => "directory",
                 Node::Link { .. } => "link",
                 Node::File { .. } => "file",
             };
-            let was = before.member.kind.as_str();
-            if was != kind && (was == "directory" || kind == "directory") {
+            let before = self.owners.at(self.format.as_str(), &path);
+            let mut before = before.map(|owned| owned.member.kind.as_str());
+            let was = before.find(|was| *was != kind && [*was, kind].contains(&"directory"));
+            if let Some(was) = was {
                 let message = format!(
                     "was a {was} in the earlier set and is a {kind}: dpkg leaves what is there, \
                      and rpm fails"
                 );
-                findings.add(Finding::new(Code::PathKindChanged, path, message));
+                findings.add(Finding::new(Code::PathKindChanged, path.as_str(), message));
             }
         }
     }

@@ -223,4 +223,20 @@ mod tests {
         let receipt = Receipt::parse(text.as_bytes()).unwrap();
         assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
     }
+
+    #[test]
+    fn a_part_says_once_where_a_package_belongs() {
+        let of_part = |packages: &str| {
+            let part = format!(r#"{{"index":1,"of":2,"plan":"","packages":{{{packages}}}}}"#);
+            let text = format!(
+                r#"{{"schema":{SCHEMA},"generator":"","version":"","release":"","prefix":"",
+                "content_date":0,"part":{part},"packages":[],"code_objects":[],"findings":[]}}"#
+            );
+            Receipt::parse(text.as_bytes())
+        };
+        of_part(r#""a.deb":1,"b.deb":2"#).unwrap();
+        let error = of_part(r#""a.deb":1,"b.deb":2,"a.deb":2"#).unwrap_err();
+        assert!(error.in_full().contains("`a.deb` is given twice"), "{error:?}");
+        assert!(of_part(r#""a.deb":1},"index":2,"more":{"a.deb":2"#).is_err());
+    }
 }

@@ -91,6 +91,7 @@ pub struct PartRecord {
     /// stamped and signed, and the version of rockpack.
     pub plan: String,
     /// Every package file of the set, and the number of the part that it belongs to.
+    #[serde(deserialize_with = "crate::once::map")]
     pub packages: BTreeMap<String, u32>,
 }
 

@@ -25,9 +25,11 @@ pub fn difference_text(difference: &Difference) -> String {
 }
 
 fn named(sign: &str, package: &Named) -> String {
-    let Named { format, name, version, download, installed } = package;
+    let Named { format, name, version, architecture, download, installed } = package;
     let (download, installed) = (size(*download), size(*installed));
-    text_line!("{sign} {format} {name} {version} ({download}, installed {installed})")
+    text_line!(
+        "{sign} {format} {name} {version} {architecture} ({download}, installed {installed})"
+    )
 }
 
 fn changed(package: &ChangedPackage) -> String {

@@ -103,14 +103,22 @@ pub(super) fn given(
 
 type Key<'a> = (&'a str, u64, Modified);
 
+/// The packages that are known by name, size and time. Of two such with different contents nobody can
+/// say which one is given: neither is known.
 fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Arc<Record>> {
-    let records = channels.0.values().flat_map(|state| state.records.values());
-    records
-        .map(|record| {
-            let source = &record.source;
-            ((source.name.as_str(), source.size, source.modified), record)
-        })
-        .collect()
+    let mut known: BTreeMap<Key<'_>, Option<&Arc<Record>>> = BTreeMap::new();
+    for record in channels.0.values().flat_map(|state| state.records.values()) {
+        let source = &record.source;
+        let key = (source.name.as_str(), source.size, source.modified);
+        let one = known.entry(key).or_insert(Some(record));
+        *one = one.filter(|other| is_same(other, record));
+    }
+    known.into_iter().filter_map(|(key, record)| Some((key, record?))).collect()
+}
+
+fn is_same(one: &Record, other: &Record) -> bool {
+    let digests = [&one.source.sha256, &one.indexed.sha256];
+    digests == [&other.source.sha256, &other.indexed.sha256]
 }
 
 fn given_of(

@@ -55,6 +55,7 @@ pub(super) struct State {
     #[serde(default)]
     pub listed: Listed,
     /// Packages and indexes of earlier generations that are still there, by path.
+    #[serde(deserialize_with = "crate::once::map")]
     pub retired: BTreeMap<String, Retired>,
     /// Packages whose files were in the pool before, put there by somebody else: what this publication
     /// did not write stays if it is taken back.
@@ -116,7 +117,7 @@ mod shared_records {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserializer, Serializer};
 
     use super::{Record, Records};
 
@@ -130,7 +131,7 @@ mod shared_records {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Records, D::Error> {
-        let records = BTreeMap::<String, Record>::deserialize(deserializer)?;
+        let records: BTreeMap<String, Record> = crate::once::map(deserializer)?;
         Ok(records.into_iter().map(|(path, record)| (path, Arc::new(record))).collect())
     }
 }

@@ -28,6 +28,12 @@ fn checksums_are_checked() {
     assert_names(&packed.refusal(), &packed.archive, "has the SHA-256");
     fs::write(&path, good.replace("a_lib", "b_lib")).unwrap();
     assert_names(&packed.refusal(), &path, "has no SHA-256 of a_lib_generic.tar.zst");
+    // sha256sum fails for it, whichever line is right.
+    for second in [format!("{other}  a_lib_generic.tar.zst\n"), good.replace(digest, &other)] {
+        fs::write(&path, good.clone() + &second).unwrap();
+        let expected = "line 2: has another SHA-256 of a_lib_generic.tar.zst";
+        assert_names(&packed.refusal(), &path, expected);
+    }
     fs::write(&path, "what?").unwrap();
     assert_names(&packed.refusal(), &path, "is neither a SHA-256");
     fs::remove_file(&path).unwrap();

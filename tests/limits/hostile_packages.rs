@@ -160,7 +160,7 @@ fn setuid_files_are_shown() {
 }
 
 /// What `verify` says of a package with these members, whose files all have the content that its
-/// sums state.
+/// sums state. Differences are made from it where no member takes the place of another.
 fn verified(members: &[(&str, u8, u32)]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let files: BTreeSet<&str> =
@@ -178,7 +178,9 @@ fn verified(members: &[(&str, u8, u32)]) -> (Option<i32>, String) {
     });
     tools::run(&mut inspect(&package));
     let output = rockpack().arg("verify").arg(&package).output().unwrap();
-    (output.status.code(), text(&output))
+    let (said, listed) = (text(&output), rockpack::listing::read(&package));
+    assert_eq!(listed.is_err(), said.contains("stands in the package twice"), "{listed:?}");
+    (output.status.code(), said)
 }
 
 /// dpkg installs the last of them, whatever stood there before.

@@ -135,3 +135,89 @@ fn what_is_no_set_is_refused() {
     let told = tools::told(plan_of(&shards()).arg("--exit-code"));
     assert!(told.contains("--diff") && told.contains("exit status: 64"), "{told}");
 }
+
+/// The packages of a plan.
+fn all_of(plan: &mut Value) -> &mut Vec<Value> {
+    plan["packages"].as_array_mut().unwrap()
+}
+
+/// The place of the package with the library in those of a plan.
+fn host_of(packages: &[Value]) -> usize {
+    let is_host = |package: &Value| package["format"] == "deb" && package["name"] == "rocm-blas";
+    packages.iter().position(is_host).unwrap()
+}
+
+#[test]
+fn what_looks_like_one_is_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let earlier = folder.path().join("plan.json");
+    let plan = json(&mut plan_of(&shards()));
+    let differs = |edit: &dyn Fn(&mut Value), expected: &[&str]| {
+        let mut edited = plan.clone();
+        edit(&mut edited);
+        fs::write(&earlier, edited.to_string()).unwrap();
+        let text = tools::succeed(plan_of(&shards()).arg("--diff").arg(&earlier));
+        let found = |line: &&str| text.lines().any(|found| found.starts_with(*line));
+        assert!(expected.iter().all(found), "{expected:?} in {text}");
+    };
+    differs(&|_| (), &["no differences"]);
+    // One version for two architectures, in either order.
+    for before in [true, false] {
+        let twin = |plan: &mut Value| {
+            let packages = all_of(plan);
+            let at = host_of(packages);
+            let mut twin = packages[at].clone();
+            twin["architecture"] = "arm64".into();
+            twin["members"] = Value::Array(Vec::new());
+            packages.insert(if before { at } else { at + 1 }, twin);
+        };
+        differs(&twin, &["- deb rocm-blas 7.1.0-1 arm64 "]);
+    }
+    // The same package for another one.
+    let other = |plan: &mut Value| {
+        let packages = all_of(plan);
+        let at = host_of(packages);
+        packages[at]["architecture"] = "all".into();
+    };
+    differs(&other, &["~ deb rocm-blas all → amd64"]);
+    // Two paths that another prefix would make one.
+    let moved = |plan: &mut Value| {
+        plan["prefix"] = "/opt/a".into();
+        let packages = all_of(plan);
+        let at = host_of(packages);
+        let members = packages[at]["members"].as_array_mut().unwrap();
+        for (path, mode) in [("/opt/a/bin/su", 0o4755), ("/opt/rocm-7.1/bin/su", 0o755)] {
+            members.push(serde_json::json!({ "path": path, "kind": "file", "mode": mode }));
+        }
+    };
+    differs(&moved, &["    - /opt/a/bin/su", "    - /opt/rocm-7.1/bin/su"]);
+}
+
+#[test]
+fn a_path_of_two_earlier_packages_is_taken_from_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let earlier = folder.path().join("plan.json");
+    let mut plan = json(&mut plan_of(&shards()));
+    let packages = all_of(&mut plan);
+    let mut bench = packages[host_of(packages)].clone();
+    let has_bench = |member: &Value| member["path"] == "/opt/rocm-7.1/bin/exblas-bench";
+    bench["members"].as_array_mut().unwrap().retain(has_bench);
+    assert_eq!(bench["members"].as_array().unwrap().len(), 1);
+    bench["version"] = "7.0.0-1".into();
+    *packages = ["aa-tools", "zz-tools"]
+        .map(|name| {
+            let mut package = bench.clone();
+            package["name"] = name.into();
+            package
+        })
+        .into();
+    fs::write(&earlier, plan.to_string()).unwrap();
+    let plan = json(plan_of(&shards()).arg("--since").arg(&earlier));
+    let host = super::packages(&plan, "deb")["rocm-blas"];
+    for kind in ["breaks", "replaces"] {
+        let relations = relations(host, kind);
+        for name in ["aa-tools", "zz-tools"] {
+            assert!(relations.contains(&format!("{name} (< 7.1.0-1)")), "{relations:?}");
+        }
+    }
+}

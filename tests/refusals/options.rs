@@ -95,6 +95,7 @@ fn a_foreign_receipt_is_not_replaced() {
         "{\"packages\": [[\"x.deb\"]]}",
         "{\"packages\": [{\"file_name\": \"x.deb\"}]}",
         "",
+        "{\"packages\": [{\"file_name\": \"x.deb\", \"sha256\": \"0\"}], \"packages\": []}",
         "{\"packages\": [{\"file_name\": \"../x.deb\", \"sha256\": \"0\"}]}",
     ] {
         let bad = Bad::new();

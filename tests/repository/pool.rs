@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
+use crate::example::rockpack;
 use crate::faults::{Failing, Room};
-use crate::fixture::{contents, deb, publish, refused};
+use crate::fixture::{contents, deb, publish, refused, repo};
 use crate::tools::{have, run};
 
 #[test]
@@ -95,4 +96,62 @@ fn what_becomes_visible_is_finished_though_an_older_package_is_gone() {
         }
     }
     assert!(partly > 0, "no run ended between Release and InRelease");
+}
+
+/// Two suites may have different packages of one name, size and time, each in a component of its own.
+#[test]
+fn what_two_suites_know_differently_is_read() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("out");
+    let made = |folder: &str| {
+        let fields = format!("Homepage: https://example.org/{folder}\n");
+        let file = deb(&room.path().join(folder), ("one", "1", "amd64"), &fields);
+        run(Command::new("touch").args(["-d", "2024-01-02"]).arg(&file));
+        file
+    };
+    let first = made("0");
+    let size = |file: &Path| fs::metadata(file).unwrap().len();
+    let mut others = (1..).map(|number| made(&number.to_string()));
+    let other = others.find(|other| size(other) == size(&first)).unwrap();
+    assert!(fs::read(&first).unwrap() != fs::read(&other).unwrap());
+    for (suite, file, check) in
+        [("s1", &first, false), ("s2", &other, true), ("s3", &first, false), ("s4", &other, false)]
+    {
+        let mut command = repo(&[file], &out);
+        command.args(["--suite", suite, "--component", suite]);
+        publish(command.args(check.then_some("--check")));
+        let path = format!("pool/{suite}/o/one/one_1_amd64.deb");
+        assert!(fs::read(out.join(path)).unwrap() == fs::read(file).unwrap(), "{suite}");
+    }
+    publish(rockpack().arg("verify").arg(&out));
+}
+
+/// What a repository remembers of a path is remembered once.
+#[test]
+fn a_state_with_a_path_twice_is_refused() {
+    if !have(&["dpkg-deb"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("out");
+    let packages = ["one", "two"].map(|name| deb(room.path(), (name, "1", "amd64"), ""));
+    publish(&mut repo(&[&packages[0], &packages[1]], &out));
+    publish(repo(&[], &out).args(["--remove", "two"]));
+    let file = out.join(".rockpack/apt-stable.json");
+    let good = fs::read_to_string(&file).unwrap();
+    let state: serde_json::Value = serde_json::from_str(&good).unwrap();
+    for (map, name) in [("records", "one"), ("retired", "two")] {
+        let path = format!("pool/main/{}/{name}/{name}_1_amd64.deb", &name[..1]);
+        let first = format!("\"{map}\":{{\"{path}\":{},", state[map][&path]);
+        let twice = good.replacen(&format!("\"{map}\":{{"), &first, 1);
+        assert_ne!(twice, good);
+        fs::write(&file, twice).unwrap();
+        let (said, _) = refused(&mut repo(&[], &out));
+        assert!(said.contains(&format!("`{path}` is given twice")), "{said}");
+    }
+    fs::write(&file, good).unwrap();
+    publish(&mut repo(&[], &out));
 }

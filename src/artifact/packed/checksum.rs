@@ -7,7 +7,7 @@
 //! | digits, a space, `*`, a file name | the same, as sha256sum writes it with `--binary` |
 //!
 //! UTF-8, LF or CRLF; empty lines say nothing. Of a path only the last component counts. Refused:
-//! anything else, and a file that says nothing about its archive.
+//! anything else, a file that says nothing about its archive, and one that says two things.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,14 +73,19 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<[u8; 32]> {
     })?;
     let lines: Vec<(usize, &str)> =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
-    let mut found = None;
+    let mut found: Option<[u8; 32]> = None;
     for (number, line) in &lines {
         let (digest, of) = parse_line(line).ok_or_else(|| {
             let message = "is neither a SHA-256 in hexadecimal nor one with a file name";
             Error::malformed(message).structure(format!("line {}", number + 1)).hint(HINT)
         })?;
         if of.map_or(lines.len() == 1, |of| of.rsplit('/').next() == Some(name)) {
-            found.get_or_insert(digest);
+            if found.is_some_and(|other| other != digest) {
+                let message = format!("has another SHA-256 of {name} than a line before");
+                let place = format!("line {}", number + 1);
+                return Err(Error::malformed(message).structure(place).hint(HINT));
+            }
+            found = Some(digest);
         }
     }
     let nothing = || Error::malformed(format!("has no SHA-256 of {name}")).hint(HINT);
@@ -115,6 +120,7 @@ mod tests {
             format!("{DIGEST} *a.tar.xz\n"),
             format!("{DIGEST}  /builds/7/a.tar.xz\n\n"),
             format!("{OTHER}  b.tar.xz\n{DIGEST}  a.tar.xz\n{OTHER}  xa.tar.xz\n"),
+            format!("{DIGEST}  a.tar.xz\n{upper} *./a.tar.xz\n"),
         ] {
             let digest = parse(text.as_bytes(), "a.tar.xz").map(|digest| hex(&digest));
             assert_eq!(digest.unwrap(), DIGEST, "{text}");
@@ -145,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_about_the_archive_is_refused() {
+    fn what_says_nothing_or_two_things_about_the_archive_is_refused() {
         for text in [
             String::new(),
             DIGEST[1..].to_owned(),
@@ -154,6 +160,8 @@ mod tests {
             format!("{DIGEST}  a.tar.xz\nmore"),
             format!("{DIGEST}\n{DIGEST}\n"),
             format!("SHA256 (a.tar.xz) = {DIGEST}"),
+            format!("{DIGEST}  a.tar.xz\n{OTHER}  a.tar.xz\n"),
+            format!("{DIGEST}  old/a.tar.xz\n{OTHER}  new/a.tar.xz\n"),
         ] {
             assert!(parse(text.as_bytes(), "a.tar.xz").is_err(), "{text}");
         }

@@ -27,6 +27,32 @@ fn a_path_of_another_package_is_taken_over() {
 }
 
 #[test]
+fn a_path_of_several_packages_is_taken_from_each() {
+    let tools = |name| both(name, "7.0.2-1", "/opt/rocm-7.1/bin/bench");
+    let earlier = ["aa-tools", "zz-tools"].map(tools).concat();
+    let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
+    let expected = ["aa-tools < 7.1.0-1", "zz-tools < 7.1.0-1"];
+    for kind in [RelationKind::Breaks, RelationKind::Replaces] {
+        assert_eq!(deb_relations(&plan, "rocm-blas", kind), expected);
+    }
+    assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes), expected);
+}
+
+#[test]
+fn a_path_that_one_of_several_packages_had_as_a_directory_is_noted() {
+    let of = |kinds: [&str; 2]| {
+        let packages = ["aa-tools", "zz-tools"].into_iter().zip(kinds);
+        let path = "/opt/rocm-7.1/bin/bench";
+        let listed = packages.map(|(name, kind)| listed("deb", name, "7.0.2-1", &[(path, kind)]));
+        codes(&planned_with(blas(), GROUPS, &since(listed.collect())).unwrap())
+    };
+    for kinds in [["directory", "file"], ["file", "directory"]] {
+        assert!(of(kinds).contains(&Code::PathKindChanged), "{kinds:?}");
+    }
+    assert!(!of(["file", "file"]).contains(&Code::PathKindChanged));
+}
+
+#[test]
 fn rpm_needs_a_conflict_only_where_nothing_ties_the_versions() {
     let kernels = both("rocm-blas", "7.0.2-1", "/opt/rocm-7.1/lib/rocblas/library/T_gfx1100.dat");
     let bench = both("rocm-blas-gfx110x", "7.0.2-1", "/opt/rocm-7.1/bin/bench");

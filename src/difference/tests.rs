@@ -1,0 +1,92 @@
+use super::*;
+use crate::listing::tests::listed;
+
+type Paths<'a> = &'a [(&'a str, &'a str)];
+
+const X: Paths<'_> = &[("/x", "file")];
+const Y: Paths<'_> = &[("/y", "file")];
+
+fn package(version: &str, architecture: &str, paths: Paths<'_>) -> ListedPackage {
+    let package = listed("deb", "rocm-blas", version, paths);
+    ListedPackage { architecture: architecture.to_owned(), ..package }
+}
+
+fn set(prefix: &str, packages: Vec<ListedPackage>) -> Listing {
+    let prefix = Some(prefix.to_owned());
+    Listing { name: "set".to_owned(), prefix, packages }.sorted()
+}
+
+fn compared(earlier: Vec<ListedPackage>, later: Vec<ListedPackage>) -> Difference {
+    let (earlier, later) = (set("/opt", earlier), set("/opt", later));
+    for set in [&earlier, &later] {
+        assert!(between(set, set).is_empty());
+    }
+    between(&earlier, &later)
+}
+
+fn architectures(packages: &[Named]) -> Vec<&str> {
+    packages.iter().map(|package| &*package.architecture).collect()
+}
+
+#[test]
+fn each_architecture_is_compared_with_its_own() {
+    let one = || vec![package("1", "amd64", X)];
+    let two = || vec![package("1", "arm64", Y), package("1", "amd64", X)];
+    let difference = compared(two(), one());
+    assert_eq!(architectures(&difference.removed), ["arm64"]);
+    assert!(difference.changed.is_empty() && difference.added.is_empty());
+    assert_eq!(architectures(&compared(one(), two()).added), ["arm64"]);
+    let other = vec![package("1", "amd64", X), package("1", "arm64", X)];
+    let difference = compared(two(), other);
+    assert_eq!(difference.changed.len(), 1, "{difference:?}");
+    let both = vec![package("1", "all", X), package("1", "amd64", X)];
+    assert_eq!(architectures(&compared(both, one()).removed), ["all"]);
+}
+
+#[test]
+fn a_package_may_change_its_architecture() {
+    let all = || package("1", "all", X);
+    let amd64 = || package("2", "amd64", X);
+    for earlier in [vec![all()], vec![package("0", "amd64", Y), all()]] {
+        let difference = compared(earlier, vec![amd64()]);
+        let changed = &difference.changed[0];
+        let architecture = Changed { from: "all".to_owned(), to: "amd64".to_owned() };
+        assert_eq!(changed.architecture, Some(architecture));
+        assert!(difference.added.is_empty() && difference.removed.is_empty());
+    }
+    // Of several versions the last counts.
+    assert!(compared(vec![all(), amd64()], vec![amd64()]).is_empty());
+}
+
+#[test]
+fn paths_that_a_change_of_the_prefix_would_make_one_stay_two() {
+    let paths = [("/opt/a/bin/x", "file"), ("/opt/b/bin/x", "file")];
+    let mut before = package("1", "amd64", &paths);
+    before.members[1].mode = 0o4755;
+    let earlier = set("/opt/a", vec![before.clone()]);
+    for (kept, changes) in [(1, vec![]), (0, vec![Change::Mode])] {
+        let mut after = package("1", "amd64", &paths[1..]);
+        after.members[0].mode = before.members[kept].mode;
+        let difference = between(&earlier, &set("/opt/b", vec![after]));
+        let changed = &difference.changed[0];
+        assert_eq!(changed.files_removed, ["/opt/a/bin/x"]);
+        let found = changed.files_changed.iter().flat_map(|file| file.changes.clone());
+        assert_eq!(found.collect::<Vec<_>>(), changes);
+    }
+}
+
+#[test]
+fn every_package_that_loses_or_gets_a_path_is_named() {
+    let of = |names: &[&str]| -> Vec<ListedPackage> {
+        names.iter().map(|name| listed("deb", name, "1", X)).collect()
+    };
+    let moved = |before: &[&str], after: &[&str]| -> Vec<String> {
+        let moved = compared(of(before), of(after)).moved.into_iter();
+        moved.map(|moved| format!("{} {}", moved.from, moved.to)).collect()
+    };
+    assert_eq!(moved(&["a"], &["b"]), ["a b"]);
+    assert_eq!(moved(&["a", "z"], &["m"]), ["a m", "z m"]);
+    assert_eq!(moved(&["a", "z"], &["z"]), ["a z"]);
+    assert_eq!(moved(&["a"], &["a", "z"]), ["a z"]);
+    assert!(moved(&["a", "z"], &["a", "z"]).is_empty());
+}

@@ -191,9 +191,13 @@ fn compare(
     let (paths_before, paths_after) = (paths(before), paths(after));
     let format = after.format.as_str();
     let gone = paths_before.difference(&paths_after);
-    let gone = gone.filter(|path| !new.has(format, path));
+    // Of the same name there may be one for another architecture.
+    let elsewhere = |set: &Owners<'_>, path: &str| {
+        set.owners(format, path).any(|package| package.name != after.name)
+    };
+    let gone = gone.filter(|path| !elsewhere(new, path));
     let come = paths_after.difference(&paths_before);
-    let come = come.filter(|path| !old.has(format, path));
+    let come = come.filter(|path| !elsewhere(old, path));
     let relations = relations::compare(before, after);
     let changed = ChangedPackage {
         format: after.format.clone(),

@@ -41,8 +41,8 @@ pub(super) fn of<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pair
 }
 
 /// The packages by format and name; of several versions, which are in their order, the last. One
-/// for every machine and one for some are versions of each other, too: they never stand beside each
-/// other.
+/// for every machine and one for some are versions of each other, too, unless they are of one
+/// version.
 fn by_name(packages: &[ListedPackage]) -> BTreeMap<(&str, &str), Named<'_>> {
     let mut found: BTreeMap<(&str, &str), Named<'_>> = BTreeMap::new();
     for package in packages {

@@ -135,7 +135,8 @@ fn clash(name: &str, file: &Path, other: &Path) -> Error {
 
 fn too_long(name: &str, file: &Path) -> Error {
     let message = format!("{name} is longer than the {NAME_MAX} bytes that a name may have");
-    Error::new(Kind::Limit, message).file(file)
+    let hint = "choose what to extract with --target or --kernel";
+    Error::new(Kind::Limit, message).file(file).hint(hint)
 }
 
 fn write(input: &InputFile, found: &Found, path: &Path) -> Result<Extracted> {

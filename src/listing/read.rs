@@ -84,13 +84,15 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
 /// Brings it into order. Of what is there twice nobody can say which one counts: it is refused.
 fn in_order(mut listing: Listing) -> Result<Listing> {
     listing.packages.iter_mut().for_each(|package| drop_folders_again(&mut package.members));
-    let mut packages = BTreeSet::new();
+    drop_packages_again(&mut listing.packages);
+    let mut packages = BTreeMap::new();
     for package in &listing.packages {
-        let (format, name) = package.key();
-        let place = || format!("{} {}", format.escape_debug(), name.escape_debug());
-        let version = package.version.as_str();
-        if !packages.insert((format, name, version, &package.architecture)) {
-            let message = format!("is there twice as {}", version.escape_debug());
+        let place = || format!("{} {}", package.format, package.name);
+        let (version, architecture) = (&package.version, &package.architecture);
+        if let Some(other) = packages.insert(identity(package), &package.file_name) {
+            let file = &package.file_name;
+            let message =
+                format!("is there twice as {version} for {architecture}: {other} and {file}");
             let hint = "name a set with each package once";
             return Err(Error::malformed(message).structure(place()).hint(hint));
         }
@@ -98,11 +100,26 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
         let twice = package.members.iter().find(|member| !paths.insert(&member.path));
         if let Some(member) = twice {
             let message = format!("has the path {} twice", member.path.escape_debug());
-            let hint = "`rockpack verify` says what else is wrong with the set; build it again";
+            let hint = "no package can hold both: make the set again";
             return Err(Error::malformed(message).structure(place()).hint(hint));
         }
     }
     Ok(listing.sorted())
+}
+
+/// What makes a package one and the same to those who install it.
+fn identity(package: &ListedPackage) -> (&str, &str, &str, &str) {
+    let (format, name) = package.key();
+    (format, name, &package.version, &package.architecture)
+}
+
+/// A link to a package beside it, or a copy under another name, is the same package.
+fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
+    packages.sort_by(|one, other| identity(one).cmp(&identity(other)));
+    packages.dedup_by(|one, other| {
+        let renamed = || ListedPackage { file_name: other.file_name.clone(), ..one.clone() };
+        identity(one) == identity(other) && renamed() == *other
+    });
 }
 
 /// Packers that go through a list of paths may state a folder again; both are one.
@@ -224,7 +241,7 @@ fn of_packages(folder: &Path) -> Result<Listing> {
     let packages: Vec<Result<ListedPackage>> = paths.par_iter().map(|path| listed(path)).collect();
     let packages: Result<Vec<ListedPackage>> = packages.into_iter().collect();
     let name = folder.display().to_string();
-    in_order(Listing { name, prefix: None, packages: packages? })
+    in_order(Listing { name, prefix: None, packages: packages? }).file(folder)
 }
 
 fn listed(path: &Path) -> Result<ListedPackage> {
@@ -250,7 +267,10 @@ mod tests {
         let one = [("/x", "file")];
         set(vec![package("2", &one), package("1", &one)]).unwrap();
         let error = set(vec![package("1", &one), package("1", &[])]).unwrap_err();
-        assert!(error.to_string().contains("deb rocm-blas: is there twice as 1"), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("deb rocm-blas: is there twice as 1 for amd64"), "{text}");
+        let copy = ListedPackage { file_name: "l.deb".to_owned(), ..package("1", &one) };
+        assert_eq!(set(vec![package("1", &one), copy]).unwrap().packages.len(), 1);
         let error = set(vec![package("1", &[one[0], ("/y", "file"), one[0]])]).unwrap_err();
         assert!(error.to_string().contains("has the path /x twice"), "{error}");
         let folders = [("/x", "directory"), ("/x/y", "file"), ("/x", "directory")];

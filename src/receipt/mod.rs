@@ -204,7 +204,8 @@ impl Receipt {
                 (true, false) => format!("the {format} package {id}"),
             };
             let message = format!("names {what} twice");
-            return Err(Error::malformed(message).structure("receipt"));
+            let hint = "no build writes that: build the set again, or restore its receipt";
+            return Err(Error::malformed(message).structure("receipt").hint(hint));
         }
         Ok(())
     }

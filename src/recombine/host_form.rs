@@ -7,7 +7,7 @@
 //! | compared | how |
 //! |---|---|
 //! | type; SONAME, needed libraries, RPATH and RUNPATH | equal |
-//! | dynamic symbols | the same names, each as often and with the same types, bindings, sizes and definedness: a name may be there in several versions |
+//! | dynamic symbols | the same names, each as often and with the same types, bindings, sizes and definedness; of a name in several versions, not which version has which |
 //! | allocated sections | the same names, in the same order |
 //! | their content (code, data, unwind tables) | the same size, and every byte equal or part of an address or distance that changed by exactly what the sections moved |
 //!

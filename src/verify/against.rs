@@ -153,6 +153,8 @@ impl<'a> Comparison<'a> {
     /// other code there are a problem, since any of them may be the one that is loaded.
     fn rows(&self, problems: &mut Problems) -> Rows<'a> {
         let mut rows = Rows::new();
+        let mut places = BTreeMap::new();
+        let mut others: BTreeMap<(String, String), usize> = BTreeMap::new();
         let files = self.packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
         for (package, (path, facts)) in files {
             let Class::Archive(archive) = &facts.class else {
@@ -160,12 +162,15 @@ impl<'a> Comparison<'a> {
             };
             for (key, target, facts) in archive.entries() {
                 let first = *rows.entry(key).or_default().entry(target).or_insert(facts);
+                let (other, at) = *places.entry((key, target)).or_insert((package, path));
                 if first.sha256 != facts.sha256 {
-                    let message =
-                        format!("has other code for {key} [{target}] than another archive");
-                    problems.add(Check::CodeObjectMisplaced, package.at(path), message);
+                    *others.entry((package.at(path), other.at(at))).or_default() += 1;
                 }
             }
+        }
+        for ((archive, other), count) in others {
+            let message = format!("has other code than {other} under {count} of its keys");
+            problems.add(Check::CodeObjectMisplaced, archive, message);
         }
         rows
     }

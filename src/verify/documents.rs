@@ -64,7 +64,7 @@ pub(super) fn check(
             }
         };
         parts.insert(part(path).flatten().map(|part| (part.index, part.of)));
-        if let Some(id) = id_twice(&document) {
+        for id in ids_twice(&document) {
             add(format!("has two elements {}", id.escape_debug()));
         }
         let files = files(&document, &mut add);
@@ -108,7 +108,10 @@ fn is_whole(documents: &BTreeSet<Option<(u32, u32)>>) -> bool {
 fn files<'a>(document: &'a Document, add: &mut impl FnMut(String)) -> BTreeMap<&'a str, Files<'a>> {
     let files = document.files.iter();
     let files: BTreeMap<&str, (&str, &str)> = files
-        .map(|file| (file.id.as_str(), (file.file_name.as_str(), sha256(&file.checksums))))
+        .map(|file| {
+            let sha256 = sha256(&file.checksums).unwrap_or_default();
+            (file.id.as_str(), (file.file_name.as_str(), sha256))
+        })
         .collect();
     let mut contained: BTreeMap<&str, Files<'_>> = BTreeMap::new();
     for relationship in &document.relationships {
@@ -126,21 +129,19 @@ fn files<'a>(document: &'a Document, add: &mut impl FnMut(String)) -> BTreeMap<&
     contained
 }
 
-/// The only SHA-256; none is that of anything.
-fn sha256(checksums: &[Checksum]) -> &str {
-    let mut all = checksums.iter().filter(|checksum| checksum.algorithm == "SHA256");
-    match (all.next(), all.next()) {
-        (Some(checksum), None) => &checksum.checksum_value,
-        _ => "",
-    }
+/// The SHA-256, if it is stated, and all statements are the same.
+fn sha256(checksums: &[Checksum]) -> Option<&str> {
+    let all = checksums.iter().filter(|checksum| checksum.algorithm == "SHA256");
+    let values: BTreeSet<&str> = all.map(|checksum| checksum.checksum_value.as_str()).collect();
+    values.first().copied().filter(|_| values.len() == 1)
 }
 
-/// An id that two elements have: what is said of it could be said of either.
-fn id_twice(document: &Document) -> Option<&str> {
+/// Ids that two elements have: what is said of one could be said of either.
+fn ids_twice(document: &Document) -> BTreeSet<&str> {
     let packages = document.packages.iter().map(|package| package.id.as_str());
     let files = document.files.iter().map(|file| file.id.as_str());
     let mut ids = BTreeSet::new();
-    packages.chain(files).find(|id| !ids.insert(*id))
+    packages.chain(files).filter(|id| !ids.insert(*id)).collect()
 }
 
 /// Why a package is not the one that is described.
@@ -150,8 +151,10 @@ fn differs(
     package: &Installed,
 ) -> Option<String> {
     let own = hex(&package.sha256);
-    if sha256(&element.checksums) != own {
-        return Some(format!("has the SHA-256 {own}, and is described with another"));
+    match sha256(&element.checksums) {
+        Some(described) if described == own => {}
+        Some(_) => return Some(format!("has the SHA-256 {own}, and is described with another")),
+        None => return Some("is described without a SHA-256, or with several".to_owned()),
     }
     let own: BTreeSet<(String, String)> =
         package.files().map(|(path, facts)| (format!(".{path}"), hex(&facts.sha256))).collect();

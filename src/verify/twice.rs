@@ -17,15 +17,14 @@ pub(super) fn identity<'a>(name: &'a str, arch: &'a str, version: &'a str) -> Id
     (name, arch, version.strip_prefix("0:").unwrap_or(version))
 }
 
-/// Packages of one format, each once. Several arguments may name a package, if it is the same file.
+/// Packages of one format, each once. The same bytes may be there several times, by a link or in two
+/// folders.
 pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
     let mut first: BTreeMap<Identity<'_>, &Installed> = BTreeMap::new();
     for package in packages {
         let own = identity(&package.name, &package.arch, &package.version);
         let other = *first.entry(own).or_insert(package);
-        let same = std::ptr::eq(other, *package);
-        let named_again = other.source != package.source && other.sha256 == package.sha256;
-        if !same && !named_again {
+        if other.sha256 != package.sha256 {
             let (name, arch, version) = own;
             let message = format!("is {name} {version} for {arch}, as {} is", other.file);
             problems.add(Check::PackageTwice, &package.file, message);

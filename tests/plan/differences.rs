@@ -173,6 +173,27 @@ fn what_looks_like_one_is_told_apart() {
         };
         differs(&twin, &["- deb rocm-blas 7.1.0-1 arm64 "]);
     }
+    // What an earlier version had is nobody's any more.
+    let q =
+        || serde_json::json!({ "path": "/opt/rocm-7.1/share/q", "kind": "file", "mode": 0o644 });
+    let older = |plan: &mut Value| {
+        let packages = all_of(plan);
+        let mut older = packages[0].clone();
+        older["version"] = "6.0-1".into();
+        older["members"] = serde_json::json!([q()]);
+        packages.insert(0, older);
+    };
+    differs(&older, &["no differences"]);
+    // What it has for another machine, it has not got for this one.
+    let elsewhere = |plan: &mut Value| {
+        let packages = all_of(plan);
+        let at = host_of(packages);
+        let mut twin = packages[at].clone();
+        twin["architecture"] = "arm64".into();
+        packages.push(twin);
+        packages[at]["members"].as_array_mut().unwrap().pop();
+    };
+    differs(&elsewhere, &["    + /"]);
     // The same package for another one.
     let other = |plan: &mut Value| {
         let packages = all_of(plan);

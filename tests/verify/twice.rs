@@ -25,12 +25,18 @@ fn aside(name: &str) -> String {
 
 #[test]
 fn v065_a_package_lies_twice_in_a_folder() {
+    if !tools::have(&["dpkg-deb", "rpmbuild"]) {
+        return;
+    }
     let set = Set::of_both_formats();
     set.remove_receipt();
     set.fires(&[], &[]);
     for name in [KERNELS, "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"] {
         let again = aside(name);
+        // Nothing covers anything in a copy, or behind a link.
         fs::copy(set.path(name), set.path(&again)).unwrap();
+        set.verify(&[]).fired(&[]);
+        set.edit(&again, |_| ());
         let run = set.verify(&[]);
         run.fired(&["V065"]);
         says(&run, &format!("as {again} is"));
@@ -105,5 +111,6 @@ fn v012_two_archives_have_other_code_under_one_key() {
     });
     let run = set.verify(SHARDS);
     assert!(run.codes().contains(&"V012".to_owned()), "{}", run.text);
-    says(&run, "has other code for lib/libexblas.so.1.2#0 [gfx1101] than another");
+    says(&run, &format!("has other code than {KERNELS}"));
+    says(&run, "under 2 of its keys");
 }

@@ -126,7 +126,10 @@ fn rows(list: &str) -> Result<BTreeMap<String, (u64, String)>> {
     for line in list.lines().filter(|line| !line.trim().is_empty()) {
         let (path, row) = row(line)?;
         if rows.insert(path.clone(), row.clone()).is_some_and(|other| other != row) {
-            return Err(fault(format!("lists `{}` twice, and otherwise", path.escape_debug())));
+            return Err(fault(format!(
+                "lists `{}` in two sizes or with two digests",
+                path.escape_debug()
+            )));
         }
     }
     Ok(rows)

@@ -1,7 +1,8 @@
 //! Reads a `.deb` back, streaming, with everything checked that the format promises.
 //!
 //! Stricter than dpkg: exactly the three members, in order, one compressed stream each, nothing
-//! behind any end, and in the control archive files alone. Content is compared with its stated MD5 sum by whoever visits the entries.
+//! behind any end, and in the control archive files alone. Content is compared with its stated MD5
+//! sum by whoever visits the entries.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
@@ -156,7 +157,8 @@ fn is_control_file(entry: &Entry) -> Result<bool> {
         EntryKind::File if !name.contains('/') => Ok(true),
         _ => {
             let message = format!("control archive has ./{name}, which is no file right below ./");
-            Err(Error::malformed(message))
+            let hint = "a link could stand for another control file: rebuild it with files alone";
+            Err(Error::unsupported(message).hint(hint))
         }
     }
 }

@@ -66,7 +66,9 @@ fn release(bytes: &[u8]) -> Result<String> {
     let release = apt_index::Release::parse(text(bytes)?)?;
     let fields = release.fields.iter().map(|(name, value)| (name, value));
     let mut items = in_order(fields, text(bytes)?);
-    let files = &release.files;
+    // They are read in the order of their paths.
+    let mut files = release.files.clone();
+    files.sort_by_key(|file| text(bytes).ok().and_then(|text| text.find(&file.sha256)));
     items.extend(files.iter().map(|file| format!("{} {} {}", file.sha256, file.size, file.path)));
     let long = files.iter().filter_map(|file| Some((file.sha512.as_ref()?, file)));
     items.extend(long.map(|(sha512, file)| format!("{sha512} {} {}", file.size, file.path)));

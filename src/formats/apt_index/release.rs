@@ -185,7 +185,7 @@ mod tests {
             (&[zeros, longer], &[]),
         ] {
             let error = list(short, long).unwrap_err().to_string();
-            assert!(error.contains("lists `main/Packages` twice"), "{error}");
+            assert!(error.contains("in two sizes or with two digests"), "{error}");
         }
         let error = list(&[zeros], &[longer]).unwrap_err().to_string();
         assert!(error.contains("lists `main/Packages` in two sizes"), "{error}");

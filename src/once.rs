@@ -3,43 +3,61 @@
 //! serde's maps take the last of several values. In what others wrote that would hide the ones before
 //! it from everybody but those who read the file in another way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-/// Reads a map, for `deserialize_with`. Refused: a key twice.
+/// A map in the order of the file.
+#[derive(Debug, Clone)]
+pub struct Ordered<T>(pub Vec<(String, T)>);
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries(PhantomData)).map(Self)
+    }
+}
+
+/// Reads a map, for `deserialize_with`.
 pub fn map<'de, D, K, V>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,
-    K: Deserialize<'de> + Ord + Display,
+    K: Deserialize<'de> + Clone + Ord + Display,
     V: Deserialize<'de>,
 {
-    deserializer.deserialize_map(OnceVisitor(PhantomData))
+    let entries: Vec<(K, V)> = deserializer.deserialize_map(Entries(PhantomData))?;
+    Ok(entries.into_iter().collect())
 }
 
-struct OnceVisitor<K, V>(PhantomData<(K, V)>);
+/// Refuses a key that is there twice.
+struct Entries<K, V>(PhantomData<(K, V)>);
 
-impl<'de, K, V> Visitor<'de> for OnceVisitor<K, V>
+impl<'de, K, V> Visitor<'de> for Entries<K, V>
 where
-    K: Deserialize<'de> + Ord + Display,
+    K: Deserialize<'de> + Clone + Ord + Display,
     V: Deserialize<'de>,
 {
-    type Value = BTreeMap<K, V>;
+    type Value = Vec<(K, V)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a map")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = BTreeMap::new();
+        let (mut entries, mut keys) = (Vec::new(), BTreeSet::new());
         while let Some(key) = map.next_key::<K>()? {
-            if entries.contains_key(&key) {
+            if !keys.insert(key.clone()) {
                 return Err(A::Error::custom(format!("`{key}` is given twice")));
             }
-            entries.insert(key, map.next_value()?);
+            entries.push((key, map.next_value()?));
         }
         Ok(entries)
     }

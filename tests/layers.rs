@@ -12,7 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Packed artifacts are compressed tar archives.
     ("artifact", &["content", "formats", "records", "tree"]),
     ("cache", &["content"]),
-    ("config", &["artifact", "content", "database", "gfx"]),
+    ("config", &["artifact", "content", "database", "gfx", "once"]),
     // Who reads asks whether to go on, and whether there is room.
     ("content", &["interrupt", "records"]),
     ("database", &["content", "formats", "gfx", "once", "tree"]),
@@ -83,6 +83,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "formats",
             "gfx",
             "listing",
+            "once",
             "receipt",
             "recombine",
             "split",

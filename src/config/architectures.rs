@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::origin::Origin;
-use super::schema::{ComponentSchema, GroupSchema, Ordered, PackageSchema};
+use super::schema::{ComponentSchema, GroupSchema, PackageSchema};
 use super::{ArchFilter, ArchitectureGroup, ComponentRules, ValidationOverrides};
 use crate::error::{Error, Faults, Result};
 use crate::gfx::BaseArch;
+use crate::once::Ordered;
 
 /// The key of the groups, for the place of a fault.
 const GROUPS: &str = "architecture_groups";

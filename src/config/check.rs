@@ -4,11 +4,12 @@ use super::architectures::{components, groups, packages};
 use super::databases;
 use super::former::{Bound, former};
 use super::origin::Origin;
-use super::schema::{Ordered, Schema, Selector};
+use super::schema::{Schema, Selector};
 use super::texts::{is_line, texts};
 use super::{Config, Validation};
 use crate::artifact::ComponentKind;
 use crate::error::{Faults, Result};
+use crate::once::Ordered;
 
 pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     let mut faults = Faults::default();

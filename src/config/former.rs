@@ -11,8 +11,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::origin::Origin;
-use super::schema::Ordered;
 use crate::error::{Error, Faults, Result};
+use crate::once::Ordered;
 
 /// The value of a package under `replaces` or `moved`.
 #[derive(Debug, Clone)]

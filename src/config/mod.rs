@@ -56,7 +56,7 @@ use std::path::Path;
 
 pub use former::{FormerPackage, FormerPackages};
 pub use schema::{
-    AddedRelations, DebRelations, DistributionTag, Ordered, OutsideLibrary, PartRole, PartSchema,
+    AddedRelations, DebRelations, DistributionTag, OutsideLibrary, PartRole, PartSchema,
     RpmRelations, Runpath, RuntimeRelation, Selector,
 };
 

@@ -1,15 +1,12 @@
 //! The configuration as serde reads it: shapes and key names, no meaning.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use super::former::FormerSchema;
 use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, ValidationOverrides};
 use super::scheme::Suffix;
 use crate::database::Rule;
+use crate::once::Ordered;
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -231,42 +228,4 @@ fn group() -> String {
 
 fn template() -> String {
     "part".to_owned()
-}
-
-/// A map in the order of the file, with every key once.
-#[derive(Debug, Clone)]
-pub struct Ordered<T>(pub Vec<(String, T)>);
-
-impl<T> Default for Ordered<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OrderedVisitor(PhantomData))
-    }
-}
-
-struct OrderedVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for OrderedVisitor<T> {
-    type Value = Ordered<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries: Vec<(String, T)> = Vec::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if entries.iter().any(|(other, _)| *other == key) {
-                return Err(A::Error::custom(format!("`{key}` is given twice")));
-            }
-            let value = map.next_value()?;
-            entries.push((key, value));
-        }
-        Ok(Ordered(entries))
-    }
 }

@@ -1,8 +1,9 @@
 //! What the configuration says of single packages in words: `packages.<name>`.
 
 use super::origin::Origin;
-use super::schema::{Ordered, PackageSchema};
+use super::schema::PackageSchema;
 use crate::error::Faults;
+use crate::once::Ordered;
 
 /// Texts of a package or, where they hold for all packages of a family, of the family; `None`
 /// where the configuration says nothing.

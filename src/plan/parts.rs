@@ -12,8 +12,9 @@ use serde::Deserialize;
 use super::naming::{Names, Naming};
 use super::texts;
 use crate::artifact::ComponentKind;
-use crate::config::{Config, ListedPackage, Ordered, PartRole, PartSchema, Selector, Suffix};
+use crate::config::{Config, ListedPackage, PartRole, PartSchema, Selector, Suffix};
 use crate::error::{Error, Faults, Result};
+use crate::once::Ordered;
 
 /// The shipped rules.
 const SHIPPED: &str = include_str!("../../config/components.toml");

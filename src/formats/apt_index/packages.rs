@@ -149,8 +149,8 @@ mod tests {
         stanza.render(&mut text);
         let read = parse(&text).unwrap();
         assert_eq!(read.len(), 2);
-        assert_eq!(read[1]["Description"], "short\nlong\n\nmore");
-        assert_eq!(read[1]["Filename"], "pool/x");
+        assert_eq!(read[1].get("Description").unwrap(), "short\nlong\n\nmore");
+        assert_eq!(read[1].get("Filename").unwrap(), "pool/x");
     }
 
     /// Found by fuzzing.

@@ -207,7 +207,7 @@ mod tests {
         let text = control.fields_text();
         assert_eq!(text, "Package: x\nDescription: short\n long\n .\n more\n");
         let fields = parse(&text).unwrap();
-        assert_eq!(fields["Description"], "short\nlong\n\nmore");
+        assert_eq!(fields.get("Description").unwrap(), "short\nlong\n\nmore");
     }
 
     proptest! {

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::ops::{Deref, Index};
+use std::ops::Deref;
 
 use crate::error::{Error, Kind, Result};
 
@@ -68,14 +68,6 @@ impl Fields {
     }
 }
 
-impl Index<&str> for Fields {
-    type Output = String;
-
-    fn index(&self, name: &str) -> &String {
-        &self.0[&FieldName(name.to_owned())]
-    }
-}
-
 /// Parses one paragraph.
 pub fn parse(text: &str) -> Result<Fields> {
     let mut fields = BTreeMap::new();
@@ -112,8 +104,8 @@ mod tests {
     #[test]
     fn names_are_told_apart_without_case() {
         let fields = parse("Package: x\ndepends: y\n").unwrap();
-        assert_eq!(fields["Depends"], "y");
-        assert_eq!(fields["PACKAGE"], "x");
+        assert_eq!(fields.get("Depends").unwrap(), "y");
+        assert_eq!(fields.get("PACKAGE").unwrap(), "x");
         assert_eq!(fields.get("Depend"), None);
         let written: Vec<&str> = fields.names().map(|name| &**name).collect();
         assert_eq!(written, ["depends", "Package"]);

@@ -1,0 +1,114 @@
+//! A suite of an apt repository.
+
+mod indexes;
+mod packages;
+
+use std::collections::BTreeMap;
+
+use super::{Check, Context};
+use crate::content::is_file;
+use crate::error::{Error, Result};
+use crate::formats::apt_index::{Release, parse_date};
+
+/// Checks the suite `dists/<suite>`.
+pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
+    let folder = format!("dists/{suite}");
+    let Some((subject, text)) = release_text(context, &folder)? else {
+        return Ok(());
+    };
+    let release = match Release::parse(&text) {
+        Ok(release) => release,
+        Err(error) => {
+            context.add(Check::BadIndex, &subject, error.to_string());
+            return Ok(());
+        }
+    };
+    check_expiry(context, &subject, &release);
+    let mut indexes: BTreeMap<String, String> = BTreeMap::new();
+    for file in &release.files {
+        indexes::check(context, &folder, &release, file, &mut indexes)?;
+    }
+    packages::check(context, &indexes);
+    Ok(())
+}
+
+/// The text of `Release`, which `InRelease` and `Release.gpg` are held against, or of an `InRelease`
+/// alone; and which file that is.
+fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(String, String)>> {
+    let [path, clear, detached] =
+        ["Release", "InRelease", "Release.gpg"].map(|name| format!("{folder}/{name}"));
+    let there = |path: &str| is_file(&context.root.join(path));
+    let (plain, has_clear, has_detached) = (there(&path)?, there(&clear)?, there(&detached)?);
+    let keyed = !context.trust.keys.is_empty();
+    // apt asks for InRelease first, and is content with it.
+    if keyed && !has_clear && !(plain && has_detached) {
+        context.add(Check::BadSignature, &clear, "is not there");
+    }
+    if !plain && has_clear {
+        let Some(bytes) = context.read(&clear)? else { return Ok(None) };
+        return Ok(match clear_text(context, &bytes) {
+            Ok(text) => {
+                context.report.signatures += usize::from(keyed);
+                Some((clear, text))
+            }
+            Err(error) => {
+                context.add(Check::BadSignature, &clear, error.to_string());
+                None
+            }
+        });
+    }
+    let Some(bytes) = context.read(&path)? else {
+        return Ok(None);
+    };
+    let Ok(text) = String::from_utf8(bytes) else {
+        context.add(Check::BadIndex, &path, "is no UTF-8");
+        return Ok(None);
+    };
+    for (path, there) in [(&clear, has_clear), (&detached, has_detached)] {
+        let Some(bytes) = (if there { context.read(path)? } else { None }) else {
+            continue;
+        };
+        let checked = match path == &clear {
+            true => check_clear(context, &bytes, &text),
+            false if keyed => context.trust.keys.check_detached(&bytes, text.as_bytes()),
+            false => Ok(()),
+        };
+        match checked {
+            Ok(()) if keyed => context.report.signatures += 1,
+            Ok(()) => {}
+            Err(error) => context.add(Check::BadSignature, path, error.to_string()),
+        }
+    }
+    Ok(Some((path, text)))
+}
+
+/// The text of a clear-signed file, which one of the keys signed if there are keys.
+fn clear_text(context: &Context<'_>, bytes: &[u8]) -> Result<String> {
+    let message = std::str::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))?;
+    let (text, signed) = context.trust.keys.clear_text(message)?;
+    match signed || context.trust.keys.is_empty() {
+        true => Ok(text),
+        false => Err(Error::malformed("is signed by none of the keys given")),
+    }
+}
+
+fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()> {
+    match clear_text(context, bytes)?.trim_end() == release.trim_end() {
+        true => Ok(()),
+        false => Err(Error::malformed("has another text than Release")),
+    }
+}
+
+fn check_expiry(context: &mut Context<'_>, subject: &str, release: &Release) {
+    match release.field("Valid-Until").map(parse_date) {
+        Some(Ok(until)) if until < context.trust.now => {
+            let until = release.field("Valid-Until").unwrap_or_default();
+            context.add(Check::ReleaseExpired, subject, format!("was valid until {until}"));
+        }
+        Some(Err(error)) => context.add(Check::BadIndex, subject, error.to_string()),
+        _ => {}
+    }
+    if let Some(Err(error)) = release.field("Date").map(parse_date) {
+        context.add(Check::BadIndex, subject, error.to_string());
+    }
+}

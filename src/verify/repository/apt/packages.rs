@@ -1,0 +1,190 @@
+//! The packages that the indexes of a suite list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::super::super::twice::identity;
+use super::super::closure::{self, Node, Rules, Sign, Wish};
+use super::super::places::{self, Place};
+use super::super::{Check, Context, named_file};
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::apt_index;
+use crate::formats::deb::{FieldName, Fields, compare_versions, parse_fields, read_control};
+
+/// Fields of an index that packages do not have.
+const OF_THE_INDEX: [&str; 7] =
+    ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5"];
+
+/// Checks them, by themselves and with each other.
+pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) {
+    let packages = packages(context, indexes);
+    check_packages(context, &packages);
+    places::check(context, packages.iter().map(Listed::place));
+    check_closure(context, &packages);
+}
+
+/// A package of the suite.
+struct Listed {
+    path: String,
+    fields: Fields,
+    /// Architectures whose index has it.
+    archs: BTreeSet<String>,
+}
+
+impl Listed {
+    fn place(&self) -> Place<'_> {
+        let field = |name: &str| self.fields.get(name).map(String::as_str).unwrap_or_default();
+        let identity = identity(field("Package"), field("Architecture"), field("Version"));
+        Place { identity, path: &self.path, digest: field("SHA256") }
+    }
+}
+
+/// The packages of all indexes by path.
+fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Vec<Listed> {
+    let mut all: BTreeMap<String, Listed> = BTreeMap::new();
+    for (index, text) in indexes {
+        let arch = index.split("/binary-").nth(1).and_then(|rest| rest.split('/').next());
+        let arch = arch.unwrap_or_default().to_owned();
+        let paragraphs = match apt_index::parse(text) {
+            Ok(paragraphs) => paragraphs,
+            Err(error) => {
+                context.add(Check::BadIndex, index, error.to_string());
+                continue;
+            }
+        };
+        for fields in paragraphs {
+            let own = fields.get("Architecture").cloned().unwrap_or_default();
+            let Some(path) = fields.get("Filename").cloned() else {
+                context.add(Check::BadIndex, index, "has a package without Filename");
+                continue;
+            };
+            if own != arch && own != "all" {
+                let message = format!("has {path}, which is for {own}");
+                context.add(Check::IndexInconsistent, index, message);
+            }
+            let new =
+                || Listed { path: path.clone(), fields: fields.clone(), archs: BTreeSet::new() };
+            let listed = all.entry(path.clone()).or_insert_with(new);
+            if listed.fields != fields {
+                let message = format!("describes {path} otherwise than another index");
+                context.add(Check::IndexInconsistent, index, message);
+            }
+            if !listed.archs.insert(arch.clone()) {
+                context.add(Check::IndexInconsistent, index, format!("has {path} twice"));
+            }
+        }
+    }
+    context.named.extend(all.keys().cloned());
+    context.report.indexed += all.len();
+    all.into_values().collect()
+}
+
+fn check_packages(context: &mut Context<'_>, packages: &[Listed]) {
+    let root = context.root;
+    let faults = |listed: &Listed| package_faults(root, listed);
+    let found: Vec<_> = packages.par_iter().map(faults).collect();
+    for (listed, faults) in packages.iter().zip(found) {
+        for (check, message) in faults {
+            context.add(check, &listed.path, message);
+        }
+    }
+}
+
+/// What is wrong with a package beside what its index says.
+fn package_faults(root: &std::path::Path, listed: &Listed) -> Vec<(Check, String)> {
+    let compared = match named_file(root, &listed.path) {
+        Ok(Some(file)) => compare(&file, &listed.fields),
+        Ok(None) => {
+            return vec![(Check::PackageMissing, "is in an index, but not there".to_owned())];
+        }
+        Err(error) => Err(error),
+    };
+    match compared {
+        Ok(faults) => faults.into_iter().map(|f| (Check::PackageMismatch, f)).collect(),
+        Err(error) => vec![(Check::PackageMismatch, error.to_string())],
+    }
+}
+
+fn compare(file: &std::path::Path, fields: &Fields) -> Result<Vec<String>> {
+    let content = Content::open(file)?;
+    let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
+    content.each_window(|window| {
+        sha2::Digest::update(&mut bytes.0, window);
+        sha2::Digest::update(&mut bytes.1, window);
+    })?;
+    let digest256 = crate::content::hex(&sha2::Digest::finalize(bytes.0));
+    let digest512 = crate::content::hex(&sha2::Digest::finalize(bytes.1));
+    let own = [("Size", content.len().to_string()), ("SHA256", digest256), ("SHA512", digest512)];
+    // Not every writer of indexes states SHA-512.
+    let stated = |name: &str| fields.get(name).map(String::as_str);
+    let same = |name: &str, own: &str| match stated(name) {
+        None => name == "SHA512",
+        Some(stated) => stated == own,
+    };
+    let differ = own.iter().filter(|(name, value)| !same(name, value));
+    let mut faults: Vec<String> =
+        differ.map(|(name, _)| format!("its {name} is not the one of the index")).collect();
+    if !faults.is_empty() {
+        return Ok(faults);
+    }
+    let control = parse_fields(&read_control(&content)?)?;
+    let of_the_index =
+        |name: &FieldName| OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name));
+    let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
+    for name in names.into_iter().filter(|name| !of_the_index(name)) {
+        if control.get(name) != fields.get(name) {
+            faults.push(format!("its field {} is not the one of the index", &**name));
+        }
+    }
+    Ok(faults)
+}
+
+fn check_closure(context: &mut Context<'_>, packages: &[Listed]) {
+    let nodes: Vec<(Node, &BTreeSet<String>)> =
+        packages.iter().map(|listed| (node(listed), &listed.archs)).collect();
+    let known: BTreeSet<&str> =
+        nodes.iter().flat_map(|(node, _)| &node.offers).map(|(name, _)| name.as_str()).collect();
+    let archs: BTreeSet<&String> = nodes.iter().flat_map(|(_, archs)| archs.iter()).collect();
+    let several = archs.len() > 1;
+    let rules = Rules { compare: compare_versions, bare_meets: false };
+    for arch in archs.into_iter().filter(|arch| !several || *arch != "all") {
+        let together = nodes.iter().filter(|(_, archs)| archs.contains(arch));
+        let together: Vec<&Node> = together.map(|(node, _)| node).collect();
+        let (open, elsewhere) = closure::open(&together, &known, rules);
+        context.report.elsewhere += elsewhere;
+        for (path, wish) in open {
+            let message = format!("depends on {wish}, which no package for {arch} is");
+            context.add(Check::DependencyOpen, &path, message);
+        }
+    }
+}
+
+fn node(listed: &Listed) -> Node {
+    let field = |name: &str| listed.fields.get(name).map(String::as_str).unwrap_or_default();
+    let mut offers = vec![(field("Package").to_owned(), Some(field("Version").to_owned()))];
+    for wish in field("Provides").split(',').filter_map(wish) {
+        offers.push((wish.name, wish.bound.map(|(_, version)| version)));
+    }
+    let groups = [field("Pre-Depends"), field("Depends")];
+    let groups = groups.iter().flat_map(|field| field.split(','));
+    let wishes = groups.map(|group| group.split('|').filter_map(wish).collect::<Vec<_>>());
+    Node {
+        path: listed.path.clone(),
+        offers,
+        wishes: wishes.filter(|group| !group.is_empty()).collect(),
+    }
+}
+
+/// `name`, `name:any`, `name (>= 1)`, `name [amd64]`.
+fn wish(text: &str) -> Option<Wish> {
+    let text = text.split('[').next().unwrap_or_default().trim();
+    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
+    let name = name.trim().split(':').next().unwrap_or_default();
+    let bound = bound.trim_end().trim_end_matches(')').trim();
+    let end = bound.find(|c: char| !"<>=".contains(c)).unwrap_or(bound.len());
+    let (sign, version) = bound.split_at(end);
+    let bound = Sign::of(sign).map(|sign| (sign, version.trim().to_owned()));
+    (!name.is_empty()).then(|| Wish { name: name.to_owned(), bound })
+}

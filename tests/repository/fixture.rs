@@ -64,6 +64,14 @@ pub fn plain_spec(name: &str, version: &str, lines: &str) -> String {
     )
 }
 
+/// A repository with one `.deb`, in a folder of `room`.
+pub fn published_one(room: &Path) -> PathBuf {
+    let (packages, out) = (room.join("packages"), room.join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    publish(&mut repo(&[&packages], &out));
+    out
+}
+
 /// `rockpack repo` of `packages` into `out`, published `after` seconds after [`EPOCH`].
 pub fn repo_at(packages: &[&Path], out: &Path, after: i64) -> Command {
     let mut command = rockpack();

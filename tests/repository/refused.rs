@@ -5,7 +5,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::fixture::{EPOCH, contents, deb, plain_spec, publish, refused, repo, repo_at, rpm};
+use crate::fixture::{
+    EPOCH, contents, deb, plain_spec, publish, published_one, refused, repo, repo_at, rpm,
+};
 use crate::tools::have;
 
 /// A run into a new repository is refused with `parts`, and leaves nothing that a client reads.
@@ -115,9 +117,7 @@ fn a_pool_that_was_changed_is_noticed() {
         return;
     }
     let room = tempfile::tempdir().unwrap();
-    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
-    deb(&packages, ("one", "1", "amd64"), "");
-    publish(&mut repo(&[&packages], &out));
+    let out = published_one(room.path());
     let pooled = out.join("pool/main/o/one/one_1_amd64.deb");
     let whole = fs::read(&pooled).unwrap();
     let modified = fs::metadata(&pooled).unwrap().modified().unwrap();

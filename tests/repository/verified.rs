@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::fixture::{deb, plain_spec, publish, repo, repo_at, rpm};
+use crate::fixture::{deb, plain_spec, publish, published_one, repo, repo_at, rpm};
 use crate::keys::key;
 use crate::tools::{have, run, succeed, told};
 
@@ -243,9 +243,7 @@ fn indexes_are_read_inside_of_the_repository_only() {
         return;
     }
     let room = tempfile::tempdir().unwrap();
-    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
-    deb(&packages, ("one", "1", "amd64"), "");
-    publish(&mut repo(&[&packages], &out));
+    let out = published_one(room.path());
     let release = out.join("dists/stable/Release");
     let text = fs::read_to_string(&release).unwrap();
     let ups = "../".repeat(16);
@@ -265,9 +263,7 @@ fn an_index_of_two_digests_is_named() {
         return;
     }
     let room = tempfile::tempdir().unwrap();
-    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
-    deb(&packages, ("one", "1", "amd64"), "");
-    publish(&mut repo(&[&packages], &out));
+    let out = published_one(room.path());
     let release = out.join("dists/stable/Release");
     let whole = fs::read_to_string(&release).unwrap();
     for list in ["SHA256", "SHA512"] {

@@ -28,7 +28,7 @@ pub fn is_there(path: &Path) -> Result<bool> {
 pub fn real_path(path: &Path) -> Result<Option<PathBuf>> {
     match path.canonicalize() {
         Ok(real) => Ok(Some(real)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if says_nothing_is_there(error.kind(), path) => Ok(None),
         Err(error) => Err(Error::io(path, "resolve", error)),
     }
 }
@@ -73,6 +73,7 @@ mod tests {
         assert_eq!(look("link"), (true, true, false));
         for absent in ["gone", "broken", "file/below", "nul\0", &"long".repeat(100)] {
             assert_eq!(look(absent), (false, false, false), "{absent:?}");
+            assert_eq!(real_path(&here(absent)).unwrap(), None, "{absent:?}");
         }
         let error = is_folder(&here("endless")).unwrap_err();
         assert!(error.to_string().contains("inspect"), "{error}");

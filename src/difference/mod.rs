@@ -129,7 +129,9 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let pairs = pairs::of(&earlier_packages, &later.packages);
     let owners = (Owners::of(&earlier_packages), Owners::of(&later.packages));
     let mut counts = members::Counts::default();
-    let changed = pairs.both.into_iter().filter_map(|pair| compare(pair, &owners, &mut counts));
+    let moved = members::moved(&owners.0, &owners.1);
+    let told = Told::of(&moved);
+    let changed = pairs.both.into_iter().filter_map(|pair| compare(pair, &told, &mut counts));
     let changed = changed.collect();
     Difference {
         earlier: earlier.name.clone(),
@@ -137,7 +139,7 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
         prefix: different(&earlier.prefix, &later.prefix),
         added: pairs.added.into_iter().map(named).collect(),
         removed: pairs.removed.into_iter().map(named).collect(),
-        moved: members::moved(&owners.0, &owners.1),
+        moved,
         changed,
         uncompared: counts.uncompared,
         by_size: counts.by_size,
@@ -179,10 +181,27 @@ fn changed_text(from: &str, to: &str) -> Option<Changed<String>> {
     (from != to).then(|| Changed { from: from.to_owned(), to: to.to_owned() })
 }
 
+/// Format, path and name of a package.
+type Place<'a> = (&'a str, &'a str, &'a str);
+
+/// What is told as moved, and is no loss of one package and nothing new in another.
+struct Told<'a> {
+    from: BTreeSet<Place<'a>>,
+    to: BTreeSet<Place<'a>>,
+}
+
+impl<'a> Told<'a> {
+    fn of(moved: &'a [Moved]) -> Self {
+        let from = moved.iter().map(|moved| (&*moved.format, &*moved.path, &*moved.from));
+        let to = moved.iter().map(|moved| (&*moved.format, &*moved.path, &*moved.to));
+        Self { from: from.collect(), to: to.collect() }
+    }
+}
+
 /// What is different between two versions of a package, if anything is.
 fn compare(
     (before, after): (&ListedPackage, &ListedPackage),
-    (old, new): &(Owners<'_>, Owners<'_>),
+    told: &Told<'_>,
     counts: &mut members::Counts,
 ) -> Option<ChangedPackage> {
     let paths = |package: &ListedPackage| -> BTreeSet<String> {
@@ -191,13 +210,9 @@ fn compare(
     let (paths_before, paths_after) = (paths(before), paths(after));
     let format = after.format.as_str();
     let gone = paths_before.difference(&paths_after);
-    // Of the same name there may be one for another architecture.
-    let elsewhere = |set: &Owners<'_>, path: &str| {
-        set.owners(format, path).any(|package| package.name != after.name)
-    };
-    let gone = gone.filter(|path| !elsewhere(new, path));
+    let gone = gone.filter(|path| !told.from.contains(&(format, path, &after.name)));
     let come = paths_after.difference(&paths_before);
-    let come = come.filter(|path| !elsewhere(old, path));
+    let come = come.filter(|path| !told.to.contains(&(format, path, &after.name)));
     let relations = relations::compare(before, after);
     let changed = ChangedPackage {
         format: after.format.clone(),

@@ -43,6 +43,28 @@ fn each_architecture_is_compared_with_its_own() {
     assert_eq!(architectures(&compared(both, one()).removed), ["all"]);
 }
 
+/// Nothing that a package loses or gets goes untold because something else has that path.
+#[test]
+fn what_is_not_told_as_moved_is_told_of_the_package() {
+    let other = |paths| listed("deb", "rocm-other", "1", paths);
+    let lost = |earlier: Vec<ListedPackage>, later: Vec<ListedPackage>| {
+        let difference = compared(earlier, later);
+        assert!(difference.moved.is_empty(), "{difference:?}");
+        difference.changed[0].files_removed.clone()
+    };
+    // The other one had it before, and the other architecture has it still.
+    let arm64 = || package("1", "arm64", X);
+    let before = vec![package("1", "amd64", X), arm64(), other(X)];
+    assert_eq!(lost(before, vec![package("1", "amd64", &[]), arm64(), other(X)]), ["/x"]);
+    // A version of its own for each architecture.
+    let newer = || package("2", "arm64", &[]);
+    let before = vec![package("1", "amd64", X), newer()];
+    assert_eq!(lost(before, vec![package("1", "amd64", &[]), newer(), other(X)]), ["/x"]);
+    // A folder that is a file elsewhere.
+    let folder = vec![package("1", "amd64", &[("/x", "directory")]), other(&[])];
+    assert_eq!(lost(folder, vec![package("1", "amd64", &[]), other(X)]), ["/x"]);
+}
+
 #[test]
 fn a_package_may_change_its_architecture() {
     let all = || package("1", "all", X);

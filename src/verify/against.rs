@@ -149,8 +149,9 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The rows of all archives. What stands under a key is compared once: archives that have
-    /// other code there are a problem, since any of them may be the one that is loaded.
+    /// The rows of all archives. What stands under a key is compared once: archives of two packages
+    /// that have other code there are a problem, since any of them may be the one that is loaded. Of
+    /// two versions of one package, which replace each other, the last counts.
     fn rows(&self, problems: &mut Problems) -> Rows<'a> {
         let mut rows = Rows::new();
         let mut places = BTreeMap::new();
@@ -161,9 +162,11 @@ impl<'a> Comparison<'a> {
                 continue;
             };
             for (key, target, facts) in archive.entries() {
-                let first = *rows.entry(key).or_default().entry(target).or_insert(facts);
-                let (other, at) = *places.entry((key, target)).or_insert((package, path));
-                if first.sha256 != facts.sha256 {
+                let first = rows.entry(key).or_default().entry(target).or_insert(facts);
+                let (other, at) = places.entry((key, target)).or_insert((package, path));
+                if other.name == package.name {
+                    (*first, *other, *at) = (facts, package, path);
+                } else if first.sha256 != facts.sha256 {
                     *others.entry((package.at(path), other.at(at))).or_default() += 1;
                 }
             }

@@ -96,7 +96,10 @@ fn list(
             waiting.push((path, place));
         } else if kind.is_symlink() {
             let target = std::fs::read_link(&path).map_err(|e| Error::io(&path, "read", e))?;
-            files.insert(place, Node::Link { target: target.to_string_lossy().into_owned() });
+            match target.into_os_string().into_string() {
+                Ok(target) => drop(files.insert(place, Node::Link { target })),
+                Err(_) => problems.add(Check::Unreadable, place, "its target is no UTF-8"),
+            }
         } else if kind.is_file() {
             let data = Content::open(&path)?;
             files.insert(place, Node::File { data, mode: 0 });

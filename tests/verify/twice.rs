@@ -25,7 +25,7 @@ fn aside(name: &str) -> String {
 
 #[test]
 fn v065_a_package_lies_twice_in_a_folder() {
-    if !tools::have(&["dpkg-deb", "rpmbuild"]) {
+    if !tools::have(&["dpkg-deb", "rpm", "rpm2cpio", "cpio", "rpmbuild"]) {
         return;
     }
     let set = Set::of_both_formats();
@@ -83,6 +83,27 @@ fn two_versions_and_two_folders_with_one_package_pass() {
         fs::write(set.path(meta), &kept).unwrap();
         set.fires(&[], &[]);
     }
+}
+
+/// One replaces the other, and the last is the one that the artifacts are held against.
+#[test]
+fn two_versions_of_a_kernel_package_may_have_other_code() {
+    if !tools::have(&["dpkg-deb"]) {
+        return;
+    }
+    let set = Set::of_debs();
+    set.remove_receipt();
+    let before = set.verify(SHARDS).codes();
+    let earlier = "rocm-blas-gfx110x_7.0.0-1_amd64.deb";
+    fs::copy(set.path(KERNELS), set.path(earlier)).unwrap();
+    set.edit_control(earlier, "Version", "7.0.0-1");
+    set.edit(earlier, |root| {
+        let archive = root.join("opt/rocm-7.1").join(ARCHIVE);
+        Archive::edit(&archive, |archive| archive.exchange(KEYS, "gfx1101"));
+    });
+    let run = set.verify(SHARDS);
+    // And the earlier one lacks the host that it was made with.
+    assert_eq!(run.codes(), [before, vec!["V050".to_owned()]].concat(), "{}", run.text);
 }
 
 #[test]

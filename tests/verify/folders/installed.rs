@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 
 use super::*;
 
@@ -110,4 +111,10 @@ fn v001_names_that_are_no_utf_8() {
     assert_eq!(run.problems().len(), 2, "{}", run.text);
     assert!(run.text.contains(r"x\\xff.kpack"), "{}", run.text);
     assert!(run.text.contains("no UTF-8"), "{}", run.text);
+    fs::remove_file(at(b"x\xff.kpack")).unwrap();
+    fs::remove_dir(at(b"x\xfe.kpack")).unwrap();
+    symlink(OsStr::from_bytes(b"\xff"), at(b"link")).unwrap();
+    let run = verify();
+    run.fired(&["V001"]);
+    assert!(run.text.contains("its target is no UTF-8"), "{}", run.text);
 }

@@ -68,11 +68,12 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
                 || Listed { path: path.clone(), fields: fields.clone(), archs: BTreeSet::new() };
             let listed = all.entry(path.clone()).or_insert_with(new);
             if listed.fields != fields {
-                let message = format!("describes {path} otherwise than another index");
+                let message = format!("describes {path} otherwise than it, or another, did before");
                 context.add(Check::IndexInconsistent, index, message);
             }
             if !listed.archs.insert(arch.clone()) {
-                context.add(Check::IndexInconsistent, index, format!("has {path} twice"));
+                let message = format!("has {path}, which it, or another for {arch}, has already");
+                context.add(Check::IndexInconsistent, index, message);
             }
         }
     }

@@ -84,6 +84,7 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
 /// Brings it into order. Of what is there twice nobody can say which one counts: it is refused.
 fn in_order(mut listing: Listing) -> Result<Listing> {
     listing.packages.iter_mut().for_each(|package| drop_folders_again(&mut package.members));
+    listing = listing.sorted();
     drop_packages_again(&mut listing.packages);
     let mut packages = BTreeMap::new();
     for package in &listing.packages {
@@ -104,7 +105,7 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
             return Err(Error::malformed(message).structure(place()).hint(hint));
         }
     }
-    Ok(listing.sorted())
+    Ok(listing)
 }
 
 /// What makes a package one and the same to those who install it.
@@ -113,9 +114,9 @@ fn identity(package: &ListedPackage) -> (&str, &str, &str, &str) {
     (format, name, &package.version, &package.architecture)
 }
 
-/// A link to a package beside it, or a copy under another name, is the same package.
+/// A link to a package beside it, or a copy under another name, is the same package. In their order
+/// the two lie together.
 fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
-    packages.sort_by(|one, other| identity(one).cmp(&identity(other)));
     packages.dedup_by(|one, other| {
         let renamed = || ListedPackage { file_name: other.file_name.clone(), ..one.clone() };
         identity(one) == identity(other) && renamed() == *other

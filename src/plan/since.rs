@@ -176,11 +176,7 @@ impl Update<'_> {
         }
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
-            let kind = match entry.node {
-                Node::Directory { .. } => "directory",
-                Node::Link { .. } => "link",
-                Node::File { .. } => "file",
-            };
+            let kind = entry.node.kind();
             let before = self.owners.at(self.format.as_str(), &path);
             let mut before = before.map(|owned| owned.member.kind.as_str());
             let was = before.find(|was| *was != kind && [*was, kind].contains(&"directory"));

@@ -122,8 +122,7 @@ enum End {
 /// Where a link at `path` with the text `target` leads, followed as a kernel does: `..` behind a link
 /// goes up from where that link leads.
 fn follow<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'a>) -> End {
-    let mut here = String::new();
-    here.push_str(path.as_str().rsplit_once('/').map_or("", |(above, _)| above));
+    let mut here = path.as_str().rsplit_once('/').map_or("", |(above, _)| above).to_owned();
     if target.starts_with('/') {
         return End::Outside;
     }

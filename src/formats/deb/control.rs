@@ -9,9 +9,10 @@ use std::io::Write;
 
 use flate2::{Compression, GzBuilder};
 
+use super::fields::fault;
 use super::tar::Archive;
 use crate::content::hex;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::formats::payload::{Entry, EntryKind, Marking, io_fault};
 
 /// A field of the control file: its name and its lines.
@@ -170,10 +171,6 @@ fn md5sums(entries: &[Entry], sums: &[[u8; 16]]) -> String {
         .filter(|(entry, _)| entry.marking != Marking::Config)
         .map(|(entry, sum)| format!("{}  {}\n", hex(sum), entry.path))
         .collect()
-}
-
-fn fault(message: String) -> Error {
-    Error::new(Kind::Malformed, message).structure("control file")
 }
 
 /// Writes `bytes` and checks that they are as many as were reserved.

@@ -93,7 +93,7 @@ pub fn parse(text: &str) -> Result<Fields> {
     Ok(Fields(fields))
 }
 
-fn fault(message: String) -> Error {
+pub(super) fn fault(message: String) -> Error {
     Error::new(Kind::Malformed, message).structure("control file")
 }
 

@@ -32,6 +32,9 @@ mod recovered;
 mod room;
 mod scenarios;
 mod signals;
+#[path = "../support/strace.rs"]
+#[allow(dead_code, reason = "made for the tests of what is written")]
+mod strace;
 mod sweep;
 mod terminal;
 #[path = "../support/tools.rs"]

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use crate::example::{Entry, tree};
+use crate::strace;
 use crate::tools;
 
 /// Every kind of call that a fault can strike; see faults.c.
@@ -106,13 +107,7 @@ pub fn calls(command: &mut Command, room: &Path, kinds: &str) -> Vec<Call> {
 pub fn traced(mut tracer: Command, command: &Command, room: &Path) -> Vec<Call> {
     // Not the tracer itself.
     tracer.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
-    tracer.arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => tracer.env(name, value),
-            None => tracer.env_remove(name),
-        };
-    }
+    strace::trace(&mut tracer, command);
     let notes = tempfile::tempdir().unwrap();
     let (log, _) = arm(&mut tracer, (room, notes.path()), Fault { calls: ALL, act: "list", at: 0 });
     tools::run(tracer.current_dir("/"));
@@ -144,8 +139,11 @@ fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Ve
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let log = fs::read_to_string(&log).unwrap_or_default();
     let log: Vec<Call> = log.lines().map(call).collect();
-    let counted = fs::read_to_string(&count).unwrap_or_default();
-    let counted = counted.trim().parse().unwrap_or(0);
+    // It is written at the end of a run, which a signal may have kept it from.
+    let counted = match output.status.signal() {
+        Some(_) => 0,
+        None => fs::read_to_string(&count).unwrap().trim().parse().unwrap(),
+    };
     (Struck { output, stderr, call: log.first().cloned(), counted }, log)
 }
 

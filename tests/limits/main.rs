@@ -103,14 +103,11 @@ impl Input {
         let package = self.out().join("rocm-a_1.0-1_amd64.deb");
         let package =
             if package.exists() { package } else { self.out().join("rocm-a_1.0-1_all.deb") };
-        tools::run(Command::new("dpkg-deb").arg("-x").arg(package).arg(&deb));
-        fs::create_dir(&rpm).unwrap();
-        let script = "rpm2cpio \"$1\" | cpio -idm --quiet --no-absolute-filenames";
+        tools::unpack(&package, &deb);
         let package = self.out().join("rocm-a-1.0-1.x86_64.rpm");
         let package =
             if package.exists() { package } else { self.out().join("rocm-a-1.0-1.noarch.rpm") };
-        let mut unpack = Command::new("sh");
-        tools::run(unpack.args(["-c", script, "sh"]).arg(package).current_dir(&rpm));
+        tools::unpack(&package, &rpm);
         [deb, rpm].map(|root| root.join("opt/rocm-1.0"))
     }
 }

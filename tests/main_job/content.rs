@@ -278,7 +278,7 @@ fn the_receipt_agrees_with_the_files() {
         assert_eq!(record["size"], file.metadata().unwrap().len(), "{name}");
         let root = set.scratch(name);
         fs::create_dir(&root).unwrap();
-        unpack(&set, name, &root);
+        tools::unpack(&set.file(name), &root);
         let found = tree(&root).into_iter().map(|(path, entry)| (path, described(entry)));
         let mut found: BTreeMap<_, _> = found.collect();
         if name.ends_with(".rpm") {
@@ -298,16 +298,6 @@ fn the_receipt_agrees_with_the_files() {
             let same = digests.entry(path.clone()).or_insert_with(|| entry.clone()) == &entry;
             assert!(same, "{path} is not the same in .deb and .rpm");
         }
-    }
-}
-
-fn unpack(set: &Set, name: &str, root: &Path) {
-    let file = set.file(name);
-    if name.ends_with(".deb") {
-        tools::run(Command::new("dpkg-deb").arg("-x").arg(file).arg(root));
-    } else {
-        let script = "rpm2cpio \"$0\" | cpio --quiet -idm";
-        tools::run(Command::new("sh").args(["-c", script]).arg(file).current_dir(root));
     }
 }
 

@@ -147,9 +147,7 @@ fn build(work: &Path) -> PathBuf {
 
 fn rpmbuild(work: &Path, ours: &Path) -> PathBuf {
     let tree = work.join("tree");
-    fs::create_dir(&tree).unwrap();
-    let unpack = "rpm2cpio \"$0\" | cpio -idm --quiet";
-    tools::run(Command::new("sh").args(["-c", unpack]).arg(ours).current_dir(&tree));
+    tools::unpack(ours, &tree);
     fs::write(work.join("sample.spec"), SPEC).unwrap();
     let mut command = Command::new("rpmbuild");
     command.args(["-bb", "--quiet"]);

@@ -91,19 +91,6 @@ fn sums(tool: &str, root: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn unpack(package: &Path, root: &Path) {
-    fs::create_dir_all(root).unwrap();
-    if package.extension().is_some_and(|extension| extension == "deb") {
-        tools::run(Command::new("dpkg-deb").arg("-x").arg(package).arg(root));
-        return;
-    }
-    let mut unpack = Command::new("sh");
-    unpack
-        .current_dir(root)
-        .args(["-c", "rpm2cpio \"$0\" | cpio -idm --quiet --no-absolute-filenames"]);
-    tools::run(unpack.arg(package));
-}
-
 fn sha256sum(file: &Path) -> String {
     let text = tools::succeed(Command::new("sha256sum").arg(file));
     text.split(' ').next().unwrap().to_owned()
@@ -153,7 +140,7 @@ fn every_package_and_every_file_is_listed_with_the_digests_that_it_has() {
         assert!(described.contains(element["SPDXID"].as_str().unwrap()), "{package}");
         assert_eq!(digest(element, "SHA256").unwrap(), sha256sum(&set.file(package)), "{package}");
         let root = set.scratch(&format!("root-{package}"));
-        unpack(&set.file(package), &root);
+        tools::unpack(&set.file(package), &root);
         let (sha1, sha256) = (sums("sha1sum", &root), sums("sha256sum", &root));
         let files = sbom.files(package);
         let own =

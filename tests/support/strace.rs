@@ -74,6 +74,17 @@ pub struct Trace {
     folder: PathBuf,
 }
 
+/// Makes `command` the one that `strace` runs.
+pub fn trace(strace: &mut Command, command: &Command) {
+    strace.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => strace.env(name, value),
+            None => strace.env_remove(name),
+        };
+    }
+}
+
 impl Trace {
     /// Of a command, which has to open files; with those of the calls `others` that it makes.
     pub fn of(command: &Command, others: &[&str]) -> Self {
@@ -85,10 +96,7 @@ impl Trace {
         let names = names.collect::<Vec<_>>().join(",");
         strace.args(["-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e"]);
         strace.arg(format!("trace={names}")).arg("-o").arg(&log);
-        strace.arg(command.get_program()).args(command.get_args());
-        for (name, value) in command.get_envs() {
-            value.map(|value| strace.env(name, value));
-        }
+        trace(&mut strace, command);
         let folder = std::env::current_dir().unwrap();
         let folder = command.get_current_dir().map_or(folder, Path::to_owned);
         let output = strace.current_dir(&folder).output().unwrap();

@@ -55,6 +55,18 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
+/// Unpacks a package of either format into a folder, by dpkg-deb, or by rpm2cpio and cpio.
+pub fn unpack(package: &Path, root: &Path) {
+    std::fs::create_dir_all(root).unwrap();
+    if package.extension().is_some_and(|extension| extension == "deb") {
+        run(Command::new("dpkg-deb").arg("-x").arg(package).arg(root));
+        return;
+    }
+    let script = "rpm2cpio \"$0\" | cpio -idm --quiet --no-absolute-filenames";
+    let package = std::path::absolute(package).unwrap();
+    run(Command::new("sh").args(["-c", script]).arg(package).current_dir(root));
+}
+
 /// A path of the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

@@ -33,9 +33,7 @@ const NOTHING_ADDED: [&str; 4] = [
 
 /// Unpacks a package, and says which folders are there without being its own.
 pub fn unpack(package: &Path, root: &Path) -> BTreeSet<String> {
-    let mut unpack = Command::new("sh");
-    unpack.args(["-c", "rpm2cpio \"$0\" | cpio --quiet -idm"]);
-    tools::run(unpack.arg(package).current_dir(root));
+    tools::unpack(package, root);
     let own = query(package, "[%{FILENAMES}\\n]");
     let own: BTreeSet<&str> = own.lines().collect();
     let mut all = Vec::new();

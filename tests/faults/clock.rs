@@ -1,16 +1,19 @@
-//! The clock is set while a run works: to before 1970, into 1970, and far ahead.
+//! The clock is set while a run works: to before 1970, into the seventies, and far ahead.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::example::rockpack;
+use crate::fixture::EPOCH;
 use crate::publications;
 use crate::room::{Fault, Struck, strike, visible};
 use crate::scenarios::Scenario;
 use crate::tools::have;
 
-/// Seconds: 126 and 60 years back, and 63 ahead.
-const SHIFTS: [i64; 3] = [-4_000_000_000, -1_900_000_000, 2_000_000_000];
+/// Seconds: 126 and 54 years back, and 63 ahead.
+const SHIFTS: [i64; 3] = [-4_000_000_000, -1_700_000_000, 2_000_000_000];
 
 /// A run with a clock that is off by `shift` from its reading `at` on.
 fn shifted(command: &mut Command, room: &Path, (shift, at): (i64, usize)) -> Struck {
@@ -56,37 +59,83 @@ fn a_cache_with_a_wrong_clock_gives_the_same() {
     }
 }
 
-/// Indexes say when they were made. Without SOURCE_DATE_EPOCH that is what the clock says, and no
-/// date before 1970.
+/// What the clock says that is off by `shift`, in seconds since 1970.
+fn date(shift: i64) -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_secs()).unwrap() + shift
+}
+
+fn is_refused(struck: &Struck, why: &str) {
+    assert_eq!(struck.code(), Some(64), "{}", struck.stderr);
+    assert!(struck.stderr.contains(why), "{}", struck.stderr);
+}
+
+/// The year in the list of apt is that of `seconds`.
+fn is_dated(out: &Path, seconds: i64) {
+    let release = fs::read_to_string(out.join("dists/stable/Release")).unwrap();
+    let date = release.lines().find(|line| line.starts_with("Date: ")).unwrap();
+    let year: i64 = date.split(' ').nth(4).unwrap().parse().unwrap();
+    let mean = 1970 + seconds / 31_556_952;
+    assert!((year - mean).abs() <= 1, "{date}, not about {mean}");
+}
+
+/// Indexes say when they were made. Without SOURCE_DATE_EPOCH that is what the clock says, if that is
+/// neither before 1970 nor before the last publication.
 #[test]
 fn a_publication_is_dated_by_the_clock_or_refused() {
     if !have(&publications::TOOLS) {
         return;
     }
     let scenario = publications::scenario();
-    let publish = |shift, at, judge: &dyn Fn(&Struck, &Path)| {
-        scenario.undisturbed(|mut run, out| {
-            run.env_remove("SOURCE_DATE_EPOCH");
-            judge(&shifted(&mut run, scenario.room.path(), (shift, at)), out);
-        });
-    };
     for shift in SHIFTS {
         for at in [1, 2] {
-            publish(shift, at, &|struck, out| {
+            scenario.undisturbed(|mut run, out| {
+                run.env_remove("SOURCE_DATE_EPOCH");
+                let struck = shifted(&mut run, scenario.room.path(), (shift, at));
                 assert!(struck.counted >= at, "{} readings", struck.counted);
-                if shift < 0 {
-                    assert_eq!(struck.code(), Some(64), "{}", struck.stderr);
-                    assert!(struck.stderr.contains("before 1970"), "{}", struck.stderr);
-                    assert!(visible(out) == scenario.earlier, "{shift} {at}");
-                    return;
+                match date(shift) {
+                    ..0 => is_refused(&struck, "before 1970"),
+                    0..EPOCH => is_refused(&struck, "the repository was published at"),
+                    date => {
+                        assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
+                        (scenario.promise.also)(out);
+                        return is_dated(out, date);
+                    }
                 }
-                assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
-                (scenario.promise.also)(out);
-                let release = fs::read_to_string(out.join("dists/stable/Release")).unwrap();
-                let date = release.lines().find(|line| line.starts_with("Date: ")).unwrap();
-                let year = date.split(' ').nth(4).unwrap();
-                assert!(year.parse::<u32>().unwrap() >= 2089, "{date}");
+                assert!(visible(out) == scenario.earlier, "{shift} {at}");
             });
         }
+    }
+}
+
+/// Nor is anything built that could not be published, and nothing verified against such a date.
+#[test]
+fn other_commands_that_need_a_date_refuse_such_a_clock() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let scenario = Scenario::build();
+    let room = scenario.room.path();
+    let (out, repository) = (room.join("dated"), room.join("repository"));
+    let verify = |what: &Path| {
+        let mut verify = rockpack();
+        verify.arg("verify").arg(what);
+        verify
+    };
+    let build = || {
+        let mut build = scenario.command_into(&out);
+        build.env_remove("SOURCE_DATE_EPOCH").arg("--repo").arg(&repository);
+        build
+    };
+    for mut command in [build(), verify(&room.join("whole"))] {
+        is_refused(&shifted(&mut command, room, (SHIFTS[0], 1)), "before 1970");
+    }
+    assert!(!out.join("packages.json").exists() && !repository.exists());
+    for shift in &SHIFTS[1..] {
+        let struck = shifted(&mut build(), room, (*shift, 1));
+        assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
+        is_dated(&repository, date(*shift));
+        let struck = shifted(&mut verify(&out), room, (*shift, 1));
+        assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::example::shards;
 use crate::tools::{self, have};
@@ -82,7 +82,35 @@ fn a_pipe_in_the_place_of_a_receipt_is_refused_at_once() {
     ends(room, "build --version 7.1.0 --artifacts {}/s --out {}/out", "packages.json");
 }
 
-/// What a server has leased out to its clients it gives up as soon as somebody else opens it.
+/// A process that has leased `file`, as servers do, until somebody else opens it.
+struct Holder(Child);
+
+impl Holder {
+    fn of(file: &Path) -> Self {
+        let holds = "import fcntl, os, signal, sys, time\n\
+                     file = os.open(sys.argv[1], os.O_RDWR)\n\
+                     give = lambda *_: (time.sleep(.2), fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK))\n\
+                     signal.signal(signal.SIGIO, give)\n\
+                     fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n\
+                     print('held', flush=True)\n\
+                     time.sleep(30)";
+        let mut python = Command::new("python3");
+        let mut holder =
+            python.args(["-c", holds]).arg(file).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = [0; 5];
+        holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"held\n");
+        Self(holder)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn a_file_that_is_leased_is_waited_for() {
     if !have(&["python3", "timeout"]) {
@@ -90,21 +118,20 @@ fn a_file_that_is_leased_is_waited_for() {
     }
     let folder = tempfile::tempdir().unwrap();
     let room = folder.path();
-    fs::write(room.join("leased_1_amd64.deb"), "no package").unwrap();
-    let holds = "import fcntl, os, signal, sys, time\n\
-                 file = os.open(sys.argv[1], os.O_RDWR)\n\
-                 give = lambda *_: (time.sleep(.2), fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK))\n\
-                 signal.signal(signal.SIGIO, give)\n\
-                 fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n\
-                 print('held', flush=True)\n\
-                 time.sleep(30)";
-    let mut holder = Command::new("python3");
-    holder.args(["-c", holds]).arg(room.join("leased_1_amd64.deb"));
-    let mut holder = holder.stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = [0; 5];
-    holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
-    assert_eq!(&said, b"held\n");
-    ends(room, "inspect {}/leased_1_amd64.deb", "is none of the files that are known");
-    holder.kill().unwrap();
-    holder.wait().unwrap();
+    let cases = [
+        (
+            "leased_1_amd64.deb",
+            "inspect {}/leased_1_amd64.deb",
+            "is none of the files that are known",
+        ),
+        ("p/a_lib_generic.tar.zst", "discover {}/p", "a_lib_generic.tar.zst"),
+        ("f/a_lib_generic/artifact_manifest.txt", "discover {}/f", "lists no stage prefix"),
+    ];
+    for (file, words, named) in cases {
+        let path = room.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "\n").unwrap();
+        let _held = Holder::of(&path);
+        ends(room, words, named);
+    }
 }

@@ -117,6 +117,8 @@ fn a_control_archive_has_files_alone() {
     if have(&["dpkg-deb"]) {
         assert_eq!(succeed(Command::new("dpkg-deb").arg("-f").arg(&forged).arg("Version")), "9\n");
     }
+    let again = with_control(room.path(), |control| control.file("./control", other.as_bytes()));
+    refused(&again, &["odd_1_amd64.deb", "control archive has control twice"]);
     for (name, kind, target) in [
         ("./postinst", b'2', "/bin/true"),
         ("./control", b'5', ""),

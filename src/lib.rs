@@ -9,6 +9,7 @@
 //! [`build`] is that line.
 
 pub mod artifact;
+mod budget;
 pub mod cache;
 pub mod cli;
 pub mod config;
@@ -48,33 +49,30 @@ pub mod signing;
 pub mod split;
 pub mod tree;
 pub mod verify;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
 use cache::Cache;
-use config::{Config, PackageList};
+use config::PackageList;
 use database::Rules;
-use dependencies::distribution::PayloadCompression;
-use emit::{EmitOptions, Staging, Turn, Written};
+use emit::Staging;
 use error::{Error, Kind, Result, ResultExt};
-use formats::compression::Method;
 use indexed::Indexed;
 pub use options::{BuildOptions, CacheOptions, SetOptions};
-use pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use plan::package::Format;
 use plan::{Import, Plan, PlanOptions};
 use planned::{Digests, Planned};
-use policy::Shares;
 use receipt::{Part, PartRecord, Receipt};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
-use signing::Signer;
 use split::SplitOptions;
+pub use write::write_key_package;
+use write::{Places, write};
 
 impl CacheOptions {
     fn open(&self, set: &SetOptions) -> Result<Cache> {
@@ -105,7 +103,7 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
 }
 
 fn build_set(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
-    let (threads, _limited) = pack_threads(options)?;
+    let (threads, _limited) = budget::pack_threads(options)?;
     with_threads(threads, || run(options, indexed, progress))
 }
 
@@ -164,34 +162,6 @@ fn with_threads<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
     let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
     pool.install(work)
-}
-
-/// Writes the package with the keys of a repository into `folder` and says what the index has of its
-/// files. It has a fixed date: the same keys and version give the same bytes.
-pub fn write_key_package(
-    package: &plan::package::Package<content::Content>,
-    folder: &std::path::Path,
-    signer: Option<&Arc<dyn Signer>>,
-) -> Result<BTreeMap<PathBuf, Indexed>> {
-    let date = i64::from(Config::default().content_date);
-    let options = EmitOptions {
-        jobs: 1,
-        memory: u64::MAX,
-        compression: emit::Compression::XZ,
-        content_date: date,
-        source_date_epoch: date,
-        indexed: true,
-        sha1: false,
-        signer,
-        cache: None,
-        progress: &report::Silent,
-    };
-    let staging = Staging::begin(folder)?;
-    let emitted = emit::emit_package(package, &staging, &options)?;
-    let receipt = serde_json::json!({ "packages": emitted });
-    staging.commit(|sink| Ok(serde_json::to_writer(sink, &receipt)?))?;
-    let indexed = emitted.into_iter().filter_map(|e| Some((folder.join(&e.file_name), e.indexed?)));
-    Ok(indexed.collect())
 }
 
 /// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
@@ -256,25 +226,6 @@ impl Decided {
     }
 }
 
-impl BuildOptions {
-    fn compression(&self, plan: &Plan) -> Result<emit::Compression> {
-        self.policy.payload(readable(plan.compression))
-    }
-
-    /// The memory of its parts, with payloads of that compression.
-    fn shares(&self, payload: emit::Compression) -> Result<Shares> {
-        let thread = pack::thread_memory(self.policy.archive_level()?);
-        self.policy.shares(payload, self.set.formats.len(), thread)
-    }
-
-    /// Everything beside the plan that decides the bytes of packages.
-    fn settings(&self, plan: &Plan) -> Result<String> {
-        let (compression, level) = (self.compression(plan)?, self.policy.archive_level()?);
-        let signer = self.signer.as_ref().map(|signer| signer.fingerprint());
-        Ok(format!("{compression:?} {level} {:?} {signer:?}", self.set.source_date_epoch))
-    }
-}
-
 /// The pure part of a build: from artifacts to packages.
 fn decide(
     options: &SetOptions,
@@ -334,90 +285,4 @@ fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Find
     findings.extend(std::mem::take(plan));
     findings.sort();
     findings
-}
-
-/// Where a build writes.
-struct Places<'a> {
-    staging: &'a Staging,
-    cache: Option<&'a Cache>,
-}
-
-/// Packs one package after the other on all cores and writes each in its turn.
-fn write(
-    options: &BuildOptions,
-    indexed: bool,
-    (recombined, plan): (&Recombined, &Plan),
-    Places { staging, cache }: Places<'_>,
-    progress: &dyn Progress,
-) -> Result<Vec<Written>> {
-    let policy = &options.policy;
-    let compression = options.compression(plan)?;
-    let shares = options.shares(compression)?;
-    let pack_options = PackOptions {
-        level: policy.archive_level()?,
-        spool_dir: &options.out,
-        memory: shares.frames.saturating_sub(records::excess()),
-        cache,
-        progress,
-    };
-    let content_date = i64::from(plan.content_date);
-    let emit_options = EmitOptions {
-        jobs: options.set.jobs,
-        memory: shares.compressors,
-        compression,
-        content_date,
-        source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
-        indexed,
-        sha1: options.sbom,
-        signer: options.signer.as_ref(),
-        cache,
-        progress,
-    };
-    let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
-    progress.expect(Stage::Pack, packer.device_bytes());
-    progress.expect(Stage::Emit, packer.known_bytes()?);
-    let make = |package| packer.pack(package);
-    let written = emit::in_turn(&plan.packages, &emit_options, make, |packed, turn| {
-        write_one(packed, turn, staging, &emit_options)
-    })?;
-    Ok(written)
-}
-
-/// How payloads are compressed that a package manager has to read.
-fn readable(compression: PayloadCompression) -> Method {
-    match compression {
-        PayloadCompression::Zstd => Method::Zstd,
-        PayloadCompression::Xz => Method::Xz,
-    }
-}
-
-/// Threads of a build, within its budget. What cannot be is refused before anything is read.
-fn pack_threads(options: &BuildOptions) -> Result<(usize, records::Limited)> {
-    let BuildOptions { policy, set, .. } = options;
-    let payload = policy.payload(policy.method.unwrap_or(Method::Zstd))?;
-    let shares = options.shares(payload)?;
-    let fitting = shares.threads / pack::thread_memory(policy.archive_level()?);
-    let threads = set.jobs.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
-    content::limit_held(shares.held);
-    // As long as the input is read, nothing is compressed yet.
-    Ok((threads, records::limit(shares.frames, shares.compressors, threads)))
-}
-
-/// Its content and cores are let go before the disk is waited for.
-fn write_one(
-    packed: PackedPackage,
-    turn: Turn<'_>,
-    staging: &Staging,
-    options: &EmitOptions<'_>,
-) -> Result<Written> {
-    let PackedPackage { package, mut code_objects, code_files, distinct, made } = packed;
-    options.progress.expect(Stage::Emit, made);
-    let unsealed = emit::write_package(&package, staging, options)?;
-    let role = package.role.clone();
-    drop((package, turn));
-    let emitted = unsealed.seal(staging, options)?;
-    let digests = emit::file_digests(&emitted);
-    let records = code_files.into_iter().map(|code| code.record(&digests));
-    code_objects.extend(records.collect::<Result<Vec<_>>>()?);
-    Ok(Written { role, distinct, code_objects, emitted })
 }

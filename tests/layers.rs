@@ -11,6 +11,37 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     // Packed artifacts are compressed tar archives.
     ("artifact", &["content", "formats", "records", "tree"]),
+    // The parts of the pipeline that `lib.rs` leaves out.
+    (
+        "budget",
+        &[
+            "content",
+            "dependencies",
+            "emit",
+            "formats",
+            "options",
+            "pack",
+            "plan",
+            "policy",
+            "records",
+        ],
+    ),
+    (
+        "write",
+        &[
+            "cache",
+            "config",
+            "content",
+            "emit",
+            "indexed",
+            "options",
+            "pack",
+            "plan",
+            "recombine",
+            "records",
+            "signing",
+        ],
+    ),
     ("cache", &["content"]),
     ("config", &["artifact", "content", "database", "gfx", "once"]),
     // Who reads asks whether to go on, and whether there is room.

@@ -21,7 +21,8 @@ use crate::{BuildOptions, Built, CacheOptions, render};
 ///
 /// Writes the packages and, last, packages.json (what each package holds and where every code
 /// object of the input went) into OUT, in place of the set that an earlier build wrote there: its
-/// packages that are not in the new set are removed and named. SOURCE_DATE_EPOCH stamps headers and changelogs.
+/// packages that are not in the new set are removed and named. SOURCE_DATE_EPOCH
+/// is the time of headers, changelogs, signatures, SPDX documents and the indexes of --repo.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

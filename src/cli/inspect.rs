@@ -51,6 +51,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     // That the run was asked to end says nothing of the files.
     interrupt::check()?;
     match arguments.json {
+        _ if all.is_empty() => {}
         true => terminal::print_json(&all)?,
         false => terminal::print(&text(&all, arguments.files.len() > 1))?,
     }

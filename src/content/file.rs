@@ -128,7 +128,7 @@ fn stamp_of(path: &Path) -> Result<Stamp> {
 fn changed(path: &Path, what: &str) -> Error {
     Error::new(Kind::Changed, format!("{what} during the run"))
         .file(path)
-        .hint("run again when nothing writes to the artifacts any more")
+        .hint("run again when nothing writes to the input any more")
 }
 
 /// All input of a run, to be checked once more before its output becomes visible.

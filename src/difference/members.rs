@@ -8,7 +8,8 @@ use super::Moved;
 use crate::listing::{ListedMember, ListedPackage, Owned, Owners};
 
 /// The paths that have other owners than before. One that lost a path to a package that had it, too,
-/// and one that has it beside the package that had it, are named as well.
+/// and one that has it beside the package that had it, are named as well. Of several that lost a path
+/// and several that got it, each is named once, not with each of the others.
 pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
     let paths: BTreeSet<(&str, &str)> =
         new.files().map(|Owned { package, member }| (&*package.format, &*member.path)).collect();
@@ -19,28 +20,33 @@ pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
         if lost.is_empty() && gained.is_empty() {
             continue;
         }
-        let (all_from, all_to) = (or_all(lost, before), or_all(gained, after));
-        for (from, to) in all_from.iter().flat_map(|from| all_to.iter().map(move |to| (from, to))) {
-            moved.push(Moved {
-                format: format.to_owned(),
-                path: path.to_owned(),
-                from: (*from).to_owned(),
-                to: (*to).to_owned(),
-            });
-        }
+        let pairs = paired(&or_all(lost, before), &or_all(gained, after));
+        moved.extend(pairs.into_iter().map(|(from, to)| Moved {
+            format: format.to_owned(),
+            path: path.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        }));
     }
     moved
+}
+
+/// Each of both sides in a pair; the last of the shorter side is in all further ones.
+fn paired<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<(&'a str, &'a str)> {
+    fn at<'a>(names: &[&'a str], index: usize) -> Option<&'a str> {
+        names.get(index).or(names.last()).copied()
+    }
+    let count = from.len().max(to.len());
+    (0..count).filter_map(|index| at(from, index).zip(at(to, index))).collect()
 }
 
 fn names<'a>(set: &Owners<'a>, format: &str, path: &str) -> BTreeSet<&'a str> {
     set.owners(format, path).map(|package| package.name.as_str()).collect()
 }
 
-fn or_all<'a>(some: BTreeSet<&'a str>, all: BTreeSet<&'a str>) -> BTreeSet<&'a str> {
-    match some.is_empty() {
-        true => all,
-        false => some,
-    }
+fn or_all<'a>(some: BTreeSet<&'a str>, all: BTreeSet<&'a str>) -> Vec<&'a str> {
+    let names = if some.is_empty() { all } else { some };
+    names.into_iter().collect()
 }
 
 /// A path that is not what it was.

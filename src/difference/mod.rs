@@ -127,9 +127,9 @@ pub struct ChangedPackage {
 pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let earlier_packages = prefix::moved_to(earlier, later);
     let pairs = pairs::of(&earlier_packages, &later.packages);
-    let owners = (Owners::of(&earlier_packages), Owners::of(&later.packages));
+    let owners = |packages| Owners::of(pairs::compared(packages));
     let mut counts = members::Counts::default();
-    let moved = members::moved(&owners.0, &owners.1);
+    let moved = members::moved(&owners(&earlier_packages), &owners(&later.packages));
     let told = Told::of(&moved);
     let changed = pairs.both.into_iter().filter_map(|pair| compare(pair, &told, &mut counts));
     let changed = changed.collect();

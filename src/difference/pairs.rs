@@ -40,6 +40,11 @@ pub(super) fn of<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pair
     pairs
 }
 
+/// The packages that are compared.
+pub(super) fn compared(packages: &[ListedPackage]) -> impl Iterator<Item = &ListedPackage> {
+    by_name(packages).into_values().flat_map(Named::into_values)
+}
+
 /// The packages by format and name; of several versions, which are in their order, the last. One
 /// for every machine and one for some are versions of each other, too, unless they are of one
 /// version.

@@ -56,13 +56,22 @@ fn what_is_not_told_as_moved_is_told_of_the_package() {
     let arm64 = || package("1", "arm64", X);
     let before = vec![package("1", "amd64", X), arm64(), other(X)];
     assert_eq!(lost(before, vec![package("1", "amd64", &[]), arm64(), other(X)]), ["/x"]);
-    // A version of its own for each architecture.
-    let newer = || package("2", "arm64", &[]);
-    let before = vec![package("1", "amd64", X), newer()];
-    assert_eq!(lost(before, vec![package("1", "amd64", &[]), newer(), other(X)]), ["/x"]);
     // A folder that is a file elsewhere.
     let folder = vec![package("1", "amd64", &[("/x", "directory")]), other(&[])];
     assert_eq!(lost(folder, vec![package("1", "amd64", &[]), other(X)]), ["/x"]);
+    // Only an older version of it had what another package has now.
+    let before = vec![package("1", "amd64", X), package("2", "amd64", Y)];
+    assert_eq!(lost(before, vec![package("2", "amd64", &[]), other(X)]), ["/y"]);
+}
+
+#[test]
+fn what_moves_from_an_older_version_for_another_architecture_is_told() {
+    let newer = || package("2", "arm64", &[]);
+    let other = listed("deb", "rocm-other", "1", X);
+    let earlier = vec![package("1", "amd64", X), newer()];
+    let difference = compared(earlier, vec![package("1", "amd64", &[]), newer(), other]);
+    let moved: Vec<_> = difference.moved.iter().map(|moved| (&*moved.from, &*moved.to)).collect();
+    assert_eq!(moved, [("rocm-blas", "rocm-other")]);
 }
 
 #[test]
@@ -111,4 +120,7 @@ fn every_package_that_loses_or_gets_a_path_is_named() {
     assert_eq!(moved(&["a", "z"], &["z"]), ["a z"]);
     assert_eq!(moved(&["a"], &["a", "z"]), ["a z"]);
     assert!(moved(&["a", "z"], &["a", "z"]).is_empty());
+    // Not each with each: of a thousand packages on both sides that would be a million.
+    assert_eq!(moved(&["a", "b", "c"], &["x", "y"]), ["a x", "b y", "c y"]);
+    assert_eq!(moved(&["a", "b"], &["x", "y", "z"]), ["a x", "b y", "b z"]);
 }

@@ -48,15 +48,19 @@ fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
     read.map(Some).map_err(|e| Error::io(path, "read", e))
 }
 
-/// Fails if something that is not ours stands where the SPDX document beside `receipt` belongs.
-pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str) -> Result<()> {
+/// Fails if what is not ours, or of a set that is not there, stands where the SPDX document beside
+/// `receipt` belongs. Only a set `with` a document needs the place of what is not ours.
+pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, with: bool) -> Result<()> {
     let path = out.join(receipt::sbom_name(receipt));
-    match is_own_sbom(&path)? {
-        Some(false) => Err(Error::new(Kind::Conflict, "is no SPDX document of rockpack")
-            .file(path)
-            .hint("it is left alone: move it away, or write into an empty folder")),
-        Some(true) | None => Ok(()),
-    }
+    let message = match is_own_sbom(&path)? {
+        Some(false) if with => "is no SPDX document of rockpack".to_owned(),
+        Some(true) if !is_there(&out.join(receipt))? => {
+            format!("is the SPDX document of a set whose {receipt} is not there")
+        }
+        Some(_) | None => return Ok(()),
+    };
+    let hint = "it is left alone: move it away, or write into an empty folder";
+    Err(Error::new(Kind::Conflict, message).file(path).hint(hint))
 }
 
 /// The receipts in a folder: that of a whole set, those of parts.
@@ -114,9 +118,7 @@ impl<'a> Journal<'a> {
         let earlier: BTreeSet<String> = earlier.difference(&elsewhere).cloned().collect();
         let sbom = receipt::sbom_name(self.receipt);
         let documented = is_there(&self.staging.join(DOCUMENTED))?;
-        if documented {
-            refuse_foreign_sbom(self.out, self.receipt)?;
-        }
+        refuse_foreign_sbom(self.out, self.receipt, documented)?;
         let earlier_sbom = is_own_sbom(&self.out.join(&sbom))? == Some(true);
         let replaced = self.staging.join(REPLACED);
         fs::create_dir(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;

@@ -35,6 +35,10 @@ use crate::receipt::{self, Part};
 
 const PREFIX: &str = ".rockpack-staging-";
 
+/// What is said beside an error of a commit that could not be taken back either.
+const BETWEEN_SETS: &str = "making the set visible, which could not be taken back: the folder is \
+                            between the earlier set and this one until the next run puts it right";
+
 /// What to do about an output folder that cannot be used.
 const OUT_HINT: &str = "the output folder has to be one that can be created and written to";
 
@@ -104,7 +108,7 @@ impl Staging {
 
     /// Says that an SPDX document comes with the set; fails if there is no place for it.
     pub fn expect_sbom(&self) -> Result<()> {
-        journal::refuse_foreign_sbom(&self.out, &self.receipt)?;
+        journal::refuse_foreign_sbom(&self.out, &self.receipt, true)?;
         write_synced(&self.directory.join(journal::DOCUMENTED), |_| Ok(()))
     }
 
@@ -136,8 +140,9 @@ impl Staging {
     ///
     /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a
     /// JSON object whose `packages` is an array of objects with a `file_name` and a `sha256`; it must
-    /// name exactly the staged files. On an error, `out` has its earlier set. Returns the packages of the earlier
-    /// set that are gone now, by name.
+    /// name exactly the staged files. On an error, `out` has its earlier set, unless the renames could
+    /// not be taken back either, as the error then says. Returns the packages of the earlier set that
+    /// are gone now, by name.
     pub fn commit(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -154,10 +159,10 @@ impl Staging {
         }
         sync_directory(&self.directory)?;
         let mut journal = Journal::new(&self.out, &self.directory, &self.receipt);
-        let result = journal.replace_set(&names);
-        if result.is_err() {
+        let result = journal.replace_set(&names).map_err(|error| {
             self.kept = !journal.undo();
-        }
+            if self.kept { error.context(BETWEEN_SETS) } else { error }
+        });
         drop(guard);
         result
     }

@@ -151,6 +151,14 @@ impl ListedPackage {
         (&self.format, &self.name)
     }
 
+    /// The order of packages in a listing. Equal are those that are one and the same to those who
+    /// install them, in whatever words their versions say so.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        let versions = || compare_versions(&self.format, &self.version, &other.version);
+        let architectures = || self.architecture.cmp(&other.architecture);
+        self.key().cmp(&other.key()).then_with(versions).then_with(architectures)
+    }
+
     /// The relations of a kind (`depends`), if they are known.
     pub fn relations_of(&self, kind: &str) -> impl Iterator<Item = &RelationRecord> {
         let all = self.relations.iter().flatten();
@@ -162,13 +170,7 @@ impl Listing {
     /// Brings the packages into their order: by format, name and version, the newest last, and by
     /// architecture.
     pub(crate) fn sorted(mut self) -> Self {
-        self.packages.sort_by(|a, b| {
-            let versions = || compare_versions(&a.format, &a.version, &b.version);
-            a.key()
-                .cmp(&b.key())
-                .then_with(versions)
-                .then_with(|| (&a.version, &a.architecture).cmp(&(&b.version, &b.architecture)))
-        });
+        self.packages.sort_by(ListedPackage::order);
         self
     }
 }

@@ -19,15 +19,11 @@ pub struct Owned<'a> {
 pub struct Owners<'a>(BTreeMap<(&'a str, &'a str, &'a str), Owned<'a>>);
 
 impl<'a> Owners<'a> {
-    /// The paths of `packages`; of several versions of a package, which are in their order, the last
-    /// counts.
+    /// The paths of `packages`, which are in their order: of several versions of a package that have
+    /// a path, the newest counts.
     pub fn of(packages: impl IntoIterator<Item = &'a ListedPackage>) -> Self {
-        let packages: Vec<&ListedPackage> = packages.into_iter().collect();
-        let newest: BTreeMap<_, _> =
-            packages.iter().map(|package| (package.key(), &package.version)).collect();
-        let last = |package: &&ListedPackage| newest.get(&package.key()) == Some(&&package.version);
         let mut owners = BTreeMap::new();
-        for package in packages.iter().copied().filter(last) {
+        for package in packages {
             for member in &package.members {
                 let key = (&*package.format, &*member.path, &*package.name);
                 owners.insert(key, Owned { package, member });

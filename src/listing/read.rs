@@ -51,7 +51,7 @@ fn of_file(path: &Path) -> Result<Listing> {
     let name = path.display().to_string();
     if is_package(path) {
         let packages = vec![listed(path)?];
-        return in_order(Listing { name, prefix: None, packages });
+        return in_order(Listing { name, prefix: None, packages }).file(path);
     }
     let bytes = content.read_vec(0..content.len(), DOCUMENT_LIMIT, "package set").file(path)?;
     parse(name, &bytes).file(path)
@@ -86,32 +86,29 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
     listing.packages.iter_mut().for_each(|package| drop_folders_again(&mut package.members));
     listing = listing.sorted();
     drop_packages_again(&mut listing.packages);
-    let mut packages = BTreeMap::new();
-    for package in &listing.packages {
-        let place = || format!("{} {}", package.format, package.name);
-        let (version, architecture) = (&package.version, &package.architecture);
-        if let Some(other) = packages.insert(identity(package), &package.file_name) {
-            let file = &package.file_name;
-            let message =
-                format!("is there twice as {version} for {architecture}: {other} and {file}");
-            let hint = "name a set with each package once";
-            return Err(Error::malformed(message).structure(place()).hint(hint));
-        }
-        let mut paths = HashSet::new();
-        let twice = package.members.iter().find(|member| !paths.insert(&member.path));
-        if let Some(member) = twice {
-            let message = format!("has the path {} twice", member.path.escape_debug());
-            let hint = "no package can hold both: make the set again";
-            return Err(Error::malformed(message).structure(place()).hint(hint));
-        }
+    let mut neighbours = listing.packages.iter().zip(listing.packages.iter().skip(1));
+    if let Some((other, package)) = neighbours.find(|(one, other)| one.order(other).is_eq()) {
+        let ListedPackage { version, architecture, file_name, .. } = package;
+        let other = &other.file_name;
+        let message =
+            format!("is there twice as {version} for {architecture}: {other} and {file_name}");
+        let place = format!("{} {}", package.format, package.name);
+        let hint = "name a set with each package once";
+        return Err(Error::malformed(message).structure(place).hint(hint));
     }
+    listing.packages.iter().try_for_each(refuse_paths_twice)?;
     Ok(listing)
 }
 
-/// What makes a package one and the same to those who install it.
-fn identity(package: &ListedPackage) -> (&str, &str, &str, &str) {
-    let (format, name) = package.key();
-    (format, name, &package.version, &package.architecture)
+fn refuse_paths_twice(package: &ListedPackage) -> Result<()> {
+    let mut paths = HashSet::new();
+    let twice = package.members.iter().find(|member| !paths.insert(&member.path));
+    let Some(member) = twice else { return Ok(()) };
+    let ListedPackage { format, name, version, architecture, .. } = package;
+    let message = format!("has the path {} twice", member.path.escape_debug());
+    let place = format!("{format} {name} {version} for {architecture}");
+    let hint = "nobody can say which of them is installed: make the package again";
+    Err(Error::malformed(message).structure(place).hint(hint))
 }
 
 /// A link to a package beside it, or a copy under another name, is the same package. In their order
@@ -119,7 +116,7 @@ fn identity(package: &ListedPackage) -> (&str, &str, &str, &str) {
 fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
     packages.dedup_by(|one, other| {
         let renamed = || ListedPackage { file_name: other.file_name.clone(), ..one.clone() };
-        identity(one) == identity(other) && renamed() == *other
+        one.order(other).is_eq() && renamed() == *other
     });
 }
 
@@ -270,10 +267,14 @@ mod tests {
         let error = set(vec![package("1", &one), package("1", &[])]).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("deb rocm-blas: is there twice as 1 for amd64"), "{text}");
+        // Package managers take both for one version.
+        let error = set(vec![package("1", &one), package("0:1", &[])]).unwrap_err();
+        assert!(error.to_string().contains("is there twice as"), "{error}");
         let copy = ListedPackage { file_name: "l.deb".to_owned(), ..package("1", &one) };
         assert_eq!(set(vec![package("1", &one), copy]).unwrap().packages.len(), 1);
         let error = set(vec![package("1", &[one[0], ("/y", "file"), one[0]])]).unwrap_err();
-        assert!(error.to_string().contains("has the path /x twice"), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("deb rocm-blas 1 for amd64: has the path /x twice"), "{text}");
         let folders = [("/x", "directory"), ("/x/y", "file"), ("/x", "directory")];
         let accepted = set(vec![package("1", &folders)]).unwrap();
         assert_eq!(accepted.packages[0].members, package("1", &folders[..2]).members);

@@ -29,7 +29,6 @@ use super::relations;
 use super::setting::Setting;
 use crate::config::{FormerPackage, FormerPackages};
 use crate::error::{Faults, Result};
-use crate::formats::{deb, rpm};
 
 /// Adds what the configuration says under `replaces` and `moved`.
 pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
@@ -196,9 +195,5 @@ pub(super) fn of_moved(former: &Former<'_>, format: Format, before: &str) -> Vec
 }
 
 pub(super) fn is_newer(format: Format, one: &str, other: &str) -> bool {
-    let order = match format {
-        Format::Deb => deb::compare_versions(one, other),
-        Format::Rpm => rpm::compare_versions(one, other),
-    };
-    order.is_gt()
+    format.compare_versions(one, other).is_gt()
 }

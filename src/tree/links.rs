@@ -128,9 +128,9 @@ fn follow<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'
     }
     // What is still to be followed, the next part at the end.
     let mut ahead: Vec<&str> = target.split('/').rev().collect();
-    let (mut links, mut parts) = (1, 0);
+    // Counted before they are followed: each link may add PATH_MAX, and lead on at its first part.
+    let (mut links, mut parts) = (1, ahead.len());
     while let Some(part) = ahead.pop() {
-        parts += 1;
         match part {
             _ if parts > PART_LIMIT => return End::TooFar,
             "" | "." => continue,
@@ -148,7 +148,9 @@ fn follow<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'
             Look::Link(_) if links == LINK_LIMIT => return End::Nowhere,
             Look::Link(target) => {
                 pop(&mut here);
+                let waiting = ahead.len();
                 ahead.extend(target.split('/').rev());
+                parts += ahead.len() - waiting;
                 links += 1;
             }
         }
@@ -202,6 +204,11 @@ mod tests {
         let faults = tree_of_chain.leaving_links();
         assert_eq!(faults.len(), 6, "of nine, the last three are short enough");
         assert!(faults[0].1.to_string().contains("over more than 4096 folders"), "{}", faults[0].1);
+        // So many that wait behind a link are not gone over either, however short what leads there.
+        let wide: Vec<(String, String)> =
+            (0..9).map(|n| (format!("l{n}"), format!("l{}/{long}", n + 1))).collect();
+        let wide: Vec<(&str, &str)> = wide.iter().map(|(path, to)| (&**path, &**to)).collect();
+        assert_eq!(tree(&wide).leaving_links().len(), 6);
         // No kernel follows these.
         assert_eq!(leaving(&[("one", "two/.."), ("two", "one/..")]), [""; 0]);
     }

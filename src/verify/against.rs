@@ -15,6 +15,7 @@ use super::inputs::{Build, Inputs, Plain};
 use super::installed::{Installed, InstalledNode};
 use super::originals::DeviceEntry;
 use super::problem::{Check, Problems};
+use super::twice;
 use crate::content::hex;
 use crate::tree::TreePath;
 
@@ -149,14 +150,15 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The rows of all archives. What stands under a key is compared once: archives of two packages
-    /// that have other code there are a problem, since any of them may be the one that is loaded. Of
-    /// two versions of one package, which replace each other, the last counts.
+    /// The rows of all archives, of several versions of a package those of the newest. What stands
+    /// under a key is compared once: archives that have other code there are a problem, since any of
+    /// them may be the one that is loaded.
     fn rows(&self, problems: &mut Problems) -> Rows<'a> {
         let mut rows = Rows::new();
         let mut places = BTreeMap::new();
         let mut others: BTreeMap<(String, String), usize> = BTreeMap::new();
-        let files = self.packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
+        let packages = twice::newest(self.packages);
+        let files = packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
         for (package, (path, facts)) in files {
             let Class::Archive(archive) = &facts.class else {
                 continue;
@@ -164,9 +166,7 @@ impl<'a> Comparison<'a> {
             for (key, target, facts) in archive.entries() {
                 let first = rows.entry(key).or_default().entry(target).or_insert(facts);
                 let (other, at) = places.entry((key, target)).or_insert((package, path));
-                if other.name == package.name {
-                    (*first, *other, *at) = (facts, package, path);
-                } else if first.sha256 != facts.sha256 {
+                if first.sha256 != facts.sha256 {
                     *others.entry((package.at(path), other.at(at))).or_default() += 1;
                 }
             }

@@ -115,7 +115,8 @@ fn flattened((artifact, name): (&Artifact, &str), problems: &mut Problems) -> Fi
     from.into_iter().map(|(path, (_, node))| (format!("/{path}"), node.clone())).collect()
 }
 
-/// In what the nodes that two stage prefixes have at one path differ: installed is one of them.
+/// In what the nodes that two stage prefixes have at one path differ: installed is one of them. It is
+/// not what `split` compares by, which would not see its own mistakes.
 fn difference(
     (first, own): (&str, &Node<Content>),
     (second, other): (&str, &Node<Content>),

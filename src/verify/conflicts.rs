@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 
 use super::installed::{Against, Capability, Installed};
 use super::problem::{Check, Problems};
-use crate::formats::{deb, rpm};
 use crate::plan::package::Format;
 
 /// Holds what packages exclude against the packages of the same set.
@@ -60,10 +59,8 @@ fn meets(other: &Installed, against: &Against) -> bool {
 fn within(version: Option<&String>, against: &Against, other: &Installed) -> bool {
     let Capability { bound: Some((sign, bound)), .. } = &against.what else { return true };
     let Some(version) = version else { return other.format == Some(Format::Rpm) };
-    let order = match other.format {
-        Some(Format::Rpm) => rpm::compare_versions(version, bound),
-        _ => deb::compare_versions(version, bound),
-    };
+    let Some(format) = other.format else { return false };
+    let order = format.compare_versions(version, bound);
     match sign.as_str() {
         "<<" | "<" => order.is_lt(),
         "<=" => order.is_le(),

@@ -98,7 +98,10 @@ fn list(
             let target = std::fs::read_link(&path).map_err(|e| Error::io(&path, "read", e))?;
             match target.into_os_string().into_string() {
                 Ok(target) => drop(files.insert(place, Node::Link { target })),
-                Err(_) => problems.add(Check::Unreadable, place, "its target is no UTF-8"),
+                Err(_) => {
+                    let path = path.display().to_string();
+                    problems.add(Check::Unreadable, path, "its target is no UTF-8");
+                }
             }
         } else if kind.is_file() {
             let data = Content::open(&path)?;

@@ -1,5 +1,6 @@
 //! One package, read back whole.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -118,6 +119,12 @@ impl InstalledNode {
 }
 
 impl Installed {
+    /// Which of two packages of one format is newer; what is no package has no version.
+    pub(super) fn compare_versions(&self, other: &Self) -> Ordering {
+        let compare = |format: Format| format.compare_versions(&self.version, &other.version);
+        self.format.map_or(Ordering::Equal, compare)
+    }
+
     /// The regular files in path order.
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, &FileFacts)> {
         self.paths.iter().filter_map(|(path, node)| match node {

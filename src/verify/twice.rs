@@ -1,33 +1,44 @@
 //! Packages that are there twice.
 //!
-//! Of two versions of one package, one replaces the other, and checks may look at either. Of two
-//! files of one version, nobody can tell which is installed: what is good in the one must not cover
-//! what is bad in the other.
+//! Of two versions of one package, the newer replaces the other, and checks may look at either. Of
+//! two files of one version, nobody can tell which is installed: what is good in the one must not
+//! cover what is bad in the other.
 
 use std::collections::BTreeMap;
 
 use super::installed::Installed;
 use super::problem::{Check, Problems};
 
-/// What makes a package one and the same to those who install it: name, architecture, version.
-pub(super) type Identity<'a> = (&'a str, &'a str, &'a str);
-
-/// An epoch of zero is that of a version without one.
-pub(super) fn identity<'a>(name: &'a str, arch: &'a str, version: &'a str) -> Identity<'a> {
-    (name, arch, version.strip_prefix("0:").unwrap_or(version))
-}
-
 /// Packages of one format, each once. The same bytes may be there several times, by a link or in two
 /// folders.
 pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
-    let mut first: BTreeMap<Identity<'_>, &Installed> = BTreeMap::new();
-    for package in packages {
-        let own = identity(&package.name, &package.arch, &package.version);
-        let other = *first.entry(own).or_insert(package);
-        if other.sha256 != package.sha256 {
-            let (name, arch, version) = own;
-            let message = format!("is {name} {version} for {arch}, as {} is", other.file);
+    let by_version = |a: &&Installed, b: &&Installed| {
+        (&a.name, &a.arch).cmp(&(&b.name, &b.arch)).then_with(|| a.compare_versions(b))
+    };
+    let mut sorted = packages.to_vec();
+    sorted.sort_by(by_version);
+    for same in sorted.chunk_by(|a, b| by_version(a, b).is_eq()) {
+        let Some((first, others)) = same.split_first() else { continue };
+        for package in others.iter().filter(|package| package.sha256 != first.sha256) {
+            let Installed { name, version, arch, .. } = package;
+            let message = format!("is {name} {version} for {arch}, as {} is", first.file);
             problems.add(Check::PackageTwice, &package.file, message);
         }
     }
+}
+
+/// Packages of one format without those that a newer version of them replaces.
+pub(super) fn newest<'a>(packages: &[&'a Installed]) -> Vec<&'a Installed> {
+    let mut newest: BTreeMap<(&str, &str), &Installed> = BTreeMap::new();
+    for package in packages {
+        let best = newest.entry((&package.name, &package.arch)).or_insert(package);
+        if package.compare_versions(best).is_gt() {
+            *best = package;
+        }
+    }
+    let is_newest = |package: &&&Installed| {
+        let best = newest.get(&(package.name.as_str(), package.arch.as_str()));
+        best.is_some_and(|best| package.compare_versions(best).is_eq())
+    };
+    packages.iter().filter(is_newest).copied().collect()
 }

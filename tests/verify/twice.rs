@@ -52,10 +52,7 @@ fn v065_a_good_package_does_not_cover_a_bad_one() {
     let set = Set::of_debs();
     set.remove_receipt();
     let good = fs::read(set.path(KERNELS)).unwrap();
-    set.edit(KERNELS, |root| {
-        let archive = root.join("opt/rocm-7.1").join(ARCHIVE);
-        Archive::edit(&archive, |archive| archive.exchange(KEYS, "gfx1101"));
-    });
+    exchange(&set, KERNELS);
     set.fires(SHARDS, WITHOUT_RECEIPT_MISPLACED);
     fs::rename(set.path(KERNELS), set.path(&aside(KERNELS))).unwrap();
     fs::write(set.path(KERNELS), good).unwrap();
@@ -85,7 +82,16 @@ fn two_versions_and_two_folders_with_one_package_pass() {
     }
 }
 
-/// One replaces the other, and the last is the one that the artifacts are held against.
+/// Exchanges the rows of an archive of the package called `name`.
+fn exchange(set: &Set, name: &str) {
+    set.edit(name, |root| {
+        let archive = root.join("opt/rocm-7.1").join(ARCHIVE);
+        Archive::edit(&archive, |archive| archive.exchange(KEYS, "gfx1101"));
+    });
+}
+
+/// The newer one replaces the other, in whatever order the folder has them, and is the one that the
+/// artifacts are held against.
 #[test]
 fn two_versions_of_a_kernel_package_may_have_other_code() {
     if !tools::have(&["dpkg-deb"]) {
@@ -94,16 +100,37 @@ fn two_versions_of_a_kernel_package_may_have_other_code() {
     let set = Set::of_debs();
     set.remove_receipt();
     let before = set.verify(SHARDS).codes();
-    let earlier = "rocm-blas-gfx110x_7.0.0-1_amd64.deb";
-    fs::copy(set.path(KERNELS), set.path(earlier)).unwrap();
-    set.edit_control(earlier, "Version", "7.0.0-1");
-    set.edit(earlier, |root| {
-        let archive = root.join("opt/rocm-7.1").join(ARCHIVE);
-        Archive::edit(&archive, |archive| archive.exchange(KEYS, "gfx1101"));
-    });
-    let run = set.verify(SHARDS);
-    // And the earlier one lacks the host that it was made with.
-    assert_eq!(run.codes(), [before, vec!["V050".to_owned()]].concat(), "{}", run.text);
+    // The one was made with another host, and needs it.
+    let expected = [before, vec!["V050".to_owned()]].concat();
+    for (version, is_older) in [("7.0.0-1", true), ("7.0.10-1", true), ("7.10.0-1", false)] {
+        let other = format!("rocm-blas-gfx110x_{version}_amd64.deb");
+        fs::copy(set.path(KERNELS), set.path(&other)).unwrap();
+        set.edit_control(&other, "Version", version);
+        exchange(&set, if is_older { &other } else { KERNELS });
+        let run = set.verify(SHARDS);
+        assert_eq!(run.codes(), expected, "{version}: {}", run.text);
+        fs::remove_file(set.path(&other)).unwrap();
+    }
+}
+
+/// Neither replaces the other, so that what is good in the one does not cover what is bad in the other.
+#[test]
+fn v012_two_architectures_of_a_kernel_package_have_other_code() {
+    if !tools::have(&["dpkg-deb"]) {
+        return;
+    }
+    let set = Set::of_debs();
+    set.remove_receipt();
+    let other = "rocm-blas-gfx110x_7.1.0-1_arm64.deb";
+    fs::copy(set.path(KERNELS), set.path(other)).unwrap();
+    set.edit_control(other, "Architecture", "arm64");
+    for bad in [KERNELS, other] {
+        exchange(&set, bad);
+        let run = set.verify(SHARDS);
+        assert!(run.codes().contains(&"V012".to_owned()), "{}", run.text);
+        says(&run, "has other code than");
+        exchange(&set, bad);
+    }
 }
 
 #[test]
@@ -114,12 +141,16 @@ fn v012_two_archives_have_other_code_under_one_key() {
     let set = Set::of_debs();
     set.remove_receipt();
     let good = set.file_of(KERNELS, &format!("opt/rocm-7.1/{ARCHIVE}"));
-    set.edit(KERNELS, |root| {
-        let archive = root.join("opt/rocm-7.1").join(ARCHIVE);
-        Archive::edit(&archive, |archive| archive.exchange(KEYS, "gfx1101"));
-    });
+    exchange(&set, KERNELS);
     set.fires(SHARDS, WITHOUT_RECEIPT_MISPLACED);
-    // A further package with the right rows where no reference leads.
+    // The right rows where no reference leads: in the package itself, and in a further one.
+    let whole = fs::read(set.path(KERNELS)).unwrap();
+    set.edit(KERNELS, |root| {
+        let archive = root.join("opt/rocm-7.1/lib/zz.kpack");
+        fs::write(archive, &good).unwrap();
+    });
+    says(&set.verify(SHARDS), &format!("has other code than {KERNELS}"));
+    fs::write(set.path(KERNELS), whole).unwrap();
     let further = "zz-gfx110x_7.1.0-1_amd64.deb";
     fs::copy(set.path(KERNELS), set.path(further)).unwrap();
     set.edit_control(further, "Package", "zz-gfx110x");

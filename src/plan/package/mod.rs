@@ -7,11 +7,14 @@
 mod control;
 mod relation;
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 pub use control::{Change, DebControl, RpmControl};
 pub use relation::{Comparison, Relation, RelationKind};
 
+use crate::formats::{deb, rpm};
 use crate::receipt::RelationRecord;
 use crate::tree::{Node, TreePath};
 
@@ -86,6 +89,14 @@ impl Format {
         match self {
             Self::Deb => "deb",
             Self::Rpm => "rpm",
+        }
+    }
+
+    /// Which of two full versions is newer, as the package manager decides it.
+    pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
+        match self {
+            Self::Deb => deb::compare_versions(one, other),
+            Self::Rpm => rpm::compare_versions(one, other),
         }
     }
 }

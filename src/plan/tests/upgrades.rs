@@ -38,6 +38,22 @@ fn a_path_of_several_packages_is_taken_from_each() {
     assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes), expected);
 }
 
+/// Whoever has that version or architecture updates, too.
+#[test]
+fn a_path_that_only_an_older_version_or_another_architecture_had_is_taken() {
+    let of = |version, architecture: &str, paths: &[(&str, &str)]| ListedPackage {
+        architecture: architecture.to_owned(),
+        ..listed("deb", "aa-tools", version, paths)
+    };
+    let bench = [("/opt/rocm-7.1/bin/bench", "file")];
+    for architecture in ["amd64", "arm64"] {
+        let earlier = vec![of("7.0.0-1", "amd64", &bench), of("7.0.1-1", architecture, &[])];
+        let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
+        let breaks = deb_relations(&plan, "rocm-blas", RelationKind::Breaks);
+        assert_eq!(breaks, ["aa-tools < 7.1.0-1"]);
+    }
+}
+
 #[test]
 fn a_path_that_one_of_several_packages_had_as_a_directory_is_noted() {
     let of = |kinds: [&str; 2]| {

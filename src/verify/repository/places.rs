@@ -2,8 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::super::twice::Identity;
 use super::{Check, Context};
+
+/// What makes a package one and the same to those who install it: name, architecture, version.
+pub(super) type Identity<'a> = (&'a str, &'a str, &'a str);
+
+/// An epoch of zero is that of a version without one.
+pub(super) fn identity<'a>(name: &'a str, arch: &'a str, version: &'a str) -> Identity<'a> {
+    (name, arch, version.strip_prefix("0:").unwrap_or(version))
+}
 
 /// Where an index has a package.
 #[derive(Clone, Copy)]

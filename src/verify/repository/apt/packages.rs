@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::super::super::twice::identity;
 use super::super::closure::{self, Node, Rules, Sign, Wish};
-use super::super::places::{self, Place};
+use super::super::places::{self, Place, identity};
 use super::super::{Check, Context, named_file};
 use crate::content::Content;
 use crate::error::Result;
@@ -68,11 +67,11 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
                 || Listed { path: path.clone(), fields: fields.clone(), archs: BTreeSet::new() };
             let listed = all.entry(path.clone()).or_insert_with(new);
             if listed.fields != fields {
-                let message = format!("describes {path} otherwise than it, or another, did before");
+                let message = format!("describes {path}, which was described otherwise before");
                 context.add(Check::IndexInconsistent, index, message);
             }
             if !listed.archs.insert(arch.clone()) {
-                let message = format!("has {path}, which it, or another for {arch}, has already");
+                let message = format!("lists {path}, which was listed for {arch} before");
                 context.add(Check::IndexInconsistent, index, message);
             }
         }

@@ -10,8 +10,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use self::package::Seen;
-use super::super::twice::identity;
-use super::places::{self, Place};
+use super::places::{self, Place, identity};
 use super::xml::Element;
 use super::{Check, Context, open, place, sha256};
 use crate::content::{is_file, is_folder, read_file};

@@ -1,0 +1,114 @@
+//! Packs the packages of a plan and writes them, one after the other.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::cache::Cache;
+use crate::config::Config;
+use crate::content::Content;
+use crate::emit::{self, Compression, EmitOptions, Staging, Turn, Written};
+use crate::error::Result;
+use crate::indexed::Indexed;
+use crate::options::BuildOptions;
+use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
+use crate::plan::Plan;
+use crate::plan::package::Package;
+use crate::recombine::Recombined;
+use crate::records;
+use crate::report::{Progress, Silent, Stage};
+use crate::signing::Signer;
+
+/// Where a build writes.
+pub(crate) struct Places<'a> {
+    pub staging: &'a Staging,
+    pub cache: Option<&'a Cache>,
+}
+
+/// Packs one package after the other on all cores and writes each in its turn.
+pub(crate) fn write(
+    options: &BuildOptions,
+    indexed: bool,
+    (recombined, plan): (&Recombined, &Plan),
+    Places { staging, cache }: Places<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<Written>> {
+    let policy = &options.policy;
+    let compression = options.compression(plan)?;
+    let shares = options.shares(compression)?;
+    let pack_options = PackOptions {
+        level: policy.archive_level()?,
+        spool_dir: &options.out,
+        memory: shares.frames.saturating_sub(records::excess()),
+        cache,
+        progress,
+    };
+    let content_date = i64::from(plan.content_date);
+    let emit_options = EmitOptions {
+        jobs: options.set.jobs,
+        memory: shares.compressors,
+        compression,
+        content_date,
+        source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
+        indexed,
+        sha1: options.sbom,
+        signer: options.signer.as_ref(),
+        cache,
+        progress,
+    };
+    let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
+    progress.expect(Stage::Pack, packer.device_bytes());
+    progress.expect(Stage::Emit, packer.known_bytes()?);
+    let make = |package| packer.pack(package);
+    let written = emit::in_turn(&plan.packages, &emit_options, make, |packed, turn| {
+        write_one(packed, turn, staging, &emit_options)
+    })?;
+    Ok(written)
+}
+
+/// Its content and cores are let go before the disk is waited for.
+fn write_one(
+    packed: PackedPackage,
+    turn: Turn<'_>,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Written> {
+    let PackedPackage { package, mut code_objects, code_files, distinct, made } = packed;
+    options.progress.expect(Stage::Emit, made);
+    let unsealed = emit::write_package(&package, staging, options)?;
+    let role = package.role.clone();
+    drop((package, turn));
+    let emitted = unsealed.seal(staging, options)?;
+    let digests = emit::file_digests(&emitted);
+    let records = code_files.into_iter().map(|code| code.record(&digests));
+    code_objects.extend(records.collect::<Result<Vec<_>>>()?);
+    Ok(Written { role, distinct, code_objects, emitted })
+}
+
+/// Writes the package with the keys of a repository into `folder` and says what the index has of its
+/// files. It has a fixed date: the same keys and version give the same bytes.
+pub fn write_key_package(
+    package: &Package<Content>,
+    folder: &Path,
+    signer: Option<&Arc<dyn Signer>>,
+) -> Result<BTreeMap<PathBuf, Indexed>> {
+    let date = i64::from(Config::default().content_date);
+    let options = EmitOptions {
+        jobs: 1,
+        memory: u64::MAX,
+        compression: Compression::XZ,
+        content_date: date,
+        source_date_epoch: date,
+        indexed: true,
+        sha1: false,
+        signer,
+        cache: None,
+        progress: &Silent,
+    };
+    let staging = Staging::begin(folder)?;
+    let emitted = emit::emit_package(package, &staging, &options)?;
+    let receipt = serde_json::json!({ "packages": emitted });
+    staging.commit(|sink| Ok(serde_json::to_writer(sink, &receipt)?))?;
+    let indexed = emitted.into_iter().filter_map(|e| Some((folder.join(&e.file_name), e.indexed?)));
+    Ok(indexed.collect())
+}

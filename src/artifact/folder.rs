@@ -1,5 +1,6 @@
 //! An artifact that is a folder.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ impl Contents for Folder<'_> {
     }
 
     fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String> {
-        let prefixes: Vec<PathBuf> =
+        let prefixes: BTreeSet<PathBuf> =
             prefixes.iter().map(|prefix| self.root.join(prefix.as_str())).collect();
         let mut files = Vec::new();
         self.outside_of(self.root, &prefixes, &mut files, faults);
@@ -52,7 +53,7 @@ impl Folder<'_> {
     fn outside_of(
         &mut self,
         folder: &Path,
-        prefixes: &[PathBuf],
+        prefixes: &BTreeSet<PathBuf>,
         files: &mut Vec<PathBuf>,
         faults: &mut Faults,
     ) {

@@ -1,6 +1,6 @@
 //! The code objects that a file holds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use object::elf;
@@ -163,16 +163,15 @@ impl Taker<'_> {
     /// The bundle of every wrapper, and those that no wrapper points to.
     fn fat_binary(&mut self, analysis: &Analysis, name: &str) -> Result<()> {
         let section = analysis.fatbin();
+        let mut by_offset: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
+        for wrapper in analysis.wrappers() {
+            by_offset.entry(wrapper.bundle_offset).or_default().push(Part::Index(wrapper.index));
+        }
         for next in Bundles::new(&section) {
             let bundle = next?;
             let bundle = &bundle.bundle;
-            let wrappers = analysis.wrappers().iter();
-            let own = wrappers.filter(|wrapper| wrapper.bundle_offset == bundle.offset);
-            let mut parts: Vec<Part> = own.map(|wrapper| Part::Index(wrapper.index)).collect();
-            if parts.is_empty() {
-                parts.push(Part::Unreferenced(bundle.offset));
-            }
-            for part in parts {
+            let none = || vec![Part::Unreferenced(bundle.offset)];
+            for part in by_offset.remove(&bundle.offset).unwrap_or_else(none) {
                 self.bundle(bundle, name, part)?;
             }
         }

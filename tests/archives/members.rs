@@ -173,3 +173,25 @@ fn links_are_those_of_a_folder() {
     });
     refuses("libs/A/stage", "is no folder", |archive| archive.file("libs/A/stage", b""));
 }
+
+/// By their text, `x-1` and `x.1` stand between `x` and what is in it.
+#[test]
+fn prefixes_whose_names_begin_alike_hold_each_their_own() {
+    let mut archive = Handmade::new();
+    archive.file("artifact_manifest.txt", b"x\nx-1\nx.1/y\n");
+    for name in ["x/a", "x-1/b", "x.1/y/c", "x.1/z/d", "x0", "x-/e"] {
+        archive.file(name, name.as_bytes());
+    }
+    let packed = Packed::new(&archive.finish());
+    let scan = packed.scan().unwrap();
+    let artifact = &scan.shards[0].artifacts[0];
+    let paths = artifact.prefixes.iter().flat_map(|prefix| {
+        let files = prefix.tree.iter().map(|(path, _)| path.to_string());
+        files.map(|file| (&*prefix.path, file))
+    });
+    let expected = [("x", "a"), ("x-1", "b"), ("x.1/y", "c")];
+    assert_eq!(paths.collect::<Vec<_>>(), expected.map(|(prefix, path)| (prefix, path.to_owned())));
+    let finding = artifact.findings.iter().next().unwrap();
+    assert!(finding.message.starts_with("3 files"), "{}", finding.message);
+    assert!(finding.message.ends_with("x-/e, x.1/z/d, x0"), "{}", finding.message);
+}

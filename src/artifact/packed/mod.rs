@@ -137,13 +137,14 @@ impl Packed {
     /// The members below `prefix` with their paths relative to it.
     fn below<'a>(
         &'a self,
-        prefix: &'a TreePath,
-    ) -> impl Iterator<Item = (&'a str, &'a TreePath, &'a Member)> {
-        let after = (Bound::Excluded(prefix), Bound::Unbounded);
-        let range = self.members.range::<TreePath, _>(after);
+        prefix: &TreePath,
+    ) -> impl Iterator<Item = (&'a str, &'a TreePath, &'a Member)> + use<'a> {
         // `stage-x` stands between `stage` and `stage/x`.
-        let near = range.take_while(|(path, _)| path.as_str().starts_with(prefix.as_str()));
-        near.filter_map(|(path, member)| Some((relative(path, prefix)?, path, member)))
+        let below = format!("{prefix}/");
+        let range = self.members.range::<str, _>((Bound::Excluded(&*below), Bound::Unbounded));
+        range.map_while(move |(path, member)| {
+            Some((path.as_str().strip_prefix(&*below)?, path, member))
+        })
     }
 
     fn node(&self, place: &TreePath, path: &TreePath, member: &Member) -> Result<Node<Content>> {
@@ -180,9 +181,13 @@ impl Contents for Packed {
 
     fn outside(&mut self, prefixes: &[TreePath], _: &mut Faults) -> Vec<String> {
         let is_file = |member: &Member| !matches!(member, Member::Folder { .. });
+        let mut prefixes: Vec<&TreePath> = prefixes.iter().collect();
+        prefixes.sort_by(|one, other| one.components().cmp(other.components()));
+        // No prefix lies in another: what is in one has it before itself.
         let inside = |path: &TreePath| {
-            let mut within = prefixes.iter();
-            within.any(|prefix| path == prefix || relative(path, prefix).is_some())
+            let behind = prefixes.partition_point(|p| p.components().le(path.components()));
+            let before = behind.checked_sub(1).and_then(|index| prefixes.get(index));
+            before.is_some_and(|prefix| path == *prefix || relative(path, prefix).is_some())
         };
         let files = self.members.iter().filter(|(path, member)| {
             is_file(member) && path.as_str() != MANIFEST_NAME && !inside(path)

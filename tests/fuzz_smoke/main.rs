@@ -29,6 +29,11 @@ const SECONDS: f64 = 4.0;
 /// Seconds that no input may take, on a machine busy with other things.
 const INPUT_SECONDS: u64 = 60;
 
+/// Processor time that an input of N bytes may take, without optimisation: so much, for what is
+/// decoded up to a limit, and so much for each byte.
+const CPU_SECONDS: f64 = 10.0;
+const CPU_SECONDS_PER_BYTE: f64 = 20e-6;
+
 /// Longest input: a mutation may double a seed, again and again.
 const LONGEST: usize = 256 << 10;
 
@@ -65,13 +70,12 @@ fn seeds_and_what_becomes_of_them_are_read_or_refused() {
     for target in TARGETS {
         let seeds = seeds(target.name);
         let (end, mut count) = (Instant::now() + share, 0);
-        let (mut most, mut per_byte, mut slowest) = ((0, 0), 0, Duration::ZERO);
+        let (mut most, mut per_byte, mut slowest) = ((0, 0), 0, 0.0_f64);
         // Every seed as it is, and some mutations on the slowest machine.
         while count < 2 * seeds.len() as u64 || Instant::now() < end {
             let input = input(&seeds, count);
-            let start = Instant::now();
-            let taken = feed(target, &input, &watched);
-            slowest = slowest.max(start.elapsed());
+            let (taken, time) = feed(target, &input, &watched);
+            slowest = slowest.max(time);
             most = most.max((taken, input.len()));
             if input.len() >= LONG {
                 per_byte = per_byte.max(taken / input.len());
@@ -80,10 +84,7 @@ fn seeds_and_what_becomes_of_them_are_read_or_refused() {
         }
         println!(
             "{:17} {count:7} {:9} {:9} {per_byte:9} {:8.3}",
-            target.name,
-            most.0,
-            most.1,
-            slowest.as_secs_f64()
+            target.name, most.0, most.1, slowest
         );
     }
 }
@@ -178,14 +179,29 @@ fn watch() -> Watched {
     watched
 }
 
-/// Runs the target on one input, which is kept where the target fails.
-fn feed(target: &Target, input: &[u8], watched: &Watched) -> usize {
+/// Runs the target on one input, which is kept where the target fails. Returns the heap and the
+/// processor time that it took.
+fn feed(target: &Target, input: &[u8], watched: &Watched) -> (usize, f64) {
     *watched.lock().unwrap() = Some((Instant::now(), target.name.to_owned(), input.to_vec()));
+    let start = processor_seconds();
     let taken = catch_unwind(AssertUnwindSafe(|| target.run(input)));
+    let time = processor_seconds() - start;
     *watched.lock().unwrap() = None;
-    taken.unwrap_or_else(|_| {
-        panic!("a find of {}: see {}", target.name, keep(target.name, input).display())
-    })
+    let kept = || keep(target.name, input).display().to_string();
+    let most = CPU_SECONDS + CPU_SECONDS_PER_BYTE * input.len() as f64;
+    let name = target.name;
+    assert!(
+        time <= most,
+        "{name} took {time:.1} s of the processor, over {most:.1}: see {}",
+        kept()
+    );
+    (taken.unwrap_or_else(|_| panic!("a find of {name}: see {}", kept())), time)
+}
+
+/// Of this program so far: other load does not count.
+fn processor_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap().as_secs_f64()
 }
 
 fn keep(target: &str, input: &[u8]) -> PathBuf {

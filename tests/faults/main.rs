@@ -15,11 +15,11 @@ mod complete;
 mod disk;
 #[path = "../support/example.rs"]
 mod example;
-#[path = "../repository/fixture.rs"]
+#[path = "../support/repo_fixture.rs"]
 #[allow(dead_code, reason = "made for the tests of repositories")]
 mod fixture;
 mod injected;
-#[path = "../repository/keys.rs"]
+#[path = "../support/keys.rs"]
 #[allow(dead_code, reason = "made for the tests of repositories")]
 mod keys;
 mod left;

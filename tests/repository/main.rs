@@ -6,6 +6,10 @@
 mod bases;
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../support/repo_fixture.rs"]
+mod fixture;
+#[path = "../support/keys.rs"]
+mod keys;
 #[path = "../support/packages.rs"]
 mod packages;
 #[path = "../support/published.rs"]
@@ -18,11 +22,9 @@ mod clients_apt;
 mod clients_rpm;
 mod faults;
 mod figures;
-mod fixture;
 mod foreign;
 mod interrupted;
 mod key_lives;
-mod keys;
 mod parity_apt;
 mod parity_rpm;
 mod pool;

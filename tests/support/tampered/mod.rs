@@ -228,21 +228,6 @@ impl Set {
             there.for_each(|record| record.package = package.to_owned());
         });
     }
-
-    /// SHA-256 of the code objects of a fat binary, as `inspect` and the receipt know them.
-    pub fn code_objects_of(&self, fat: &[u8]) -> Vec<String> {
-        let (offset, size) = section(fat, ".hip_fatbin");
-        let fatbin = rockpack::content::Content::of_bytes(&fat[offset..offset + size]);
-        let mut digests = Vec::new();
-        for bundle in rockpack::formats::fatbin::parse(&fatbin).unwrap() {
-            for entry in &bundle.bundle.entries {
-                let content = &entry.content;
-                let bytes = content.read_vec(0..content.len(), 1 << 24, "entry").unwrap();
-                digests.push(sha256(&bytes));
-            }
-        }
-        digests
-    }
 }
 
 /// Offset and size of a section in an ELF file.

@@ -138,7 +138,7 @@ pub fn plan_set(
     with_threads(options.jobs, || {
         let decided = decide(options, &ScanOptions::default(), progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
-        let planned = planned::planned(recombined, plan, (findings.clone(), digests))?;
+        let planned = planned::planned(recombined, plan, findings.clone(), digests)?;
         scan.inputs.recheck()?;
         Ok(planned)
     })
@@ -188,7 +188,7 @@ fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result
     if options.sbom {
         staging.expect_sbom()?;
     }
-    let written = write(options, indexed, (recombined, plan), places, progress)?;
+    let written = write(options, indexed, recombined, plan, places, progress)?;
     for finding in cache.iter().flat_map(Cache::findings) {
         progress.warn(&finding);
     }
@@ -199,10 +199,10 @@ fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result
     let indexed = indexed.collect();
     if options.sbom {
         let stamp = options.set.source_date_epoch.unwrap_or(i64::from(plan.content_date));
-        let document = sbom::document((scan, recombined, plan), &written, (stamp, options.part))?;
+        let document = sbom::document(scan, recombined, plan, &written, stamp, options.part)?;
         staging.write_sbom(|sink| document.write(sink))?;
     }
-    let receipt = emit::receipt(plan, (written, part), findings);
+    let receipt = emit::receipt(plan, written, part, findings);
     let removed = staging.commit(|sink| receipt.write(sink))?;
     Ok((Built { receipt, removed }, indexed))
 }
@@ -220,9 +220,8 @@ impl Decided {
     /// Leaves what belongs to `part`, and says what the whole set is.
     fn keep_part(&mut self, part: Part, options: &BuildOptions) -> Result<PartRecord> {
         let settings = options.settings(&self.plan)?;
-        let whole = (&self.recombined, &self.plan);
-        let digest = partition::digest(whole, &self.findings, &settings)?;
-        partition::keep(&self.recombined, &mut self.plan, (part, digest))
+        let digest = partition::digest(&self.recombined, &self.plan, &self.findings, &settings)?;
+        partition::keep(&self.recombined, &mut self.plan, part, digest)
     }
 }
 

@@ -29,7 +29,8 @@ pub(crate) struct Places<'a> {
 pub(crate) fn write(
     options: &BuildOptions,
     indexed: bool,
-    (recombined, plan): (&Recombined, &Plan),
+    recombined: &Recombined,
+    plan: &Plan,
     Places { staging, cache }: Places<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<Written>> {

@@ -143,7 +143,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
             (crate::build(&options, progress)?, None)
         }
         Some(repo) => {
-            let (built, published) = publish((&options, progress), arguments.publication, repo)?;
+            let (built, published) = publish(&options, progress, arguments.publication, repo)?;
             (built, Some(published))
         }
     };
@@ -168,7 +168,8 @@ struct Printed<'a> {
 }
 
 fn publish(
-    (options, progress): (&BuildOptions, &Terminal),
+    options: &BuildOptions,
+    progress: &Terminal,
     publication: Publication,
     out: PathBuf,
 ) -> Result<(Built, Published)> {

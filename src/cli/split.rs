@@ -82,11 +82,11 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
         let text = render::directories_text(&report.artifacts, &report.removed, &findings);
         terminal::print(&text)?;
     }
-    finish(report, (json, progress), &out)
+    finish(report, json, progress, &out)
 }
 
 /// Fails with all failures, if there is one.
-fn finish(report: SplitReport, (json, progress): (bool, &Terminal), out: &str) -> Result<Outcome> {
+fn finish(report: SplitReport, json: bool, progress: &Terminal, out: &str) -> Result<Outcome> {
     let (failed, written) = (report.failures.len(), report.artifacts.len());
     let failures = report.failures.into_iter();
     match Error::gather(failures.map(|(_, error)| error).collect()) {

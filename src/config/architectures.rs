@@ -32,8 +32,7 @@ pub(super) fn groups(
         }
         let mut architectures = Vec::new();
         for (index, text) in group.architectures.iter().enumerate() {
-            let place = (name.as_str(), index);
-            let arch = architecture(text, place, &mut owners, origin);
+            let arch = architecture(text, &name, index, &mut owners, origin);
             architectures.extend(faults.keep(arch));
         }
         let display_name = group.display_name.unwrap_or_else(|| name.clone());
@@ -48,7 +47,8 @@ pub(super) fn groups(
 
 fn architecture(
     text: &str,
-    (group, index): (&str, usize),
+    group: &str,
+    index: usize,
     owners: &mut BTreeMap<BaseArch, String>,
     origin: &Origin,
 ) -> Result<BaseArch> {

@@ -19,9 +19,8 @@ pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
     let texts = texts(&schema.packages, &origin, &mut faults);
     let packages = packages(schema.packages, &origin, &mut faults);
     selectors(&schema.selectors, &origin, &mut faults);
-    let replaces = ("replaces", schema.replaces);
-    let replaces = former(replaces, Bound::Optional, &origin, &mut faults);
-    let moved = former(("moved", schema.moved), Bound::Required, &origin, &mut faults);
+    let replaces = former("replaces", schema.replaces, Bound::Optional, &origin, &mut faults);
+    let moved = former("moved", schema.moved, Bound::Required, &origin, &mut faults);
     databases::check(&schema.databases, &origin, &mut faults);
     let default = Config::default();
     let date = schema.content_date.as_deref();

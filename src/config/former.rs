@@ -86,7 +86,8 @@ pub(super) enum Bound {
 
 /// Checks the packages under `key`.
 pub(super) fn former(
-    (key, packages): (&str, Ordered<FormerSchema>),
+    key: &str,
+    packages: Ordered<FormerSchema>,
     bound: Bound,
     origin: &Origin,
     faults: &mut Faults,
@@ -98,7 +99,7 @@ pub(super) fn former(
             for (index, text) in texts.iter().enumerate() {
                 let index = index.to_string();
                 let keys: Vec<&str> = keys.iter().copied().chain([index.as_str()]).collect();
-                found.extend(faults.keep(name(text, rules, (&keys, origin))));
+                found.extend(faults.keep(name(text, rules, &keys, origin)));
             }
             found
         };
@@ -126,7 +127,7 @@ struct Rules {
 }
 
 /// `name` or `name < version`.
-fn name(text: &str, rules: Rules, (keys, origin): (&[&str], &Origin)) -> Result<FormerPackage> {
+fn name(text: &str, rules: Rules, keys: &[&str], origin: &Origin) -> Result<FormerPackage> {
     let refuse = |message: String| -> Error {
         let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
         origin.fault(keys, message).hint(hint)

@@ -19,11 +19,7 @@ const GROWING: &str = "committing.part";
 
 /// Moves the artifacts `names` from the staging folder `folder` into `out`, and what stands in their
 /// place there, and `removed`, out of the way.
-pub(super) fn replace(
-    (out, folder): (&Path, &Path),
-    names: &[&str],
-    removed: &[String],
-) -> Result<()> {
+pub(super) fn replace(out: &Path, folder: &Path, names: &[&str], removed: &[String]) -> Result<()> {
     let replaced = folder.join(REPLACED);
     fs::create_dir_all(&replaced).map_err(|e| Error::io(&replaced, "create", e))?;
     let committing = folder.join(COMMITTING);

@@ -57,16 +57,16 @@ impl Kernels<'_> {
             for archive in &archives {
                 let artifact = format!("{}_{}", self.component, (self.family)(&archive.arch)?);
                 let content = archive.content.clone();
-                add_file(outputs, (&artifact, prefix), &archive.file_name, content)?;
+                add_file(outputs, &artifact, prefix, &archive.file_name, content)?;
             }
             let manifest = pack::kpm(name, &archives, KERNEL_PREFIX)?;
-            add_file(outputs, (&generic, prefix), &format!("{name}.kpm"), manifest)?;
+            add_file(outputs, &generic, prefix, &format!("{name}.kpm"), manifest)?;
             for binary in own {
                 let marker = pack::marker(&binary.path, [&folder], name)?;
                 let data = binary.fat.binary.with_marker(&marker);
                 let data = data.context(|| format!("writing {}", binary.path))?;
                 let node = Node::File { data, mode: binary.mode };
-                outputs.add(&generic, (prefix, &binary.path), node)?;
+                outputs.add(&generic, prefix, &binary.path, node)?;
             }
         }
         Ok(())
@@ -92,23 +92,25 @@ impl Kernels<'_> {
 /// Adds a file to the kernel folder of a stage prefix, and the folders above it.
 fn add_file(
     outputs: &mut Outputs,
-    (artifact, prefix): (&str, &str),
+    artifact: &str,
+    prefix: &str,
     name: &str,
     data: Content,
 ) -> Result<()> {
     let path = TreePath::new(format!("{KERNEL_FOLDER}/{name}"))?;
-    add_folders(outputs, (artifact, prefix), &path)?;
-    outputs.add(artifact, (prefix, &path), Node::File { data, mode: MODE })
+    add_folders(outputs, artifact, prefix, &path)?;
+    outputs.add(artifact, prefix, &path, Node::File { data, mode: MODE })
 }
 
 /// Adds the folders above `path`.
 pub(super) fn add_folders(
     outputs: &mut Outputs,
-    (artifact, prefix): (&str, &str),
+    artifact: &str,
+    prefix: &str,
     path: &TreePath,
 ) -> Result<()> {
     for folder in std::iter::successors(path.parent(), TreePath::parent) {
-        outputs.add(artifact, (prefix, &folder), Node::Directory { mode: FOLDER_MODE })?;
+        outputs.add(artifact, prefix, &folder, Node::Directory { mode: FOLDER_MODE })?;
     }
     Ok(())
 }

@@ -54,7 +54,8 @@ impl Outputs {
     pub fn add(
         &mut self,
         artifact: &str,
-        (prefix, path): (&str, &TreePath),
+        prefix: &str,
+        path: &TreePath,
         node: Node<Content>,
     ) -> Result<()> {
         self.prefix(artifact, prefix);

@@ -112,9 +112,9 @@ impl Writer<'_> {
             let families = file.archs.iter().map(|arch| self.family(arch));
             for family in families.collect::<Result<BTreeSet<String>>>()? {
                 let artifact = format!("{id}_{family}");
-                add_folders(&mut outputs, (&artifact, prefix), &file.path)?;
+                add_folders(&mut outputs, &artifact, prefix, &file.path)?;
                 let node = Node::File { data: file.content.clone(), mode: file.mode };
-                outputs.add(&artifact, (prefix, &file.path), node)?;
+                outputs.add(&artifact, prefix, &file.path, node)?;
             }
         }
         outputs.finish(|_| None)
@@ -141,7 +141,7 @@ impl Writer<'_> {
                     }
                 },
             };
-            outputs.add(generic, (prefix, path), node)?;
+            outputs.add(generic, prefix, path, node)?;
         }
         Ok(binaries)
     }

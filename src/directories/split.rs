@@ -87,7 +87,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
         };
         // Of what was done nothing is remembered that grows with it.
         let _counted = records::scope();
-        match job.run(options, &rules, &mut links, (staging, progress)) {
+        match job.run(options, &rules, &mut links, staging, progress) {
             Ok(done) => {
                 found.extend(done.archs.iter().cloned());
                 report.add(job, done);
@@ -241,7 +241,8 @@ impl Job {
         options: &SplitOptions,
         rules: &Rules,
         links: &mut LinkSet,
-        (staging, progress): (&Staging, &dyn Progress),
+        staging: &Staging,
+        progress: &dyn Progress,
     ) -> Result<Done> {
         let scans = self.scan()?;
         let artifacts: Vec<&Artifact> =

@@ -186,7 +186,7 @@ impl Staging {
         clear_dead(&self.out)?;
         commit::undo(&self.out, &self.folder)?;
         self.kept.store(false, Ordering::Relaxed);
-        let result = commit::replace((&self.out, &self.folder), names, removed);
+        let result = commit::replace(&self.out, &self.folder, names, removed);
         if let Err(error) = result {
             // What cannot be taken back now is left to the next run.
             self.kept.store(commit::undo(&self.out, &self.folder).is_err(), Ordering::Relaxed);

@@ -294,7 +294,7 @@ mod tests {
     }
 
     /// A clean-up that was cut off at `obstacle`, which is a directory where no file can go.
-    fn cut_off_at(obstacle: &Path, (out, staging): (&Path, &Path)) {
+    fn cut_off_at(obstacle: &Path, out: &Path, staging: &Path) {
         fs::create_dir(obstacle).unwrap();
         undo_dead(out, staging).unwrap_err();
         assert!(!out.join(receipt::sbom_name(receipt::FILE_NAME)).exists());
@@ -317,7 +317,7 @@ mod tests {
         // In the order of the folder, the document comes before the last package, as a rule.
         let listed = list(&replaced).unwrap();
         let last = listed.iter().rfind(|name| packages.contains(&name.to_str().unwrap())).unwrap();
-        cut_off_at(&out.path().join(last), (out.path(), &staging));
+        cut_off_at(&out.path().join(last), out.path(), &staging);
         undo_dead(out.path(), &staging).unwrap();
         assert!(names().all(|name| fs::read(out.path().join(name)).unwrap() == b"old"));
     }
@@ -333,7 +333,7 @@ mod tests {
         // A directory cannot take the place of a link.
         fs::remove_file(staging.join("a.deb")).unwrap();
         std::os::unix::fs::symlink("nowhere", staging.join("a.deb")).unwrap();
-        cut_off_at(&out.path().join("a.deb"), (out.path(), &staging));
+        cut_off_at(&out.path().join("a.deb"), out.path(), &staging);
         assert_eq!(fs::read(staging.join(sbom)).unwrap(), b"new");
     }
 }

@@ -209,7 +209,7 @@ fn write(
     let mut files = Vec::new();
     for Prepared { format, file_name, installed_size, specification } in prepared {
         let file = staging.create(&file_name)?;
-        let known = reuse.as_ref().map(|reuse| reuse.fill((&file, format), &specification));
+        let known = reuse.as_ref().map(|reuse| reuse.fill(&file, format, &specification));
         let key = match known.transpose().file(&file_name)? {
             Some(Known::Filled(after)) => {
                 tell(options, format, (contents(&package.entries, format), after), true);

@@ -25,7 +25,8 @@ pub struct Written {
 /// The receipt of the packages `written` for `plan`, which may be one part of it.
 pub fn receipt(
     plan: &Plan,
-    (written, part): (Vec<Written>, Option<PartRecord>),
+    written: Vec<Written>,
+    part: Option<PartRecord>,
     findings: &Findings,
 ) -> Receipt {
     let (mut packages, mut code_objects) = (Vec::new(), Vec::new());

@@ -64,7 +64,8 @@ impl<'a> Reuse<'a> {
     /// Writes the package whole into the empty `file`, if its payload is known.
     pub fn fill(
         &self,
-        (mut file, format): (&File, Format),
+        mut file: &File,
+        format: Format,
         specification: &Specification,
     ) -> Result<Known> {
         let inside = self.entries.iter().zip(&self.digests);

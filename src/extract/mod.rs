@@ -63,13 +63,14 @@ struct Found {
 /// Writes the selected code objects of `files` into the folder `out`, which is made if missing.
 pub fn extract(files: &[PathBuf], out: &Path, selection: &Selection) -> Result<Vec<Extracted>> {
     let mut inputs = Inputs::default();
-    let written = extract_from(files, (out, selection), &mut inputs);
+    let written = extract_from(files, out, selection, &mut inputs);
     inputs.explain(written)
 }
 
 fn extract_from(
     files: &[PathBuf],
-    (out, selection): (&Path, &Selection),
+    out: &Path,
+    selection: &Selection,
     inputs: &mut Inputs,
 ) -> Result<Vec<Extracted>> {
     let mut faults = Faults::default();

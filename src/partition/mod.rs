@@ -83,7 +83,8 @@ pub fn matrix(shares: Vec<Share>) -> Matrix {
 pub fn keep(
     recombined: &Recombined,
     plan: &mut Plan,
-    (part, digest): (Part, String),
+    part: Part,
+    digest: String,
 ) -> Result<PartRecord> {
     let shares = divide(recombined, plan, part.of)?;
     let record = record(plan, &shares, part, digest);
@@ -109,7 +110,8 @@ fn record(plan: &Plan, shares: &[Share], part: Part, digest: String) -> PartReco
 /// The digest of everything that decides the bytes of a set but the content of its files: of
 /// those, the sizes. `settings` is how it is written. Different versions of the program never agree.
 pub fn digest(
-    (recombined, plan): (&Recombined, &Plan),
+    recombined: &Recombined,
+    plan: &Plan,
     findings: &Findings,
     settings: &str,
 ) -> Result<String> {

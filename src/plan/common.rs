@@ -45,8 +45,8 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
     let line = format!("{}/{}\n", setting.prefix.absolute(), setting.folders.libraries);
     let node = Node::File { data: Source::Text(line), mode: file_mode(0) };
     let extras = Extras { outside: loader_files(setting, &names, &node)?, ..Extras::default() };
-    let words = ("libs", "System Environment/Libraries");
-    let draft = Draft::new((names, Role::Support), description, words);
+    let (section, rpm_group) = ("libs", "System Environment/Libraries");
+    let draft = Draft::new(names, Role::Support, description, section, rpm_group);
     Ok(Some(Draft { components, native: false, is_common: true, extras, ..draft }))
 }
 

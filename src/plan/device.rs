@@ -50,12 +50,12 @@ pub(super) fn contents(
         let path = setting.folders.kernels.join(&format!("{set}_{arch}.kpack"))?;
         let data = Source::Archive { archives: set, arch: arch.clone() };
         let node = Node::File { data, mode: file_mode(0) };
-        contents.add(groups, std::slice::from_ref(arch), (path, node))?;
+        contents.add(groups, std::slice::from_ref(arch), path, node)?;
     }
     for OwnedDatabase { component, file, archs } in &bundle.databases {
         let data = Source::Database { component: component.id(), path: file.path.clone() };
         let node = Node::File { data, mode: file_mode(file.mode) };
-        contents.add(groups, archs, (file.path.clone(), node))?;
+        contents.add(groups, archs, file.path.clone(), node)?;
     }
     contents.archives = archives;
     Ok(contents)
@@ -66,7 +66,8 @@ impl Contents {
         &mut self,
         groups: &[Group],
         archs: &[BaseArch],
-        (path, node): (TreePath, Node<Source>),
+        path: TreePath,
+        node: Node<Source>,
     ) -> Result<()> {
         let mut served = Served::new();
         for arch in archs {

@@ -69,7 +69,7 @@ impl<'a> Gatherer<'a> {
         let Some(linking) = &reader.needs.linking else {
             return;
         };
-        gathering.add_deb(self.setting, (reader, linking), found);
+        gathering.add_deb(self.setting, reader, linking, found);
         let is_private =
             |name: &str| matches!(found.get(name), Some(Found::InSet { is_private: true, .. }));
         let counts = |name: &str| !is_private(name);
@@ -103,7 +103,8 @@ impl<'a> Gathering<'a> {
     fn add_deb(
         &mut self,
         setting: &'a Setting<'a>,
-        (reader, linking): (&Reader<'_>, &Linking),
+        reader: &Reader<'_>,
+        linking: &Linking,
         found: &BTreeMap<&str, Found>,
     ) {
         let Some(distribution) = &setting.distribution else { return };

@@ -61,9 +61,11 @@ pub(super) struct Draft {
 impl Draft {
     /// A package without files and relations, which is for one processor.
     pub fn new(
-        (names, role): (Names, Role),
+        names: Names,
+        role: Role,
         description: Description,
-        (section, rpm_group): (&str, &str),
+        section: &str,
+        rpm_group: &str,
     ) -> Self {
         Self {
             stem: names.clone(),
@@ -88,14 +90,14 @@ impl Draft {
     }
 
     /// One of the packages of `bundle`.
-    pub fn of(bundle: &Bundle<'_>, named: (Names, Role), description: Description) -> Self {
+    pub fn of(bundle: &Bundle<'_>, names: Names, role: Role, description: Description) -> Self {
         let part = bundle.part;
         Self {
             stem: bundle.stem.clone(),
             family: bundle.family.clone(),
             is_main: part.role == PartRole::Host,
             components: bundle.components.clone(),
-            ..Self::new(named, description, (&part.section, &part.group))
+            ..Self::new(names, role, description, &part.section, &part.group)
         }
     }
 
@@ -127,7 +129,8 @@ pub(super) struct Made {
 pub(super) fn make(
     setting: &Setting<'_>,
     groups: &[Group],
-    (bundles, linkage): (&[Bundle<'_>], &Linkage),
+    bundles: &[Bundle<'_>],
+    linkage: &Linkage,
 ) -> Result<Made> {
     let contents = bundles.iter().map(|bundle| contents(setting, groups, bundle));
     let contents: Vec<_> = contents.collect::<Result<_>>()?;
@@ -187,7 +190,7 @@ impl Maker<'_> {
             relations: self.runtime(contents),
             discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
             files: self.host_files(index)?,
-            ..Draft::of(bundle, (names, role), description)
+            ..Draft::of(bundle, names, role, description)
         })
     }
 
@@ -306,7 +309,7 @@ pub(super) fn add_configured<'a>(
             [(Format::Deb, &added.deb.remove), (Format::Rpm, &added.rpm.remove)]
         {
             // What is no relation is refused whether or not the format is made.
-            let relations = relations::added(setting, (package, added), format);
+            let relations = relations::added(setting, package, added, format);
             let Some(added) = faults.keep(relations) else { continue };
             if setting.formats.contains(&format) {
                 draft.relations.extend(added.iter().map(|relation| (format, relation.clone())));

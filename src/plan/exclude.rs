@@ -28,7 +28,7 @@ pub(super) fn apply(
         let stems = bundles.iter().map(|bundle| Some(&bundle.stem));
         let found = place_of(names.iter().zip(stems), package);
         match found.and_then(|index| bundles.get_mut(index)) {
-            Some(bundle) => faults.keep(reduce(bundle, (package, filter), findings)),
+            Some(bundle) => faults.keep(reduce(bundle, package, filter, findings)),
             None => {
                 faults.add(unknown(package, bundles, setting.config));
                 None
@@ -48,7 +48,8 @@ fn unknown(package: &str, bundles: &[Bundle<'_>], config: &Config) -> Error {
 
 fn reduce(
     bundle: &mut Bundle<'_>,
-    (package, filter): (&str, &ArchFilter),
+    package: &str,
+    filter: &ArchFilter,
     findings: &mut Findings,
 ) -> Result<()> {
     let mut left = Left::default();

@@ -156,7 +156,7 @@ impl<'a> HostFiles<'a> {
         for (path, node) in draft.files.iter().filter(|(path, _)| licences::is_licence(path)) {
             let Node::File { data, .. } = node else { continue };
             if let Some((component, content)) = self.content(data) {
-                found.extend(licences::read(component, (path, content), findings)?);
+                found.extend(licences::read(component, path, content, findings)?);
             }
         }
         Ok(found)

@@ -94,7 +94,7 @@ impl<'a> Families<'a> {
             for (index, selector) in selectors.iter().enumerate() {
                 let index = index.to_string();
                 if artifacts.contains(selector.artifact.as_str()) {
-                    self.check_modules(recombined, (package, &index, selector), faults);
+                    self.check_modules(recombined, package, &index, selector, faults);
                 } else {
                     let keys = ["selectors", package, &index, "artifact"];
                     let message = format!("there is no artifact `{}`", selector.artifact);
@@ -136,7 +136,9 @@ impl<'a> Families<'a> {
     fn check_modules(
         &self,
         recombined: &Recombined,
-        (package, index, selector): (&str, &str, &Selector),
+        package: &str,
+        index: &str,
+        selector: &Selector,
         faults: &mut Faults,
     ) {
         let of_artifact = |component: &&Component| component.artifact == selector.artifact;

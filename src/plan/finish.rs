@@ -40,12 +40,12 @@ impl Draft {
         let has = |format| setting.formats.contains(&format);
         let words = Words::of(&self, setting.config);
         let scripts = Scripts::new(setting, &self);
-        let deb = has(Format::Deb).then(|| self.deb(setting, (&words, &scripts))).transpose()?;
-        let rpm = has(Format::Rpm).then(|| self.rpm(setting, (&words, &scripts))).transpose()?;
+        let deb = has(Format::Deb).then(|| self.deb(setting, &words, &scripts)).transpose()?;
+        let rpm = has(Format::Rpm).then(|| self.rpm(setting, &words, &scripts)).transpose()?;
         let mut outside = self.documents(setting, &words)?;
         let homepage = words.homepage.map(str::to_owned);
         let rights = words.rights();
-        let elsewhere = by_format((&self.names.deb, &setting.formats), self.extras.outside)?;
+        let elsewhere = by_format(&self.names.deb, &setting.formats, self.extras.outside)?;
         outside.extend(elsewhere);
         let treatments = self.extras.treatments;
         let files = Files { installed: self.files, treatments, outside };
@@ -75,7 +75,8 @@ impl Draft {
     fn deb(
         &self,
         setting: &Setting<'_>,
-        (words, scripts): (&Words<'_>, &Scripts<'_>),
+        words: &Words<'_>,
+        scripts: &Scripts<'_>,
     ) -> Result<DebControl> {
         Ok(DebControl {
             name: self.names.deb.clone(),
@@ -109,7 +110,8 @@ impl Draft {
     fn rpm(
         &self,
         setting: &Setting<'_>,
-        (words, scripts): (&Words<'_>, &Scripts<'_>),
+        words: &Words<'_>,
+        scripts: &Scripts<'_>,
     ) -> Result<RpmControl> {
         let mut relations = self.relations_in(Format::Rpm, setting);
         relations.extend(scripts.rpm_needs());
@@ -158,8 +160,9 @@ impl Draft {
             texts: &self.extras.licences,
         })?;
         let version = setting.version.full(Format::Deb);
-        let package = (self.names.deb.as_str(), version.as_str());
-        let changelog = setting.texts.changelog(package, words.maintainer, &setting.date)?;
+        let texts = &setting.texts;
+        let changelog =
+            texts.changelog(&self.names.deb, &version, words.maintainer, &setting.date)?;
         let file = |data| Node::File { data, mode: file_mode(0) };
         let mut documents = BTreeMap::from([
             (folder.join("copyright")?, document(file(Source::Text(copyright.clone())))),
@@ -182,7 +185,8 @@ impl Draft {
 
 /// What is outside of the prefix, with the debug files of a `.deb` in its own folder.
 fn by_format(
-    (package, formats): (&str, &[Format]),
+    package: &str,
+    formats: &[Format],
     outside: BTreeMap<TreePath, Placed>,
 ) -> Result<BTreeMap<TreePath, Placed>> {
     let mut found = BTreeMap::new();

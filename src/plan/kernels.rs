@@ -39,7 +39,7 @@ impl Maker<'_> {
         };
         let description = self.setting.texts.description("kernels", &names.deb, values)?;
         let role = Role::Kernels { group: of_group.name.clone(), archs };
-        let mut draft = self.device(index, &Served::from([group]), (names, role, description));
+        let mut draft = self.device(index, &Served::from([group]), names, role, description);
         draft.links = self.kernel_links(index, group)?;
         Ok(draft)
     }
@@ -58,7 +58,7 @@ impl Maker<'_> {
         let description = self.setting.texts.description("common", &names.deb, values)?;
         let groups = groups.map(|group| group.name.clone()).collect();
         let role = Role::KernelsCommon { groups, archs };
-        let mut draft = self.device(index, served, (names, role, description));
+        let mut draft = self.device(index, served, names, role, description);
         draft.links = self.host_of_kernels(index).into();
         Ok(draft)
     }
@@ -67,13 +67,15 @@ impl Maker<'_> {
         &self,
         index: usize,
         served: &Served,
-        (names, role, description): (Names, Role, Description),
+        names: Names,
+        role: Role,
+        description: Description,
     ) -> Draft {
         let files = self.contents[index].packages.get(served).map(|package| package.files.clone());
         Draft {
             files: files.unwrap_or_default(),
             documents_of: Some(self.names[index].clone()),
-            ..Draft::of(&self.bundles[index], (names, role), description)
+            ..Draft::of(&self.bundles[index], names, role, description)
         }
     }
 

@@ -49,11 +49,11 @@ impl Files {
                 let is_within = folder == prefix.path() || folder.is_below(prefix.path());
                 Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
             });
-            add(&mut entries, path, (node, treatment), Formats::All);
+            add(&mut entries, path, node, treatment, Formats::All);
         }
         for (path, Placed { node, treatment, formats }) in self.outside {
             add_folders(&mut entries, &path, |folder| folder_formats(folder, formats));
-            add(&mut entries, path, (node, treatment), formats);
+            add(&mut entries, path, node, treatment, formats);
         }
         Ok(entries.into_values().collect())
     }
@@ -79,7 +79,8 @@ type Entries = BTreeMap<TreePath, PackageEntry<Source>>;
 fn add(
     entries: &mut Entries,
     path: TreePath,
-    (node, treatment): (Node<Source>, Treatment),
+    node: Node<Source>,
+    treatment: Treatment,
     formats: Formats,
 ) {
     let entry = PackageEntry { path: path.clone(), node, treatment, formats };
@@ -99,7 +100,7 @@ fn add_folders(
             None => formats,
         };
         let node = Node::Directory { mode: EXECUTABLE };
-        add(entries, folder, (node, Treatment::Plain), formats);
+        add(entries, folder, node, Treatment::Plain, formats);
     }
 }
 

@@ -96,8 +96,10 @@ pub(super) fn not_listed(
 /// The install-relative paths of `dropped` that none of `kept` has, in order. Each component
 /// that lost something gets a finding with its code objects.
 pub(super) fn left_out(
-    (recombined, archives): (&Recombined, &[ArchiveSet]),
-    (kept, dropped): (&[Draft], &[Draft]),
+    recombined: &Recombined,
+    archives: &[ArchiveSet],
+    kept: &[Draft],
+    dropped: &[Draft],
     findings: &mut Findings,
 ) -> Result<Vec<TreePath>> {
     let kept_outside =

@@ -42,7 +42,8 @@ pub(super) fn is_licence(path: &TreePath) -> bool {
 /// Reads a text; one that is too long or no UTF-8 is named in a finding.
 pub(super) fn read(
     component: &Component,
-    (path, content): (&TreePath, &Content),
+    path: &TreePath,
+    content: &Content,
     findings: &mut Findings,
 ) -> Result<Option<Licence>> {
     let mut skip = |why: &str| {

@@ -61,7 +61,8 @@ pub(super) enum Found {
 
 /// Reads the dynamic sections of all programs and libraries.
 pub(super) fn discover(
-    (setting, parts): (&Setting<'_>, &Parts),
+    setting: &Setting<'_>,
+    parts: &Parts,
     bundles: &[Bundle<'_>],
     findings: &mut Findings,
 ) -> Result<Linkage> {
@@ -77,20 +78,20 @@ pub(super) fn discover(
             }
             let component = owned.component.id();
             if !parts.are_run(owned.component.kind) {
-                note_unasked(content, owned.component.kind, (&component, path), findings)?;
+                note_unasked(content, owned.component.kind, &component, path, findings)?;
                 continue;
             }
-            if let Some(needs) = read((content, mode), (&component, path), findings)? {
+            if let Some(needs) = read(content, mode, &component, path, findings)? {
                 let reader = Reader { bundle: index, path, needs, in_host: true };
-                let file = (content, component.as_str());
-                let written = runpath::search_path(setting, &reader, file, findings)?;
+                let written =
+                    runpath::search_path(setting, &reader, content, &component, findings)?;
                 if written.is_new {
                     linkage.rewritten.insert((*path).clone());
                 }
                 readers.push((reader, written.text));
             }
         }
-        readers.extend(of_databases((index, bundle), parts, findings)?);
+        readers.extend(of_databases(index, bundle, parts, findings)?);
     }
     let library_set = LibrarySet::new(setting, bundles, &readers);
     let mut gatherer = Gatherer::new(setting);
@@ -98,7 +99,7 @@ pub(super) fn discover(
         let needed = reader.needs.linking.iter().flat_map(|linking| &linking.needed);
         let mut found = BTreeMap::new();
         for name in needed {
-            let place = library_set.find(name, (reader, search_path), findings);
+            let place = library_set.find(name, reader, search_path, findings);
             if let Found::InSet { bundles, .. } = &place {
                 let others = bundles.iter().copied().filter(|other| *other != reader.bundle);
                 linkage.needs.entry(reader.bundle).or_default().extend(others);
@@ -116,7 +117,8 @@ pub(super) fn discover(
 
 /// Libraries in kernel packages, which depend on their host: that one has what they need.
 fn of_databases<'a>(
-    (index, bundle): (usize, &Bundle<'a>),
+    index: usize,
+    bundle: &Bundle<'a>,
     parts: &Parts,
     findings: &mut Findings,
 ) -> Result<Vec<(Reader<'a>, String)>> {
@@ -128,10 +130,10 @@ fn of_databases<'a>(
         }
         let component = database.component.id();
         if !parts.are_run(database.component.kind) {
-            note_unasked(content, database.component.kind, (&component, path), findings)?;
+            note_unasked(content, database.component.kind, &component, path, findings)?;
             continue;
         }
-        if let Some(needs) = read((content, 0), (&component, path), findings)? {
+        if let Some(needs) = read(content, 0, &component, path, findings)? {
             let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
             let search_path = search_path.to_owned();
             readers.push((Reader { bundle: index, path, needs, in_host: false }, search_path));
@@ -153,8 +155,10 @@ fn host_content<'a>(owned: &Owned<'a>) -> Option<(&'a Content, u32)> {
 
 /// A damaged library is packed as it is; that nothing is known of its needs is a finding.
 fn read(
-    (content, mode): (&Content, u32),
-    (component, path): (&str, &TreePath),
+    content: &Content,
+    mode: u32,
+    component: &str,
+    path: &TreePath,
     findings: &mut Findings,
 ) -> Result<Option<Needs>> {
     let has_some = |needs: &Needs| needs.linking.is_some() || !needs.interpreters.is_empty();
@@ -174,7 +178,8 @@ fn read(
 fn note_unasked(
     content: &Content,
     kind: ComponentKind,
-    (component, path): (&str, &TreePath),
+    component: &str,
+    path: &TreePath,
     findings: &mut Findings,
 ) -> Result<()> {
     let linking = match libraries::needs(content, 0) {
@@ -234,7 +239,8 @@ impl<'a> LibrarySet<'a> {
     fn find(
         &self,
         name: &str,
-        (reader, search_path): (&Reader<'_>, &str),
+        reader: &Reader<'_>,
+        search_path: &str,
         findings: &mut Findings,
     ) -> Found {
         let prefix = self.setting.prefix.path();
@@ -250,14 +256,14 @@ impl<'a> LibrarySet<'a> {
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         let public: Vec<_> =
             providers.iter().filter(|p| self.setting.folders.is_public(p.path)).collect();
-        if let Some(found) = self.chosen(reader.bundle, (name, &public), findings) {
+        if let Some(found) = self.chosen(reader.bundle, name, &public, findings) {
             return Found::InSet { bundles: BTreeSet::from([found]), is_private: false };
         }
         if self.setting.knows_library(name) {
             return Found::Outside;
         }
         let all: Vec<_> = providers.iter().collect();
-        match self.chosen(reader.bundle, (name, &all), findings) {
+        match self.chosen(reader.bundle, name, &all, findings) {
             Some(found) => Found::InSet { bundles: BTreeSet::from([found]), is_private: true },
             None if self.setting.distribution.is_none() => Found::Outside,
             None => Found::Nowhere,
@@ -285,7 +291,8 @@ impl<'a> LibrarySet<'a> {
     fn chosen(
         &self,
         index: usize,
-        (name, providers): (&str, &[&Provider<'_>]),
+        name: &str,
+        providers: &[&Provider<'_>],
         findings: &mut Findings,
     ) -> Option<usize> {
         let candidates: BTreeSet<usize> = providers.iter().map(|p| p.bundle).collect();

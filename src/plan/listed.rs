@@ -108,7 +108,7 @@ impl<'a> Listed<'a> {
                 let mut claimants = self.claimants(artifact, kind, prefix);
                 let Some(first) = claimants.next() else { continue };
                 for other in claimants {
-                    faults.add(self.shared((artifact, kind, prefix), first, other));
+                    faults.add(self.shared(artifact, kind, prefix, first, other));
                 }
                 self.owners.entry((artifact, kind)).or_default().insert(prefix, first);
             }
@@ -119,7 +119,9 @@ impl<'a> Listed<'a> {
     /// Two entries take one stage prefix.
     fn shared(
         &self,
-        (artifact, kind, prefix): (&str, ComponentKind, &str),
+        artifact: &str,
+        kind: ComponentKind,
+        prefix: &str,
         first: usize,
         other: usize,
     ) -> Error {

@@ -21,14 +21,15 @@ use crate::report::{Code, Finding, Findings};
 pub(super) fn complete(
     setting: &Setting<'_>,
     listed: &Listed<'_>,
-    (groups, mut drafts): (&[Group], Vec<Draft>),
+    groups: &[Group],
+    mut drafts: Vec<Draft>,
     findings: &mut Findings,
 ) -> Result<Vec<Draft>> {
     let list = listed.list();
     let components = metas::components(setting, groups, &drafts)?;
     let unversioned = metas::unversioned(setting, &drafts, &components)?;
     drafts.extend(components);
-    let mut resolver = Resolver::new(setting, list, (groups, &drafts));
+    let mut resolver = Resolver::new(setting, list, groups, &drafts);
     drafts.extend(unversioned);
     for (index, entry) in list.entries.iter().enumerate() {
         match resolver.made.get(index).cloned() {

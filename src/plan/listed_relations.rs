@@ -96,7 +96,8 @@ impl<'a> Resolver<'a> {
     pub fn new(
         setting: &'a Setting<'a>,
         list: &'a PackageList,
-        (groups, drafts): (&'a [Group], &[Draft]),
+        groups: &'a [Group],
+        drafts: &[Draft],
     ) -> Self {
         let made = list.entries.iter().map(|entry| made_of(entry, groups, drafts)).collect();
         let mut resolver = Self { setting, list, groups, made, missing: BTreeSet::new() };
@@ -198,15 +199,15 @@ impl<'a> Resolver<'a> {
         draft: &mut Draft,
     ) -> Result<()> {
         for (key, format) in DEPENDS {
-            let key = (key, format, RelationKind::Depends);
-            draft.relations.extend(self.relations(entry, key, dependent)?);
+            let kind = RelationKind::Depends;
+            draft.relations.extend(self.relations(entry, key, format, kind, dependent)?);
         }
         without_bare(draft);
         if matches!(dependent, Dependent::Kernels(_)) {
             return Ok(());
         }
-        for key in WEAK {
-            draft.relations.extend(self.relations(entry, key, dependent)?);
+        for (key, format, kind) in WEAK {
+            draft.relations.extend(self.relations(entry, key, format, kind, dependent)?);
         }
         Ok(())
     }
@@ -230,7 +231,9 @@ impl<'a> Resolver<'a> {
     fn relations(
         &mut self,
         entry: &'a ListedPackage,
-        (key, format, kind): (&'static str, Format, RelationKind),
+        key: &'static str,
+        format: Format,
+        kind: RelationKind,
         dependent: Dependent,
     ) -> Result<Vec<(Format, Relation)>> {
         let mut relations = Vec::new();

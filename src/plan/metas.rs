@@ -183,6 +183,6 @@ pub(super) fn meta<'a>(
     let description = setting.texts.description(template, &names.deb, values)?;
     let links = members.map(|names| Link::exact(RelationKind::Depends, names));
     // Its packages are for one processor, so it cannot be installed on another.
-    let draft = Draft::new((names, Role::Meta), description, (SECTION, RPM_GROUP));
+    let draft = Draft::new(names, Role::Meta, description, SECTION, RPM_GROUP);
     Ok(Draft { links: links.collect(), ..draft })
 }

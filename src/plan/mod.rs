@@ -239,30 +239,30 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     let listed = options.import.as_ref().map(Listed::new).transpose()?;
     let (mut bundles, unlisted) = match &listed {
         Some(listed) => assign_listed(recombined, config, listed, &mut findings)?,
-        None => (selectors::assign(recombined, config, (&parts, &setting.names))?, Vec::new()),
+        None => (selectors::assign(recombined, config, &parts, &setting.names)?, Vec::new()),
     };
     exclude::apply(&mut bundles, &setting, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
     note_hostless(&setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover((&setting, &parts), &bundles, &mut findings)?;
-    let made = drafts::make(&setting, &groups, (&bundles, &linkage))?;
+    let linkage = linkage::discover(&setting, &parts, &bundles, &mut findings)?;
+    let made = drafts::make(&setting, &groups, &bundles, &linkage)?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
     extras::add(recombined, &mut drafts, &mut findings)?;
-    let of_list = listed.as_ref().map(|listed| (listed, bundles.as_slice()));
-    let drafts = with_metas(&setting, &groups, (drafts, of_list), &mut findings)?;
+    let listed = listed.as_ref();
+    let drafts = with_metas(&setting, &groups, drafts, listed, &bundles, &mut findings)?;
     let (drafts, edits) = configured(&setting, drafts, &mut findings)?;
     let only = Only::new(recombined, &drafts, &options.only)?;
     let names = SetNames::of(&drafts, options.only.is_empty());
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
-    let input = (recombined, made.archives.as_slice());
-    let mut left_out = left_out::left_out(input, (&kept, &dropped), &mut findings)?;
+    let mut left_out =
+        left_out::left_out(recombined, &made.archives, &kept, &dropped, &mut findings)?;
     left_out.extend(unlisted);
     left_out.sort();
     let mut packages = finished(&setting, kept, &edits)?;
-    since::add((&setting, &names), &mut packages, (&options.since, &mut findings));
+    since::add(&setting, &names, &mut packages, &options.since, &mut findings);
     findings.sort();
     Ok(Plan {
         archives: used(made.archives, &packages),
@@ -281,13 +281,15 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
 fn with_metas(
     setting: &Setting<'_>,
     groups: &[Group],
-    (mut drafts, of_list): (Vec<Draft>, Option<(&Listed<'_>, &[Bundle<'_>])>),
+    mut drafts: Vec<Draft>,
+    listed: Option<&Listed<'_>>,
+    bundles: &[Bundle<'_>],
     findings: &mut Findings,
 ) -> Result<Vec<Draft>> {
-    match of_list {
-        Some((listed, bundles)) => {
+    match listed {
+        Some(listed) => {
             listed.note(bundles, findings);
-            drafts = listed_packages::complete(setting, listed, (groups, drafts), findings)?;
+            drafts = listed_packages::complete(setting, listed, groups, drafts, findings)?;
         }
         None => drafts.extend(metas::make(setting, groups, &drafts)?),
     }

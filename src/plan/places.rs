@@ -42,7 +42,7 @@ impl Places {
 
     /// Adds one path.
     #[cfg(test)]
-    pub(super) fn add(&mut self, (artifact, kind): (&str, ComponentKind), prefix: &str, at: &str) {
+    pub(super) fn add(&mut self, artifact: &str, kind: ComponentKind, prefix: &str, at: &str) {
         let place = self.0.entry((artifact.to_owned(), kind)).or_default();
         let prefix = place.prefix(prefix);
         place.paths.insert(TreePath::new(at).unwrap(), prefix);

@@ -42,7 +42,8 @@ impl Link {
 /// Whether one of `relations` is a dependency on exactly this `version` of the package `name`.
 pub(super) fn depend_exactly<'a>(
     mut relations: impl Iterator<Item = &'a Relation>,
-    (name, version): (&str, &str),
+    name: &str,
+    version: &str,
 ) -> bool {
     let is_exact = |relation: &Relation| {
         let bound = relation.version.as_ref();
@@ -186,7 +187,8 @@ fn refused(text: &str, example: &str) -> Error {
 
 /// The relation to the HIP runtime in `format`: the configuration's or, behind it, the scheme's.
 pub(super) fn runtime(
-    (config, naming): (&Config, &Naming),
+    config: &Config,
+    naming: &Naming,
     format: Format,
 ) -> Result<Option<Relation>> {
     let of = |relation: &RuntimeRelation| match format {
@@ -236,7 +238,8 @@ pub(super) fn libraries(
 /// version and release of the set and `{series}` its `<major>.<minor>`.
 pub(super) fn added(
     setting: &Setting<'_>,
-    (package, added): (&str, &AddedRelations),
+    package: &str,
+    added: &AddedRelations,
     format: Format,
 ) -> Result<Vec<Relation>> {
     let (key, lists) = match format {

@@ -22,7 +22,8 @@ pub(super) struct Written {
 pub(super) fn search_path(
     setting: &Setting<'_>,
     reader: &Reader<'_>,
-    (content, component): (&Content, &str),
+    content: &Content,
+    component: &str,
     findings: &mut Findings,
 ) -> Result<Written> {
     let Some(linking) = &reader.needs.linking else {

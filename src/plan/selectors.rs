@@ -130,7 +130,8 @@ pub(super) fn assign_listed<'a>(
 pub(super) fn assign<'a>(
     recombined: &'a Recombined,
     config: &Config,
-    (parts, naming): (&'a Parts, &Naming),
+    parts: &'a Parts,
+    naming: &Naming,
 ) -> Result<Vec<Bundle<'a>>> {
     let mut faults = Faults::default();
     let families = Families::new(config, parts, naming);

@@ -61,8 +61,7 @@ impl<'a> Setting<'a> {
         let version = version(config, options, findings)?;
         let names = naming(config, options, &version)?;
         let prefix = prefix(config, options, &names)?;
-        let runtime =
-            |format: &Format| Ok((*format, relations::runtime((config, &names), *format)?));
+        let runtime = |format: &Format| Ok((*format, relations::runtime(config, &names, *format)?));
         let runtime = formats.iter().map(runtime).collect::<Result<_>>()?;
         let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
         let distribution = distribution(config, options.distro.as_deref())?;

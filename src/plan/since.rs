@@ -22,14 +22,16 @@ use crate::tree::Node;
 
 /// Adds what an update of the sets `since` takes, and notes what it cannot do.
 pub(super) fn add(
-    (setting, set): (&Setting<'_>, &SetNames),
+    setting: &Setting<'_>,
+    set: &SetNames,
     packages: &mut [Package<Source>],
-    (earlier, findings): (&[Listing], &mut Findings),
+    earlier: &[Listing],
+    findings: &mut Findings,
 ) {
     for earlier in earlier {
         let (beside, earlier): (Vec<_>, Vec<_>) =
             earlier.packages.iter().partition(|package| set.stands_beside(package, setting));
-        note_beside(&beside, (setting, packages), findings);
+        note_beside(&beside, setting, packages, findings);
         let owners = Owners::of(earlier.iter().copied());
         for format in &setting.formats {
             let update = Update { earlier: &earlier, owners: &owners, set, format: *format };
@@ -82,7 +84,8 @@ fn series(earlier: &ListedPackage, setting: &Setting<'_>) -> Option<String> {
 /// be installed beside those of this one.
 fn note_beside(
     beside: &[&ListedPackage],
-    (setting, packages): (&Setting<'_>, &[Package<Source>]),
+    setting: &Setting<'_>,
+    packages: &[Package<Source>],
     findings: &mut Findings,
 ) {
     let Some(first) = beside.first() else { return };
@@ -138,7 +141,7 @@ impl Update<'_> {
         }
         for (from, (owner, paths)) in taken {
             let known = package.relations(self.format).iter();
-            let needed = depend_exactly(known, (from, &version));
+            let needed = depend_exactly(known, from, &version);
             let former = Former { name: from, stays: self.set.has(self.format, from), needed };
             let added = of_moved(&former, self.format, &version);
             if let Some(relations) = package.relations_mut(self.format) {
@@ -146,7 +149,7 @@ impl Update<'_> {
                 relations.sort();
                 relations.dedup();
             }
-            findings.add(moved_finding((&own, self.format), from, &paths));
+            findings.add(moved_finding(&own, self.format, from, &paths));
             if !is_newer(self.format, &version, &owner.version) {
                 let message = format!(
                     "takes paths of {from} {}, which is not older than {version}: the relations \
@@ -239,7 +242,7 @@ impl Update<'_> {
     }
 }
 
-fn moved_finding((to, format): (&str, Format), from: &str, paths: &[String]) -> Finding {
+fn moved_finding(to: &str, format: Format, from: &str, paths: &[String]) -> Finding {
     let first = paths.first().map_or("", String::as_str);
     let message = format!(
         "has {} paths that were in {from} of the earlier set, as .{} ({first}{})",

@@ -151,7 +151,8 @@ impl Texts {
     /// Debian's `changelog.Debian.gz`: no name and no time in its header.
     pub fn changelog(
         &self,
-        (package, version): (&str, &str),
+        package: &str,
+        version: &str,
         maintainer: &str,
         date: &str,
     ) -> Result<Vec<u8>> {
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn a_changelog_has_no_time_in_its_header() {
         let texts = Texts::new().unwrap();
-        let packed = texts.changelog(("p", "1-1"), "A <a@b.example>", "date").unwrap();
+        let packed = texts.changelog("p", "1-1", "A <a@b.example>", "date").unwrap();
         assert_eq!(packed[4..8], [0; 4]);
         assert_eq!(packed[3], 0, "no name");
     }

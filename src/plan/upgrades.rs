@@ -45,10 +45,10 @@ pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Res
             for format in &setting.formats {
                 let mut added = Vec::new();
                 for former in of_format(former, *format) {
-                    let at = (drafts as &[Draft], index);
+                    let heir = Heir { setting, drafts, index };
                     let relations = match key {
-                        "replaces" => replaced(former, *format, (setting, at)),
-                        _ => moved(former, *format, (setting, at)),
+                        "replaces" => heir.replaced(former, *format),
+                        _ => heir.moved(former, *format),
                     };
                     added.extend(faults.keep(relations).into_iter().flatten());
                 }
@@ -78,7 +78,7 @@ fn refuse_shared_names(setting: &Setting<'_>, drafts: &[Draft], faults: &mut Fau
                 let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
                 let message = match taken.insert(&former.name, package) {
                     Some(other) => Some(format!("{other} replaces {} already", former.name)),
-                    None => in_set(former, (own, *format), drafts),
+                    None => in_set(former, own, *format, drafts),
                 };
                 let hint = "packages that replace one name cannot be installed together; of a \
                             package that became several, one replaces it and the others have \
@@ -93,7 +93,8 @@ fn refuse_shared_names(setting: &Setting<'_>, drafts: &[Draft], faults: &mut Fau
 /// Says who in the set has the name already, beside the package at `own`.
 fn in_set(
     former: &FormerPackage,
-    (own, format): (Option<usize>, Format),
+    own: Option<usize>,
+    format: Format,
     drafts: &[Draft],
 ) -> Option<String> {
     let is_named = |draft: &&Draft| draft.names.of(format) == former.name;
@@ -114,61 +115,75 @@ fn in_set(
     Some(format!("{} provides {}", other.names.of(format), former.name))
 }
 
-fn replaced(
-    former: &FormerPackage,
-    format: Format,
-    (setting, (drafts, index)): (&Setting<'_>, (&[Draft], usize)),
-) -> Result<Vec<Relation>> {
-    let before = former.before.clone().map(|version| (Comparison::Less, version));
-    let relation = |kind| Relation { kind, name: former.name.clone(), version: before.clone() };
-    let version = Some((Comparison::Equal, setting.version.full(format)));
-    let provides = Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
-    let own = drafts.get(index).map_or("", |draft| draft.names.of(format));
-    let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
-    Ok(match (format, beside) {
-        // The package of another version provided the name too, and each would conflict with it.
-        (Format::Deb, Some(_)) if before.is_some() => {
-            vec![relation(RelationKind::Breaks), relation(RelationKind::Replaces)]
-        }
-        (Format::Deb, Some(part)) => {
-            let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
-            let message = format!(
-                "`{}` has no bound, and .deb packages named by their version ({part}) that replace \
-                 every version of it cannot be installed side by side",
-                former.name
-            );
-            let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
-            return Err(setting.config.fault(&keys, message).hint(hint));
-        }
-        (Format::Deb, None) => {
-            vec![relation(RelationKind::Conflicts), relation(RelationKind::Replaces), provides]
-        }
-        (Format::Rpm, _) => vec![relation(RelationKind::Obsoletes), provides],
-    })
+/// A package that takes the place of others, or has their paths.
+struct Heir<'a> {
+    setting: &'a Setting<'a>,
+    drafts: &'a [Draft],
+    /// Of the package among the drafts.
+    index: usize,
 }
 
-fn moved(
-    former: &FormerPackage,
-    format: Format,
-    (setting, (drafts, index)): (&Setting<'_>, (&[Draft], usize)),
-) -> Result<Vec<Relation>> {
-    let stays = drafts.iter().any(|draft| draft.names.of(format) == former.name);
-    let own = setting.version.full(format);
-    let relations = drafts.get(index).map(|draft| draft.relations_in(format, setting));
-    let needed = relations::depend_exactly(relations.iter().flatten(), (&former.name, &own));
-    let before = former.before.clone().unwrap_or_default();
-    let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
-    if stays && !relations.is_empty() && is_newer(format, &before, &own) {
-        let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
-        let message = format!(
-            "the set's own .{} package {} {own} is before {before}: the set could not be installed",
-            format.as_str(),
-            former.name
-        );
-        let hint = format!("write a bound that is not above the set's version, as in `< {own}`");
-        return Err(setting.config.fault(&keys, message).hint(hint));
+impl<'a> Heir<'a> {
+    fn draft(&self) -> Option<&'a Draft> {
+        self.drafts.get(self.index)
     }
-    Ok(relations)
+
+    /// Its relations to a package that it replaces.
+    fn replaced(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
+        let setting = self.setting;
+        let before = former.before.clone().map(|version| (Comparison::Less, version));
+        let relation = |kind| Relation { kind, name: former.name.clone(), version: before.clone() };
+        let version = Some((Comparison::Equal, setting.version.full(format)));
+        let provides =
+            Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
+        let own = self.draft().map_or("", |draft| draft.names.of(format));
+        let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
+        Ok(match (format, beside) {
+            // The package of another version provided the name too, and each would conflict with
+            // it.
+            (Format::Deb, Some(_)) if before.is_some() => {
+                vec![relation(RelationKind::Breaks), relation(RelationKind::Replaces)]
+            }
+            (Format::Deb, Some(part)) => {
+                let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+                let message = format!(
+                    "`{}` has no bound, and .deb packages named by their version ({part}) that \
+                     replace every version of it cannot be installed side by side",
+                    former.name
+                );
+                let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
+                return Err(setting.config.fault(&keys, message).hint(hint));
+            }
+            (Format::Deb, None) => {
+                vec![relation(RelationKind::Conflicts), relation(RelationKind::Replaces), provides]
+            }
+            (Format::Rpm, _) => vec![relation(RelationKind::Obsoletes), provides],
+        })
+    }
+
+    /// Its relations to a package that had paths of it.
+    fn moved(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
+        let setting = self.setting;
+        let stays = self.drafts.iter().any(|draft| draft.names.of(format) == former.name);
+        let own = setting.version.full(format);
+        let relations = self.draft().map(|draft| draft.relations_in(format, setting));
+        let needed = relations::depend_exactly(relations.iter().flatten(), &former.name, &own);
+        let before = former.before.clone().unwrap_or_default();
+        let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
+        if stays && !relations.is_empty() && is_newer(format, &before, &own) {
+            let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+            let message = format!(
+                "the set's own .{} package {} {own} is before {before}: the set could not be \
+                 installed",
+                format.as_str(),
+                former.name
+            );
+            let hint =
+                format!("write a bound that is not above the set's version, as in `< {own}`");
+            return Err(setting.config.fault(&keys, message).hint(hint));
+        }
+        Ok(relations)
+    }
 }
 
 /// A package that had a path of another one.

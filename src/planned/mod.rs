@@ -77,7 +77,8 @@ pub enum Digests {
 pub fn planned(
     recombined: &Recombined,
     plan: &Plan,
-    (findings, digests): (Findings, Digests),
+    findings: Findings,
+    digests: Digests,
 ) -> Result<Planned> {
     let sources = Sources::new(recombined, plan);
     let sizes = Sizes::new(sources, digests);

@@ -13,6 +13,13 @@ use crate::report::{Code, Finding};
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
 use crate::tree::{Tree, TreePath};
 
+/// A database file, and the artifact that has it.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    part: &'a SplitArtifact,
+    file: &'a DatabaseFile,
+}
+
 impl Join<'_> {
     /// The database files of grouped archs, sorted by path.
     pub(super) fn databases(
@@ -21,24 +28,24 @@ impl Join<'_> {
         parts: &[SplitArtifact],
         grouping: &mut Grouping,
     ) -> Vec<DatabaseFile> {
-        let mut files: BTreeMap<&TreePath, (&SplitArtifact, &DatabaseFile)> = BTreeMap::new();
+        let mut files: BTreeMap<&TreePath, Found<'_>> = BTreeMap::new();
         let mut repeated: BTreeMap<(&[BaseArch], String, String), usize> = BTreeMap::new();
         for part in parts {
             for file in &part.databases {
                 if !file.archs.iter().any(|arch| grouping.has(arch)) {
-                    let place = (self.component.as_str(), &file.path);
                     for arch in &file.archs {
-                        grouping.leave_out(arch, place, &file.content);
+                        grouping.leave_out(arch, &self.component, &file.path, &file.content);
                     }
                     continue;
                 }
                 if host.get(&file.path).is_some() {
                     self.faults.add(self.both_sides(file, part));
                 }
-                match files.get(&file.path) {
-                    None => drop(files.insert(&file.path, (part, file))),
-                    Some((first, known)) if self.same_database((first, known), (part, file)) => {
-                        let pair = (file.archs.as_slice(), label(first), label(part));
+                let again = Found { part, file };
+                match files.get(&file.path).copied() {
+                    None => drop(files.insert(&file.path, again)),
+                    Some(first) if self.same_database(first, again) => {
+                        let pair = (file.archs.as_slice(), label(first.part), label(part));
                         *repeated.entry(pair).or_default() += 1;
                     }
                     Some(_) => {}
@@ -53,15 +60,12 @@ impl Join<'_> {
             let subject = self.component.clone();
             self.findings.add(Finding::new(Code::DuplicateCode, subject, message));
         }
-        files.into_values().map(|(_, file)| of_grouped(file, grouping)).collect()
+        files.into_values().map(|found| of_grouped(found.file, grouping)).collect()
     }
 
     /// Whether two files at one path are one; otherwise a fault says why not.
-    fn same_database(
-        &mut self,
-        (first, known): (&SplitArtifact, &DatabaseFile),
-        (again, file): (&SplitArtifact, &DatabaseFile),
-    ) -> bool {
+    fn same_database(&mut self, first: Found<'_>, again: Found<'_>) -> bool {
+        let (known, file) = (first.file, again.file);
         let same = known.content.same_bytes(&file.content);
         let Some(same) = self.faults.keep(same) else {
             return false;
@@ -69,7 +73,7 @@ impl Join<'_> {
         if same && known.archs == file.archs {
             return true;
         }
-        let (one, other) = (label(first), label(again));
+        let (one, other) = (label(first.part), label(again.part));
         let message = match same {
             true => {
                 let (known, file) = (list(&known.archs), list(&file.archs));

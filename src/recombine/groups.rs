@@ -91,7 +91,8 @@ impl Grouping {
     pub fn leave_out(
         &mut self,
         arch: &BaseArch,
-        (component, path): (&str, &TreePath),
+        component: &str,
+        path: &TreePath,
         content: &Content,
     ) {
         if let Some(reason) = self.reason_against(arch) {

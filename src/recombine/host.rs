@@ -62,7 +62,7 @@ impl Join<'_> {
                     Some(first) => {
                         let compare = self.validation.verify_generic_artifacts_match
                             && !databases.contains(path.as_str());
-                        self.claimed_again(path, (*first, claim), compare);
+                        self.claimed_again(path, *first, claim, compare);
                     }
                 }
             }
@@ -85,7 +85,8 @@ impl Join<'_> {
     fn claimed_again(
         &mut self,
         path: &TreePath,
-        (first, again): (Claim<'_>, Claim<'_>),
+        first: Claim<'_>,
+        again: Claim<'_>,
         compare_shards: bool,
     ) {
         let same_shard = first.part.shard == again.part.shard;

@@ -35,6 +35,32 @@ struct Repeated {
 /// Which code object was met again: its arch, who has it first, and who has it too.
 type Pair = (BaseArch, String, String);
 
+/// What the builds of one binary have.
+#[derive(Default)]
+struct Collected<'a> {
+    rows: Rows<'a>,
+    repeated: BTreeMap<Pair, Repeated>,
+}
+
+impl<'a> Collected<'a> {
+    fn add(&mut self, index: u32, code: &CodeObject, part: &'a SplitArtifact) -> Result<()> {
+        let key = (index, code.target.clone());
+        let Some((first, content)) = self.rows.get(&key) else {
+            self.rows.insert(key, (part, code.content.clone()));
+            return Ok(());
+        };
+        let pair = (code.target.base().clone(), label(first), label(part));
+        let found = self.repeated.entry(pair).or_default();
+        if content.same_bytes(&code.content)? {
+            found.same += 1;
+        } else {
+            let target = code.target.clone();
+            found.different.push((index, target, code.content.clone()));
+        }
+        Ok(())
+    }
+}
+
 impl Join<'_> {
     /// All code objects of grouped archs, sorted by (binary, co_index, target).
     pub(super) fn kernels(
@@ -47,7 +73,7 @@ impl Join<'_> {
         let mut kernels = Vec::new();
         for (path, node) in host {
             if let Some(first) = fat_of(node) {
-                let rows = self.binary(path, (first, parts), grouping, readers);
+                let rows = self.binary(path, first, parts, grouping, readers);
                 kernels.extend(rows.into_iter().map(|((co_index, target), row)| Kernel {
                     binary: path.clone(),
                     co_index,
@@ -63,7 +89,8 @@ impl Join<'_> {
     fn binary<'a>(
         &mut self,
         path: &TreePath,
-        (first, parts): (&Arc<FatBinary>, &'a [SplitArtifact]),
+        first: &Arc<FatBinary>,
+        parts: &'a [SplitArtifact],
         grouping: &mut Grouping,
         readers: Readers<'_>,
     ) -> Rows<'a> {
@@ -76,23 +103,17 @@ impl Join<'_> {
             self.faults.add(Error::bug(format!("{path} has no first build")));
             return Rows::new();
         };
-        let mut rows = Rows::new();
-        let mut repeated = BTreeMap::new();
+        let mut collected = Collected::default();
         for build in &builds {
             let order = match Arc::ptr_eq(build.fat, first) {
                 true => Ok((0..first.wrappers.len()).map(Some).collect()),
                 false => self.match_builds(path, primary, *build, readers),
             };
             if let Some(order) = self.faults.keep(order) {
-                let at = (path, build.part);
-                self.collect(
-                    at,
-                    (&build.fat.wrappers, &order),
-                    grouping,
-                    (&mut rows, &mut repeated),
-                );
+                self.collect(path, *build, &order, grouping, &mut collected);
             }
         }
+        let Collected { rows, repeated } = collected;
         self.report_repeated(path, repeated);
         self.refuse_nothing_grouped(path, &builds, &rows);
         rows
@@ -118,7 +139,7 @@ impl Join<'_> {
         let matching = match_wrappers(&ours, &theirs, &interchangeable)?;
         let (one, another) = (label(primary.part), label(other.part));
         if !matching.primary_left.is_empty() || !matching.other_left.is_empty() {
-            return Err(unmatched((path, &one, &another), &matching, (&ours, &theirs)));
+            return Err(unmatched(path, &one, &another, &matching, &ours, &theirs));
         }
         for (there, here) in &matching.overlaps {
             let message = format!(
@@ -134,16 +155,17 @@ impl Join<'_> {
 
     fn collect<'a>(
         &mut self,
-        (path, part): (&TreePath, &'a SplitArtifact),
-        (wrappers, order): (&[WrapperCode], &[Option<usize>]),
+        path: &TreePath,
+        build: Build<'a>,
+        order: &[Option<usize>],
         grouping: &mut Grouping,
-        (rows, repeated): (&mut Rows<'a>, &mut BTreeMap<Pair, Repeated>),
+        collected: &mut Collected<'a>,
     ) {
-        for (wrapper, index) in wrappers.iter().zip(order) {
+        for (wrapper, index) in build.fat.wrappers.iter().zip(order) {
             for code in &wrapper.code_objects {
                 if !grouping.has(code.target.base()) {
-                    let place = (self.component.as_str(), path);
-                    grouping.leave_out(code.target.base(), place, &code.content);
+                    let arch = code.target.base();
+                    grouping.leave_out(arch, &self.component, path, &code.content);
                     continue;
                 }
                 let index = index.and_then(|index| u32::try_from(index).ok());
@@ -152,7 +174,7 @@ impl Join<'_> {
                     self.faults.add(Error::bug(message));
                     continue;
                 };
-                let added = add(rows, repeated, (index, code), part);
+                let added = collected.add(index, code, build.part);
                 self.faults.keep(added);
             }
         }
@@ -221,28 +243,6 @@ fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
     }
 }
 
-fn add<'a>(
-    rows: &mut Rows<'a>,
-    repeated: &mut BTreeMap<Pair, Repeated>,
-    (index, code): (u32, &CodeObject),
-    part: &'a SplitArtifact,
-) -> Result<()> {
-    let key = (index, code.target.clone());
-    let Some((first, content)) = rows.get(&key) else {
-        rows.insert(key, (part, code.content.clone()));
-        return Ok(());
-    };
-    let pair = (code.target.base().clone(), label(first), label(part));
-    let found = repeated.entry(pair).or_default();
-    if content.same_bytes(&code.content)? {
-        found.same += 1;
-    } else {
-        let target = code.target.clone();
-        found.different.push((index, target, code.content.clone()));
-    }
-    Ok(())
-}
-
 fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<Identity>> {
     let identity = |wrapper: &WrapperCode| {
         let mut kernels = BTreeSet::new();
@@ -278,9 +278,12 @@ fn interchangeable(fat: &FatBinary, indices: &[usize], readers: Readers<'_>) -> 
 }
 
 fn unmatched(
-    (path, one, another): (&TreePath, &str, &str),
+    path: &TreePath,
+    one: &str,
+    another: &str,
     matching: &Matching,
-    (ours, theirs): (&[Identity], &[Identity]),
+    ours: &[Identity],
+    theirs: &[Identity],
 ) -> Error {
     let message = format!(
         "the wrappers of {one} and {another} cannot be matched: {} of the first, {} of the second",

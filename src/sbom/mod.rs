@@ -38,9 +38,12 @@ const FILE_ID: usize = 32;
 /// The document of what was `written` for a plan, which may be one part of a set. `stamp` is when
 /// it says that it was made, in seconds since 1970.
 pub fn document(
-    (scan, recombined, plan): (&Scan, &Recombined, &Plan),
+    scan: &Scan,
+    recombined: &Recombined,
+    plan: &Plan,
     written: &[Written],
-    (stamp, part): (i64, Option<Part>),
+    stamp: i64,
+    part: Option<Part>,
 ) -> Result<Document> {
     let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
     let part = part.map(|part| format!(", part {part}")).unwrap_or_default();

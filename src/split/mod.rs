@@ -216,7 +216,7 @@ fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitA
                 archives.add(path, data).map_err(advised)
             }
             Node::File { data, mode } => {
-                classify(&path, data, (options.rules, keeps_fat), &mut notes)
+                classify(&path, data, options.rules, keeps_fat, &mut notes)
                     .map_err(|error| advised(error).context(format!("reading {path}")))
                     .and_then(|sorted| match sorted {
                         Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
@@ -271,7 +271,8 @@ enum Sorted {
 fn classify(
     path: &TreePath,
     file: Located,
-    (rules, keeps_fat): (&Rules, bool),
+    rules: &Rules,
+    keeps_fat: bool,
     notes: &mut Notes,
 ) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;

@@ -229,7 +229,7 @@ impl<'a> Checker<'a> {
         self.single_lines(index, &entry);
         self.ignored(&name, &entry);
         let native = self.native(index, &entry);
-        let claims = self.claims(index, (&name, entry.artifactory.unwrap_or_default()));
+        let claims = self.claims(index, &name, entry.artifactory.unwrap_or_default());
         if entry.metapackage.0 && !claims.is_empty() {
             self.fault(index, &["Artifactory"], "a metapackage takes no artifacts".to_owned());
         }
@@ -337,7 +337,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn claims(&mut self, index: usize, (name, schema): (&str, Vec<ArtifactSchema>)) -> Vec<Claim> {
+    fn claims(&mut self, index: usize, name: &str, schema: Vec<ArtifactSchema>) -> Vec<Claim> {
         let mut claims = Vec::new();
         for (at, artifact) in schema.into_iter().enumerate() {
             self.unknown(name, "Artifactory.", &artifact.others);

@@ -46,8 +46,8 @@ impl<'a> Component<'a> {
         let generic = self.generic();
         let built = self.built_archs();
         for (artifact, split) in self.sources.clone() {
-            let source = Source::new(artifact, split, (whole, &built))?;
-            self.sort(&source, whole, (&mut outputs, &mut binaries))?;
+            let source = Source::new(artifact, split, whole, &built)?;
+            self.sort(&source, whole, &mut outputs, &mut binaries)?;
         }
         if !whole {
             self.regenerate(&binaries, &mut outputs, means)?;
@@ -102,7 +102,8 @@ impl<'a> Component<'a> {
         &mut self,
         source: &Source<'a>,
         whole: bool,
-        (outputs, binaries): (&mut Outputs, &mut Vec<Binary<'a>>),
+        outputs: &mut Outputs,
+        binaries: &mut Vec<Binary<'a>>,
     ) -> Result<()> {
         let mut seen = BTreeSet::new();
         for prefix in &source.artifact.prefixes {
@@ -114,11 +115,10 @@ impl<'a> Component<'a> {
                 if !whole && !folder && !seen.insert(path) {
                     continue;
                 }
-                let at = (prefix, path);
                 match (node, source.device.get(path)) {
                     (Node::File { .. }, Some(archs)) => {
                         for to in self.device_artifacts(source, archs) {
-                            add_device(&to, at, node, (source, outputs))?;
+                            add_device(&to, prefix, path, node, source, outputs)?;
                         }
                     }
                     _ if !whole && is_archive(source.split, path) => {}
@@ -128,9 +128,9 @@ impl<'a> Component<'a> {
                             let (prefix, path) = (prefix.path.clone(), path.clone());
                             binaries.push(Binary { prefix, path, mode: *mode, fat });
                         }
-                        _ => outputs.add(&folders_to, (&prefix.path, path), node.clone())?,
+                        _ => outputs.add(&folders_to, &prefix.path, path, node.clone())?,
                     },
-                    _ => outputs.add(&folders_to, (&prefix.path, path), node.clone())?,
+                    _ => outputs.add(&folders_to, &prefix.path, path, node.clone())?,
                 }
             }
         }
@@ -236,14 +236,16 @@ pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
 /// Adds a device file to the artifact `to`.
 fn add_device(
     to: &str,
-    (prefix, path): (&Prefix, &TreePath),
+    prefix: &Prefix,
+    path: &TreePath,
     node: &Node<Content>,
-    (source, outputs): (&Source<'_>, &mut Outputs),
+    source: &Source<'_>,
+    outputs: &mut Outputs,
 ) -> Result<()> {
     if source.keeps.is_none() {
-        add_folders(outputs, (to, &prefix.path), path)?;
+        add_folders(outputs, to, &prefix.path, path)?;
     }
-    outputs.add(to, (&prefix.path, path), node.clone())
+    outputs.add(to, &prefix.path, path, node.clone())
 }
 
 /// The archs of a file; of a family, those that are built, or all where none is.
@@ -260,7 +262,8 @@ impl<'a> Source<'a> {
     fn new(
         artifact: &'a Artifact,
         split: &'a SplitArtifact,
-        (whole, built): (bool, &BTreeSet<BaseArch>),
+        whole: bool,
+        built: &BTreeSet<BaseArch>,
     ) -> Result<Self> {
         let databases = split.databases.iter().map(|file| (&file.path, members(file, built)));
         let mut device: BTreeMap<_, _> = databases.collect();

@@ -135,7 +135,7 @@ pub(super) fn import(entries: &str) -> PlanOptions {
     let mut places = Places::default();
     for kind in ["lib", "dev", "dbg"] {
         for at in ["lib/librocblas.so.5", "lib/librocblas.so", "include/x.h", "lib/libx.so"] {
-            places.add(("blas", path(kind)), "math-libs/BLAS/rocBLAS/stage", at);
+            places.add("blas", path(kind), "math-libs/BLAS/rocBLAS/stage", at);
         }
     }
     PlanOptions { import: Some(Import { list, places }), ..amdrocm() }

@@ -175,7 +175,7 @@ impl ElfFile {
         self.names_index != 0
     }
 
-    /// The bytes of a section's name, up to [`MAX_SECTION_NAME`]; empty where it has none.
+    /// The bytes of a section's name, up to 4 KiB of it; empty where it has none.
     pub fn name_bytes(&self, section: &SectionHeader) -> &[u8] {
         string_at(&self.names, section.sh_name, MAX_SECTION_NAME).unwrap_or_else(|| {
             let tail = usize::try_from(section.sh_name).ok().and_then(|at| self.names.get(at..));

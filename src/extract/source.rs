@@ -40,6 +40,10 @@ fn nothing_selected(seen: &BTreeSet<String>) -> Error {
         .hint(format!("it has code for {}; `rockpack inspect` shows its kernels", seen.join(", ")))
 }
 
+/// Most code objects that are taken out once more for a further wrapper of their bundle: compilers
+/// make a bundle for each wrapper.
+const REPEATED_LIMIT: usize = 1 << 16;
+
 /// Collects what is selected.
 struct Taker<'a> {
     selection: &'a Selection,
@@ -163,15 +167,25 @@ impl Taker<'_> {
     /// The bundle of every wrapper, and those that no wrapper points to.
     fn fat_binary(&mut self, analysis: &Analysis, name: &str) -> Result<()> {
         let section = analysis.fatbin();
-        let mut by_offset: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
+        let mut by_bundle: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
         for wrapper in analysis.wrappers() {
-            by_offset.entry(wrapper.bundle_offset).or_default().push(Part::Index(wrapper.index));
+            let parts = by_bundle.entry(wrapper.bundle_offset).or_default();
+            parts.push(Part::Index(wrapper.index));
         }
+        let mut repeated = 0;
         for next in Bundles::new(&section) {
             let bundle = next?;
             let bundle = &bundle.bundle;
             let none = || vec![Part::Unreferenced(bundle.offset)];
-            for part in by_offset.remove(&bundle.offset).unwrap_or_else(none) {
+            let parts = by_bundle.remove(&bundle.offset).unwrap_or_else(none);
+            repeated += (parts.len() - 1) * bundle.bundle.entries.len();
+            if repeated > REPEATED_LIMIT {
+                let message = "its wrappers point to the same bundles again and again";
+                let place = section.place(bundle.offset);
+                let error = Error::new(Kind::Limit, message).structure(".hip_fatbin").at(&place);
+                return Err(error.hint("the file is damaged: build it or copy it again"));
+            }
+            for part in parts {
                 self.bundle(bundle, name, part)?;
             }
         }
@@ -188,12 +202,15 @@ impl Taker<'_> {
 
     fn bundle(&mut self, bundle: &FatbinBundle, binary: &str, part: Part) -> Result<()> {
         let entries = &bundle.bundle.entries;
+        let mut named: BTreeMap<&Target, usize> = BTreeMap::new();
+        for target in entries.iter().filter_map(|entry| entry.id.target.as_ref()) {
+            *named.entry(target).or_default() += 1;
+        }
         let device = |kind: &EntryKind| *kind != EntryKind::Host;
         for entry in entries.iter().filter(|e| device(&e.id.kind) && !e.content.is_empty()) {
-            let same = entries.iter().filter(|other| other.id.target == entry.id.target);
             // Several entries of one target, of different kinds, are told apart by their ids.
             let label = match &entry.id.target {
-                Some(target) if same.count() == 1 => target.to_string(),
+                Some(target) if named.get(target) == Some(&1) => target.to_string(),
                 _ => entry.id.to_string(),
             };
             let target = entry.id.target.clone();

@@ -19,7 +19,8 @@
 //! A code object that was linked of several objects has a note of each: Debian's kernel databases
 //! of rocBLAS have thousands.
 //!
-//! Refused: notes that leave their segment, fields of other types.
+//! Refused: notes that leave their segment, fields of other types, note segments that share bytes
+//! (a segment that is named twice is read once), and notes for more than a few targets.
 
 use std::io::{BufReader, Read};
 
@@ -41,6 +42,9 @@ const METADATA_LIMIT: u64 = 512 << 20;
 
 /// Deepest nesting that is walked: the format needs five levels, and the walk uses the stack.
 const DEPTH_LIMIT: usize = 32;
+
+/// Most versions and targets in the notes of one file: real ones have one.
+const TARGETS_LIMIT: usize = 64;
 
 /// What the metadata says of a code object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,10 +103,27 @@ pub fn read(content: &Content) -> Result<Vec<Metadata>> {
     })?;
     let file = ElfFile::with_header(content, header)?;
     let mut found = Vec::new();
-    for segment in file.program_headers.iter().filter(|header| header.p_type == elf::PT_NOTE) {
+    for segment in note_segments(&file)? {
         collect(&file, segment, &mut found)?;
     }
     Ok(found)
+}
+
+/// The segments of notes in table order, without those that name the bytes of an earlier one.
+fn note_segments(file: &ElfFile) -> Result<Vec<&ProgramHeader>> {
+    let headers = file.program_headers.iter().enumerate();
+    let is_note = |header: &ProgramHeader| header.p_type == elf::PT_NOTE && header.p_filesz > 0;
+    let mut notes: Vec<_> = headers.filter(|(_, header)| is_note(header)).collect();
+    notes.sort_by_key(|(index, header)| (header.p_offset, header.p_filesz, *index));
+    notes.dedup_by_key(|(_, header)| (header.p_offset, header.p_filesz));
+    let mut pairs = notes.windows(2);
+    if let Some(pair) = pairs.find(|pair| pair[1].1.p_offset < pair[0].1.file_end()) {
+        let message = format!("shares notes from {:#x} on with another", pair[1].1.p_offset);
+        let error = file.refuse_segment(Kind::Malformed, pair[1].0, message);
+        return Err(error.hint("the file is damaged: build it or copy it again"));
+    }
+    notes.sort_by_key(|(index, _)| *index);
+    Ok(notes.into_iter().map(|(_, header)| header).collect())
 }
 
 /// What the metadata is called in messages.
@@ -121,20 +142,26 @@ fn collect(file: &ElfFile, segment: &ProgramHeader, found: &mut Vec<Metadata>) -
         let note = Note::at(&notes, position)?;
         position = note.end;
         if note.kind == METADATA && note.is_owned(&notes)? {
-            add(decode(&notes.slice(note.descriptor)?)?, found);
+            let place = notes.place(note.descriptor.start);
+            add(decode(&notes.slice(note.descriptor)?)?, found).map_err(|e| e.at(&place))?;
         }
     }
     Ok(())
 }
 
-fn add(metadata: Metadata, found: &mut Vec<Metadata>) {
-    let same = |other: &&mut Metadata| {
-        other.version == metadata.version && other.target == metadata.target
-    };
-    match found.iter_mut().find(same) {
-        Some(other) => other.kernels.extend(metadata.kernels),
+fn add(metadata: Metadata, found: &mut Vec<Metadata>) -> Result<()> {
+    let same =
+        |other: &Metadata| other.version == metadata.version && other.target == metadata.target;
+    match found.iter().position(same) {
+        Some(known) => found[known].kernels.extend(metadata.kernels),
+        None if found.len() == TARGETS_LIMIT => {
+            let message = format!("notes of more than {TARGETS_LIMIT} versions and targets");
+            let error = Error::new(Kind::Limit, message).structure(STRUCTURE);
+            return Err(error.hint("a code object is for one target: build it again"));
+        }
         None => found.push(metadata),
     }
+    Ok(())
 }
 
 /// Where the parts of a note lie within its segment.

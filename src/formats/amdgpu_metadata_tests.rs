@@ -119,3 +119,36 @@ fn the_notes_of_all_linked_objects_are_read() {
     let other = [b"\x81\xaeamdhsa.version\x91\x01".as_slice()].concat();
     assert_eq!(read(&with_descriptors(&[descriptor, &other])).unwrap().len(), 2);
 }
+
+/// A code object with one more note segment, in the place of a header that is not asked for.
+fn with_segment(offset: u64, size: u64) -> Content {
+    let whole = code_object();
+    let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
+    let other = file.program_headers.iter().position(|header| header.is_load()).unwrap();
+    let header = 64 + 56 * other as u64;
+    let content = whole.patched(header, elf::PT_NOTE.0.to_le_bytes()).unwrap();
+    let content = content.patched(header + 8, offset.to_le_bytes()).unwrap();
+    content.patched(header + 32, size.to_le_bytes()).unwrap()
+}
+
+#[test]
+fn segments_that_share_notes_are_refused_and_the_same_one_is_read_once() {
+    let whole = code_object();
+    let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
+    let notes = file.segment(elf::PT_NOTE).unwrap();
+    let twice = with_segment(notes.p_offset, notes.p_filesz);
+    assert_eq!(read(&twice).unwrap(), read(&whole).unwrap());
+    let error = read(&with_segment(notes.p_offset + 4, notes.p_filesz - 4)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Malformed, "{error}");
+    assert!(error.message().contains("shares notes"), "{error}");
+}
+
+#[test]
+fn notes_of_more_versions_than_there_are_are_refused() {
+    // {"amdhsa.version": [n]}
+    let version = |n: u8| [b"\x81\xaeamdhsa.version\x91", &[n][..]].concat();
+    let versions: Vec<Vec<u8>> = (0..=64).map(version).collect();
+    let versions: Vec<&[u8]> = versions.iter().map(Vec::as_slice).collect();
+    assert_eq!(read(&with_descriptors(&versions[..64])).unwrap().len(), 64);
+    assert_eq!(read(&with_descriptors(&versions)).unwrap_err().kind(), Kind::Limit);
+}

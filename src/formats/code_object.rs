@@ -14,13 +14,14 @@
 //! Source: LLVM's AMDGPU guide ("ELF Code Object"); code objects of LLVM 17 and 19. V2 keeps its
 //! target in a note and other bits in the flags, so its processor is not read.
 //!
-//! Refused: files that are no ELF64 for AMDGPU, and tables that reach beyond the file.
+//! Refused: files that are no ELF64 for AMDGPU, tables that reach beyond the file, and symbols whose
+//! names are far longer than their string table.
 
 use std::collections::BTreeSet;
 
 use object::elf;
 
-use super::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, string_at};
+use super::elf::{ElfFile, FileHeader, Names, ProgramHeader, SectionHeader};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{self, BaseArch, Target};
@@ -167,11 +168,15 @@ fn collect_kernels(
     table: &SectionHeader,
     found: &mut BTreeSet<String>,
 ) -> Result<()> {
-    let names = file.linked_strings(table)?;
-    for item in file.symbols(index, table)?.iter() {
+    let strings = file.linked_strings(table)?;
+    let symbols = file.symbols(index, table)?;
+    let mut names = Names::new(file, &strings, symbols.len());
+    for item in symbols.iter() {
         let (offset, symbol) = item?;
-        let kernel = string_at(&names, symbol.st_name).strip_suffix(b".kd");
-        if let Some(kernel) = kernel.filter(|_| symbol.st_shndx != 0) {
+        if symbol.st_shndx == 0 {
+            continue;
+        }
+        if let Some(kernel) = names.get(symbol.st_name, offset)?.strip_suffix(b".kd") {
             let text = std::str::from_utf8(kernel).map_err(|_| {
                 let message = "a kernel name is not text";
                 file.refuse(Kind::Malformed, "code object symbols", offset, message)

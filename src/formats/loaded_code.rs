@@ -7,13 +7,15 @@
 //! for byte, their `.text` and `.rodata` with another one, and differ in debug information.
 //!
 //! Source: the ELF specification (gABI). What is no ELF file (SPIR-V) counts as a whole.
+//!
+//! Refused: sections that have more bytes together than the file, since they share some.
 
 use object::elf;
 use sha2::{Digest, Sha256};
 
 use super::elf::{ElfFile, FileHeader, SectionHeader};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// The SHA-256 of all code and data that loading `content` puts before its kernels.
 pub fn digest(content: &Content) -> Result<[u8; 32]> {
@@ -26,8 +28,16 @@ pub fn digest(content: &Content) -> Result<[u8; 32]> {
         return Err(error.structure("code object").at(&content.place(0)));
     }
     let mut digest = Sha256::new();
+    let mut left = content.len();
     for (index, section) in file.sections.iter().enumerate() {
         if section.is_allocated() && holds_code_or_data(section) {
+            if section.sh_type == elf::SHT_PROGBITS {
+                left = left.checked_sub(section.sh_size).ok_or_else(|| {
+                    let message = "shares bytes with other sections, or ends outside of the file";
+                    let error = file.refuse_section(Kind::Malformed, index, message);
+                    error.hint("the file is damaged: build it or copy it again")
+                })?;
+            }
             add(&mut digest, &file, (index, section))?;
         }
     }
@@ -93,6 +103,23 @@ mod tests {
                 assert_ne!(found, expected, "{end}");
             }
         }
+    }
+
+    /// As many sections of code as there are, all of them the same bytes.
+    #[test]
+    fn sections_that_share_bytes_are_refused() {
+        let whole = object_file("int f(int x) { return x + 1; }", &[]);
+        let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap());
+        let file = file.unwrap();
+        let mut shared = whole.clone();
+        for index in 1..file.sections.len() as u64 {
+            let header = file.header.e_shoff() + 64 * index;
+            shared = shared.patched(header + 4, elf::SHT_PROGBITS.0.to_le_bytes()).unwrap();
+            shared = shared.patched(header + 8, elf::SHF_ALLOC.0.to_le_bytes()).unwrap();
+            shared = shared.patched(header + 24, 0_u64.to_le_bytes()).unwrap();
+            shared = shared.patched(header + 32, (whole.len() / 2).to_le_bytes()).unwrap();
+        }
+        assert_eq!(digest(&shared).unwrap_err().kind(), Kind::Malformed);
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::formats::elf::{
 };
 use crate::formats::hip_wrapper::Magic;
 
+/// Faults of a kind that are reported at once: a damaged table has as many as entries.
+pub(super) const MAX_FAULTS: usize = 16;
+
 /// Checks what holds for every file that the transform reads or writes. A violation is an error
 /// of `kind`: unsupported input, or a bug where the file was written here.
 pub fn structure(file: &ElfFile, kind: Kind) -> Result<()> {
@@ -54,6 +57,9 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
             faults.push(file.refuse_segment(kind, index, message));
         }
         end = load.memory_end();
+        if faults.len() >= MAX_FAULTS {
+            break;
+        }
     }
     faults
 }
@@ -74,6 +80,7 @@ fn segment_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
             );
             file.refuse_segment(kind, index, message)
         })
+        .take(MAX_FAULTS)
         .collect()
 }
 
@@ -91,6 +98,7 @@ fn section_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
             );
             file.refuse_section(kind, index, message)
         })
+        .take(MAX_FAULTS)
         .collect()
 }
 
@@ -127,6 +135,7 @@ fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
             let message = format!("shares bytes from offset {:#x} on", pair[1].0.start);
             file.refuse_section(kind, index, message)
         })
+        .take(MAX_FAULTS)
         .collect()
 }
 
@@ -190,8 +199,10 @@ fn unchanged_segments(analysis: &Analysis, file: &ElfFile) -> Vec<Error> {
 /// Only the tags of moved sections change.
 fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> {
     let moved = analysis.moved_tags();
+    // Both are in table order.
+    let mut moved = moved.iter().peekable();
     let expected = analysis.dynamic.entries.iter().map(|item| {
-        let moved = moved.iter().find(|(old, _)| old.offset == item.offset);
+        let moved = moved.next_if(|(old, _)| old.offset == item.offset);
         (item.entry.d_tag, moved.map_or(item.entry.d_val, |(_, value)| *value))
     });
     let found = Dynamic::read(file)?;
@@ -231,7 +242,7 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
     let displaced = layout.displaced.map(|(index, _)| index);
     let mut faults = Vec::new();
-    for (index, section) in symbols::symbol_tables(file) {
+    for (index, section) in symbols::symbol_tables(file)? {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
             let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);

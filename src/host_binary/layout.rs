@@ -21,10 +21,11 @@ use std::ops::Range;
 
 use object::elf;
 
+use super::check::MAX_FAULTS;
 use super::make_room::{self, Room};
 use super::{MARKER_AREA, PAGE};
 use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{ElfFile, SectionHeader};
+use crate::formats::elf::{ElfFile, ProgramHeader, SectionHeader};
 
 /// The layout of the transformed file. Addresses are relative to the load address; offsets are
 /// those of the original file.
@@ -186,7 +187,7 @@ pub fn align_up(value: u64, align: u64) -> u64 {
 
 /// The one load segment that holds the section, in memory and in the file.
 fn containing_segment(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<usize> {
-    let holds = |load: &crate::formats::elf::ProgramHeader| {
+    let holds = |load: &ProgramHeader| {
         load.p_vaddr <= section.sh_addr
             && section.memory_end() <= load.p_vaddr + load.p_filesz
             && load.p_offset <= section.sh_offset
@@ -206,8 +207,7 @@ fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> 
     let own = file.sections[fatbin];
     let memory = own.sh_addr..own.memory_end();
     let bytes = own.sh_offset..own.file_end();
-    let mut faults: Vec<Error> = Vec::new();
-    for (index, header) in file.program_headers.iter().enumerate() {
+    let covers = |header: &ProgramHeader| {
         let in_file = header.p_filesz > 0 && intersects(&bytes, header.p_offset, header.file_end());
         // A thread-local template takes addresses only as far as it is in the file.
         let size = match header.p_type == elf::PT_TLS {
@@ -215,21 +215,28 @@ fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> 
             false => header.p_memsz,
         };
         let in_memory = size > 0 && intersects(&memory, header.p_vaddr, header.p_vaddr + size);
-        if index != segment && (in_file || in_memory) {
-            let message = format!("covers device code at {:#x}", own.sh_addr);
-            faults.push(file.refuse_segment(Kind::Unsupported, index, message));
-        }
-    }
-    for (index, section) in file.sections.iter().enumerate().skip(1) {
+        in_file || in_memory
+    };
+    let segments = file.program_headers.iter().enumerate();
+    let segments = segments.filter(|(index, header)| *index != segment && covers(header));
+    let segments = segments.map(|(index, _)| {
+        let message = format!("covers device code at {:#x}", own.sh_addr);
+        file.refuse_segment(Kind::Unsupported, index, message)
+    });
+    let overlaps = |section: &SectionHeader| {
         let in_file =
             section.is_in_file() && intersects(&bytes, section.sh_offset, section.file_end());
         let in_memory =
             section.takes_addresses() && intersects(&memory, section.sh_addr, section.memory_end());
-        if index != fatbin && (in_file || in_memory) {
-            let message = format!("overlaps device code at {:#x}", own.sh_addr);
-            faults.push(file.refuse_section(Kind::Unsupported, index, message));
-        }
-    }
+        in_file || in_memory
+    };
+    let sections = file.sections.iter().enumerate().skip(1);
+    let sections = sections.filter(|(index, section)| *index != fatbin && overlaps(section));
+    let sections = sections.map(|(index, _)| {
+        let message = format!("overlaps device code at {:#x}", own.sh_addr);
+        file.refuse_section(Kind::Unsupported, index, message)
+    });
+    let faults = segments.chain(sections).take(MAX_FAULTS).collect();
     Error::gather(faults).map_or(Ok(()), Err)
 }
 

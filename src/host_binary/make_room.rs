@@ -20,6 +20,10 @@ use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZ
 /// What `patchelf` writes over sections that it moved elsewhere.
 const VACATED: u8 = b'X';
 
+/// Most sections behind the table that are asked whether they move: real files have a dozen of the
+/// loader's tables, and every symbol and segment is held against those that do.
+const MOST_MOVED: usize = 64;
+
 /// How the table gets its room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Room {
@@ -166,7 +170,7 @@ impl<'a> Search<'a> {
 
     /// The sections that make enough room by going elsewhere.
     fn candidates(&self, entries: usize) -> Vec<Candidate> {
-        let positions = self.behind.iter().enumerate();
+        let positions = self.behind.iter().enumerate().take(MOST_MOVED);
         let movable = positions
             .map(|(position, (_, section))| (position, section, mobility(self.file, section)))
             .take_while(|(_, _, mobility)| *mobility != Mobility::Fixed);

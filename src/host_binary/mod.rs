@@ -28,6 +28,8 @@ mod symbols;
 mod transformed;
 mod wrappers;
 
+use std::sync::Arc;
+
 use object::elf;
 
 use crate::content::Content;
@@ -119,7 +121,7 @@ pub struct WrapperRef {
     /// Offset of its bundle from the start of `.hip_fatbin`.
     pub bundle_offset: u64,
     /// Name of the bundle's symbol, `__hip_fatbin_<id>`, where exactly one is known.
-    pub symbol: Option<String>,
+    pub symbol: Option<Arc<str>>,
 }
 
 impl Analysis {

@@ -33,14 +33,17 @@ const ADDRESSES: [(elf::DynamicTag, Option<elf::DynamicTag>); 17] = [
 
 /// Fails if the loader's own tables lie in the device code.
 pub fn refuse_tags(file: &ElfFile, dynamic: &Dynamic, device_code: &Range<u64>) -> Result<()> {
+    let sized = |(tag, size): (_, Option<elf::DynamicTag>)| {
+        (tag, size.and_then(|size| dynamic.value(size)).unwrap_or_default())
+    };
+    let addresses = ADDRESSES.map(sized);
     for item in &dynamic.entries {
         let tag = item.entry.d_tag;
-        let Some((_, size)) = ADDRESSES.iter().find(|(address, _)| *address == tag) else {
+        let Some((_, size)) = addresses.iter().find(|(address, _)| *address == tag) else {
             continue;
         };
-        let size = size.and_then(|size| dynamic.value(size)).unwrap_or_default();
         let start = item.entry.d_val;
-        let end = start.saturating_add(size.max(1));
+        let end = start.saturating_add((*size).max(1));
         if start < device_code.end && device_code.start < end {
             let message = format!("tag {:#x} leads to {start:#x} inside of the device code", tag.0);
             return Err(file.refuse(Kind::Unsupported, "dynamic section", item.offset, message));

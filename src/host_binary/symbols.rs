@@ -1,9 +1,12 @@
 //! Symbols of what moves, and the names of bundles.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use object::elf;
 
+use super::check::MAX_FAULTS;
 use super::layout::Layout;
 use super::wrappers::{Binding, BoundWrapper};
 use crate::error::{Error, Kind, Result};
@@ -26,14 +29,11 @@ pub struct SymbolEdit {
     pub is_marker: bool,
 }
 
-/// Faults that are reported at once: a damaged table has as many as symbols.
-const MAX_FAULTS: usize = 16;
-
 /// The changes in all symbol tables.
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     let mut edits = Vec::new();
     let mut faults = Vec::new();
-    for (index, section) in symbol_tables(file) {
+    for (index, section) in symbol_tables(file)? {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
             match edit(file, layout, offset, symbol) {
@@ -48,10 +48,22 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     Error::gather(faults).map_or(Ok(edits), Err)
 }
 
-/// The symbol tables of a file, with their indexes.
-pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHeader)> {
+/// The symbol tables of a file, with their indexes. Tables that have more bytes together than the
+/// file share some: their symbols would be read again and again.
+pub fn symbol_tables(file: &ElfFile) -> Result<Vec<(usize, SectionHeader)>> {
     let all = file.sections.iter().copied().enumerate();
-    all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
+    let is_table =
+        |section: &SectionHeader| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM);
+    let found: Vec<_> = all.filter(|(_, section)| is_table(section)).collect();
+    let mut left = file.content().len();
+    for (index, section) in &found {
+        left = left.checked_sub(section.sh_size).ok_or_else(|| {
+            let message = "shares symbols with other tables, or ends outside of the file";
+            let error = file.refuse_section(Kind::Malformed, *index, message);
+            error.hint("the file is damaged: build it or copy it again")
+        })?;
+    }
+    Ok(found)
 }
 
 /// The change of one symbol, if it changes.
@@ -125,29 +137,36 @@ fn is_template(file: &ElfFile, section: usize) -> bool {
 /// The names of bundles by the places that tell them.
 #[derive(Debug, Default)]
 pub struct BundleNames {
-    by_address: BTreeMap<u64, BTreeSet<String>>,
-    by_dynamic_index: BTreeMap<u32, String>,
+    /// `None` where there are several.
+    by_address: BTreeMap<u64, Option<Arc<str>>>,
+    by_dynamic_index: BTreeMap<u32, Arc<str>>,
 }
 
 impl BundleNames {
     /// The name of a wrapper's bundle: that of the symbol its relocation names, or the only one
     /// at its target.
-    pub fn of(&self, wrapper: &BoundWrapper) -> Option<String> {
+    pub fn of(&self, wrapper: &BoundWrapper) -> Option<Arc<str>> {
         if let Binding::Rela { symbol, .. } = wrapper.binding
             && let Some(name) = self.by_dynamic_index.get(&symbol)
         {
             return Some(name.clone());
         }
-        let names = self.by_address.get(&wrapper.target)?;
-        let mut names = names.iter();
-        names.next().filter(|_| names.next().is_none()).cloned()
+        self.by_address.get(&wrapper.target)?.clone()
+    }
+
+    fn add(&mut self, address: u64, name: Arc<str>) {
+        match self.by_address.entry(address) {
+            Entry::Vacant(place) => drop(place.insert(Some(name))),
+            Entry::Occupied(mut known) if *known.get() != Some(name) => drop(known.insert(None)),
+            Entry::Occupied(_) => {}
+        }
     }
 }
 
 /// Reads the names of all symbols of section `fatbin` that name bundles.
 pub fn bundle_names(file: &ElfFile, fatbin: usize) -> Result<BundleNames> {
     let mut names = BundleNames::default();
-    for (index, section) in symbol_tables(file) {
+    for (index, section) in symbol_tables(file)? {
         let dynamic = section.sh_type == elf::SHT_DYNSYM;
         for (position, item) in (0..).zip(file.symbols(index, &section)?.iter()) {
             let (offset, symbol) = item?;
@@ -160,7 +179,7 @@ pub fn bundle_names(file: &ElfFile, fatbin: usize) -> Result<BundleNames> {
             if dynamic {
                 names.by_dynamic_index.insert(position, name.clone());
             }
-            names.by_address.entry(symbol.st_value).or_default().insert(name);
+            names.add(symbol.st_value, name);
         }
     }
     Ok(names)
@@ -171,7 +190,7 @@ fn bundle_name(
     table: &SectionHeader,
     offset: u64,
     symbol: &Symbol,
-) -> Result<Option<String>> {
+) -> Result<Option<Arc<str>>> {
     let index = usize::try_from(table.sh_link).unwrap_or(usize::MAX);
     let strings = file.sections.get(index).filter(|section| section.is_in_file());
     let start = strings.map(|strings| strings.sh_offset + u64::from(symbol.st_name));
@@ -187,5 +206,5 @@ fn bundle_name(
     let bytes = file.content().read_vec(start..end, MAX_NAME, "symbol name")?;
     let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     let named = name.starts_with(BUNDLE_PREFIX);
-    Ok(named.then(|| String::from_utf8_lossy(name).into_owned()))
+    Ok(named.then(|| String::from_utf8_lossy(name).into()))
 }

@@ -67,7 +67,7 @@ impl Transformed {
 
     fn resize_symbols(&self, splices: &mut Splices, len: u64) -> Result<()> {
         let (marker, section) = self.section;
-        for (index, table) in symbols::symbol_tables(&self.file) {
+        for (index, table) in symbols::symbol_tables(&self.file)? {
             for item in self.file.symbols(index, &table)?.iter() {
                 let (offset, mut symbol) = item?;
                 if symbol.section() == Some(marker) && symbol.st_size == section.sh_size {

@@ -23,7 +23,7 @@ use object::elf;
 
 use crate::content::Content;
 use crate::error::Result;
-use crate::formats::elf::{Dynamic, ElfFile, SectionHeader, string_at};
+use crate::formats::elf::{Dynamic, ElfFile, Names, SectionHeader};
 
 /// Sections that hold device code or lead to it, in fat and in transformed binaries.
 const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];
@@ -97,14 +97,16 @@ impl Form {
 
     fn symbols(&self) -> Result<Symbols> {
         let mut found = Symbols::new();
-        for (index, section) in self.file.sections.iter().enumerate() {
-            if section.sh_type != elf::SHT_DYNSYM {
-                continue;
-            }
-            let names = self.file.linked_strings(section)?;
-            for symbol in self.file.symbols(index, section)?.iter() {
-                let (_, symbol) = symbol?;
-                let name = string_at(&names, symbol.st_name);
+        // A file has at most one such table.
+        let mut sections = self.file.sections.iter().enumerate();
+        let table = sections.find(|(_, section)| section.sh_type == elf::SHT_DYNSYM);
+        if let Some((index, section)) = table {
+            let strings = self.file.linked_strings(section)?;
+            let symbols = self.file.symbols(index, section)?;
+            let mut names = Names::new(&self.file, &strings, symbols.len());
+            for symbol in symbols.iter() {
+                let (place, symbol) = symbol?;
+                let name = names.get(symbol.st_name, place)?;
                 if !name.starts_with(UNIT_SYMBOL) {
                     let facts = (symbol.st_info.0, symbol.st_size, symbol.section().is_some());
                     found.entry(name.to_vec()).or_default().push(facts);

@@ -149,7 +149,7 @@ fn tie(
         }
         match bundles.get(&wrapper.bundle_offset) {
             Some(code_objects) => tied.push(WrapperCode {
-                symbol: wrapper.symbol.clone(),
+                symbol: wrapper.symbol.as_deref().map(str::to_owned),
                 code_objects: code_objects.clone(),
             }),
             None => faults.push(points_nowhere(wrapper, section)),

@@ -5,6 +5,7 @@
 //! in others, under that of a wrapper of the installed build that has kernels in common with it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::against::{Wrappers, keys_of};
 use super::inputs::Build;
@@ -52,7 +53,7 @@ fn subject(binary: &Wrappers<'_>, build: &Build, index: usize) -> String {
 }
 
 fn numbers(binary: &Wrappers<'_>, build: &Build) -> Numbers {
-    let number = |entries: &Vec<DeviceEntry>| {
+    let number = |entries: &Arc<Vec<DeviceEntry>>| {
         let packed = entries.iter().map(|entry| keys_of(binary.path, entry, binary.rows));
         let packed = packed.filter(|keys| !keys.is_empty());
         packed.reduce(|one, other| one.intersection(&other).copied().collect())

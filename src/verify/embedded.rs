@@ -12,7 +12,7 @@ pub(super) const COMPRESSED_MAGIC: &[u8; 4] = b"CCOB";
 /// Longest entry id; real ones have some sixty bytes.
 pub(super) const ID_LIMIT: u64 = 4096;
 /// Most entries of a bundle; there are some hundred targets.
-const ENTRY_LIMIT: u64 = 1 << 16;
+pub(super) const ENTRY_LIMIT: u64 = 1 << 16;
 /// First bytes of a zstd frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 

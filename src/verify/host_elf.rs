@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
 use object::elf::{self, FileHeader64, ProgramHeader64, Rela64, SectionHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{LittleEndian, ReadCache, SectionIndex, SymbolIndex};
 
 use super::digest::Sha;
@@ -87,6 +87,7 @@ impl HostElf {
 pub(super) type Cache = ReadCache<ContentCursor>;
 type Header = FileHeader64<LittleEndian>;
 type Sections<'a> = SectionTable<'a, Header, &'a Cache>;
+type Symbols<'a> = SymbolTable<'a, Header, &'a Cache>;
 
 /// The file while it is read.
 struct File<'a> {
@@ -170,13 +171,25 @@ impl<'a> File<'a> {
 
     fn code(&self) -> Result<Sha> {
         let mut parts = Vec::new();
+        let mut left = self.content.len();
         for section in self.sections.iter() {
             let executable = section.sh_flags(LittleEndian).0 & elf::SHF_EXECINSTR.0 != 0;
             if let Some((offset, size)) = section.file_range(LittleEndian).filter(|_| executable) {
+                self.take(&mut left, size, "executable sections")?;
                 parts.push(self.content.slice(offset..offset.saturating_add(size))?);
             }
         }
         Content::concat(&parts).sha256()
+    }
+
+    /// Takes `size` from the bytes that are `left` of the file: sections of one kind do not share
+    /// theirs, and what each of them has is read.
+    fn take(&self, left: &mut u64, size: u64, what: &str) -> Result<()> {
+        *left = left.checked_sub(size).ok_or_else(|| {
+            let message = format!("{what} have more bytes together than the file");
+            Error::malformed(message).at(&self.content.place(0))
+        })?;
+        Ok(())
     }
 
     /// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.
@@ -215,15 +228,21 @@ impl<'a> File<'a> {
     fn relocated(&self, within: Section) -> Result<BTreeMap<u64, Relocated>> {
         let range = within.address..within.address.saturating_add(within.size);
         let mut values = BTreeMap::new();
+        let mut left = self.content.len();
         for section in self.sections.iter() {
+            if matches!(section.sh_type(LittleEndian), elf::SHT_RELR | elf::SHT_RELA) {
+                self.take(&mut left, section.sh_size(LittleEndian), "sections of relocations")?;
+            }
             if let Ok(Some(addresses)) = section.relr(LittleEndian, self.cache) {
                 let own = addresses.filter(|address| range.contains(address));
                 values.extend(own.map(|address| (address, Relocated::InPlace)));
             }
             if let Ok(Some((entries, symbols))) = section.rela(LittleEndian, self.cache) {
+                // Looked up once: that goes through all sections.
+                let symbols = self.symbols(symbols);
                 let own = entries.iter().filter(|e| range.contains(&e.r_offset.get(LittleEndian)));
                 for entry in own {
-                    if let Some(value) = self.value(entry, symbols) {
+                    if let Some(value) = value(entry, symbols.as_ref()) {
                         values.insert(entry.r_offset.get(LittleEndian), Relocated::To(value));
                     }
                 }
@@ -232,20 +251,22 @@ impl<'a> File<'a> {
         Ok(values)
     }
 
-    /// What a relocation of a kind that wrappers have stores.
-    fn value(&self, entry: &Rela64<LittleEndian>, symbols: SectionIndex) -> Option<u64> {
-        let addend = entry.r_addend.get(LittleEndian).cast_unsigned();
-        match entry.r_type(LittleEndian, false) {
-            elf::R_X86_64_RELATIVE => Some(addend),
-            elf::R_X86_64_64 => {
-                let table = self.sections.symbol_table_by_index(LittleEndian, self.cache, symbols);
-                let index = usize::try_from(entry.r_sym(LittleEndian, false)).ok()?;
-                let table = table.ok()?;
-                let symbol = table.symbol(SymbolIndex(index)).ok()?;
-                Some(symbol.st_value(LittleEndian).wrapping_add(addend))
-            }
-            _ => None,
+    fn symbols(&self, index: SectionIndex) -> Option<Symbols<'a>> {
+        self.sections.symbol_table_by_index(LittleEndian, self.cache, index).ok()
+    }
+}
+
+/// What a relocation of a kind that wrappers have stores.
+fn value(entry: &Rela64<LittleEndian>, symbols: Option<&Symbols<'_>>) -> Option<u64> {
+    let addend = entry.r_addend.get(LittleEndian).cast_unsigned();
+    match entry.r_type(LittleEndian, false) {
+        elf::R_X86_64_RELATIVE => Some(addend),
+        elf::R_X86_64_64 => {
+            let index = usize::try_from(entry.r_sym(LittleEndian, false)).ok()?;
+            let symbol = symbols?.symbol(SymbolIndex(index)).ok()?;
+            Some(symbol.st_value(LittleEndian).wrapping_add(addend))
         }
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 //! decided the dependencies that are in question here, goes by program headers.
 
 use object::LittleEndian;
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
 
 use super::host_elf::Cache;
@@ -22,6 +22,9 @@ pub(super) struct Linked {
     pub(super) search: String,
 }
 
+/// Most dynamic sections that are read; files have one.
+const MOST_SECTIONS: usize = 4;
+
 /// Reads the dynamic section; a file without one, or with one that has no content, says nothing.
 pub(super) fn read<'a>(
     header: &'a Header,
@@ -32,7 +35,10 @@ pub(super) fn read<'a>(
     let is_program = headers.iter().any(|header| header.p_type(LittleEndian) == elf::PT_INTERP);
     let mut linked = Linked { is_program, ..Linked::default() };
     let (mut rpath, mut runpath) = (None, None);
-    for section in sections.iter() {
+    let is_dynamic = |section: &&SectionHeader64<LittleEndian>| {
+        section.sh_type(LittleEndian) == elf::SHT_DYNAMIC
+    };
+    for section in sections.iter().filter(is_dynamic).take(MOST_SECTIONS) {
         let Some((entries, strings)) = section.dynamic(LittleEndian, cache)? else {
             continue;
         };

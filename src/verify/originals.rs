@@ -17,15 +17,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
+use std::sync::Arc;
 
 use super::digest::Sha;
-use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ID_LIMIT};
+use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT};
 use super::host_elf::{HIPF, HostElf};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::formats::code_object::{self, FeatureState, Header};
 use crate::formats::hold::{self, hold};
 use crate::gfx::Target;
+
+/// Most entries that wrappers name which another wrapper named before: compilers make a bundle for
+/// each wrapper. Every one of them is looked for in the packages.
+const REPEATED_LIMIT: usize = 1 << 16;
+
+/// Bytes that are searched at once for the end of padding, which is rarely longer than a page.
+const PADDING_WINDOW: usize = 4096;
 
 /// One device entry of a bundle, or a code object elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,8 +51,8 @@ pub(super) struct DeviceEntry {
 /// The device code of one binary.
 #[derive(Debug, Default)]
 pub(super) struct Device {
-    /// Entries by wrapper index.
-    pub(super) by_wrapper: Vec<Vec<DeviceEntry>>,
+    /// Entries by wrapper index; wrappers may share a bundle.
+    pub(super) by_wrapper: Vec<Arc<Vec<DeviceEntry>>>,
     /// Entries of bundles without a wrapper.
     pub(super) unreferenced: Vec<DeviceEntry>,
 }
@@ -52,7 +60,8 @@ pub(super) struct Device {
 impl Device {
     /// All entries; those of a bundle with several wrappers several times.
     pub(super) fn entries(&self) -> impl Iterator<Item = &DeviceEntry> {
-        self.by_wrapper.iter().flatten().chain(&self.unreferenced)
+        let of_wrappers = self.by_wrapper.iter().flat_map(|entries| entries.iter());
+        of_wrappers.chain(&self.unreferenced)
     }
 }
 
@@ -63,12 +72,15 @@ pub(super) fn read(content: &Content, elf: &HostElf) -> Result<Option<Device>> {
     let Some((address, offset, size)) = section else {
         return Ok(None);
     };
-    let mut bundles = walk(&content.slice(offset..offset.saturating_add(size))?)?;
+    let bundles = walk(&content.slice(offset..offset.saturating_add(size))?)?;
     if bundles.is_empty() {
         return Ok(None);
     }
+    let mut bundles: BTreeMap<u64, Arc<Vec<DeviceEntry>>> =
+        bundles.into_iter().map(|(at, entries)| (at, Arc::new(entries))).collect();
     let mut device = Device::default();
     let mut used = BTreeSet::new();
+    let mut repeated = 0;
     for wrapper in elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPF) {
         let at = wrapper.pointer.wrapping_sub(address);
         let entries = bundles.get(&at).ok_or_else(|| {
@@ -76,10 +88,17 @@ pub(super) fn read(content: &Content, elf: &HostElf) -> Result<Option<Device>> {
             Error::malformed(message).at(&content.place(offset))
         })?;
         device.by_wrapper.push(entries.clone());
-        used.insert(at);
+        if !used.insert(at) {
+            repeated += entries.len();
+        }
+        if repeated > REPEATED_LIMIT {
+            let message = format!("its wrappers name {REPEATED_LIMIT} entries and more again");
+            return Err(Error::new(Kind::Limit, message).at(&content.place(offset)));
+        }
     }
     bundles.retain(|at, _| !used.contains(at));
-    device.unreferenced = bundles.into_values().flatten().collect();
+    let unreferenced = bundles.into_values().filter_map(Arc::into_inner);
+    device.unreferenced = unreferenced.flatten().collect();
     Ok(Some(device))
 }
 
@@ -121,7 +140,7 @@ fn next_non_zero(content: &Content, from: u64) -> Result<Option<u64>> {
         return Ok(None);
     }
     let mut reader = content.slice(from..content.len())?.reader();
-    let mut window = vec![0; 64 << 10];
+    let mut window = [0; PADDING_WINDOW];
     let mut at = from;
     loop {
         let len = reader.read_window(&mut window)?;
@@ -155,9 +174,15 @@ fn word(content: &Content, at: u64) -> Result<u64> {
 /// Entries of the uncompressed bundle at the start of `bundle`, and how far it reaches.
 fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     let count = word(bundle, 24)?;
+    if count > ENTRY_LIMIT {
+        let message = format!("{count} entries are more than there are targets");
+        return Err(Error::new(Kind::Limit, message).at(&bundle.place(24)));
+    }
     let mut at = 32;
     let mut extent = at;
     let mut entries = Vec::new();
+    // Entries that share bytes could have more of them than the bundle.
+    let mut left = bundle.len();
     for _ in 0..count {
         let [offset, size, id_len] = [at, at + 8, at + 16].map(|at| word(bundle, at));
         let (offset, size) = (offset?, size?);
@@ -165,6 +190,10 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
         let id = bundle.read_vec(at + 24..id_end, ID_LIMIT, "entry id")?;
         let id = String::from_utf8_lossy(&id).into_owned();
         let body = bundle.slice(offset..offset.saturating_add(size))?;
+        left = left.checked_sub(size).ok_or_else(|| {
+            let message = "the entries of a bundle have more bytes together than it has";
+            Error::malformed(message).at(&bundle.place(at))
+        })?;
         at = id_end;
         extent = extent.max(at).max(offset.saturating_add(size));
         if !id.starts_with("host") {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use super::digest::Sha;
 use super::host_elf::{HIPK, HostElf};
@@ -116,7 +117,8 @@ impl SplitInputs {
         let mut builds = Vec::new();
         for (path, binary) in std::mem::take(&mut self.binaries) {
             let by_wrapper = (0..binary.wrappers)
-                .map(|index| self.take(&binary.shard, &format!("{}#{index}", binary.kernel_name)));
+                .map(|index| self.take(&binary.shard, &format!("{}#{index}", binary.kernel_name)))
+                .map(Arc::new);
             let device = Device { by_wrapper: by_wrapper.collect(), unreferenced: Vec::new() };
             let Transformed { shard, code, content, .. } = binary;
             builds.push((path, Build { shard, device, code, content }));

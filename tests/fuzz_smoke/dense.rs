@@ -7,8 +7,10 @@
 
 use std::io::Write;
 
+use super::dense_elf;
+
 /// Bytes of an input, more or less.
-const LEN: usize = 64 << 10;
+pub const LEN: usize = 64 << 10;
 
 /// The inputs of a target, if anything is to be had for little there.
 pub fn inputs(target: &str) -> Vec<Vec<u8>> {
@@ -31,9 +33,11 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "rpm_md" => vec![xml("<a/>"), xml("<a b='c' d=''/>"), xml("<a>b</a>")],
         "apt_index" => vec![text("A: b\n\n"), text("A: b\n"), numbered("A", ":\n"), release()],
         "manifest" => vec![numbered("", "/stage\n"), text("a\n")],
-        "offload_bundle" | "fatbin" | "inspect" => vec![bundle()],
+        "offload_bundle" | "fatbin" | "inspect" => vec![bundle(4096)],
         "artifact_archive" => vec![members()],
-        "linking" | "relocations" | "host_binary" | "verify_file" | "code_object" => vec![elf()],
+        "linking" | "relocations" | "host_binary" | "verify_file" | "code_object" => {
+            [vec![elf()], dense_elf::inputs(target)].concat()
+        }
         _ => Vec::new(),
     }
 }
@@ -132,11 +136,11 @@ fn xml(unit: &str) -> Vec<u8> {
     [&b"<x>"[..], &text(unit), b"</x>"].concat()
 }
 
-/// As many entries as are read at most.
-fn bundle() -> Vec<u8> {
+/// A bundle of empty entries, of which 4,096 are read at most.
+pub fn bundle(count: usize) -> Vec<u8> {
     let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
-    bytes.extend(4096_u64.to_le_bytes());
-    for n in 0..4096 {
+    bytes.extend((count as u64).to_le_bytes());
+    for n in 0..count {
         let id = format!("hip-x--gfx906:{n}");
         for number in [0, 0, id.len() as u64] {
             bytes.extend(number.to_le_bytes());

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 mod dense;
+mod dense_elf;
 mod mutation;
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;

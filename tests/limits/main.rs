@@ -6,6 +6,12 @@
 mod archives;
 mod bombs;
 mod capabilities;
+#[allow(dead_code, reason = "a part of it is used here")]
+#[path = "../fuzz_smoke/dense.rs"]
+mod dense;
+#[allow(dead_code, reason = "a part of it is used here")]
+#[path = "../fuzz_smoke/dense_elf.rs"]
+mod dense_elf;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/headers.rs"]
@@ -17,6 +23,7 @@ mod memory;
 mod names;
 mod outside;
 mod pipes;
+mod shared;
 #[path = "../support/strace.rs"]
 mod strace;
 #[allow(dead_code, reason = "a part of it is used here")]

@@ -25,7 +25,8 @@ const NT_GNU_BUILD_ID: u32 = 3;
 const GNU: &[u8] = b"GNU\0";
 /// Bytes of name and descriptor sizes and the type.
 const NOTE_HEADER: usize = 12;
-/// Notes of more bytes are not searched: a build-id is one of the first few, and short.
+/// Notes of more bytes are not searched, nor more in all: a build-id is one of the first few, and
+/// short. Sections and segments name the same bytes, and a damaged file may name them again and again.
 const NOTES_MAX: u64 = 1 << 20;
 /// Debuggers make a folder of the first byte and a file of the rest.
 const SHORTEST: usize = 2;
@@ -40,9 +41,11 @@ pub fn build_id(file: &ElfFile) -> Result<Option<String>> {
     let ranges = sections
         .map(|section| (section.sh_offset, section.sh_size))
         .chain(segments.map(|segment| (segment.p_offset, segment.p_filesz)));
+    let mut left = 2 * NOTES_MAX;
     for (start, size) in ranges {
         let end = start.checked_add(size).filter(|end| *end <= file.content().len());
-        let Some(end) = end.filter(|_| size <= NOTES_MAX) else { continue };
+        let Some(end) = end.filter(|_| size <= NOTES_MAX.min(left)) else { continue };
+        left -= size;
         let notes = file.content().read_vec(start..end, NOTES_MAX, "notes")?;
         if let Some(found) = find(&notes) {
             return Ok(Some(hex(found)));

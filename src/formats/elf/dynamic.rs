@@ -8,7 +8,10 @@ use super::table::Table;
 use crate::error::{Kind, Result};
 
 /// Names and search paths above this are refused; the loader's own limit is `PATH_MAX`.
-const MAX_STRING: u64 = 4096;
+pub(super) const MAX_STRING: u64 = 4096;
+
+/// Names of one tag above this are refused, in bytes of all: thousands of libraries.
+const MAX_NAMES: usize = 256 << 10;
 
 /// String tables above this are refused. They hold the names of exported symbols; the largest
 /// known ones have 30 MB.
@@ -56,8 +59,21 @@ impl Dynamic {
 
     /// The strings that entries with `tag` (`DT_NEEDED`, `DT_SONAME`, `DT_RUNPATH`) name.
     pub fn strings(&self, file: &ElfFile, tag: elf::DynamicTag) -> Result<Vec<String>> {
-        let all = self.entries.iter().filter(|item| item.entry.d_tag == tag);
-        all.map(|item| self.string(file, item)).collect()
+        let table = self.value(elf::DT_STRTAB).unwrap_or_default();
+        let size = self.value(elf::DT_STRSZ).unwrap_or_default();
+        let start = file.offset_of(table, size);
+        let (mut found, mut sum) = (Vec::new(), 0);
+        for item in self.entries.iter().filter(|item| item.entry.d_tag == tag) {
+            let text = string(file, item, start.map(|start| (start, size)))?;
+            sum += text.len();
+            if sum > MAX_NAMES {
+                let message = format!("the names of tag {:#x} exceed {MAX_NAMES} bytes", tag.0);
+                let error = file.refuse(Kind::Limit, "dynamic section", item.offset, message);
+                return Err(error.hint("the file is damaged: build it or copy it again"));
+            }
+            found.push(text);
+        }
+        Ok(found)
     }
 
     /// The string table of the loader.
@@ -72,23 +88,21 @@ impl Dynamic {
         let range = start..start.saturating_add(size);
         file.content().read_vec(range, MAX_STRINGS, "dynamic string table")
     }
+}
 
-    fn string(&self, file: &ElfFile, item: &DynamicEntry) -> Result<String> {
-        let table = self.value(elf::DT_STRTAB).unwrap_or_default();
-        let size = self.value(elf::DT_STRSZ).unwrap_or_default();
-        let refuse =
-            |message: String| file.refuse(Kind::Malformed, "dynamic section", item.offset, message);
-        let skip = item.entry.d_val;
-        let Some(start) = file.offset_of(table, size).filter(|_| skip < size) else {
-            return Err(refuse(format!("string {skip:#x} lies outside of DT_STRTAB")));
-        };
-        let len = (size - skip).min(MAX_STRING);
-        let start = start.saturating_add(skip);
-        let bytes =
-            file.content().read_vec(start..start.saturating_add(len), MAX_STRING, "string")?;
-        match bytes.iter().position(|byte| *byte == 0) {
-            Some(end) => Ok(String::from_utf8_lossy(&bytes[..end]).into_owned()),
-            None => Err(refuse(format!("string {skip:#x} does not end"))),
-        }
+/// The string that an entry names, in the table of which `strings` are start and size in the file.
+fn string(file: &ElfFile, item: &DynamicEntry, strings: Option<(u64, u64)>) -> Result<String> {
+    let refuse =
+        |message: String| file.refuse(Kind::Malformed, "dynamic section", item.offset, message);
+    let skip = item.entry.d_val;
+    let Some((start, size)) = strings.filter(|(_, size)| skip < *size) else {
+        return Err(refuse(format!("string {skip:#x} lies outside of DT_STRTAB")));
+    };
+    let len = (size - skip).min(MAX_STRING);
+    let start = start.saturating_add(skip);
+    let bytes = file.content().read_vec(start..start.saturating_add(len), MAX_STRING, "string")?;
+    match bytes.iter().position(|byte| *byte == 0) {
+        Some(end) => Ok(String::from_utf8_lossy(&bytes[..end]).into_owned()),
+        None => Err(refuse(format!("string {skip:#x} does not end"))),
     }
 }

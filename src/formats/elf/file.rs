@@ -1,9 +1,11 @@
 //! The headers of a file, their names, and what must hold for them.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use object::elf;
 
+use super::names::string_at;
 use super::record::{FileHeader, ProgramHeader, Record, SectionHeader, Symbol};
 use super::table::Table;
 use crate::content::Content;
@@ -22,6 +24,13 @@ const MAX_SECTION_TABLE: u64 = 64 << 20;
 /// Section name tables above this are refused: real ones have some hundred bytes, and one that
 /// doubles as the symbol names of a debug build stays far below.
 const MAX_SECTION_NAMES: u64 = 256 << 20;
+
+/// Longest name of a section that is compared and shown; the rest is cut off. The longest are of
+/// objects with a section per function, and no section that is looked for has such a name.
+const MAX_SECTION_NAME: usize = 4096;
+
+/// Faults of headers that are reported at once: a damaged table has as many as entries.
+const MAX_FAULTS: usize = 16;
 
 /// String tables of symbols above this are refused. Kernel names are their largest use, 30 MB in
 /// the largest known code object.
@@ -44,6 +53,8 @@ pub struct ElfFile {
     /// Index of the section name table.
     names_index: usize,
     names: Vec<u8>,
+    /// Indexes of the load segments with bytes in the file, by address.
+    loads_by_address: Vec<usize>,
 }
 
 impl ElfFile {
@@ -65,6 +76,7 @@ impl ElfFile {
             sections: Vec::new(),
             names_index: 0,
             names: Vec::new(),
+            loads_by_address: Vec::new(),
         };
         file.read_program_headers()?;
         file.read_sections()?;
@@ -84,6 +96,11 @@ impl ElfFile {
         self.check_entry_size("e_phentsize", self.header.e_phentsize(), ProgramHeader::SIZE)?;
         let size = u64::from(count) * ProgramHeader::SIZE;
         self.program_headers = Table::new(&self.content, self.header.e_phoff(), size)?.to_vec()?;
+        let in_file = self.loads().filter(|(_, load)| load.p_filesz > 0);
+        let mut by_address: Vec<usize> = in_file.map(|(index, _)| index).collect();
+        // Of several at one address the first is the last, which is asked.
+        by_address.sort_by_key(|index| (self.program_headers[*index].p_vaddr, Reverse(*index)));
+        self.loads_by_address = by_address;
         Ok(())
     }
 
@@ -158,9 +175,12 @@ impl ElfFile {
         self.names_index != 0
     }
 
-    /// The bytes of a section's name; empty where it has none.
+    /// The bytes of a section's name, up to 4 KiB of it; empty where it has none.
     pub fn name_bytes(&self, section: &SectionHeader) -> &[u8] {
-        string_at(&self.names, section.sh_name)
+        string_at(&self.names, section.sh_name, MAX_SECTION_NAME).unwrap_or_else(|| {
+            let tail = usize::try_from(section.sh_name).ok().and_then(|at| self.names.get(at..));
+            tail.and_then(|tail| tail.get(..MAX_SECTION_NAME)).unwrap_or_default()
+        })
     }
 
     /// A section's name, for messages.
@@ -170,8 +190,11 @@ impl ElfFile {
 
     /// The sections called `name`, with their indexes.
     pub fn sections_named(&self, name: &str) -> Vec<(usize, SectionHeader)> {
+        let is_named = |section: &SectionHeader| {
+            string_at(&self.names, section.sh_name, name.len()) == Some(name.as_bytes())
+        };
         let all = self.sections.iter().copied().enumerate().skip(1);
-        all.filter(|(_, section)| self.name_bytes(section) == name.as_bytes()).collect()
+        all.filter(|(_, section)| is_named(section)).collect()
     }
 
     /// The load segments with their indexes among the program headers, in table order.
@@ -185,15 +208,16 @@ impl ElfFile {
         self.program_headers.iter().find(|header| header.p_type == p_type)
     }
 
-    /// Offset in the file of the `len` bytes at address `start`, where they are loaded from it.
+    /// Offset in the file of the `len` bytes at address `start`, where they are loaded from it: by
+    /// the last segment that begins at or before `start`, since segments do not overlap.
     pub fn offset_of(&self, start: u64, len: u64) -> Option<u64> {
         let end = start.checked_add(len)?;
-        let holds = |load: &ProgramHeader| {
-            let loaded_end = load.p_vaddr.checked_add(load.p_filesz);
-            load.p_vaddr <= start && loaded_end.is_some_and(|loaded| end <= loaded)
-        };
-        let (_, load) = self.loads().find(|(_, load)| holds(load))?;
-        load.p_offset.checked_add(start - load.p_vaddr)
+        let loads = &self.loads_by_address;
+        let behind = loads.partition_point(|index| self.program_headers[*index].p_vaddr <= start);
+        let load = &self.program_headers[*loads.get(behind.checked_sub(1)?)?];
+        let loaded_end = load.p_vaddr.checked_add(load.p_filesz)?;
+        let skip = start - load.p_vaddr;
+        (end <= loaded_end).then(|| load.p_offset.checked_add(skip)).flatten()
     }
 
     /// Where in the file a section's bytes lie, which must be inside.
@@ -272,13 +296,11 @@ impl ElfFile {
     /// Checks that all ranges lie inside the file and the address space of x86-64, so that later
     /// arithmetic on them cannot overflow.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Vec::new();
-        for (index, header) in self.program_headers.iter().enumerate() {
-            faults.extend(self.segment_fault(index, header));
-        }
-        for (index, section) in self.sections.iter().enumerate().skip(1) {
-            faults.extend(self.section_fault(index, section));
-        }
+        let segments = self.program_headers.iter().enumerate();
+        let segments = segments.filter_map(|(index, header)| self.segment_fault(index, header));
+        let sections = self.sections.iter().enumerate().skip(1);
+        let sections = sections.filter_map(|(index, section)| self.section_fault(index, section));
+        let faults = segments.chain(sections).take(MAX_FAULTS).collect();
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
@@ -352,14 +374,11 @@ impl FileHeader {
     }
 }
 
-/// The string at `offset` of a string table, without its closing zero; empty if outside of it.
-pub fn string_at(table: &[u8], offset: u32) -> &[u8] {
-    let start = usize::try_from(offset).unwrap_or(usize::MAX);
-    let tail = table.get(start..).unwrap_or_default();
-    tail.split(|byte| *byte == 0).next().unwrap_or_default()
-}
-
 fn parse_header(bytes: &[u8]) -> Result<FileHeader> {
     let (raw, _) = object::pod::from_bytes(bytes).map_err(|()| Error::bug("header buffer"))?;
     Ok(FileHeader::from_raw(raw))
 }
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

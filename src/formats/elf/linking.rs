@@ -9,12 +9,14 @@
 //! A program that is not position independent has a copy of the variables that it uses of a
 //! library; these symbols count as undefined, though the copy has an address.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use object::elf;
 
 use super::dynamic::Dynamic;
-use super::file::{ElfFile, string_at};
+use super::file::ElfFile;
+use super::names::Names;
 use super::record::{Record, Symbol};
 use super::relocation::for_each_relocation;
 use super::table::Table;
@@ -60,10 +62,10 @@ pub struct Linking {
 pub struct UndefinedSymbol {
     /// Its name.
     pub name: String,
-    /// The version it is bound to.
-    pub version: Option<String>,
+    /// The version it is bound to, of which many symbols have the same.
+    pub version: Option<Arc<str>>,
     /// The library that is to have this version.
-    pub library: Option<String>,
+    pub library: Option<Arc<str>>,
 }
 
 impl Linking {
@@ -106,7 +108,8 @@ fn interpreter(file: &ElfFile) -> Result<Option<String>> {
     };
     let end = segment.p_offset.saturating_add(segment.p_filesz);
     let bytes = file.content().read_vec(segment.p_offset..end, MAX_INTERPRETER, "interpreter")?;
-    Ok(Some(String::from_utf8_lossy(string_at(&bytes, 0)).into_owned()))
+    let path = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(Some(String::from_utf8_lossy(path).into_owned()))
 }
 
 fn undefined(
@@ -120,24 +123,39 @@ fn undefined(
     };
     let indexes = version_indexes(file, dynamic, count)?;
     let copied = copied(file, dynamic)?;
+    let bindings = bindings(versions);
+    let mut names = Names::new(file, strings, symbols.len());
     let mut found = Vec::new();
     for (at, item) in symbols.iter().enumerate() {
-        let (_, symbol) = item?;
-        let name = string_at(strings, symbol.st_name);
+        let (place, symbol) = item?;
         let is_copied = u32::try_from(at).is_ok_and(|at| copied.contains(&at));
-        if !(symbol.st_shndx == elf::SHN_UNDEF.0 || is_copied) || name.is_empty() {
+        if !(symbol.st_shndx == elf::SHN_UNDEF.0 || is_copied) {
+            continue;
+        }
+        let name = names.text(symbol.st_name, place)?;
+        if name.is_empty() {
             continue;
         }
         let index = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
         let index = index.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
-        let bound = versions.needed(index).filter(|_| index > 1);
-        found.push(UndefinedSymbol {
-            name: String::from_utf8_lossy(name).into_owned(),
-            version: bound.map(|(version, _)| version.to_owned()),
-            library: bound.map(|(_, library)| library.to_owned()),
-        });
+        let bound = bindings.get(&index).filter(|_| index > 1).cloned();
+        let (version, library) = bound.unzip();
+        found.push(UndefinedSymbol { name, version, library });
     }
     Ok(found)
+}
+
+/// Name and library of every needed version by its index; of several with one index, the first.
+fn bindings(versions: &Versions) -> BTreeMap<u16, (Arc<str>, Arc<str>)> {
+    let mut found = BTreeMap::new();
+    for need in &versions.needed {
+        let library: Arc<str> = need.file.as_str().into();
+        for (index, version) in &need.versions {
+            let bound = || (version.as_str().into(), library.clone());
+            found.entry(*index).or_insert_with(bound);
+        }
+    }
+    found
 }
 
 /// The dynamic symbols of a file, of which there are `count`.

@@ -25,11 +25,16 @@
 //! [`ElfFile::read`] answer `None`.
 //! Reading checks that tables lie inside the file; [`ElfFile::validate`] checks what they say,
 //! because files without device code are passed on however odd they are.
+//!
+//! Refused: what would cost more than in proportion to the file. Records may lead to the same bytes
+//! as often as they like, so what many of them lead to has a bound in all: [`Names`] of symbols,
+//! names and search paths in the dynamic section, chains of symbol versions.
 
 mod build_id;
 mod dynamic;
 mod file;
 mod linking;
+mod names;
 mod record;
 mod relocation;
 mod search_path;
@@ -38,8 +43,9 @@ mod versions;
 
 pub use build_id::build_id;
 pub use dynamic::{Dynamic, DynamicEntry};
-pub use file::{ElfFile, FILE_HEADER_SIZE, string_at};
+pub use file::{ElfFile, FILE_HEADER_SIZE};
 pub use linking::{Linking, UndefinedSymbol};
+pub use names::Names;
 pub use record::{
     Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
     SectionHeader, Symbol, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux,

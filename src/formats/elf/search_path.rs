@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use object::elf;
 
-use super::dynamic::Dynamic;
+use super::dynamic::{Dynamic, MAX_STRING};
 use super::file::{ElfFile, FILE_HEADER_SIZE};
 use super::linking::{dynamic_symbols, symbol_count};
 use super::record::{Dyn, PROGRAM_HEADER_SIZE, Record};
@@ -23,6 +23,13 @@ const STRINGS: [elf::DynamicTag; 6] = [
     elf::DT_CONFIG,
     elf::DT_DEPAUDIT,
 ];
+
+/// Longest search path, with its closing zero.
+#[allow(clippy::cast_possible_truncation, reason = "4096")]
+const LONGEST: usize = MAX_STRING as usize;
+
+/// Most search paths that are read; linkers write one, or one of each tag.
+const MAX_PATHS: usize = 16;
 
 /// A search path and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +55,11 @@ impl SearchPath {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(beyond) = paths.get(MAX_PATHS) {
+            let message = format!("there are more than {MAX_PATHS} search paths");
+            let error = file.refuse(Kind::Limit, "dynamic section", beyond.offset, message);
+            return Err(error.hint("the file is damaged: build it or copy it again"));
+        }
         let strings = dynamic.string_table(file)?;
         let table = dynamic.value(elf::DT_STRTAB).unwrap_or_default();
         let start = file.offset_of(table, strings.len() as u64).unwrap_or_default();
@@ -56,6 +68,7 @@ impl SearchPath {
         for item in paths {
             let at = item.entry.d_val;
             let string = usize::try_from(at).ok().and_then(|at| strings.get(at..));
+            let string = string.map(|string| string.get(..LONGEST).unwrap_or(string));
             let Some(len) = string.and_then(|s| s.iter().position(|byte| *byte == 0)) else {
                 let message = format!("the search path at {at:#x} does not end");
                 return Err(file.refuse(Kind::Malformed, "dynamic section", item.offset, message));

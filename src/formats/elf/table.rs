@@ -112,7 +112,11 @@ impl<T: Record> Records<'_, T> {
     }
 }
 
-/// Reads 8-byte words of a file, fast where they are near each other.
+/// Bytes that are read at once for a word that lies elsewhere than those before.
+const SHORT_WINDOW: u64 = 256;
+
+/// Reads 8-byte words of a file, fast where they are near each other. Windows grow as long as words
+/// follow one another: words here and there must not cost a large window each.
 #[derive(Debug)]
 pub struct WordReader {
     content: Content,
@@ -131,7 +135,11 @@ impl WordReader {
         if let Some(word) = self.cached(offset) {
             return Ok(word);
         }
-        let end = offset.saturating_add(WINDOW).min(self.content.len());
+        let before = self.window.len() as u64;
+        let behind = self.start.saturating_add(before);
+        let follows = (behind.saturating_sub(8)..behind.saturating_add(before)).contains(&offset);
+        let len = if follows { (2 * before).min(WINDOW) } else { 0 };
+        let end = offset.saturating_add(len.max(SHORT_WINDOW)).min(self.content.len());
         let start = offset.min(end);
         self.window = self.content.read_vec(start..end, WINDOW, "window")?;
         self.start = start;

@@ -1,14 +1,20 @@
 //! Symbol versions: which a library defines, and which a file needs of each library.
+//!
+//! Both are lists of lists. Refused: lists with more records in all than indexes can tell apart, or
+//! than have room in the file. Chains that lead to the same records would otherwise multiply.
+
+use std::cell::Cell;
 
 use object::elf;
 
 use super::dynamic::Dynamic;
-use super::file::{ElfFile, string_at};
+use super::file::ElfFile;
+use super::names::Names;
 use super::record::{Record, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux};
 use super::table::Table;
 use crate::error::{Kind, Result};
 
-/// Most versions that are read in one list: indexes have 15 bits.
+/// Most records of a kind in one list, of all its chains: indexes have 15 bits.
 const MAX_VERSIONS: u64 = 1 << 15;
 
 /// The versions that a file defines and needs, in table order.
@@ -43,29 +49,25 @@ pub struct NeededVersions {
 impl Versions {
     /// Reads the versions of `file`.
     pub fn read(file: &ElfFile, dynamic: &Dynamic, strings: &[u8]) -> Result<Self> {
-        let lists = Lists { file, dynamic, strings };
-        Ok(Self { defined: lists.defined()?, needed: lists.needed()? })
+        let lists = Lists { file, dynamic };
+        let (needs, definitions) = (lists.needs()?, lists.definitions()?);
+        let names = definitions.iter().map(|(_, names)| names.len()).sum::<usize>();
+        let versions = needs.iter().map(|(_, versions)| 1 + versions.len()).sum::<usize>();
+        let mut names = Names::new(file, strings, (names + versions) as u64);
+        Ok(Self { defined: defined(definitions, &mut names)?, needed: needed(needs, &mut names)? })
     }
 
     /// The offsets of all names in the string table of `dynamic`.
     pub(super) fn name_offsets(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<u32>> {
-        let lists = Lists { file, dynamic, strings: &[] };
+        let lists = Lists { file, dynamic };
         let mut offsets = Vec::new();
-        for (need, all) in lists.needs()? {
+        for ((_, need), all) in lists.needs()? {
             offsets.push(need.vn_file);
-            offsets.extend(all.into_iter().map(|aux| aux.vna_name));
+            offsets.extend(all.into_iter().map(|(_, aux)| aux.vna_name));
         }
         let names = lists.definitions()?.into_iter().flat_map(|(_, names)| names);
-        offsets.extend(names.map(|aux| aux.vda_name));
+        offsets.extend(names.map(|(_, aux)| aux.vda_name));
         Ok(offsets)
-    }
-
-    /// The name of the needed version with `index`, and the library that it is needed of.
-    pub fn needed(&self, index: u16) -> Option<(&str, &str)> {
-        let all = self.needed.iter().flat_map(|library| {
-            library.versions.iter().map(|(known, name)| (*known, (name.as_str(), &*library.file)))
-        });
-        all.filter(|(known, _)| *known == index).map(|(_, found)| found).next()
     }
 }
 
@@ -73,43 +75,50 @@ impl Versions {
 struct Lists<'a> {
     file: &'a ElfFile,
     dynamic: &'a Dynamic,
-    strings: &'a [u8],
 }
 
+/// A record and its offset in the file.
+type Placed<T> = (u64, T);
+
 /// The records of a library whose versions are needed.
-type Need = (VersionNeed, Vec<VersionNeedAux>);
+type Need = (Placed<VersionNeed>, Vec<Placed<VersionNeedAux>>);
 
 /// The records of a defined version.
-type Definition = (VersionDefinition, Vec<VersionDefinitionAux>);
+type Definition = (Placed<VersionDefinition>, Vec<Placed<VersionDefinitionAux>>);
 
-impl Lists<'_> {
-    fn needed(&self) -> Result<Vec<NeededVersions>> {
-        let version =
-            |aux: VersionNeedAux| (aux.vna_other.0 & elf::VERSYM_VERSION, self.text(aux.vna_name));
-        let library = |(need, all): Need| NeededVersions {
-            file: self.text(need.vn_file),
-            versions: all.into_iter().map(version).collect(),
+fn needed(needs: Vec<Need>, names: &mut Names<'_>) -> Result<Vec<NeededVersions>> {
+    let library = |((place, need), all): Need| {
+        let file = names.text(need.vn_file, place)?;
+        let version = |(place, aux): Placed<VersionNeedAux>| {
+            Ok((aux.vna_other.0 & elf::VERSYM_VERSION, names.text(aux.vna_name, place)?))
         };
-        Ok(self.needs()?.into_iter().map(library).collect())
-    }
+        let versions = all.into_iter().map(version).collect::<Result<_>>()?;
+        Ok(NeededVersions { file, versions })
+    };
+    needs.into_iter().map(library).collect()
+}
 
-    fn defined(&self) -> Result<Vec<DefinedVersion>> {
-        let version = |(definition, names): Definition| DefinedVersion {
+fn defined(definitions: Vec<Definition>, names: &mut Names<'_>) -> Result<Vec<DefinedVersion>> {
+    let version = |((_, definition), all): Definition| {
+        let name = |(place, aux): Placed<VersionDefinitionAux>| names.text(aux.vda_name, place);
+        Ok(DefinedVersion {
             is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
             index: definition.vd_ndx.0 & elf::VERSYM_VERSION,
-            names: names.into_iter().map(|aux| self.text(aux.vda_name)).collect(),
-        };
-        Ok(self.definitions()?.into_iter().map(version).collect())
-    }
+            names: all.into_iter().map(name).collect::<Result<_>>()?,
+        })
+    };
+    definitions.into_iter().map(version).collect()
+}
 
+impl Lists<'_> {
     fn needs(&self) -> Result<Vec<Need>> {
         let next = |need: &VersionNeed| need.vn_next;
         let heads = self.list(elf::DT_VERNEED, elf::DT_VERNEEDNUM, next)?;
-        let library = |(at, need): (u64, VersionNeed)| {
+        let left = self.room::<VersionNeedAux>();
+        let library = |(at, need): Placed<VersionNeed>| {
             let start = at.saturating_add(u64::from(need.vn_aux));
             let next = |aux: &VersionNeedAux| aux.vna_next;
-            let all = self.chain(start, u64::from(need.vn_cnt), next)?;
-            Ok((need, all.into_iter().map(|(_, aux)| aux).collect()))
+            Ok(((at, need), self.chain((start, u64::from(need.vn_cnt)), &left, next)?))
         };
         heads.into_iter().map(library).collect()
     }
@@ -117,13 +126,18 @@ impl Lists<'_> {
     fn definitions(&self) -> Result<Vec<Definition>> {
         let next = |definition: &VersionDefinition| definition.vd_next;
         let heads = self.list(elf::DT_VERDEF, elf::DT_VERDEFNUM, next)?;
-        let version = |(at, definition): (u64, VersionDefinition)| {
+        let left = self.room::<VersionDefinitionAux>();
+        let version = |(at, definition): Placed<VersionDefinition>| {
             let start = at.saturating_add(u64::from(definition.vd_aux));
             let next = |aux: &VersionDefinitionAux| aux.vda_next;
-            let all = self.chain(start, u64::from(definition.vd_cnt), next)?;
-            Ok((definition, all.into_iter().map(|(_, aux)| aux).collect()))
+            Ok(((at, definition), self.chain((start, u64::from(definition.vd_cnt)), &left, next)?))
         };
         heads.into_iter().map(version).collect()
+    }
+
+    /// How many records of a kind a list may have.
+    fn room<T: Record>(&self) -> Cell<u64> {
+        Cell::new(MAX_VERSIONS.min(self.file.content().len() / T::SIZE))
     }
 
     /// The list that the entry `tag` leads to, with as many records as the entry `count` says.
@@ -132,13 +146,13 @@ impl Lists<'_> {
         tag: elf::DynamicTag,
         count: elf::DynamicTag,
         next: impl Fn(&T) -> u32,
-    ) -> Result<Vec<(u64, T)>> {
+    ) -> Result<Vec<Placed<T>>> {
         let Some(address) = self.dynamic.value(tag) else {
             return Ok(Vec::new());
         };
         let count = self.dynamic.value(count).unwrap_or_default();
         match self.file.offset_of(address, T::SIZE) {
-            Some(start) => self.chain(start, count, next),
+            Some(start) => self.chain((start, count), &self.room::<T>(), next),
             None => {
                 let message = format!("the {}s at {address:#x} are not loaded", T::NAME);
                 Err(self.file.refuse(Kind::Malformed, "dynamic section", 0, message))
@@ -146,20 +160,23 @@ impl Lists<'_> {
         }
     }
 
-    /// Up to `count` records from offset `start` on; `next` is the distance to the next one.
+    /// Up to `count` records from offset `start` on, of which `left` are allowed; `next` is the
+    /// distance to the next one.
     fn chain<T: Record>(
         &self,
-        start: u64,
-        count: u64,
+        (start, count): (u64, u64),
+        left: &Cell<u64>,
         next: impl Fn(&T) -> u32,
-    ) -> Result<Vec<(u64, T)>> {
-        if count > MAX_VERSIONS {
-            let message = format!("{count} entries are more than symbols can refer to");
-            return Err(self.file.refuse(Kind::Limit, T::NAME, start, message));
-        }
+    ) -> Result<Vec<Placed<T>>> {
         let mut found = Vec::new();
         let mut at = start;
         for _ in 0..count {
+            let Some(rest) = left.get().checked_sub(1) else {
+                let message = "there are more in one list than symbols can refer to";
+                let error = self.file.refuse(Kind::Limit, T::NAME, at, message);
+                return Err(error.hint("the file is damaged: build it or copy it again"));
+            };
+            left.set(rest);
             let record = Table::<T>::new(self.file.content(), at, T::SIZE)?.to_vec()?;
             let Some(record) = record.into_iter().next() else { break };
             let distance = u64::from(next(&record));
@@ -170,9 +187,5 @@ impl Lists<'_> {
             at = at.saturating_add(distance);
         }
         Ok(found)
-    }
-
-    fn text(&self, offset: u32) -> String {
-        String::from_utf8_lossy(string_at(self.strings, offset)).into_owned()
     }
 }

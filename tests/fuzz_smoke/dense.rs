@@ -7,8 +7,10 @@
 
 use std::io::Write;
 
+use crate::rpms;
+
 /// Bytes of an input, more or less.
-const LEN: usize = 64 << 10;
+pub const LEN: usize = 64 << 10;
 
 /// The inputs of a target, if anything is to be had for little there.
 pub fn inputs(target: &str) -> Vec<Vec<u8>> {
@@ -32,6 +34,8 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "apt_index" => vec![text("A: b\n\n"), text("A: b\n"), numbered("A", ":\n"), release()],
         "manifest" => vec![numbered("", "/stage\n"), text("a\n")],
         "offload_bundle" | "fatbin" | "inspect" => vec![bundle()],
+        "package" => rpms::packages(),
+        "rpm_sign" => rpms::signed(),
         "artifact_archive" => vec![members()],
         "linking" | "relocations" | "host_binary" | "verify_file" | "code_object" => vec![elf()],
         _ => Vec::new(),

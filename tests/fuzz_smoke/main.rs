@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 mod dense;
 mod mutation;
+#[path = "../support/raw_header.rs"]
+mod raw_header;
+mod rpms;
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;
 

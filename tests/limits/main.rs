@@ -17,6 +17,9 @@ mod memory;
 mod names;
 mod outside;
 mod pipes;
+#[allow(dead_code, reason = "a part of it is used here")]
+#[path = "../support/raw_header.rs"]
+mod raw_header;
 #[path = "../support/strace.rs"]
 mod strace;
 #[allow(dead_code, reason = "a part of it is used here")]

@@ -2,7 +2,7 @@
 //! them see another one than a reader that looks no further.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rpm::IndexData;
@@ -11,11 +11,12 @@ use crate::archives::Handmade;
 use crate::example::{names, rockpack};
 use crate::headers::{Tagged, retagged};
 use crate::hostile_packages::{CONTROL, controlled, write};
+use crate::raw_header::{header_of, package};
 use crate::tools::{have, run, succeed, told};
 use crate::{Input, inspect, refusal, text};
 
 /// `inspect` and `repo` refuse a package with all of `parts`, `verify` says that it cannot be read.
-fn refused(package: &Path, parts: &[&str]) {
+pub fn refused(package: &Path, parts: &[&str]) {
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("repo");
     let mut repo = rockpack();
@@ -41,15 +42,21 @@ fn accepted(package: &Path) {
 }
 
 /// The `.rpm` of a build, with more tags in its header and its signature.
-fn rpm(folder: &Path, header: &[Tagged], signature: &[Tagged]) -> std::path::PathBuf {
+fn rpm(folder: &Path, header: &[Tagged], signature: &[Tagged]) -> PathBuf {
+    built(folder, |bytes| retagged(bytes, header, signature))
+}
+
+/// The `.rpm` of a build, changed.
+fn built(folder: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> PathBuf {
     let input = Input::folder();
     fs::write(input.stage().join("lib/text"), "x").unwrap();
+    fs::write(input.stage().join("lib/other"), "").unwrap();
     run(&mut input.build());
     let made = names(&input.out());
     let name = made.iter().find(|n| n.starts_with("rocm-a-") && n.ends_with(".rpm")).unwrap();
     let bytes = fs::read(input.out().join(name)).unwrap();
     let package = folder.join(name);
-    fs::write(&package, retagged(&bytes, header, signature)).unwrap();
+    fs::write(&package, change(&bytes)).unwrap();
     package
 }
 
@@ -94,8 +101,22 @@ fn sizes_that_an_rpm_states_in_two_ways_have_to_agree() {
     }
 }
 
+/// rpm refuses such a header, which would be held in memory once for each of its tags.
+#[test]
+fn tags_of_the_same_bytes_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    let file = room.path().join("x-1-1.noarch.rpm");
+    let rows: Vec<[u32; 4]> = (0..1000).map(|n| [100_000 + n, 2, 0, 1 << 14]).collect();
+    fs::write(&file, package(&header_of(&rows, &[0; 1 << 14]))).unwrap();
+    refused(&file, &["rpm header", "tag 100001 shares bytes of the data with other tags"]);
+    if have(&["rpm"]) {
+        let said = told(Command::new("rpm").args(["-qp", "--nosignature"]).arg(&file));
+        assert!(said.contains("tag[1]: BAD"), "{said}");
+    }
+}
+
 /// A package whose control archive has more members behind `./` and the control file.
-fn with_control(folder: &Path, add: impl FnOnce(&mut Handmade)) -> std::path::PathBuf {
+fn with_control(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
     let mut control = Handmade::new();
     control.member("./", b'5', "", 0o755, b"");
     control.file("./control", CONTROL.as_bytes());

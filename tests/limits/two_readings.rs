@@ -9,7 +9,7 @@ use rpm::IndexData;
 
 use crate::archives::Handmade;
 use crate::example::{names, rockpack};
-use crate::headers::{Tagged, retagged};
+use crate::headers::{Tagged, remade, retagged};
 use crate::hostile_packages::{CONTROL, controlled, write};
 use crate::raw_header::{header_of, package};
 use crate::tools::{have, run, succeed, told};
@@ -98,6 +98,52 @@ fn sizes_that_an_rpm_states_in_two_ways_have_to_agree() {
     for tag in [270, 271] {
         let package = rpm(room.path(), &[], &[(tag, IndexData::Int64(vec![7]))]);
         refused(&package, &["states one size as ", " and as 7 bytes"]);
+    }
+}
+
+/// The `.rpm` of a build whose header has these numbers of devices and inodes for all files, or does
+/// not have them.
+fn numbered(folder: &Path, devices: Option<u32>, inodes: Option<u32>) -> PathBuf {
+    let numbers = |tag: u32, old: &IndexData, all: Option<u32>| {
+        let IndexData::Int32(old) = old else { panic!("tag {tag} is {old:?}") };
+        all.map(|number| (tag, IndexData::Int32(vec![number; old.len()])))
+    };
+    let changed = |(tag, data): Tagged| match tag {
+        1095 => numbers(tag, &data, devices),
+        1096 => numbers(tag, &data, inodes),
+        _ => Some((tag, data)),
+    };
+    let change = |tags: Vec<Tagged>| tags.into_iter().filter_map(changed).collect();
+    built(folder, |bytes| remade(bytes, change, &[]))
+}
+
+/// rpm installs as one file what has one inode in the header, whatever the payload says. `repo` lists
+/// such a package as createrepo_c does, whose lists say nothing of inodes.
+#[test]
+fn files_of_one_inode_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    // Every other file has no link, by rpm's account.
+    let linked = |package: &Path| {
+        let counts = rpm_says(package, "[%{FILENLINKS} ]");
+        counts.split(' ').any(|count| !["", "0", "1"].contains(&count))
+    };
+    let hard = numbered(room.path(), Some(1), Some(7));
+    let verify = rockpack().arg("verify").arg(&hard).output().unwrap();
+    let verified = text(&verify);
+    assert!(!verify.status.success() && verified.contains("V001 unreadable"), "{verified}");
+    for said in [refusal(&mut inspect(&hard)), verified] {
+        assert!(said.contains("/lib/text is a hard link to /"), "{said}");
+    }
+    if have(&["rpm"]) {
+        assert!(linked(&hard));
+    }
+    run(rockpack().arg("repo").arg(&hard).arg("--out").arg(room.path().join("repo")));
+    for (devices, inodes) in [(Some(1), Some(0)), (None, Some(7)), (Some(1), None), (None, None)] {
+        let package = numbered(room.path(), devices, inodes);
+        accepted(&package);
+        if have(&["rpm"]) {
+            assert!(!linked(&package), "{devices:?} {inodes:?}");
+        }
     }
 }
 

@@ -11,7 +11,7 @@
 //! that clients read is put in place again and the publication is done; with anything missing,
 //! nothing that clients read was touched, and what is there of the publication is removed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +38,11 @@ pub(super) fn shown<B: AsRef<[u8]>>(
     visible: &[(String, B)],
     hidden: &[(String, B)],
 ) -> Result<Vec<Shown>> {
-    let source = |bytes: &[u8]| match hidden.iter().find(|(_, other)| other.as_ref() == bytes) {
-        Some((path, _)) => Ok(Source::Same(path.clone())),
+    // Of several with one content, the first.
+    let hidden: HashMap<&[u8], &String> =
+        hidden.iter().rev().map(|(path, bytes)| (bytes.as_ref(), path)).collect();
+    let source = |bytes: &[u8]| match hidden.get(bytes) {
+        Some(path) => Ok(Source::Same((*path).clone())),
         None => String::from_utf8(bytes.to_vec()).map(Source::Text),
     };
     let shown = visible.iter().map(|(path, bytes)| {

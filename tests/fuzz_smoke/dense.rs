@@ -7,7 +7,7 @@
 
 use std::io::Write;
 
-use super::dense_elf;
+use crate::{dense_elf, rpms};
 
 /// Bytes of an input, more or less.
 pub const LEN: usize = 64 << 10;
@@ -34,6 +34,8 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "apt_index" => vec![text("A: b\n\n"), text("A: b\n"), numbered("A", ":\n"), release()],
         "manifest" => vec![numbered("", "/stage\n"), text("a\n")],
         "offload_bundle" | "fatbin" | "inspect" => vec![bundle(4096)],
+        "package" => rpms::packages(),
+        "rpm_sign" => rpms::signed(),
         "artifact_archive" => vec![members()],
         "linking" | "relocations" | "host_binary" | "verify_file" | "code_object" => {
             [vec![elf()], dense_elf::inputs(target)].concat()

@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 mod dense;
 mod dense_elf;
 mod mutation;
+#[path = "../support/raw_header.rs"]
+mod raw_header;
+mod rpms;
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;
 

@@ -23,6 +23,9 @@ mod memory;
 mod names;
 mod outside;
 mod pipes;
+#[allow(dead_code, reason = "a part of it is used here")]
+#[path = "../support/raw_header.rs"]
+mod raw_header;
 mod shared;
 #[path = "../support/strace.rs"]
 mod strace;

@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::raw_header::{header, numbers, package, texts};
 use crate::tools::{self, have, is_root};
+use crate::two_readings::refused;
 use crate::{Input, STAGE, refusal};
 
 const UNPACKERS: [&str; 3] = ["dpkg-deb", "rpm2cpio", "cpio"];
@@ -46,6 +48,25 @@ fn folders_deeper_than_a_path_are_refused() {
     make.args(["-c", script]).arg(input.stage()).arg("f".repeat(200));
     tools::run(&mut make);
     input.refused(&["fff/fff", "File name too long"]);
+}
+
+/// A header states a folder once for all of its files.
+#[test]
+fn long_paths_in_an_rpm_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    let file = room.path().join("x-1-1.noarch.rpm");
+    let paths = |folder: usize, count: usize| {
+        let tags = [
+            texts(1117, (0..count).map(|n| format!("{n:04}"))),
+            numbers(1116, vec![0; count]),
+            texts(1118, [format!("/{}/", "d".repeat(folder))]),
+        ];
+        fs::write(&file, package(&header(&tags))).unwrap();
+    };
+    paths(4091, 1);
+    refused(&file, &["rpm header", "lists a path of 4097 bytes, and the longest has 4096"]);
+    paths(1000, 1000);
+    refused(&file, &["rpm header", "lists paths of 1006000, more than 4 for each byte"]);
 }
 
 #[test]

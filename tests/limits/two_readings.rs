@@ -2,20 +2,21 @@
 //! them see another one than a reader that looks no further.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rpm::IndexData;
 
 use crate::archives::Handmade;
 use crate::example::{names, rockpack};
-use crate::headers::{Tagged, retagged};
+use crate::headers::{Tagged, remade, retagged};
 use crate::hostile_packages::{CONTROL, controlled, write};
+use crate::raw_header::{header_of, package};
 use crate::tools::{have, run, succeed, told};
 use crate::{Input, inspect, refusal, text};
 
 /// `inspect` and `repo` refuse a package with all of `parts`, `verify` says that it cannot be read.
-fn refused(package: &Path, parts: &[&str]) {
+pub fn refused(package: &Path, parts: &[&str]) {
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("repo");
     let mut repo = rockpack();
@@ -41,15 +42,21 @@ fn accepted(package: &Path) {
 }
 
 /// The `.rpm` of a build, with more tags in its header and its signature.
-fn rpm(folder: &Path, header: &[Tagged], signature: &[Tagged]) -> std::path::PathBuf {
+fn rpm(folder: &Path, header: &[Tagged], signature: &[Tagged]) -> PathBuf {
+    built(folder, |bytes| retagged(bytes, header, signature))
+}
+
+/// The `.rpm` of a build, changed.
+fn built(folder: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> PathBuf {
     let input = Input::folder();
     fs::write(input.stage().join("lib/text"), "x").unwrap();
+    fs::write(input.stage().join("lib/other"), "").unwrap();
     run(&mut input.build());
     let made = names(&input.out());
     let name = made.iter().find(|n| n.starts_with("rocm-a-") && n.ends_with(".rpm")).unwrap();
     let bytes = fs::read(input.out().join(name)).unwrap();
     let package = folder.join(name);
-    fs::write(&package, retagged(&bytes, header, signature)).unwrap();
+    fs::write(&package, change(&bytes)).unwrap();
     package
 }
 
@@ -94,8 +101,68 @@ fn sizes_that_an_rpm_states_in_two_ways_have_to_agree() {
     }
 }
 
+/// The `.rpm` of a build whose header has these numbers of devices and inodes for all files, or does
+/// not have them.
+fn numbered(folder: &Path, devices: Option<u32>, inodes: Option<u32>) -> PathBuf {
+    let numbers = |tag: u32, old: &IndexData, all: Option<u32>| {
+        let IndexData::Int32(old) = old else { panic!("tag {tag} is {old:?}") };
+        all.map(|number| (tag, IndexData::Int32(vec![number; old.len()])))
+    };
+    let changed = |(tag, data): Tagged| match tag {
+        1095 => numbers(tag, &data, devices),
+        1096 => numbers(tag, &data, inodes),
+        _ => Some((tag, data)),
+    };
+    let change = |tags: Vec<Tagged>| tags.into_iter().filter_map(changed).collect();
+    built(folder, |bytes| remade(bytes, change, &[]))
+}
+
+/// rpm installs as one file what has one inode in the header, whatever the payload says. `repo` lists
+/// such a package as createrepo_c does, whose lists say nothing of inodes.
+#[test]
+fn files_of_one_inode_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    // Every other file has no link, by rpm's account.
+    let linked = |package: &Path| {
+        let counts = rpm_says(package, "[%{FILENLINKS} ]");
+        counts.split(' ').any(|count| !["", "0", "1"].contains(&count))
+    };
+    let hard = numbered(room.path(), Some(1), Some(7));
+    let verify = rockpack().arg("verify").arg(&hard).output().unwrap();
+    let verified = text(&verify);
+    assert!(!verify.status.success() && verified.contains("V001 unreadable"), "{verified}");
+    for said in [refusal(&mut inspect(&hard)), verified] {
+        assert!(said.contains("/lib/text is a hard link to /"), "{said}");
+    }
+    if have(&["rpm"]) {
+        assert!(linked(&hard));
+    }
+    run(rockpack().arg("repo").arg(&hard).arg("--out").arg(room.path().join("repo")));
+    for (devices, inodes) in [(Some(1), Some(0)), (None, Some(7)), (Some(1), None), (None, None)] {
+        let package = numbered(room.path(), devices, inodes);
+        accepted(&package);
+        if have(&["rpm"]) {
+            assert!(!linked(&package), "{devices:?} {inodes:?}");
+        }
+    }
+}
+
+/// rpm refuses such a header, which would be held in memory once for each of its tags.
+#[test]
+fn tags_of_the_same_bytes_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    let file = room.path().join("x-1-1.noarch.rpm");
+    let rows: Vec<[u32; 4]> = (0..1000).map(|n| [100_000 + n, 2, 0, 1 << 14]).collect();
+    fs::write(&file, package(&header_of(&rows, &[0; 1 << 14]))).unwrap();
+    refused(&file, &["rpm header", "tag 100001 shares bytes of the data with other tags"]);
+    if have(&["rpm"]) {
+        let said = told(Command::new("rpm").args(["-qp", "--nosignature"]).arg(&file));
+        assert!(said.contains("tag[1]: BAD"), "{said}");
+    }
+}
+
 /// A package whose control archive has more members behind `./` and the control file.
-fn with_control(folder: &Path, add: impl FnOnce(&mut Handmade)) -> std::path::PathBuf {
+fn with_control(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
     let mut control = Handmade::new();
     control.member("./", b'5', "", 0o755, b"");
     control.file("./control", CONTROL.as_bytes());

@@ -79,6 +79,13 @@ fn first_package(text: &str) -> String {
     text[start..end].to_owned()
 }
 
+/// The same package under another digest, which its file does not have.
+fn other_id(package: &str) -> String {
+    let digits = |text: &&str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let digest = package.split(['"', '<', '>']).find(digits).unwrap();
+    package.replace(digest, &"0".repeat(64))
+}
+
 #[test]
 fn lists_and_packages_of_rpm_are_there_once() {
     if !have(&["rpmbuild", "gzip"]) {
@@ -107,6 +114,39 @@ fn lists_and_packages_of_rpm_are_there_once() {
         });
         failed(&said, "V078", &format!("{kind} has a package twice"));
     }
+}
+
+/// A file that an index names again and again is read once.
+#[test]
+fn a_file_of_a_repository_of_rpm_is_one_package() {
+    if !have(&["rpmbuild", "gzip"]) {
+        return;
+    }
+    let lists = Lists::new();
+    let said = lists.verify(|_, texts| {
+        for text in texts {
+            let package = first_package(text);
+            *text = text.replace(&package, &format!("{package}{}", other_id(&package)));
+        }
+        String::new()
+    });
+    failed(&said, "V078", "is named by primary twice");
+}
+
+/// Packages for more architectures than there are: those for all would be held against each.
+#[test]
+fn architectures_of_a_repository_of_rpm_have_a_limit() {
+    if !have(&["rpmbuild", "gzip"]) {
+        return;
+    }
+    let lists = Lists::new();
+    let said = lists.verify(|_, texts| {
+        let package = first_package(&texts[0]);
+        let more = (0..65).map(|n| package.replace(">noarch<", &format!(">a{n}<")));
+        texts[0] = texts[0].replace(&package, &(package.clone() + &more.collect::<String>()));
+        String::new()
+    });
+    assert!(said.contains("has packages for 65 architectures, more than there are"), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Headers of an `.rpm`, made anew with further tags.
+//! Headers of an `.rpm`, made anew with other tags.
 
 use rockpack::content::Content;
 use rockpack::formats::rpm::Front;
@@ -11,9 +11,19 @@ pub type Tagged = (u32, IndexData);
 /// `package`, which is not signed, with more tags in its header and in its signature, each behind
 /// the others of its number. All digests and sizes are those of the result.
 pub fn retagged(package: &[u8], header: &[Tagged], signature: &[Tagged]) -> Vec<u8> {
+    let added = header.iter().cloned();
+    remade(package, |tags| tags.into_iter().chain(added).collect(), signature)
+}
+
+/// The same with all tags of the header changed.
+pub fn remade(
+    package: &[u8],
+    change: impl FnOnce(Vec<Tagged>) -> Vec<Tagged>,
+    signature: &[Tagged],
+) -> Vec<u8> {
     let Front { mut metadata, header: place } = Front::read(&Content::of_bytes(package)).unwrap();
     let payload = &package[usize::try_from(place.end).unwrap()..];
-    let tags = entries(&metadata.header).chain(header.iter().cloned());
+    let tags = change(entries(&metadata.header).collect());
     metadata.header = made(tags, IndexTag::RPMTAG_HEADERIMMUTABLE);
     let bytes = metadata.header_bytes().unwrap();
     let builder = SignatureHeaderBuilder::new().format(RpmFormat::V4).reserved_space(None);

@@ -1,6 +1,7 @@
 //! The files that an `.rpm`'s header lists.
 
 use std::collections::HashSet;
+use std::collections::hash_map::{Entry as Slot, HashMap};
 
 use rpm::{FileFlags, Header, IndexTag};
 
@@ -11,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::formats::member::is_plain;
 use crate::formats::payload::{Digest, Entry, EntryKind, Marking, ReadEntry};
 
-/// What the header lists, in its order. Refused: source packages, devices, ghosts, capabilities,
-/// digests other than SHA-256, a path twice.
+/// What the header lists, in its order. Refused: source packages, devices, ghosts, hard links,
+/// capabilities, digests other than SHA-256, a path twice.
 pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     if !header.entry_is_present(IndexTag::RPMTAG_SOURCERPM) {
         return Err(Error::unsupported("is a source package"));
@@ -31,6 +32,7 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     let entries = (0..columns.bases.len()).map(|index| columns.entry(index));
     let entries = entries.collect::<Result<Vec<_>>>()?;
     refuse_twice(&entries)?;
+    columns.refuse_links(&entries)?;
     Ok(entries)
 }
 
@@ -58,6 +60,9 @@ struct Columns<'a> {
     groups: Vec<&'a str>,
     /// There where any file has some.
     capabilities: Vec<&'a str>,
+    /// Of the files as they were built; zeros where one of the tags is not there, as for rpm.
+    devices: Vec<u32>,
+    inodes: Vec<u32>,
 }
 
 impl<'a> Columns<'a> {
@@ -78,8 +83,16 @@ impl<'a> Columns<'a> {
             true => texts(IndexTag::RPMTAG_FILECAPS)?,
             false => vec![""; bases.len()],
         };
+        let [devices, inodes] = [IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES];
+        let there = [devices, inodes].into_iter().all(|tag| header.entry_is_present(tag));
+        let [devices, inodes] = match there {
+            true => [numbers(devices)?, numbers(inodes)?],
+            false => [vec![0; bases.len()], vec![0; bases.len()]],
+        };
         Ok(Self {
             bases,
+            devices,
+            inodes,
             capabilities,
             directories: texts(IndexTag::RPMTAG_DIRNAMES)?,
             indexes: numbers(IndexTag::RPMTAG_DIRINDEXES)?,
@@ -107,6 +120,8 @@ impl<'a> Columns<'a> {
             self.users.len(),
             self.groups.len(),
             self.capabilities.len(),
+            self.devices.len(),
+            self.inodes.len(),
         ];
         match lengths.iter().all(|len| *len == count) {
             true => Ok(()),
@@ -143,6 +158,26 @@ impl<'a> Columns<'a> {
         }
         let (user, group) = (self.users[index].to_owned(), self.groups[index].to_owned());
         Ok(ReadEntry { entry, user, group, mtime: self.mtimes[index].into(), declared })
+    }
+
+    /// rpm installs files of one device and inode as one file, with the content of one of them,
+    /// whatever the payload says of links. An inode of zero is none.
+    fn refuse_links(&self, entries: &[ReadEntry]) -> Result<()> {
+        let mut first = HashMap::new();
+        let built = self.devices.iter().zip(&self.inodes).zip(entries);
+        for (file, read) in built.filter(|((_, inode), read)| **inode != 0 && read.entry.is_file())
+        {
+            match first.entry(file) {
+                Slot::Vacant(slot) => drop(slot.insert(read)),
+                Slot::Occupied(slot) => {
+                    let (path, other) = (&read.entry.path, &slot.get().entry.path);
+                    let message = format!("/{path} is a hard link to /{other}, by their inodes");
+                    let hint = "rpm would install both as one file: build it without hard links";
+                    return Err(Error::unsupported(message).structure("rpm header").hint(hint));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn path(&self, index: usize) -> Result<String> {
@@ -192,6 +227,11 @@ mod tests {
 
     /// A header with empty files of these names.
     fn header(names: [&str; 2]) -> Header<IndexTag> {
+        built(names, &[])
+    }
+
+    /// The same with more tags.
+    fn built(names: [&str; 2], more: &[(IndexTag, [u32; 2])]) -> Header<IndexTag> {
         use IndexTag as Tag;
         let count = names.len();
         let texts = |text: &str| IndexData::StringArray(vec![text.to_owned(); count]);
@@ -211,7 +251,9 @@ mod tests {
             (Tag::RPMTAG_FILEUSERNAME, texts("root")),
             (Tag::RPMTAG_FILEGROUPNAME, texts("root")),
         ];
-        let tags = tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data));
+        let more = more.iter().map(|(tag, data)| (*tag, IndexData::Int32(data.to_vec())));
+        let tags = tags.into_iter().chain(more);
+        let tags = tags.map(|(tag, data)| HeaderEntry::new(tag.into(), data));
         Header::from_entries(tags.collect::<Vec<_>>(), Tag::RPMTAG_HEADERIMMUTABLE)
     }
 
@@ -220,5 +262,18 @@ mod tests {
         assert_eq!(entries(&header(["a", "b"])).unwrap().len(), 2);
         let error = entries(&header(["a", "a"])).unwrap_err();
         assert!(error.to_string().contains("lists /opt/a twice"), "{error}");
+    }
+
+    #[test]
+    fn files_of_one_inode_are_refused() {
+        let (devices, inodes) = (IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES);
+        let read = |more: &[_]| entries(&built(["a", "b"], more));
+        let error = read(&[(devices, [1, 1]), (inodes, [7, 7])]).unwrap_err().to_string();
+        assert!(error.contains("/opt/b is a hard link to /opt/a"), "{error}");
+        read(&[(devices, [1, 1]), (inodes, [1, 2])]).unwrap();
+        read(&[(devices, [1, 2]), (inodes, [7, 7])]).unwrap();
+        read(&[(devices, [1, 1]), (inodes, [0, 0])]).unwrap();
+        read(&[(devices, [1, 1])]).unwrap();
+        read(&[(inodes, [7, 7])]).unwrap();
     }
 }

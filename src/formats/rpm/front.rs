@@ -1,7 +1,9 @@
 //! What is in front of an `.rpm`'s payload: lead, signature and header.
 //!
 //! The header's structure is checked here before the `rpm` crate parses it, because that parser
-//! trusts offsets and counts.
+//! trusts offsets and counts, and copies what each tag says. Refused: tags that share bytes of the
+//! data, as rpm itself does; a tag twice; paths that are longer than any, or take very much more than
+//! the header that lists them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,7 +11,7 @@ use std::ops::Range;
 use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
 
-use super::{HEADER_MAGIC, LEAD_MAGIC, LEAD_SIZE};
+use super::{HEADER_MAGIC, LEAD_MAGIC, LEAD_SIZE, paths};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
 
@@ -49,6 +51,8 @@ impl Front {
         let read = Self { metadata, header: start..end };
         read.check_signature(&front[raw..], package.len() - start)
             .map_err(|e| e.at(&package.place(LEAD_SIZE as u64)))?;
+        paths::check(&read.metadata.header, end - start)
+            .map_err(|e| e.at(&package.place(start)))?;
         Ok(read)
     }
 
@@ -117,24 +121,36 @@ fn header_end(package: &Content, start: u64) -> Result<u64> {
         return Err(place(Error::new(Kind::Limit, message)));
     }
     let index = start + 16..start + 16 + count * 16;
-    let data = index.end;
-    let index = package.read_vec(index, HEADER_ENTRIES_MAX * 16, "rpm header index")?;
-    let bytes = package.slice(data..data + size).map_err(place)?;
-    let mut tags = HashSet::new();
-    for entry in index.chunks_exact(16) {
-        let tag = check_entry(entry, &bytes).map_err(place)?;
-        if !tags.insert(tag) {
-            return Err(place(Error::malformed(format!("tag {tag} is there twice"))));
-        }
-    }
-    Ok(data + size)
+    let data = index.end..index.end + size;
+    let index = package.read_vec(index, HEADER_ENTRIES_MAX * 16, "rpm header index");
+    let bytes = package.read_vec(data.clone(), HEADER_DATA_MAX, "rpm header data");
+    let (index, bytes) = (index.map_err(place)?, bytes.map_err(place)?);
+    check_entries(&index, &bytes).map_err(place)?;
+    Ok(data.end)
 }
 
-/// The tag of an index entry, whose type, alignment and extent are checked; strings must end
-/// inside the data.
-fn check_entry(entry: &[u8], data: &Content) -> Result<u32> {
-    let [tag, kind, offset, count] = [0, 4, 8, 12].map(|at| be32(&entry[at..]));
-    let (offset, count) = (u64::from(offset), u64::from(count));
+/// Every tag is there once, and all together take no more than the data: of tags that share bytes,
+/// each would be held in memory on its own, as often as there are tags.
+fn check_entries(index: &[u8], data: &[u8]) -> Result<()> {
+    let mut tags = HashSet::new();
+    let mut left = data.len();
+    for entry in index.chunks_exact(16) {
+        let [tag, kind, offset, count] = [0, 4, 8, 12].map(|at| be32(&entry[at..]));
+        if !tags.insert(tag) {
+            return Err(Error::malformed(format!("tag {tag} is there twice")));
+        }
+        let taken = taken(tag, kind, (offset, count), data)?;
+        left = left.checked_sub(taken).ok_or_else(|| {
+            Error::malformed(format!("tag {tag} shares bytes of the data with other tags"))
+                .hint("rpm refuses such a package, too: get it from who built it, or build it anew")
+        })?;
+    }
+    Ok(())
+}
+
+/// Bytes of data that a tag takes, by its type, offset and count, which are checked; strings must
+/// end inside the data.
+fn taken(tag: u32, kind: u32, (offset, count): (u32, u32), data: &[u8]) -> Result<usize> {
     let width = match kind {
         1 | 2 | 6 | 7 | 8 | 9 => 1,
         3 => 2,
@@ -144,14 +160,25 @@ fn check_entry(entry: &[u8], data: &Content) -> Result<u32> {
             return Err(Error::unsupported(format!("tag {tag} has unknown type {kind}")));
         }
     };
-    let end = offset + count * width;
-    if count == 0 || offset % width != 0 || end > data.len() {
-        return Err(Error::malformed(format!("tag {tag} lies outside of the data")));
+    let outside = || Error::malformed(format!("tag {tag} lies outside of the data"));
+    let (offset, count) =
+        usize::try_from(offset).ok().zip(usize::try_from(count).ok()).ok_or_else(outside)?;
+    let len = count.checked_mul(width).filter(|len| *len > 0).ok_or_else(outside)?;
+    let rest = data.get(offset..).filter(|rest| offset % width == 0 && len <= rest.len());
+    let rest = rest.ok_or_else(outside)?;
+    match kind {
+        6 if count != 1 => Err(Error::malformed(format!("tag {tag} is a string more than once"))),
+        6 | 8 | 9 => strings(rest, count).ok_or_else(|| {
+            Error::malformed(format!("tag {tag} has a string that does not end in the data"))
+        }),
+        _ => Ok(len),
     }
-    if kind == 6 && count != 1 {
-        return Err(Error::malformed(format!("tag {tag} is a string more than once")));
-    }
-    Ok(tag)
+}
+
+/// Bytes of so many strings, each with its NUL.
+fn strings(bytes: &[u8], count: usize) -> Option<usize> {
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == 0);
+    ends.map(|(at, _)| at + 1).nth(count.checked_sub(1)?)
 }
 
 fn be32(bytes: &[u8]) -> u32 {
@@ -182,20 +209,51 @@ pub(super) fn mismatch(message: &str) -> Error {
 mod tests {
     use super::*;
 
-    /// Where a header ends that has a number under each of `tags`.
-    fn end(tags: &[u32]) -> Result<u64> {
-        let count = u32::try_from(tags.len()).unwrap();
-        let mut bytes = [&HEADER_MAGIC[..], &[0; 4]].concat();
-        bytes.extend([count, 4].iter().flat_map(|word| word.to_be_bytes()));
-        bytes.extend(tags.iter().flat_map(|tag| [*tag, 4, 0, 1]).flat_map(u32::to_be_bytes));
-        bytes.extend([0; 4]);
-        header_end(&Content::of_bytes(bytes), 0)
+    /// Where a header ends that has these rows (tag, type, offset, count) and data.
+    fn end(rows: &[[u32; 4]], data: &[u8]) -> Result<u64> {
+        let lengths = [rows.len(), data.len()].map(|len| u32::try_from(len).unwrap());
+        let words = lengths.into_iter().chain(rows.iter().copied().flatten());
+        let words: Vec<u8> = words.flat_map(u32::to_be_bytes).collect();
+        header_end(&Content::of_bytes([&HEADER_MAGIC[..], &[0; 4], &words, data].concat()), 0)
+    }
+
+    fn refused(rows: &[[u32; 4]], data: &[u8], part: &str) {
+        let error = end(rows, data).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
     }
 
     #[test]
     fn a_tag_is_there_once() {
-        assert_eq!(end(&[63, 1000, 1001]).unwrap(), 16 + 3 * 16 + 4);
-        let error = end(&[63, 1000, 1001, 1000]).unwrap_err().to_string();
-        assert!(error.contains("tag 1000 is there twice"), "{error}");
+        let rows = [[63, 4, 0, 1], [1000, 4, 4, 1], [1001, 4, 8, 1], [1000, 4, 12, 1]];
+        assert_eq!(end(&rows[..3], &[0; 16]).unwrap(), 16 + 3 * 16 + 16);
+        refused(&rows, &[0; 16], "tag 1000 is there twice");
+    }
+
+    #[test]
+    fn bytes_are_those_of_one_tag() {
+        for (kind, width) in [(2, 1), (3, 2), (4, 4), (5, 8), (7, 1)] {
+            let rows = |at| [[1, kind, 0, 2], [2, kind, at, 2]];
+            end(&rows(2 * width), &[0; 32][..4 * width as usize]).unwrap();
+            refused(&rows(width), &[0; 32][..3 * width as usize], "tag 2 shares bytes");
+        }
+        for kind in [8, 9] {
+            let rows = |at, count| [[1, kind, 0, 2], [2, kind, at, count]];
+            end(&rows(4, 3), b"a\0b\0\0\0c\0").unwrap();
+            refused(&rows(2, 3), b"a\0b\0\0\0", "tag 2 shares bytes");
+        }
+        end(&[[1, 6, 0, 1], [2, 6, 3, 1]], b"ab\0\0").unwrap();
+        refused(&[[1, 6, 0, 1], [2, 6, 1, 1]], b"ab\0", "tag 2 shares bytes");
+    }
+
+    #[test]
+    fn tags_lie_in_the_data() {
+        refused(&[[1, 4, 0, 1]], &[0; 3], "tag 1 lies outside");
+        refused(&[[1, 4, 4, 1]], &[0; 4], "tag 1 lies outside");
+        refused(&[[1, 2, 5, 1]], &[0; 4], "tag 1 lies outside");
+        refused(&[[1, 5, 0, u32::MAX]], &[0; 8], "tag 1 lies outside");
+        refused(&[[1, 4, 1, 1]], &[0; 8], "tag 1 lies outside");
+        refused(&[[1, 4, 0, 0]], &[0; 8], "tag 1 lies outside");
+        refused(&[[1, 6, 0, 1]], b"a", "tag 1 has a string that does not end");
+        refused(&[[1, 8, 0, 2]], b"ab\0c", "tag 1 has a string that does not end");
     }
 }

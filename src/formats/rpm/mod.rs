@@ -19,6 +19,7 @@ mod dependencies;
 mod files;
 mod front;
 mod header;
+mod paths;
 mod reader;
 mod resign;
 mod scripts;

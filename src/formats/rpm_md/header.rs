@@ -1,7 +1,8 @@
 //! From the header of an `.rpm` to what indexes say of it.
 //!
 //! More is read than `formats::rpm` installs or writes: packages of any tool, with ghosts, devices
-//! and digests of any kind. Refused: headers without file tags but with those of rpm 3.
+//! and digests of any kind, and hard links, of which indexes say nothing. How long paths may be is
+//! checked by [`Front`]. Refused: headers without file tags but with those of rpm 3.
 
 use std::collections::BTreeSet;
 

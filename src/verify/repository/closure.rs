@@ -73,21 +73,14 @@ pub(super) fn open(
     known: &BTreeSet<&str>,
     rules: Rules,
 ) -> (Vec<(String, String)>, usize) {
-    let mut offers: BTreeMap<&str, Vec<Option<&str>>> = BTreeMap::new();
+    let mut offers: BTreeMap<&str, Offers<'_>> = BTreeMap::new();
     for (name, version) in nodes.iter().flat_map(|node| &node.offers) {
-        offers.entry(name).or_default().push(version.as_deref());
+        offers.entry(name).or_default().add(version.as_deref());
     }
+    offers.values_mut().for_each(|offers| offers.sort(rules));
     let met = |wish: &Wish| {
-        let Some(versions) = offers.get(wish.name.as_str()) else {
-            return false;
-        };
-        let Some((sign, bound)) = &wish.bound else {
-            return true;
-        };
-        versions.iter().any(|version| match version {
-            Some(version) => sign.holds((rules.compare)(version, bound)),
-            None => rules.bare_meets,
-        })
+        let offers = offers.get(wish.name.as_str());
+        offers.is_some_and(|offers| offers.meet(wish.bound.as_ref(), rules))
     };
     let (mut found, mut elsewhere) = (Vec::new(), 0);
     for node in nodes {
@@ -101,6 +94,46 @@ pub(super) fn open(
         }
     }
     (found, elsewhere)
+}
+
+/// The versions that one name is offered in. Those with a release and those without one have an
+/// order each; between the two, releases are not compared everywhere.
+#[derive(Default)]
+struct Offers<'a> {
+    bare: bool,
+    with_release: Vec<&'a str>,
+    without: Vec<&'a str>,
+}
+
+impl<'a> Offers<'a> {
+    fn add(&mut self, version: Option<&'a str>) {
+        match version {
+            Some(version) if version.contains('-') => self.with_release.push(version),
+            Some(version) => self.without.push(version),
+            None => self.bare = true,
+        }
+    }
+
+    fn sort(&mut self, rules: Rules) {
+        for versions in [&mut self.with_release, &mut self.without] {
+            versions.sort_by(|one, other| (rules.compare)(one, other));
+        }
+    }
+
+    /// Whether any meets a bound: if one does, the lowest or the highest does, or an equal one.
+    fn meet(&self, bound: Option<&(Sign, String)>, rules: Rules) -> bool {
+        let Some((sign, bound)) = bound else {
+            return true;
+        };
+        let order = |version: &&str| (rules.compare)(version, bound);
+        let meets = |versions: &Vec<&str>| {
+            let ends = [versions.first(), versions.last()];
+            ends.into_iter().flatten().any(|version| sign.holds(order(version)))
+                || (*sign == Sign::Equal && versions.binary_search_by(order).is_ok())
+        };
+        (self.bare && rules.bare_meets)
+            || [&self.with_release, &self.without].into_iter().any(meets)
+    }
 }
 
 fn words(wishes: &[Wish]) -> String {
@@ -118,4 +151,43 @@ fn words(wishes: &[Wish]) -> String {
         None => wish.name.clone(),
     };
     wishes.iter().map(one).collect::<Vec<_>>().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{deb, rpm};
+
+    /// Each offer on its own is the judge.
+    #[test]
+    fn an_offer_of_many_meets_what_it_meets_alone() {
+        let compare = |one: &str, other: &str| {
+            let bare = |version: &str| version.split('-').next().unwrap().to_owned();
+            match one.contains('-') && other.contains('-') {
+                true => rpm::compare_versions(one, other),
+                false => rpm::compare_versions(&bare(one), &bare(other)),
+            }
+        };
+        let rpm = Rules { compare, bare_meets: true };
+        let deb = Rules { compare: deb::compare_versions, bare_meets: false };
+        let versions = ["1", "1-1", "1-2", "1.5~rc1-1", "2", "2-1", "1:0.1", "1:1-3", "10-1", "3"];
+        let signs = [Sign::Less, Sign::LessEqual, Sign::Equal, Sign::GreaterEqual, Sign::Greater];
+        for rules in [rpm, deb] {
+            for chosen in 0..1_u32 << versions.len() {
+                let offered: Vec<&str> = (0..versions.len())
+                    .filter(|at| chosen >> at & 1 == 1)
+                    .map(|at| versions[at])
+                    .collect();
+                let mut offers = Offers::default();
+                offered.iter().rev().for_each(|version| offers.add(Some(version)));
+                offers.sort(rules);
+                for (sign, bound) in signs.iter().flat_map(|s| versions.map(|v| (*s, v))) {
+                    let meets = |version: &&str| sign.holds((rules.compare)(version, bound));
+                    let expected = offered.iter().any(meets);
+                    let bound = (sign, bound.to_owned());
+                    assert_eq!(offers.meet(Some(&bound), rules), expected, "{offered:?} {bound:?}");
+                }
+            }
+        }
+    }
 }

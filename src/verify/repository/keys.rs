@@ -6,6 +6,9 @@ use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, S
 
 use crate::error::{Error, Kind, Result};
 
+/// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
+const SIGNATURES_MAX: usize = 16;
+
 /// What repositories are trusted by.
 #[derive(Debug, Default)]
 pub struct Trust {
@@ -62,6 +65,7 @@ impl Keys {
     }
 
     fn check_raw(&self, found: &[DetachedSignature], data: &[u8]) -> Result<()> {
+        refuse_many(found.len())?;
         match found.iter().any(|one| self.any(|key| key.verifies(one, data))) {
             true => Ok(()),
             false => Err(Error::new(Kind::Verify, "is signed by none of the keys given")),
@@ -72,8 +76,20 @@ impl Keys {
     pub fn clear_text(&self, message: &str) -> Result<(String, bool)> {
         let fault = |e: pgp::errors::Error| Error::malformed("is no clear-signed text").cause(e);
         let (message, _) = CleartextSignedMessage::from_string(message).map_err(fault)?;
+        refuse_many(message.signatures().len())?;
         let signed = self.any(|key| key.verifies_text(&message));
         Ok((message.signed_text().replace("\r\n", "\n"), signed))
+    }
+}
+
+/// Refuses more signatures than anybody makes.
+pub(super) fn refuse_many(count: usize) -> Result<()> {
+    match count > SIGNATURES_MAX {
+        true => {
+            let message = format!("has {count} signatures, more than {SIGNATURES_MAX}");
+            Err(Error::new(Kind::Limit, message))
+        }
+        false => Ok(()),
     }
 }
 
@@ -103,5 +119,21 @@ fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
     match keys.is_empty() {
         true => Err(Error::new(Kind::Usage, "holds no public key").file(path)),
         false => Ok(keys),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the keys are: they are not asked.
+    #[test]
+    fn signatures_of_a_text_have_a_limit() {
+        // Version 4 by Ed25519, without subpackets, and with numbers of one bit.
+        let packet = [0x88, 16, 4, 0, 22, 8, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1];
+        let check = |count: usize| Keys::default().check_packets(&packet.repeat(count), b"text");
+        assert_eq!(check(16).unwrap_err().kind(), Kind::Verify);
+        let error = check(17).unwrap_err();
+        assert!(error.to_string().contains("has 17 signatures, more than 16"), "{error}");
     }
 }

@@ -110,10 +110,17 @@ fn add(open: &mut [Element], text: &str) {
 
 fn element(start: &BytesStart<'_>) -> Result<Element> {
     let mut element = Element { name: start.name().0.to_owned(), ..Element::default() };
-    for attribute in start.attributes() {
+    // The reader would hold each attribute against all others.
+    for attribute in start.attributes().with_checks(false) {
         let attribute = attribute.map_err(fault)?;
         let value = quick_xml::escape::unescape(&attribute.value).map_err(fault)?;
-        element.attributes.insert(attribute.key.0.to_owned(), value.into_owned());
+        let name = attribute.key.0.to_owned();
+        if element.attributes.insert(name, value.into_owned()).is_some() {
+            let name = attribute.key.0.escape_debug();
+            return Err(Error::malformed(format!(
+                "has an element with the attribute {name} twice"
+            )));
+        }
     }
     Ok(element)
 }
@@ -136,6 +143,8 @@ mod tests {
             assert!(Element::parse(&text.as_bytes()[..len]).is_err(), "{len}");
         }
         assert!(Element::parse("<a>".repeat(100).as_bytes()).is_err());
+        let error = Element::parse(b"<a x='1' y='2' x='3'/>").unwrap_err().to_string();
+        assert!(error.contains("attribute x twice"), "{error}");
         assert!(Element::parse(b"\xff").is_err());
     }
 }

@@ -6,8 +6,11 @@ use std::collections::BTreeSet;
 use super::super::closure::{self, Node, Rules, Sign, Wish};
 use super::super::xml::Element;
 use super::super::{Check, Context};
-use super::evr;
+use super::{REPOMD, evr};
 use crate::formats::rpm;
+
+/// rpm knows fewer architectures; what is for all of them is held against the packages of each.
+const MACHINES_MAX: usize = 64;
 
 pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
     let nodes: Vec<(Node, String)> = primary.all("package").map(node).collect();
@@ -17,6 +20,12 @@ pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
     let own = |arch: &&&str| !["noarch", "src"].contains(*arch);
     let machines: Vec<&str> = archs.iter().filter(own).copied().collect();
     let machines = if machines.is_empty() { vec!["noarch"] } else { machines };
+    if machines.len() > MACHINES_MAX {
+        let message =
+            format!("has packages for {} architectures, more than there are", machines.len());
+        context.add(Check::BadIndex, REPOMD, message);
+        return;
+    }
     let rules = Rules { compare: compare_versions, bare_meets: true };
     for machine in machines {
         let together = nodes.iter().filter(|(_, arch)| arch == machine || arch == "noarch");

@@ -194,7 +194,7 @@ fn check_packages(
         let by_id = list.all("package").map(|p| (p.attribute("pkgid").to_owned(), paths(p)));
         by_id.collect::<BTreeMap<_, _>>()
     });
-    let packages: Vec<&Element> = primary.all("package").collect();
+    let packages = of_files(context, primary);
     let (root, keys) = (context.root, &context.trust.keys);
     let insist = insists_on_signatures(root)?;
     let look = |package: &&Element| {
@@ -205,7 +205,6 @@ fn check_packages(
     let seen: Vec<Vec<Seen>> = packages.par_iter().map(look).collect();
     for (package, seen) in packages.iter().zip(seen) {
         let path = package.attribute_of("location", "href");
-        context.named.insert(path.to_owned());
         context.report.indexed += 1;
         for seen in seen {
             match seen {
@@ -215,6 +214,21 @@ fn check_packages(
         }
     }
     Ok(())
+}
+
+/// The packages of an index, of those with one file the first: a file is read once, however often an
+/// index names it.
+fn of_files<'a>(context: &mut Context<'_>, primary: &'a Element) -> Vec<&'a Element> {
+    let (mut packages, mut seen) = (Vec::new(), BTreeSet::new());
+    for package in primary.all("package") {
+        let path = package.attribute_of("location", "href");
+        context.named.insert(path.to_owned());
+        match seen.insert(path) {
+            true => packages.push(package),
+            false => context.add(Check::IndexInconsistent, path, "is named by primary twice"),
+        }
+    }
+    packages
 }
 
 /// Whether a `.repo` file beside the indexes tells clients to refuse packages without signature.

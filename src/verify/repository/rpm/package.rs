@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
-use super::super::keys::Keys;
+use super::super::keys::{Keys, refuse_many};
 use super::super::xml::Element;
 use super::super::{Check, named_file};
 use super::evr;
@@ -107,6 +107,7 @@ fn compare_dependencies(
     compare: &mut dyn FnMut(&'static str, &str, &str),
 ) -> Result<()> {
     let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
+    let itself = own_names(metadata);
     let all = [
         ("provides", "rpm:provides", metadata.get_provides()),
         ("requires", "rpm:requires", metadata.get_requires()),
@@ -126,7 +127,7 @@ fn compare_dependencies(
         let has_libc = stated.iter().any(|(name, _)| name.starts_with(LIBC));
         let may_lack = |(name, _): &&(String, String)| {
             let less = name.starts_with(LIBC) && has_libc;
-            what == "requires" && (less || name.starts_with("rpmlib(") || is_own(metadata, name))
+            what == "requires" && (less || name.starts_with("rpmlib(") || itself.contains(name))
         };
         let lost = own.difference(&stated).filter(|line| !may_lack(line)).count();
         let more = stated.difference(&own).count();
@@ -135,15 +136,12 @@ fn compare_dependencies(
     Ok(())
 }
 
-/// Whether the package provides a name, or has a file of it, itself.
-fn is_own(metadata: &PackageMetadata, name: &str) -> bool {
+/// The names that the package provides, or has a file of, itself.
+fn own_names(metadata: &PackageMetadata) -> BTreeSet<String> {
     let provided = metadata.get_provides().unwrap_or_default();
-    provided.iter().any(|dependency| dependency.name == name)
-        || metadata
-            .get_file_paths()
-            .unwrap_or_default()
-            .iter()
-            .any(|path| path.to_str() == Some(name))
+    let paths = metadata.get_file_paths().unwrap_or_default();
+    let paths = paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+    provided.into_iter().map(|dependency| dependency.name).chain(paths).collect()
 }
 
 /// A dependency as name and bound.
@@ -183,6 +181,7 @@ fn signature(content: &Content, front: &Front, keys: &Keys, insist: bool) -> Res
     }
     let header = front.header.clone();
     let header = content.read_vec(header, u64::MAX, "rpm header")?;
+    refuse_many(signatures.len())?;
     let good = signatures.iter().any(|one| keys.check_packets(one, &header).is_ok());
     Ok(Some(match good {
         true => Seen::GoodSignature,

@@ -242,6 +242,18 @@ fn lists_of_lines_that_say_nothing_cost_little_memory() {
     tools::run(&mut limited(&inspect(&package), 128));
 }
 
+/// One that holds ten of the next one, and so on, would take very long.
+#[test]
+fn packages_in_packages_are_not_looked_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = fs::read(deb(folder.path(), |_| {})).unwrap();
+    for content in [&inner[..], &inner[..90], b"\xed\xab\xee\xdb\x03\0"] {
+        let package = deb(folder.path(), |data| data.file("./opt/inner.dat", content));
+        let shown = tools::succeed(inspect(&package).arg("--json"));
+        assert!(shown.contains("/opt/inner.dat") && !shown.contains("fault"), "{shown}");
+    }
+}
+
 #[test]
 fn files_that_decode_to_much_are_read_in_windows() {
     let folder = tempfile::tempdir().unwrap();

@@ -33,7 +33,7 @@ const MIB: usize = 1 << 20;
 const FIXED: usize = 4 * MIB;
 /// A decoded stream that is held in memory: [`rockpack::content::HOLD_LIMIT`].
 const HELD: usize = 264 * MIB;
-/// The control files of a package, of at most 256 MiB, in a buffer that grows by doubling.
+/// The control files of a package, of at most 256 MiB, and where the paths in their lists are.
 const CONTROL: usize = 520 * MIB;
 /// What zlib can make of a byte, times what a name takes in a set of names.
 const INFLATED: usize = 4096;

@@ -2,7 +2,8 @@
 //!
 //! Members that are device code, refer to it or index it are looked into; a member that looks
 //! like one of these and cannot be read is listed with its fault, and the others are shown all the
-//! same. Whether a package is right is the business of `verify`.
+//! same. Not looked into: packages in packages, which could hold more of them without end. Whether a
+//! package is right is the business of `verify`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
@@ -16,7 +17,8 @@ use crate::content::Content;
 use crate::error::{Kind, Result};
 use crate::formats::hold::hold;
 use crate::formats::payload::{EntryKind, ReadEntry, Reader};
-use crate::formats::{ccob, compression, kpack, offload_bundle};
+use crate::formats::rpm::LEAD_MAGIC;
+use crate::formats::{ar, ccob, compression, kpack, offload_bundle};
 
 /// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -135,7 +137,8 @@ fn device(path: &str, content: &mut dyn Read, size: u64) -> Result<Result<Option
     let mut head = Vec::new();
     content.take(HEAD).read_to_end(&mut head).map_err(compression::decoder_fault)?;
     let known = [&kpack::MAGIC[..], b"\x7fELF", ccob::MAGIC, offload_bundle::MAGIC];
-    let named = NAMES.iter().any(|ending| path.ends_with(ending));
+    let is_package = head.starts_with(ar::MAGIC) || head.starts_with(&LEAD_MAGIC);
+    let named = !is_package && NAMES.iter().any(|ending| path.ends_with(ending));
     if !named && !known.iter().any(|magic| head.starts_with(magic)) {
         return Ok(Ok(None));
     }

@@ -82,7 +82,7 @@ fn is_folder_again(earlier: &InstalledNode, node: &InstalledNode) -> bool {
 
 /// Every path of md5sums is there.
 fn check_listed(deb: &deb::Reader, installed: &Installed, problems: &mut Problems) {
-    let listed = deb.md5sums().keys().map(|path| format!("/{path}"));
+    let listed = deb.md5sums().map(|path| format!("/{path}"));
     for path in listed.filter(|path| !installed.paths.contains_key(path)) {
         let message = "md5sums lists it, but it is not there";
         problems.add(Check::DigestMismatch, installed.at(&path), message);

@@ -34,7 +34,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "apt_index" => vec![text("A: b\n\n"), text("A: b\n"), numbered("A", ":\n"), release()],
         "manifest" => vec![numbered("", "/stage\n"), text("a\n")],
         "offload_bundle" | "fatbin" | "inspect" => vec![bundle(4096)],
-        "package" => rpms::packages(),
+        "package" => [packages(), rpms::packages()].concat(),
         "rpm_sign" => rpms::signed(),
         "artifact_archive" => vec![members()],
         "linking" | "relocations" | "host_binary" | "verify_file" | "code_object" => {
@@ -155,15 +155,7 @@ pub fn bundle(count: usize) -> Vec<u8> {
 /// Empty files of an archive; the target makes the checksums right.
 fn members() -> Vec<u8> {
     let member = |name: &str, content: &[u8]| {
-        let mut block = vec![0; 512];
-        block[..name.len()].copy_from_slice(name.as_bytes());
-        for (at, number) in [(100, 0o644), (108, 0), (116, 0), (124, content.len()), (136, 0)] {
-            let text = format!("{number:07o}");
-            block[at..at + 7].copy_from_slice(text.as_bytes());
-        }
-        block[156] = b'0';
-        block[257..265].copy_from_slice(b"ustar\x0000");
-        let mut bytes = [block, content.to_vec()].concat();
+        let mut bytes = [member_header(name, content.len()), content.to_vec()].concat();
         bytes.resize(bytes.len().next_multiple_of(512), 0);
         bytes
     };
@@ -173,6 +165,84 @@ fn members() -> Vec<u8> {
     }
     archive.extend([0; 1024]);
     archive
+}
+
+/// Packages of which a few kilobytes decode to megabytes: a field of a long name and many lines, many
+/// fields, many control files of long names, lines of conffiles that say nothing, and many that do
+/// beside many members.
+fn packages() -> Vec<Vec<u8>> {
+    let fields = "Package: a\nVersion: 1\nArchitecture: all\n";
+    let lines = format!("{fields}{}: b\n{}", "a".repeat(1 << 20), " c\n".repeat(1 << 19));
+    let many: String = (0..1 << 19).map(|n| format!("{n:x}:\n")).collect();
+    let with = |name: &str, text: &str, data: Vec<u8>| {
+        deb(
+            [tar_file("./control", fields.as_bytes()), tar_file(name, text.as_bytes())].concat(),
+            data,
+        )
+    };
+    let name = |n: usize| format!("./{n:4000}\0").replace(' ', "a");
+    let long =
+        |n: usize| [tar(b'L', "././@LongLink", name(n).as_bytes()), tar_file("./a", b"")].concat();
+    let files: Vec<u8> = (0..4000).flat_map(long).collect();
+    let paths: String = (0..1 << 20).map(|n| format!("/{n:x}\n")).collect();
+    let sums: String = (0..1 << 16).map(|n| format!("{}  {n:x}\n", "0".repeat(32))).collect();
+    let members = (0..1000).flat_map(|n| tar_file(&format!("./a{n}"), b"")).collect();
+    vec![
+        deb(tar_file("./control", lines.as_bytes()), Vec::new()),
+        deb(tar_file("./control", format!("{fields}{many}").as_bytes()), Vec::new()),
+        deb([tar_file("./control", fields.as_bytes()), files].concat(), Vec::new()),
+        with("./conffiles", &"\n".repeat(17 << 20), Vec::new()),
+        with("./conffiles", &paths, members),
+        with("./md5sums", &sums, Vec::new()),
+    ]
+}
+
+fn deb(control: Vec<u8>, data: Vec<u8>) -> Vec<u8> {
+    let packed = |mut archive: Vec<u8>| {
+        archive.extend([0; 1024]);
+        zstd::encode_all(&archive[..], 3).unwrap()
+    };
+    let mut bytes = b"!<arch>\n".to_vec();
+    for (name, content) in [
+        ("debian-binary", b"2.0\n".to_vec()),
+        ("control.tar.zst", packed(control)),
+        ("data.tar.zst", packed(data)),
+    ] {
+        let size = content.len();
+        bytes.extend(format!("{name:<16}0           0     0     100644  {size:<10}`\n").bytes());
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    }
+    bytes
+}
+
+fn tar_file(name: &str, content: &[u8]) -> Vec<u8> {
+    tar(b'0', name, content)
+}
+
+/// A member of a tar archive, with its checksum.
+fn tar(kind: u8, name: &str, content: &[u8]) -> Vec<u8> {
+    let mut block = member_header(name, content.len());
+    block[156] = kind;
+    block[148..156].fill(b' ');
+    let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+    block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let mut bytes = [&block[..], content].concat();
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes
+}
+
+/// The header of a member without its checksum.
+fn member_header(name: &str, size: usize) -> Vec<u8> {
+    let mut block = vec![0; 512];
+    block[..name.len()].copy_from_slice(name.as_bytes());
+    for (at, number) in [(100, 0o644), (108, 0), (116, 0), (136, 0)] {
+        block[at..at + 7].copy_from_slice(format!("{number:07o}").as_bytes());
+    }
+    block[124..135].copy_from_slice(format!("{size:011o}").as_bytes());
+    block[156] = b'0';
+    block[257..265].copy_from_slice(b"ustar\x0000");
+    block
 }
 
 /// A library of as many empty sections as fit, all named like those with device code.

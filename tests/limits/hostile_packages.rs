@@ -217,14 +217,41 @@ fn members_below_a_link_are_named() {
 #[test]
 fn control_archives_that_decode_to_much_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let mut control = Handmade::new();
-    control.file("./control", &vec![b' '; 300 << 20]);
-    let package = write(folder.path(), &control.finish(), &Handmade::new().finish());
-    assert!(fs::metadata(&package).unwrap().len() < 1 << 20);
-    let output = limited(&inspect(&package), 700).output().unwrap();
-    let said = text(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("control archive exceeds 268435456 bytes"), "{said}");
+    for (name, mib, refusal) in [
+        ("./md5sums", 300, "control archive exceeds 268435456 bytes"),
+        ("./control", 5, "control file exceeds 4194304 bytes"),
+    ] {
+        let mut control = Handmade::new();
+        control.file(name, &vec![b' '; mib << 20]);
+        let package = write(folder.path(), &control.finish(), &Handmade::new().finish());
+        assert!(fs::metadata(&package).unwrap().len() < 1 << 20);
+        let output = limited(&inspect(&package), 400).output().unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(refusal), "{said}");
+    }
+}
+
+/// Of a list, no more is held than its text and where its paths are.
+#[test]
+fn lists_of_lines_that_say_nothing_cost_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [("control", CONTROL), ("conffiles", &"\n".repeat(24 << 20))];
+    let package = controlled(folder.path(), &files, |_| {});
+    assert!(fs::metadata(&package).unwrap().len() < 1 << 14);
+    tools::run(&mut limited(&inspect(&package), 128));
+}
+
+/// One that holds ten of the next one, and so on, would take very long.
+#[test]
+fn packages_in_packages_are_not_looked_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = fs::read(deb(folder.path(), |_| {})).unwrap();
+    for content in [&inner[..], &inner[..90], b"\xed\xab\xee\xdb\x03\0"] {
+        let package = deb(folder.path(), |data| data.file("./opt/inner.dat", content));
+        let shown = tools::succeed(inspect(&package).arg("--json"));
+        assert!(shown.contains("/opt/inner.dat") && !shown.contains("fault"), "{shown}");
+    }
 }
 
 #[test]

@@ -242,10 +242,11 @@ fn nothing_of_an_rpm_reaches_the_terminal_raw() {
 #[test]
 fn a_description_keeps_its_lines_and_begins_none() {
     let folder = tempfile::tempdir().unwrap();
-    let control = format!("{CONTROL} one\u{1b}[2J\n .\n  two\tthree\rfour\n");
+    // Other control characters than those beyond ASCII are refused in a control file.
+    let control = format!("{CONTROL} one\u{9b}2J\n .\n  two\tthree\r\n");
     let package = controlled(folder.path(), &[("control", &control)], |_| {});
     let shown = harmless(&mut inspect(&package));
-    let lines = "  Description: x\n    one\\u{1b}[2J\n\n     two\\tthree\\rfour\n";
+    let lines = "  Description: x\n    one\\u{9b}2J\n\n     two\\tthree\n";
     assert!(shown.contains(lines), "{shown}");
 }
 

@@ -221,3 +221,89 @@ fn fields_that_differ_in_case_are_one() {
         assert!(said.contains("duplicate value for 'Depends' field"), "{said}");
     }
 }
+
+/// What dpkg says that a field of a package is.
+fn dpkg_says(package: &Path, field: &str) -> String {
+    succeed(Command::new("dpkg-deb").arg("-f").arg(package).arg(field))
+}
+
+#[test]
+fn lines_that_end_for_dpkg_alone_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    let package = |control: &str| controlled(room.path(), &[("control", control)], |_| {});
+    let head = CONTROL.trim_end();
+    for (control, field, seen) in [
+        (format!("{head}\u{1a}Conflicts: bash\n"), "Conflicts", "bash\n"),
+        (format!("{CONTROL}Conflicts: bash\0, dpkg\n"), "Conflicts", "bash\n"),
+        (format!("{CONTROL}\u{b}Conflicts: bash\n"), "Conflicts", "\n"),
+        (format!("{CONTROL}\rConflicts: bash\n"), "Conflicts", "\n"),
+        (format!("{CONTROL}X-\u{1b}[2J: bash\n"), "X-\u{1b}[2J", "bash\n"),
+    ] {
+        let odd = package(&control);
+        refused(&odd, &["odd_1_amd64.deb", "has control characters"]);
+        if have(&["dpkg-deb"]) {
+            assert_eq!(dpkg_says(&odd, field), seen, "{control:?}");
+        }
+    }
+    let windows = package(&CONTROL.replace('\n', "\r\n"));
+    accepted(&windows);
+    if have(&["dpkg-deb"]) {
+        assert_eq!(dpkg_says(&windows, "Version"), "1\n");
+    }
+}
+
+/// What dpkg keeps as conffiles of a package that it unpacks, or none if it does not.
+fn unpacked_conffiles(package: &Path) -> Option<Vec<String>> {
+    let root = tempfile::tempdir().unwrap();
+    let database = root.path().join("var/lib/dpkg");
+    for folder in ["info", "updates", "triggers"] {
+        fs::create_dir_all(database.join(folder)).unwrap();
+    }
+    fs::write(database.join("status"), "").unwrap();
+    let mut dpkg = Command::new("dpkg");
+    dpkg.args(["--force-all", "--force-script-chrootless", "--log=/dev/null", "--root"]);
+    dpkg.arg(root.path()).arg("--unpack").arg(package);
+    dpkg.output().unwrap().status.success().then(|| {
+        let status = fs::read_to_string(database.join("status")).unwrap();
+        let lines = status.lines().filter_map(|line| line.strip_prefix(" /"));
+        let present = lines.filter(|line| !line.ends_with("remove-on-upgrade"));
+        present.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+    })
+}
+
+#[test]
+fn conffiles_are_those_that_dpkg_sees() {
+    let room = tempfile::tempdir().unwrap();
+    for (text, seen) in [
+        ("/etc/a\n", Some(&["etc/a"][..])),
+        ("/etc/a \t\r\n\n  \n/etc/b\n", Some(&["etc/a", "etc/b"])),
+        ("/etc/a\n/etc/a\n", Some(&["etc/a", "etc/a"])),
+        ("remove-on-upgrade /etc/c\n", Some(&[])),
+        ("/etc/a", None),
+        ("etc/a\n", None),
+        (" /etc/a\n", None),
+        ("unknown /etc/a\n", None),
+        ("remove-on-upgrade  /etc/c\n", None),
+    ] {
+        let files = [("control", CONTROL), ("conffiles", text)];
+        let package = controlled(room.path(), &files, |data| {
+            data.member("./etc/", b'5', "", 0o755, b"");
+            data.file("./etc/a", b"");
+            data.file("./etc/b", b"");
+        });
+        let output = inspect(&package).output().unwrap();
+        assert_eq!(output.status.success(), seen.is_some(), "{text:?}");
+        // Files that are no conffiles have to have a digest.
+        let said = crate::text(&rockpack().arg("verify").arg(&package).output().unwrap());
+        for name in ["etc/a", "etc/b"].into_iter().filter(|_| seen.is_some()) {
+            let bare = said.contains(&format!("/{name}: the package states no digest"));
+            assert_eq!(bare, !seen.unwrap_or_default().contains(&name), "{text:?}: {said}");
+        }
+        if have(&["dpkg"]) {
+            let kept = unpacked_conffiles(&package);
+            let kept =
+                kept.as_ref().map(|kept| kept.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(kept.as_deref(), seen, "{text:?}");
+        }
+    }
+}

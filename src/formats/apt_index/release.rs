@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
-use crate::formats::deb::parse_fields;
+use crate::formats::deb::{excerpt, parse_fields};
 
 /// An index file as `Release` lists it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -142,7 +142,7 @@ fn row(line: &str) -> Result<(String, (u64, String))> {
         ((Some(digest), Some(size), Some(path)), None) => {
             Ok((path.to_owned(), (size, digest.to_owned())))
         }
-        _ => Err(fault(format!("`{}` is no digest, size and path", line.escape_debug()))),
+        _ => Err(fault(format!("`{}` is no digest, size and path", excerpt(line)))),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Reads a paragraph of fields: a control file, one of an index, `Release`.
 //!
 //! dpkg and apt tell names of fields apart without case, so that `depends` is `Depends`, and a
-//! second one of them. Refused: a second paragraph, comments, a field twice.
+//! second one of them. Refused: a second paragraph, comments, a field twice, control characters but
+//! tabs and line breaks (`\n`, `\r\n`): for dpkg 1.21, 0x1a ends a line, NUL ends a value, and a line
+//! that begins with `\r`, `\v` or `\f` continues the one above; apt ends a paragraph at `\n\r\n`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -47,19 +49,22 @@ impl PartialEq for FieldName {
 
 impl Eq for FieldName {}
 
-/// Fields that were read: name → value, continuation lines joined by line feeds.
+/// Fields that were read: name → value, continuation lines joined by line feeds. In the order of
+/// their names; an index has many paragraphs of few fields, for which a map is large.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fields(BTreeMap<FieldName, String>);
+pub struct Fields(Vec<(FieldName, String)>);
 
 impl Fields {
     /// The value of a field, however its name is written.
     pub fn get(&self, name: &str) -> Option<&String> {
-        self.0.get(&FieldName(name.to_owned()))
+        let name = FieldName(name.to_owned());
+        let found = self.0.binary_search_by(|(field, _)| field.cmp(&name));
+        found.ok().and_then(|at| self.0.get(at)).map(|(_, value)| value)
     }
 
     /// The names, in the order of their letters.
     pub fn names(&self) -> impl Iterator<Item = &FieldName> {
-        self.0.keys()
+        self.0.iter().map(|(name, _)| name)
     }
 
     /// Names as they are written, with their values.
@@ -70,27 +75,49 @@ impl Fields {
 
 /// Parses one paragraph.
 pub fn parse(text: &str) -> Result<Fields> {
-    let mut fields = BTreeMap::new();
-    let mut current: Option<FieldName> = None;
+    let mut fields: Vec<(FieldName, String)> = Vec::new();
     for line in text.trim_end_matches('\n').split('\n') {
-        if let Some(continuation) = line.strip_prefix([' ', '\t']) {
-            let name = current.as_ref().ok_or_else(|| fault("begins with a blank".to_owned()))?;
-            let value: &mut String = fields.entry(name.clone()).or_default();
-            value.push('\n');
-            value.push_str(if continuation == "." { "" } else { continuation });
-            continue;
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if line.contains(|c: char| c.is_ascii_control() && c != '\t') {
+            let message = format!("`{}` has control characters", excerpt(line));
+            let hint = "dpkg and apt would read other fields: take them out of the control file";
+            return Err(fault(message).hint(hint));
         }
-        let (name, value) = line
-            .split_once(':')
-            .filter(|(name, _)| !name.is_empty() && !name.contains(char::is_whitespace))
-            .ok_or_else(|| fault(format!("`{}` is no field", line.escape_debug())))?;
-        let name = FieldName(name.to_owned());
-        if fields.insert(name.clone(), value.trim().to_owned()).is_some() {
-            return Err(fault(format!("field {} appears twice", &*name)));
+        match line.strip_prefix([' ', '\t']) {
+            None => fields.push(field(line)?),
+            Some(continuation) => {
+                let current = fields.last_mut();
+                let (_, value) = current.ok_or_else(|| fault("begins with a blank".to_owned()))?;
+                value.push('\n');
+                value.push_str(if continuation == "." { "" } else { continuation });
+            }
         }
-        current = Some(name);
     }
-    Ok(Fields(fields))
+    fields.shrink_to_fit();
+    // Stable, so that the later one of two is named.
+    fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut pairs = fields.iter().zip(fields.iter().skip(1));
+    match pairs.find(|((one, _), (other, _))| one == other) {
+        Some((_, (name, _))) => Err(fault(format!("field {} appears twice", excerpt(name)))),
+        None => Ok(Fields(fields)),
+    }
+}
+
+/// The first line of a field.
+fn field(line: &str) -> Result<(FieldName, String)> {
+    let parts = line.split_once(':');
+    parts
+        .filter(|(name, _)| !name.is_empty() && !name.contains(char::is_whitespace))
+        .map(|(name, value)| (FieldName(name.to_owned()), value.trim().to_owned()))
+        .ok_or_else(|| fault(format!("`{}` is no field", excerpt(line))))
+}
+
+/// The beginning of a line, for messages: a line may be as long as the file.
+pub(in crate::formats) fn excerpt(line: &str) -> String {
+    const SHOWN: usize = 200;
+    let shown: String = line.chars().take(SHOWN).collect();
+    let rest = if shown.len() < line.len() { "…" } else { "" };
+    format!("{}{rest}", shown.escape_debug())
 }
 
 pub(super) fn fault(message: String) -> Error {
@@ -112,6 +139,24 @@ mod tests {
         assert_eq!(fields, parse("DEPENDS: y\npackage: x\n").unwrap());
         let error = parse("Depends: x\nVersion: 1\ndepends: y\n").unwrap_err();
         assert!(error.to_string().contains("field depends appears twice"), "{error}");
+    }
+
+    #[test]
+    fn lines_end_as_dpkg_and_apt_end_them() {
+        let read = parse("A: 1\r\nB: 2\t3\r\n \tx\r\n").unwrap();
+        assert_eq!(read, parse("A: 1\nB: 2\t3\n \tx\n").unwrap());
+        for odd in ['\0', '\u{1a}', '\r', '\u{b}', '\u{c}', '\u{1b}', '\u{7f}'] {
+            for text in [
+                format!("A: 1{odd}B: 2\n"),
+                format!("A: 1\n{odd}B: 2\n"),
+                format!("A: 1\n x{odd}\n{odd}\n y\n"),
+                format!("A{odd}: 1\n"),
+            ] {
+                assert!(parse(&text).is_err(), "{text:?}");
+            }
+        }
+        let error = parse(&format!("A: {}\u{1a}", "x".repeat(1 << 20))).unwrap_err().to_string();
+        assert!(error.len() < 1000 && error.contains("x…` has control characters"), "{error}");
     }
 
     #[test]

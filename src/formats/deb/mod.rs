@@ -13,6 +13,7 @@
 
 mod control;
 mod fields;
+mod lists;
 mod reader;
 mod tar;
 mod tar_reader;
@@ -20,6 +21,7 @@ mod version;
 mod writer;
 
 pub use control::{Control, Field};
+pub(super) use fields::excerpt;
 pub use fields::{FieldName, Fields, parse as parse_fields};
 pub use reader::{Reader, read_control};
 pub use version::compare as compare_versions;

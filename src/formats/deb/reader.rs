@@ -1,25 +1,36 @@
 //! Reads a `.deb` back, streaming, with everything checked that the format promises.
 //!
 //! Stricter than dpkg: exactly the three members, in order, one compressed stream each, nothing
-//! behind any end, and in the control archive files alone. Content is compared with its stated MD5
-//! sum by whoever visits the entries.
+//! behind any end, and in the control archive files alone. Refused, too: control files, with their
+//! names and headers, of more than 256 MiB, and one named `control` of more than 4 MiB. Content is
+//! compared with its stated MD5 sum by whoever visits the entries.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
+use std::sync::Arc;
 
 use super::fields::{self, Fields};
+use super::lists::{Conffiles, Sums};
 use super::tar_reader::Members;
-use crate::content::{Content, ContentReader, unhex};
+use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Decoder, Method, decoder_fault};
 use crate::formats::payload::{Digest, Entry, EntryKind, Marking, Visitor};
+use crate::formats::tar::BLOCK;
 
 /// A control archive is read into memory; md5sums of a million files stay below this.
 const CONTROL_MAX: u64 = 256 << 20;
 
+/// Fields and relations take many times the bytes that state them. Debian's longest control file is
+/// of 75 KiB.
+const FIELDS_MAX: u64 = 4 << 20;
+
 /// Where the decoder of a member reads from.
 type Source = BufReader<ContentReader>;
+
+/// Control files by name.
+type ControlFiles = BTreeMap<String, Arc<String>>;
 
 /// An opened `.deb`.
 #[derive(Debug)]
@@ -27,9 +38,9 @@ pub struct Reader {
     data: Content,
     method: Method,
     fields: Fields,
-    files: BTreeMap<String, String>,
-    sums: BTreeMap<String, [u8; 16]>,
-    conffiles: Vec<String>,
+    files: ControlFiles,
+    sums: Sums,
+    conffiles: Conffiles,
 }
 
 impl Reader {
@@ -38,10 +49,11 @@ impl Reader {
         let [control, data] = members(&package)?;
         let control_method = method(&control.name, "control.tar")?;
         let files = control_files(&package.slice(control.range)?, control_method)?;
-        let text = |name: &str| files.get(name).map_or("", String::as_str);
-        let fields = fields::parse(text("control")).map_err(|e| e.at(&package.place(0)))?;
-        let sums = sums(text("md5sums"))?;
-        let conffiles = text("conffiles").lines().map(str::to_owned).collect();
+        let text = |name: &str| files.get(name).cloned().unwrap_or_default();
+        let at = |error: Error| error.at(&package.place(0));
+        let fields = fields::parse(&text("control")).map_err(at)?;
+        let sums = Sums::parse(text("md5sums")).map_err(at)?;
+        let conffiles = Conffiles::parse(text("conffiles")).map_err(at)?;
         let method = method(&data.name, "data.tar")?;
         let data = package.slice(data.range)?;
         Ok(Self { data, method, fields, files, sums, conffiles })
@@ -53,14 +65,14 @@ impl Reader {
     }
 
     /// The files of the control archive: name → text.
-    pub fn control_files(&self) -> &BTreeMap<String, String> {
+    pub fn control_files(&self) -> &BTreeMap<String, Arc<String>> {
         &self.files
     }
 
-    /// The paths in md5sums (without leading slash) and their sums; visiting the entries gives
-    /// each sum with its file, this list also shows those without a file.
-    pub fn md5sums(&self) -> &BTreeMap<String, [u8; 16]> {
-        &self.sums
+    /// The paths in md5sums, without leading slash. Visiting the entries gives each sum with its
+    /// file; this list also shows those without a file.
+    pub fn md5sums(&self) -> impl Iterator<Item = &str> {
+        self.sums.paths()
     }
 
     /// Goes once through the data archive, in its order. The root directory is not visited.
@@ -76,7 +88,7 @@ impl Reader {
             }
             let path = &read.entry.path;
             read.declared = self.sums.get(path).copied().map(Digest::Md5);
-            if self.conffiles.iter().any(|file| file.strip_prefix('/') == Some(path)) {
+            if self.conffiles.get(path).is_some() {
                 read.entry.marking = Marking::Config;
             }
             visitor(&read, &mut members)?;
@@ -92,7 +104,8 @@ pub fn read_control(package: &Content) -> Result<String> {
     method(&data.name, "data.tar")?;
     let method = method(&control.name, "control.tar")?;
     let mut files = control_files(&package.slice(control.range)?, method)?;
-    files.remove("control").ok_or_else(|| structure(package, "has no control file"))
+    let text = files.remove("control").map(Arc::unwrap_or_clone);
+    text.ok_or_else(|| structure(package, "has no control file"))
 }
 
 /// The members behind `debian-binary`: control and data.
@@ -122,25 +135,24 @@ fn method(name: &str, stem: &str) -> Result<Method> {
     })
 }
 
-fn control_files(member: &Content, method: Method) -> Result<BTreeMap<String, String>> {
+fn control_files(member: &Content, method: Method) -> Result<ControlFiles> {
     let place = member.place(0);
     let mut members = Members::new(decoder(member, method)?);
     let mut files = BTreeMap::new();
     let mut left = CONTROL_MAX;
     while let Some(read) = members.next().map_err(|e| e.at(&place))? {
-        if !is_control_file(&read.entry).map_err(|e| e.at(&place))? {
+        let is_file = is_control_file(&read.entry).map_err(|e| e.at(&place))?;
+        let size = charge(&read.entry, &mut left).map_err(|e| e.at(&place))?;
+        if !is_file {
             continue;
         }
-        left = left.checked_sub(read.entry.size).ok_or_else(|| {
-            Error::new(Kind::Limit, format!("control archive exceeds {CONTROL_MAX} bytes"))
-                .at(&place)
-        })?;
-        let mut bytes = Vec::new();
+        // Not by doubling: that would take twice the limit.
+        let mut bytes = Vec::with_capacity(size);
         members.read_to_end(&mut bytes).map_err(|e| decoder_fault(e).at(&place))?;
         let name = read.entry.path;
         let text = String::from_utf8(bytes)
             .map_err(|_| Error::malformed(format!("{name} is no UTF-8")).at(&place))?;
-        if files.insert(name.clone(), text).is_some() {
+        if files.insert(name.clone(), Arc::new(text)).is_some() {
             return Err(Error::malformed(format!("control archive has {name} twice")).at(&place));
         }
     }
@@ -163,23 +175,48 @@ fn is_control_file(entry: &Entry) -> Result<bool> {
     }
 }
 
-fn sums(text: &str) -> Result<BTreeMap<String, [u8; 16]>> {
-    let mut sums = BTreeMap::new();
-    for line in text.lines() {
-        let entry = line
-            .split_once("  ")
-            .and_then(|(sum, path)| Some((path.to_owned(), unhex::<16>(sum)?)));
-        let (path, sum) = entry.ok_or_else(|| {
-            let message = format!("`{}` is no sum and path", line.escape_debug());
-            Error::malformed(message).structure("md5sums")
-        })?;
-        if sums.insert(path, sum).is_some() {
-            return Err(Error::malformed("has a path twice").structure("md5sums"));
-        }
+/// The size of a member that, with its name and header, is within what is left.
+fn charge(entry: &Entry, left: &mut u64) -> Result<usize> {
+    let limit = |what: &str, most: u64| {
+        Error::new(Kind::Limit, format!("{what} exceeds {most} bytes"))
+            .hint("no package has as much: have it rebuilt")
+    };
+    if entry.path == "control" && entry.size > FIELDS_MAX {
+        return Err(limit("control file", FIELDS_MAX));
     }
-    Ok(sums)
+    let cost = entry.size + entry.path.len() as u64 + BLOCK as u64;
+    let whole = left.checked_sub(cost);
+    *left = whole.ok_or_else(|| limit("control archive", CONTROL_MAX))?;
+    usize::try_from(entry.size).map_err(|_| limit("control archive", CONTROL_MAX))
 }
 
 fn structure(package: &Content, message: &str) -> Error {
     Error::malformed(message.to_owned()).structure(".deb").at(&package.place(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, size: u64) -> Entry {
+        let (path, kind, marking) = (path.to_owned(), EntryKind::File, Marking::Plain);
+        Entry { path, kind, mode: 0o644, size, marking }
+    }
+
+    #[test]
+    fn control_files_of_many_or_long_names_are_refused() {
+        for (name, size) in [("a".repeat(4000), 0), ("a".to_owned(), 0), ("a".to_owned(), 4000)] {
+            let mut left = CONTROL_MAX;
+            let most = CONTROL_MAX / (512 + name.len() as u64 + size);
+            for _ in 0..most {
+                charge(&file(&name, size), &mut left).unwrap();
+            }
+            let error = charge(&file(&name, size), &mut left).unwrap_err();
+            assert_eq!(error.kind(), Kind::Limit);
+        }
+        let mut left = CONTROL_MAX;
+        assert!(charge(&file("control", FIELDS_MAX), &mut left).is_ok());
+        let error = charge(&file("control", FIELDS_MAX + 1), &mut left).unwrap_err();
+        assert!(error.to_string().contains("control file exceeds 4194304 bytes"), "{error}");
+    }
 }

@@ -1,6 +1,6 @@
 //! The indexes that `Release` lists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Check, Context, method, named_file, open, sha256, sha512};
 use crate::content::is_there;
@@ -11,55 +11,105 @@ use crate::formats::apt_index::{IndexFile, Release};
 /// compressed forms of it are stored, as those of Debian's archives are.
 ///
 /// Source: the Debian wiki's page on the format of repositories, on `MD5Sum, SHA1, SHA256`.
-const COMPRESSED: [&str; 6] = ["gz", "bz2", "xz", "lzma", "lz4", "zst"];
+const COMPRESSED: [&str; 6] = ["bz2", "gz", "lz4", "lzma", "xz", "zst"];
 
-/// An index by its own name and by its digests; the text of those that list packages is kept, and
-/// all forms of one must have it.
+/// Checks all of them. Returned are the texts of those that list packages: all forms of one must
+/// have it.
 pub(super) fn check(
     context: &mut Context<'_>,
     folder: &str,
     release: &Release,
-    file: &IndexFile,
-    indexes: &mut BTreeMap<String, String>,
-) -> Result<()> {
-    let path = format!("{folder}/{}", file.path);
-    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-    let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
-    let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
-    let hashed: Vec<String> =
-        digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
-    let by_hash = release.field("Acquire-By-Hash") == Some("yes");
-    if by_hash {
-        context.named.extend(hashed.iter().cloned());
+) -> Result<BTreeMap<String, String>> {
+    let listed = Listed::new(folder, release);
+    let mut texts = BTreeMap::new();
+    for file in &release.files {
+        listed.check(context, file, &mut texts)?;
     }
-    let forms = compressed_forms(context, folder, release, file)?;
-    if !forms.is_empty() && !is_there(&context.root.join(&path))? {
-        return check_unstored(context, &path, file, &forms);
+    Ok(texts)
+}
+
+/// What the rows of `Release` say together.
+struct Listed<'a> {
+    /// The folder of `Release`.
+    folder: &'a str,
+    /// Whether indexes are there under their digests, too.
+    by_hash: bool,
+    paths: BTreeSet<&'a str>,
+    /// Folders with a list of packages that can be read.
+    readable: BTreeSet<&'a str>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(folder: &'a str, release: &'a Release) -> Self {
+        let paths: BTreeSet<&str> = release.files.iter().map(|file| file.path.as_str()).collect();
+        let parts = paths.iter().map(|path| split(path));
+        let readable = parts.filter(|(_, name)| is_list(name) && method(name).is_some());
+        let readable = readable.map(|(above, _)| above).collect();
+        let by_hash = release.field("Acquire-By-Hash") == Some("yes");
+        Self { folder, by_hash, paths, readable }
     }
-    let Some(bytes) = context.read(&path)? else {
-        return Ok(());
-    };
-    let same = |bytes: &[u8]| is_as_listed(bytes, file);
-    if !same(&bytes) {
-        context.add(Check::IndexMismatch, &path, "is not the one that Release lists");
-        return Ok(());
-    }
-    for hashed in hashed.iter().filter(|_| by_hash) {
-        if context.read(hashed)?.is_some_and(|bytes| !same(&bytes)) {
-            context.add(Check::IndexMismatch, hashed, "does not have that digest");
+
+    /// An index by its own name and by its digests.
+    fn check(
+        &self,
+        context: &mut Context<'_>,
+        file: &IndexFile,
+        texts: &mut BTreeMap<String, String>,
+    ) -> Result<()> {
+        let path = format!("{}/{}", self.folder, file.path);
+        let (above, name) = split(&path);
+        let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+        let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
+        let hashed: Vec<String> =
+            digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
+        if self.by_hash {
+            context.named.extend(hashed.iter().cloned());
         }
+        let forms = self.compressed_forms(context, file)?;
+        if !forms.is_empty() && !is_there(&context.root.join(&path))? {
+            return check_unstored(context, &path, file, &forms);
+        }
+        let Some(bytes) = context.read(&path)? else {
+            return Ok(());
+        };
+        let same = |bytes: &[u8]| is_as_listed(bytes, file);
+        if !same(&bytes) {
+            context.add(Check::IndexMismatch, &path, "is not the one that Release lists");
+            return Ok(());
+        }
+        for hashed in hashed.iter().filter(|_| self.by_hash) {
+            if context.read(hashed)?.is_some_and(|bytes| !same(&bytes)) {
+                context.add(Check::IndexMismatch, hashed, "does not have that digest");
+            }
+        }
+        // Forms that only some clients read, like bz2, are left to their digests.
+        let has_other = || self.readable.contains(split(&file.path).0);
+        if is_list(name) && (method(name).is_some() || !has_other()) {
+            keep_text(context, (&path, above), &bytes, texts);
+        }
+        Ok(())
     }
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let other_form = |other: &&IndexFile| {
-        let folder = file.path.rsplit_once('/').map(|(folder, _)| folder);
-        let (other_folder, other_name) = other.path.rsplit_once('/').unwrap_or(("", &other.path));
-        Some(other_folder) == folder && is_list(other_name) && method(other_name).is_some()
-    };
-    // Forms that only some clients read, like bz2, are left to their digests.
-    if is_list(name) && (method(name).is_some() || !release.files.iter().any(|f| other_form(&f))) {
-        keep_text(context, (&path, above), &bytes, indexes);
+
+    /// The compressed forms of `file` that are listed and there.
+    fn compressed_forms(&self, context: &Context<'_>, file: &IndexFile) -> Result<Vec<String>> {
+        let mut forms = Vec::new();
+        for ending in COMPRESSED {
+            let form = format!("{}.{ending}", file.path);
+            if !self.paths.contains(form.as_str()) {
+                continue;
+            }
+            let path = format!("{}/{form}", self.folder);
+            if named_file(context.root, &path)?.is_some() {
+                forms.push(path);
+            }
+        }
+        Ok(forms)
     }
-    Ok(())
+}
+
+/// Folder and name of a path.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// Whether these are the bytes of an index that `Release` lists.
@@ -67,27 +117,6 @@ fn is_as_listed(bytes: &[u8], file: &IndexFile) -> bool {
     bytes.len() as u64 == file.size
         && sha256(bytes) == file.sha256
         && file.sha512.as_ref().is_none_or(|digest| sha512(bytes) == *digest)
-}
-
-/// The compressed forms of `file` that are listed and there.
-fn compressed_forms(
-    context: &Context<'_>,
-    folder: &str,
-    release: &Release,
-    file: &IndexFile,
-) -> Result<Vec<String>> {
-    let is_form = |other: &&IndexFile| {
-        let ending = other.path.strip_prefix(&file.path).and_then(|rest| rest.strip_prefix('.'));
-        ending.is_some_and(|ending| COMPRESSED.contains(&ending))
-    };
-    let mut forms = Vec::new();
-    for other in release.files.iter().filter(is_form) {
-        let path = format!("{folder}/{}", other.path);
-        if named_file(context.root, &path)?.is_some() {
-            forms.push(path);
-        }
-    }
-    Ok(forms)
 }
 
 /// An index that is there in other forms alone: what is in those that can be read is as listed.
@@ -101,7 +130,7 @@ fn check_unstored(
         // What cannot be read is named where the form itself is looked at.
         let Some(bytes) = context.read(form)? else { continue };
         if open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
-            let name = path.rsplit('/').next().unwrap_or_default();
+            let name = split(path).1;
             let message = format!("does not hold the {name} that Release lists");
             context.add(Check::IndexMismatch, form, message);
         }
@@ -119,7 +148,7 @@ fn keep_text(
     context: &mut Context<'_>,
     (path, above): (&str, &str),
     bytes: &[u8],
-    indexes: &mut BTreeMap<String, String>,
+    texts: &mut BTreeMap<String, String>,
 ) {
     let text = open(path, bytes)
         .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
@@ -127,10 +156,10 @@ fn keep_text(
         Err(error) => context.add(Check::BadIndex, path, error.to_string()),
         Ok(text) => {
             let stem = format!("{above}/Packages");
-            if indexes.get(&stem).is_some_and(|other| *other != text) {
+            if texts.get(&stem).is_some_and(|other| *other != text) {
                 context.add(Check::IndexMismatch, path, "differs from the other forms of it");
             }
-            indexes.insert(stem, text);
+            texts.insert(stem, text);
         }
     }
 }

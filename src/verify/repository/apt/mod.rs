@@ -3,8 +3,6 @@
 mod indexes;
 mod packages;
 
-use std::collections::BTreeMap;
-
 use super::{Check, Context};
 use crate::content::is_file;
 use crate::error::{Error, Result};
@@ -24,11 +22,8 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
         }
     };
     check_expiry(context, &subject, &release);
-    let mut indexes: BTreeMap<String, String> = BTreeMap::new();
-    for file in &release.files {
-        indexes::check(context, &folder, &release, file, &mut indexes)?;
-    }
-    packages::check(context, &indexes);
+    let texts = indexes::check(context, &folder, &release)?;
+    packages::check(context, &texts);
     Ok(())
 }
 

@@ -142,16 +142,18 @@ fn compare(file: &std::path::Path, fields: &Fields) -> Result<Vec<String>> {
 }
 
 fn check_closure(context: &mut Context<'_>, packages: &[Listed]) {
-    let nodes: Vec<(Node, &BTreeSet<String>)> =
-        packages.iter().map(|listed| (node(listed), &listed.archs)).collect();
+    let nodes: Vec<Node> = packages.iter().map(node).collect();
     let known: BTreeSet<&str> =
-        nodes.iter().flat_map(|(node, _)| &node.offers).map(|(name, _)| name.as_str()).collect();
-    let archs: BTreeSet<&String> = nodes.iter().flat_map(|(_, archs)| archs.iter()).collect();
+        nodes.iter().flat_map(|node| &node.offers).map(|(name, _)| name.as_str()).collect();
+    let mut archs: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+    for (listed, node) in packages.iter().zip(&nodes) {
+        for arch in &listed.archs {
+            archs.entry(arch).or_default().push(node);
+        }
+    }
     let several = archs.len() > 1;
     let rules = Rules { compare: compare_versions, bare_meets: false };
-    for arch in archs.into_iter().filter(|arch| !several || *arch != "all") {
-        let together = nodes.iter().filter(|(_, archs)| archs.contains(arch));
-        let together: Vec<&Node> = together.map(|(node, _)| node).collect();
+    for (arch, together) in archs.into_iter().filter(|(arch, _)| !several || *arch != "all") {
         let (open, elsewhere) = closure::open(&together, &known, rules);
         context.report.elsewhere += elsewhere;
         for (path, wish) in open {

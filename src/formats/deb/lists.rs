@@ -1,0 +1,174 @@
+//! The lists of paths in a control archive.
+//!
+//! ```text
+//! md5sums    <32 hex digits>  <path without leading slash>
+//! conffiles  /<path>, or `remove-on-upgrade /<path>` for one that the package no longer has
+//! ```
+//!
+//! Source: deb-md5sums(5), deb-conffiles(5), and dpkg 1.21, which passes over blanks behind a line of
+//! conffiles and over empty lines. Refused: as dpkg does, lines of conffiles that are no path from
+//! the root or have another flag, and a last line without an end; a path twice in md5sums; more
+//! conffiles than any package has.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::fields::excerpt;
+use crate::content::unhex;
+use crate::error::{Error, Kind, Result};
+
+/// More conffiles than any package has; a bound for hostile input.
+const CONFFILES_MAX: usize = 1 << 20;
+
+/// Bytes of the shortest row of md5sums: sum, two blanks, a path and a line break.
+const SHORTEST_SUM: usize = 36;
+
+/// Paths, each with what its row says of it. A list can be of as many rows as bytes allow: paths
+/// stay where they are in the text.
+#[derive(Debug)]
+pub(super) struct Paths<T> {
+    text: Arc<String>,
+    /// By path.
+    rows: Vec<(Range<u32>, T)>,
+}
+
+/// The list `md5sums`.
+pub(super) type Sums = Paths<[u8; 16]>;
+
+/// The list `conffiles`, without those that the package no longer has.
+pub(super) type Conffiles = Paths<()>;
+
+impl<T> Paths<T> {
+    fn new(text: Arc<String>, mut rows: Vec<(Range<u32>, T)>) -> Self {
+        rows.shrink_to_fit();
+        rows.sort_unstable_by(|(one, _), (other, _)| part(&text, one).cmp(part(&text, other)));
+        Self { text, rows }
+    }
+
+    /// What the list says of a path without leading slash, if it has it.
+    pub fn get(&self, path: &str) -> Option<&T> {
+        let found = self.rows.binary_search_by(|(range, _)| part(&self.text, range).cmp(path));
+        found.ok().and_then(|at| self.rows.get(at)).map(|(_, said)| said)
+    }
+
+    /// The paths without leading slash, in their order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|(range, _)| part(&self.text, range))
+    }
+}
+
+impl Sums {
+    /// Reads md5sums.
+    pub fn parse(text: Arc<String>) -> Result<Self> {
+        let fault = |message: String| Error::malformed(message).structure("md5sums");
+        let mut rows = Vec::with_capacity(text.len() / SHORTEST_SUM);
+        let mut end = 0;
+        for whole in text.split_inclusive('\n') {
+            let start = end;
+            end += whole.len();
+            let line = whole.trim_end_matches(['\n', '\r']);
+            let entry = line.split_once("  ").filter(|(_, path)| !path.is_empty());
+            let entry = entry.and_then(|(sum, path)| Some((path, unhex::<16>(sum)?)));
+            let (path, sum) =
+                entry.ok_or_else(|| fault(format!("`{}` is no sum and path", excerpt(line))))?;
+            let path_end = start + line.len();
+            rows.push((range(path_end - path.len()..path_end)?, sum));
+        }
+        let sums = Self::new(text, rows);
+        let twice = sums.paths().zip(sums.paths().skip(1)).any(|(one, other)| one == other);
+        match twice {
+            true => Err(fault("has a path twice".to_owned())),
+            false => Ok(sums),
+        }
+    }
+}
+
+impl Conffiles {
+    /// Reads conffiles.
+    pub fn parse(text: Arc<String>) -> Result<Self> {
+        let fault = |message: String| Error::malformed(message).structure("conffiles");
+        if !text.is_empty() && !text.ends_with('\n') {
+            return Err(fault("does not end with a line break".to_owned()));
+        }
+        let mut rows = Vec::new();
+        let mut end = 0;
+        for whole in text.split_inclusive('\n') {
+            let start = end;
+            end += whole.len();
+            let line = whole.trim_end_matches(|c: char| c.is_ascii_whitespace() || c == '\u{b}');
+            let removed = line.strip_prefix("remove-on-upgrade ");
+            match (line, removed) {
+                ("", _) => {}
+                (_, Some(path)) if path.starts_with('/') => {}
+                (path, None) if path.starts_with('/') => {
+                    rows.push((range(start + 1..start + path.len())?, ()));
+                }
+                _ => return Err(fault(format!("`{}` is no path from the root", excerpt(line)))),
+            }
+            if rows.len() > CONFFILES_MAX {
+                let message = format!("has more than {CONFFILES_MAX} paths");
+                return Err(Error::new(Kind::Limit, message).structure("conffiles"));
+            }
+        }
+        Ok(Self::new(text, rows))
+    }
+}
+
+fn part<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
+    text.get(range.start as usize..range.end as usize).unwrap_or_default()
+}
+
+/// A control archive is far smaller than what this can say.
+fn range(range: Range<usize>) -> Result<Range<u32>> {
+    let narrow = |at| u32::try_from(at).map_err(|_| Error::bug("a list of more than 4 GiB"));
+    Ok(narrow(range.start)?..narrow(range.end)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conffiles(text: &str) -> Result<Vec<String>> {
+        let list = Conffiles::parse(Arc::new(text.to_owned()))?;
+        Ok(list.paths().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn conffiles_are_those_that_dpkg_sees() {
+        let text = "/etc/b\n\n \n/etc/a \t\r\nremove-on-upgrade /etc/c\n/etc/ä b\n/etc/a\n";
+        assert_eq!(conffiles(text).unwrap(), ["etc/a", "etc/a", "etc/b", "etc/ä b"]);
+        let list = Conffiles::parse(Arc::new(text.to_owned())).unwrap();
+        assert!(list.get("etc/a").is_some() && list.get("etc/b").is_some());
+        assert!(list.get("etc/c").is_none() && list.get("").is_none());
+        assert_eq!(conffiles("").unwrap(), [""; 0]);
+        for odd in [
+            "/etc/a",
+            "etc/a\n",
+            " /etc/a\n",
+            "unknown /etc/a\n",
+            "remove-on-upgrade\n",
+            "remove-on-upgrade etc/a\n",
+            "remove-on-upgrade  /etc/a\n",
+        ] {
+            assert!(conffiles(odd).is_err(), "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn more_conffiles_than_any_package_has_are_refused() {
+        assert!(conffiles(&"\n".repeat(4 * CONFFILES_MAX)).is_ok());
+        let error = conffiles(&"/a\n".repeat(CONFFILES_MAX + 1)).unwrap_err();
+        assert_eq!(error.kind(), Kind::Limit);
+    }
+
+    #[test]
+    fn sums_are_found_by_their_paths() {
+        let text = format!("{}  b\r\n{}  a  b\n", "0".repeat(32), "1".repeat(32));
+        let sums = Sums::parse(Arc::new(text.clone())).unwrap();
+        assert_eq!(sums.paths().collect::<Vec<_>>(), ["a  b", "b"]);
+        assert_eq!((sums.get("b"), sums.get("a")), (Some(&[0; 16]), None));
+        for odd in [format!("{text}\n"), format!("{text}{text}"), text.replace("  b", "  ")] {
+            assert!(Sums::parse(Arc::new(odd.clone())).is_err(), "{odd:?}");
+        }
+    }
+}

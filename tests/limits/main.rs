@@ -26,6 +26,9 @@ mod pipes;
 #[allow(dead_code, reason = "a part of it is used here")]
 #[path = "../support/raw_header.rs"]
 mod raw_header;
+#[allow(dead_code, reason = "a part of it is used here")]
+#[path = "../fuzz_smoke/rpms.rs"]
+mod rpms;
 mod shared;
 #[path = "../support/strace.rs"]
 mod strace;

@@ -72,6 +72,11 @@ pub fn charge_code_object(names: usize) -> Result<()> {
     charge(CODE_OBJECT + names as u64)
 }
 
+/// Counts code objects that were counted before and are remembered for one more of what has them.
+pub fn charge_code_objects_again(count: usize) -> Result<()> {
+    charge(CODE_OBJECT.saturating_mul(count as u64))
+}
+
 /// Counts `bytes` more.
 fn charge(bytes: u64) -> Result<()> {
     let taken = TAKEN.fetch_add(bytes, Ordering::AcqRel).saturating_add(bytes);

@@ -163,7 +163,7 @@ fn each_wrapper_has_the_kernels_of_its_own_translation_unit() {
     assert_eq!(fat.wrappers.len(), 3);
     for (wrapper, name) in fat.wrappers.iter().zip(names) {
         let mut ours = Vec::new();
-        for code in &wrapper.code_objects {
+        for code in wrapper.code_objects.iter() {
             let kernels = code_object::kernel_names(&code.content).unwrap();
             assert_eq!(kernels, BTreeSet::from([name.to_owned()]));
             ours.push((code.target.to_string(), bytes(&code.content)));

@@ -1,6 +1,7 @@
 # judge.sh NAME RESULTS TREATMENTS FAT HOST: every treatment of TREATMENTS (name, tab, shell command)
 # is applied to copies of FAT/NAME and HOST/NAME in RESULTS/TREATMENT/{fat,host}; what the tool and
-# then every judge say is printed behind a line `@@ treatment form judge`. Runs inside of a system.
+# then every judge say is printed behind a line `@@ treatment form judge`. Runs inside of a system; where
+# TOOLS names the root of another, that one's tools treat.
 name=$1 results=$2 treatments=$3 fat=$4 host=$5
 stub=${STUB:-/matrix/stub}
 tab=$(printf '\t')
@@ -11,6 +12,8 @@ say() {
   "$@" 2>&1
   echo "status $?"
 }
+
+treat() { ${TOOLS:+chroot "$TOOLS"} sh -ec "cd '$PWD'; $command" sh "$name"; }
 
 load() {
   export LD_LIBRARY_PATH="$stub${LIBRARIES:+:$LIBRARIES}"
@@ -33,7 +36,7 @@ while IFS=$tab read -r treatment command; do
     folder=$results/$treatment/$form
     mkdir -p "$folder" && cd "$folder" || exit 1
     eval "cp \"\$$form/\$name\" ." && chmod 755 "$name"
-    say treat sh -ec "$command" sh "$name"
+    say treat treat
     say load eval "(load)"
     say lint eu-elflint --gnu-ld "$name"
     say readelf readable

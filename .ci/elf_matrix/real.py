@@ -1,5 +1,6 @@
 """Real libraries: Debian's ROCm, and the libraries of a published Python wheel."""
 
+import collections
 import filecmp
 import re
 import shutil
@@ -165,20 +166,21 @@ def compile_stub(system, folder, soname, wanted, is_runtime):
                    system.inside(folder), soname, given)
 
 
-def judge(system, name):
-    """{treatment: (state, why)}, and how many wrappers were registered."""
+def judge(system, tools, stub, name):
+    """{treatment: (state, why)} by the tools of a system, and how many wrappers were registered."""
     folder = system.work / "real"
     inside = system.inside
-    stub = stand_ins(system, name)
     cells, found = {}, {}
+    other = None if tools is system else tools
     # One after the other: a copy of each of the largest takes half a gigabyte.
     for treatment, command in judged.TREATMENTS.items():
         treatments = folder / "treatments"
-        treatments.write_text(f"{treatment}\t{command.replace('LLVM', str(system.llvm))}\n")
+        treatments.write_text(f"{treatment}\t{command.replace('LLVM', str(tools.llvm))}\n")
         lay_beside(system, name, folder / "results" / treatment)
         arguments = [name, inside(folder / "results"), inside(treatments), inside(folder / "fat"), inside(folder / "host")]
-        script = 'STUB=$1 LIBRARIES=$2; export STUB LIBRARIES; shift 2; exec sh /matrix/judge.sh "$@"'
-        found |= judged.blocks(system.told(script, stub, inside(home(folder, name)), *arguments))
+        script = 'STUB=$1 LIBRARIES=$2 TOOLS=$3; export STUB LIBRARIES TOOLS; shift 3; exec sh /matrix/judge.sh "$@"'
+        places = [stub, inside(home(folder, name)), "/tools" if other else ""]
+        found |= judged.blocks(system.told(script, *places, *arguments, tools=other))
         cells[treatment] = judged.cell(found, treatment, folder / "fat" / name, folder / "results")
         shutil.rmtree(folder / "results")
     return cells, len(judged.registrations(found["none", "host", "load"], name))
@@ -189,9 +191,10 @@ def passed_on(fat, host):
     return {} if filecmp.cmp(fat, host, shallow=False) else {"none": ("fails", "has no device code, and is changed")}
 
 
-def run(system, rockpack, only, rows, save):
-    """[{origin, version, library, sizes, wrappers, cells}], saved after every library; `rows` of
-    libraries that do not match stay."""
+def run(system, toolsets, rockpack, only, rows, save):
+    """[{origin, version, library, sizes, wrappers, registered, cells}], saved after every library; `rows`
+    of libraries that do not match stay. The libraries are loaded in `system`, after the tools of each
+    system of `toolsets` treated them: {tools' system: {treatment: (state, why)}}"""
     folder = system.work / "real"
     found = [entry for entry in fetch(system) if re.search(only, entry[2])]
     rows = [row for row in rows if not re.search(only, row["library"])]
@@ -201,10 +204,14 @@ def run(system, rockpack, only, rows, save):
     fixtures.transform(rockpack, folder / "fat", folder / "host")
     for origin, version, name in found:
         fat, host = (folder / form / name for form in ("fat", "host"))
-        cells, registered = judge(system, name) if is_fat(fat) else (passed_on(fat, host), 0)
+        cells, registered = {}, 0
+        stub = stand_ins(system, name) if is_fat(fat) else None
+        for tools in toolsets:
+            cells[tools.name], registered = judge(system, tools, stub, name) if stub else (passed_on(fat, host), 0)
         sizes = [path.stat().st_size for path in (fat, host)]
         wrappers = len(judged.wrapper_addresses(fat))
-        print(f"{name}: {sizes}, {registered} of {wrappers} wrappers, {[state for state, _ in cells.values()]}", flush=True)
+        states = {tools: collections.Counter(state for state, _ in own.values()) for tools, own in cells.items()}
+        print(f"{name}: {sizes}, {registered} of {wrappers} wrappers, {states}", flush=True)
         rows.append({"origin": origin, "version": version, "library": name, "sizes": sizes,
                      "wrappers": wrappers, "registered": registered, "cells": cells})
         save("real", rows)

@@ -53,12 +53,18 @@ class System:
         assert said.endswith("status 0\n"), f"see {log}"
         partial.rename(self.root)
 
-    def told(self, script, *arguments):
-        """What a shell script run as root of the system says, and its exit status."""
-        # The mount is seen by this process and its children alone, and ends with them.
-        outer = 'root=$1; shift; mount -t proc proc "$root/proc" && exec chroot "$root" "$@"'
+    def told(self, script, *arguments, tools=None):
+        """What a shell script run as root of the system says, and its exit status. Another system
+        `tools` is at /tools, and has this one's work folder in the place of its own."""
+        # The mounts are seen by this process and its children alone, and end with them.
+        outer = 'set -e; root=$1 tools=$2; shift 2; mount -t proc proc "$root/proc"; '
+        if tools:
+            outer += 'mkdir -p "$root/tools"; mount --bind "$tools" "$root/tools"; '
+            outer += 'mount -t proc proc "$root/tools/proc"; mount --bind "$root/matrix" "$root/tools/matrix"; '
+        outer += 'exec chroot "$root" "$@"'
         inner = ["/bin/sh", "-c", script, "sh", *map(str, arguments)]
-        command = ["unshare", "--mount", "sh", "-c", outer, "sh", str(self.root), *inner]
+        roots = [str(self.root), str(tools.root if tools else "")]
+        command = ["unshare", "--mount", "sh", "-c", outer, "sh", *roots, *inner]
         environment = {"PATH": PATH, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
         with tempfile.TemporaryFile() as said:
             status = subprocess.run(command, stdout=said, stderr=said, stdin=subprocess.DEVNULL,

@@ -65,7 +65,7 @@ targets! {
     relocations: FIXED, 32;
     repo_state: FIXED, 256;
     rpm_md: FIXED, 256;
-    rpm_sign: FIXED, 256;
+    rpm_sign: FIXED, 512;
     shared_files: HELD, 256;
     spdx: FIXED, 256;
     static_archive: FIXED, 32;

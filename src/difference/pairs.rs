@@ -52,7 +52,7 @@ fn by_name(packages: &[ListedPackage]) -> BTreeMap<(&str, &str), Named<'_>> {
     let mut found: BTreeMap<(&str, &str), Named<'_>> = BTreeMap::new();
     for package in packages {
         let named = found.entry(package.key()).or_default();
-        let stays = |earlier: &ListedPackage| earlier.version == package.version;
+        let stays = |earlier: &ListedPackage| earlier.is_of_version_of(package);
         if FOR_ALL.contains(&&*package.architecture) {
             named.retain(|arch, earlier| FOR_ALL.contains(arch) || stays(earlier));
         } else {

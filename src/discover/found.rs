@@ -130,7 +130,7 @@ fn artifact(split: &SplitArtifact) -> ArtifactFound {
 }
 
 fn count_code(fat: &FatBinary, code_objects: &mut BTreeMap<Target, Amount>) {
-    for code in fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects) {
+    for code in fat.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter()) {
         code_objects.entry(code.target.clone()).or_default().add(code.content.len());
     }
 }

@@ -78,6 +78,7 @@ impl Staging {
         clear_dead(out)?;
         journal::refuse_mixed(out, &receipt)?;
         journal::earlier_packages(out, &receipt)?;
+        journal::refuse_foreign_sbom(out, &receipt, false)?;
         let (directory, own) = make_directory(out)?;
         drop(guard);
         Ok(Self {

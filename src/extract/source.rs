@@ -40,9 +40,9 @@ fn nothing_selected(seen: &BTreeSet<String>) -> Error {
         .hint(format!("it has code for {}; `rockpack inspect` shows its kernels", seen.join(", ")))
 }
 
-/// Most code objects that are taken out once more for a further wrapper of their bundle: compilers
-/// make a bundle for each wrapper.
-const REPEATED_LIMIT: usize = 1 << 16;
+/// Most code objects that are taken out once more for a further wrapper of their bundle, as all
+/// wrappers of what was linked by `-fgpu-rdc` have one.
+const REPEATED_LIMIT: usize = 1 << 20;
 
 /// Collects what is selected.
 struct Taker<'a> {

@@ -33,7 +33,7 @@ pub struct SymbolEdit {
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     let mut edits = Vec::new();
     let mut faults = Vec::new();
-    for (index, section) in symbol_tables(file)? {
+    'tables: for (index, section) in symbol_tables(file)? {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
             match edit(file, layout, offset, symbol) {
@@ -41,7 +41,7 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
                 Err(error) => faults.push(error),
             }
             if faults.len() == MAX_FAULTS {
-                break;
+                break 'tables;
             }
         }
     }

@@ -159,6 +159,11 @@ impl ListedPackage {
         self.key().cmp(&other.key()).then_with(versions).then_with(architectures)
     }
 
+    /// Whether it has the version of `other`, which is of the same format, in whatever words.
+    pub(crate) fn is_of_version_of(&self, other: &Self) -> bool {
+        compare_versions(&self.format, &self.version, &other.version).is_eq()
+    }
+
     /// The relations of a kind (`depends`), if they are known.
     pub fn relations_of(&self, kind: &str) -> impl Iterator<Item = &RelationRecord> {
         let all = self.relations.iter().flatten();

@@ -173,7 +173,7 @@ fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
         },
         _ => None,
     });
-    let code_objects = wrappers.flatten().flat_map(|wrapper| &wrapper.code_objects);
+    let code_objects = wrappers.flatten().flat_map(|wrapper| wrapper.code_objects.iter());
     let databases = artifact.databases.iter().filter(|file| !file.family);
     let databases = databases.flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)

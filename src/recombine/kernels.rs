@@ -162,7 +162,7 @@ impl Join<'_> {
         collected: &mut Collected<'a>,
     ) {
         for (wrapper, index) in build.fat.wrappers.iter().zip(order) {
-            for code in &wrapper.code_objects {
+            for code in wrapper.code_objects.iter() {
                 if !grouping.has(code.target.base()) {
                     let arch = code.target.base();
                     grouping.leave_out(arch, &self.component, path, &code.content);
@@ -225,7 +225,7 @@ impl Join<'_> {
 
     fn refuse_nothing_grouped(&mut self, path: &TreePath, builds: &[Build<'_>], rows: &Rows<'_>) {
         let wrappers = builds.iter().flat_map(|build| &build.fat.wrappers);
-        let code = wrappers.flat_map(|wrapper| &wrapper.code_objects);
+        let code = wrappers.flat_map(|wrapper| wrapper.code_objects.iter());
         let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
         if rows.is_empty() && !archs.is_empty() {
             self.faults.add(nothing_grouped(path, &archs));
@@ -246,7 +246,7 @@ fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
 fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<Identity>> {
     let identity = |wrapper: &WrapperCode| {
         let mut kernels = BTreeSet::new();
-        for code in &wrapper.code_objects {
+        for code in wrapper.code_objects.iter() {
             // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
             if !code.target.base().is_spirv() {
                 kernels.extend((readers.kernel_names)(&code.content)?);

@@ -192,7 +192,7 @@ fn wrappers(
         }
         let found = indexed.get(&Some(*index)).map_or(&[][..], Vec::as_slice);
         let code_objects = faults.keep(joined(found, *index, noted)).unwrap_or_default();
-        wrappers.push(WrapperCode { symbol: None, code_objects });
+        wrappers.push(WrapperCode { symbol: None, code_objects: code_objects.into() });
     }
     for index in indexed.keys().filter(|index| index.is_none_or(|i| !indexes.contains(&i))) {
         let index = index.map_or("no index".to_owned(), |index| format!("index {index}"));

@@ -10,6 +10,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::fatbin::{Bundles, FatbinBundle};
 use crate::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
+use crate::records;
 use crate::report::Code;
 use crate::tree::TreePath;
 
@@ -129,29 +130,36 @@ fn wrapper_code(
         if !wanted.contains(&next.bundle.offset) {
             note_unreferenced(&next.bundle, &code_objects, path, notes)?;
         }
-        bundles.insert(next.bundle.offset, code_objects);
+        bundles.insert(next.bundle.offset, code_objects.into());
     }
     tie(wrappers, &bundles, &section)
 }
 
-/// Gives each wrapper the bundle it points to; several may share one.
+/// Gives each wrapper the bundle it points to; several may share one, as those of all translation units
+/// that were linked by `-fgpu-rdc` do. Each has rows of its own in the archives.
 fn tie(
     wrappers: &[WrapperRef],
-    bundles: &BTreeMap<u64, Vec<CodeObject>>,
+    bundles: &BTreeMap<u64, Arc<[CodeObject]>>,
     section: &Content,
 ) -> Result<Vec<WrapperCode>> {
     let mut tied = Vec::new();
     let mut faults = Vec::new();
+    let mut used = BTreeSet::new();
     for (index, wrapper) in (0..).zip(wrappers) {
         if wrapper.index != index {
             let message = format!("wrapper {} is in place {index}", wrapper.index);
             return Err(Error::bug(message));
         }
         match bundles.get(&wrapper.bundle_offset) {
-            Some(code_objects) => tied.push(WrapperCode {
-                symbol: wrapper.symbol.as_deref().map(str::to_owned),
-                code_objects: code_objects.clone(),
-            }),
+            Some(code_objects) => {
+                if !used.insert(wrapper.bundle_offset) {
+                    records::charge_code_objects_again(code_objects.len())?;
+                }
+                tied.push(WrapperCode {
+                    symbol: wrapper.symbol.as_deref().map(str::to_owned),
+                    code_objects: Arc::clone(code_objects),
+                });
+            }
             None => faults.push(points_nowhere(wrapper, section)),
         }
     }

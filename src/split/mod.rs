@@ -95,8 +95,8 @@ pub struct FatBinary {
 pub struct WrapperCode {
     /// The symbol of the bundle (`__hip_fatbin_<id>`), where the binary names it.
     pub symbol: Option<String>,
-    /// Its code objects in bundle order. A target occurs once.
-    pub code_objects: Vec<CodeObject>,
+    /// Its code objects in bundle order. A target occurs once. Wrappers may share a bundle.
+    pub code_objects: Arc<[CodeObject]>,
 }
 
 /// One code object.

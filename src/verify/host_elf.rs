@@ -16,7 +16,7 @@ use object::{LittleEndian, ReadCache, SectionIndex, SymbolIndex};
 use super::digest::Sha;
 use super::linked::{self, Linked};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// Wrapper magic of a fat binary: "HIPF".
 pub(super) const HIPF: u32 = 0x4849_5046;
@@ -127,13 +127,21 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
         wrappers: file.wrappers()?,
         fixed,
         code: file.code()?,
-        linked: linked::read(header, &file.sections, &cache).map_err(fault)?,
+        linked: linked::read(header, &file.sections, &cache)
+            .map_err(fault)?
+            .ok_or_else(|| too_many_names(content))?,
         loads: file.loads()?,
     })
 }
 
 fn fault(content: &Content, error: object::Error) -> Error {
     Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
+}
+
+fn too_many_names(content: &Content) -> Error {
+    let message = format!("names of needed libraries take more than {} bytes", linked::MOST_NAMES);
+    let hint = "the file is damaged: build it or copy it again";
+    Error::new(Kind::Limit, message).structure("dynamic section").at(&content.place(0)).hint(hint)
 }
 
 impl<'a> File<'a> {

@@ -25,16 +25,21 @@ pub(super) struct Linked {
 /// Most dynamic sections that are read; files have one.
 const MOST_SECTIONS: usize = 4;
 
-/// Reads the dynamic section; a file without one, or with one that has no content, says nothing.
+/// What the names of all needed libraries may take: many entries may have one name, or the ends of one.
+pub(super) const MOST_NAMES: usize = 256 << 10;
+
+/// Reads the dynamic section; a file without one, or with one that has no content, says nothing. None
+/// where the names of needed libraries are more than [`MOST_NAMES`].
 pub(super) fn read<'a>(
     header: &'a Header,
     sections: &SectionTable<'a, Header, &'a Cache>,
     cache: &'a Cache,
-) -> object::Result<Linked> {
+) -> object::Result<Option<Linked>> {
     let headers = header.program_headers(LittleEndian, cache)?;
     let is_program = headers.iter().any(|header| header.p_type(LittleEndian) == elf::PT_INTERP);
     let mut linked = Linked { is_program, ..Linked::default() };
     let (mut rpath, mut runpath) = (None, None);
+    let mut names = 0;
     let is_dynamic = |section: &&SectionHeader64<LittleEndian>| {
         section.sh_type(LittleEndian) == elf::SHT_DYNAMIC
     };
@@ -50,7 +55,14 @@ pub(super) fn read<'a>(
                 Some(String::from_utf8_lossy(strings.get(offset).ok()?).into_owned())
             };
             match entry.d_tag.get(LittleEndian) {
-                elf::DT_NEEDED => linked.needed.extend(text()),
+                elf::DT_NEEDED => {
+                    let needed = text();
+                    names += needed.as_ref().map_or(0, String::len);
+                    if names > MOST_NAMES {
+                        return Ok(None);
+                    }
+                    linked.needed.extend(needed);
+                }
                 elf::DT_SONAME => linked.soname = text(),
                 elf::DT_RPATH => rpath = text(),
                 elf::DT_RUNPATH => runpath = text(),
@@ -59,5 +71,5 @@ pub(super) fn read<'a>(
         }
     }
     linked.search = runpath.or(rpath).unwrap_or_default();
-    Ok(linked)
+    Ok(Some(linked))
 }

@@ -28,9 +28,9 @@ use crate::formats::code_object::{self, FeatureState, Header};
 use crate::formats::hold::{self, hold};
 use crate::gfx::Target;
 
-/// Most entries that wrappers name which another wrapper named before: compilers make a bundle for
-/// each wrapper. Every one of them is looked for in the packages.
-const REPEATED_LIMIT: usize = 1 << 16;
+/// Most entries that wrappers name which another wrapper named before, as all wrappers of what was
+/// linked by `-fgpu-rdc` do. Every one of them is looked for in the packages.
+const REPEATED_LIMIT: usize = 1 << 20;
 
 /// Bytes that are searched at once for the end of padding, which is rarely longer than a page.
 const PADDING_WINDOW: usize = 4096;
@@ -93,7 +93,8 @@ pub(super) fn read(content: &Content, elf: &HostElf) -> Result<Option<Device>> {
         }
         if repeated > REPEATED_LIMIT {
             let message = format!("its wrappers name {REPEATED_LIMIT} entries and more again");
-            return Err(Error::new(Kind::Limit, message).at(&content.place(offset)));
+            let hint = "link fewer wrappers with one bundle, or the file is damaged";
+            return Err(Error::new(Kind::Limit, message).at(&content.place(offset)).hint(hint));
         }
     }
     bundles.retain(|at, _| !used.contains(at));

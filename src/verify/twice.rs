@@ -27,18 +27,29 @@ pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {
     }
 }
 
+/// Architectures of packages for every machine, which take the place of those for one, and the other
+/// way round.
+const FOR_ALL: [&str; 2] = ["all", "noarch"];
+
+/// Stands for every architecture.
+const ANY: &str = "";
+
 /// Packages of one format without those that a newer version of them replaces.
 pub(super) fn newest<'a>(packages: &[&'a Installed]) -> Vec<&'a Installed> {
     let mut newest: BTreeMap<(&str, &str), &Installed> = BTreeMap::new();
     for package in packages {
-        let best = newest.entry((&package.name, &package.arch)).or_insert(package);
-        if package.compare_versions(best).is_gt() {
-            *best = package;
+        for arch in [&*package.arch, ANY] {
+            let best = newest.entry((&package.name, arch)).or_insert(package);
+            if package.compare_versions(best).is_gt() {
+                *best = package;
+            }
         }
     }
     let is_newest = |package: &&&Installed| {
-        let best = newest.get(&(package.name.as_str(), package.arch.as_str()));
-        best.is_some_and(|best| package.compare_versions(best).is_eq())
+        let arch = package.arch.as_str();
+        let others = if FOR_ALL.contains(&arch) { &[ANY][..] } else { &[arch, "all", "noarch"] };
+        let mut others = others.iter().filter_map(|arch| newest.get(&(&*package.name, *arch)));
+        others.all(|other| package.compare_versions(other).is_ge())
     };
     packages.iter().filter(is_newest).copied().collect()
 }

@@ -100,3 +100,58 @@ fn tables_larger_than_the_memory_is_for_are_refused() {
     let input = Input::handmade(|members| members.file(&path, &archive));
     refused_for(&input, "kernel archive TOC of 10000008 bytes is more than");
 }
+
+/// Wrappers that share a bundle, as those of `-fgpu-rdc` do, have rows each in the archives.
+#[test]
+fn code_objects_count_for_each_wrapper_of_their_bundle() {
+    if !tools::have(&["cc"]) {
+        return;
+    }
+    let input = Input::folder();
+    let library = input.stage().join("lib/libx.so");
+    fat_library(&library, 3);
+    tools::run(input.build().args(["--format", "deb", "--preset", "fast"]));
+    fs::remove_dir_all(input.out()).unwrap();
+    fat_library(&library, 100_000);
+    refused_for(&input, "too many to be remembered");
+}
+
+/// A library whose wrappers all point to one bundle of a few small code objects.
+fn fat_library(path: &Path, wrappers: u32) {
+    let room = tempfile::tempdir().unwrap();
+    fs::write(room.path().join("bundle"), bundle()).unwrap();
+    let source = format!(
+        ".section .hip_fatbin,\"a\",@progbits\n.p2align 12\nbundle: .incbin \"bundle\"\n\
+         .section .hipFatBinSegment,\"aw\",@progbits\n.p2align 3\n\
+         .rept {wrappers}\n.long 0x48495046,1\n.quad bundle\n.quad 0\n.endr\n\
+         .text\n.globl f\nf: ret\n.section .note.GNU-stack,\"\",@progbits\n"
+    );
+    fs::write(room.path().join("x.s"), source).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.current_dir(room.path()).args(["-shared", "-nostdlib", "x.s", "-o"]).arg(path);
+    tools::run(&mut compiler);
+}
+
+/// Code objects of ABI version 2, whose headers do not say what they are for.
+fn bundle() -> Vec<u8> {
+    let mut code_object = b"\x7fELF\x02\x01\x01\x40".to_vec();
+    code_object.resize(16, 0);
+    code_object.extend([3, 0, 224, 0, 1, 0, 0, 0]);
+    code_object.resize(52, 0);
+    code_object.extend([64, 0]);
+    code_object.resize(64, 0);
+    let ids = ["gfx900", "gfx906", "gfx908", "gfx90a", "gfx1030", "gfx1100", "gfx1101", "gfx1200"];
+    let ids = ids.map(|arch| format!("hipv4-amdgcn-amd-amdhsa--{arch}"));
+    let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    bytes.extend((ids.len() as u64).to_le_bytes());
+    for (index, id) in (0..).zip(&ids) {
+        let offset = 4096 + index * code_object.len() as u64;
+        for number in [offset, code_object.len() as u64, id.len() as u64] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(id.bytes());
+    }
+    bytes.resize(4096, 0);
+    bytes.extend(code_object.repeat(ids.len()));
+    bytes
+}

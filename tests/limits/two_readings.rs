@@ -278,6 +278,7 @@ fn conffiles_are_those_that_dpkg_sees() {
         ("/etc/a\n", Some(&["etc/a"][..])),
         ("/etc/a \t\r\n\n  \n/etc/b\n", Some(&["etc/a", "etc/b"])),
         ("/etc/a\n/etc/a\n", Some(&["etc/a", "etc/a"])),
+        ("//etc/a\n/./etc/b\n", Some(&["etc/a", "etc/b"])),
         ("remove-on-upgrade /etc/c\n", Some(&[])),
         ("/etc/a", None),
         ("etc/a\n", None),

@@ -37,7 +37,7 @@ pub(super) fn left_out(
         return left;
     }
     let wrappers = split.iter().flat_map(binaries_of).flat_map(|(_, fat)| &fat.wrappers);
-    for code in wrappers.flat_map(|wrapper| &wrapper.code_objects) {
+    for code in wrappers.flat_map(|wrapper| wrapper.code_objects.iter()) {
         *left.entry(code.target.base().clone()).or_default() += 1;
     }
     for file in split.iter().flat_map(|part| &part.databases) {

@@ -208,7 +208,7 @@ pub(super) fn binaries_of(split: &SplitArtifact) -> impl Iterator<Item = (&TreeP
 }
 
 fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
-    let code = fat.wrappers.iter().flat_map(|wrapper| &wrapper.code_objects);
+    let code = fat.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter());
     code.map(|code| code.target.base())
 }
 

@@ -80,7 +80,8 @@ pub fn parse(text: &str) -> Result<Fields> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.contains(|c: char| c.is_ascii_control() && c != '\t') {
             let message = format!("`{}` has control characters", excerpt(line));
-            let hint = "dpkg and apt would read other fields: take them out of the control file";
+            let hint = "take them out of the control file: dpkg and apt read other fields for some, and \
+                        terminals obey others";
             return Err(fault(message).hint(hint));
         }
         match line.strip_prefix([' ', '\t']) {

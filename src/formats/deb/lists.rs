@@ -101,7 +101,9 @@ impl Conffiles {
                 ("", _) => {}
                 (_, Some(path)) if path.starts_with('/') => {}
                 (path, None) if path.starts_with('/') => {
-                    rows.push((range(start + 1..start + path.len())?, ()));
+                    let below = below_root(path);
+                    let path_end = start + path.len();
+                    rows.push((range(path_end - below.len()..path_end)?, ()));
                 }
                 _ => return Err(fault(format!("`{}` is no path from the root", excerpt(line)))),
             }
@@ -112,6 +114,15 @@ impl Conffiles {
         }
         Ok(Self::new(text, rows))
     }
+}
+
+/// A path from the root without what dpkg leaves out in front of it: any number of `/` and `./`.
+fn below_root(path: &str) -> &str {
+    let mut rest = path;
+    while let Some(next) = rest.strip_prefix("./").or_else(|| rest.strip_prefix('/')) {
+        rest = next;
+    }
+    rest
 }
 
 fn part<'a>(text: &'a str, range: &Range<u32>) -> &'a str {

@@ -103,6 +103,6 @@ fn string(file: &ElfFile, item: &DynamicEntry, strings: Option<(u64, u64)>) -> R
     let bytes = file.content().read_vec(start..start.saturating_add(len), MAX_STRING, "string")?;
     match bytes.iter().position(|byte| *byte == 0) {
         Some(end) => Ok(String::from_utf8_lossy(&bytes[..end]).into_owned()),
-        None => Err(refuse(format!("string {skip:#x} does not end"))),
+        None => Err(refuse(format!("string {skip:#x} does not end within {len} bytes"))),
     }
 }

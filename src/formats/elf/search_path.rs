@@ -70,7 +70,8 @@ impl SearchPath {
             let string = usize::try_from(at).ok().and_then(|at| strings.get(at..));
             let string = string.map(|string| string.get(..LONGEST).unwrap_or(string));
             let Some(len) = string.and_then(|s| s.iter().position(|byte| *byte == 0)) else {
-                let message = format!("the search path at {at:#x} does not end");
+                let message =
+                    format!("the search path at {at:#x} does not end within {LONGEST} bytes");
                 return Err(file.refuse(Kind::Malformed, "dynamic section", item.offset, message));
             };
             let text = string.and_then(|string| string.get(..len)).unwrap_or_default();

@@ -56,11 +56,15 @@ impl Keys {
         self.check_raw(&found, data)
     }
 
-    /// Fails unless one of the binary signatures is of `data` and one of the keys'.
-    pub(super) fn check_packets(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
-        let fault = |e: pgp::errors::Error| Error::malformed("is no signature").cause(e);
-        let found = DetachedSignature::from_bytes_many(signatures).map_err(fault)?;
-        let found: Vec<_> = found.collect::<Result<_, _>>().map_err(fault)?;
+    /// Fails unless one of the binary signatures, of which each text has some, is of `data` and one of
+    /// the keys'. What is no signature is passed over, as rpm does where another one is good.
+    pub(super) fn check_packets(&self, texts: &[impl AsRef<[u8]>], data: &[u8]) -> Result<()> {
+        refuse_many(texts.len())?;
+        let mut found = Vec::new();
+        for text in texts {
+            let Ok(packets) = DetachedSignature::from_bytes_many(text.as_ref()) else { continue };
+            found.extend(packets.take(SIGNATURES_MAX + 1).flatten());
+        }
         self.check_raw(&found, data)
     }
 
@@ -87,7 +91,7 @@ pub(super) fn refuse_many(count: usize) -> Result<()> {
     match count > SIGNATURES_MAX {
         true => {
             let message = format!("has {count} signatures, more than {SIGNATURES_MAX}");
-            Err(Error::new(Kind::Limit, message))
+            Err(Error::new(Kind::Limit, message).hint("get it anew from who published it"))
         }
         false => Ok(()),
     }
@@ -131,7 +135,7 @@ mod tests {
     fn signatures_of_a_text_have_a_limit() {
         // Version 4 by Ed25519, without subpackets, and with numbers of one bit.
         let packet = [0x88, 16, 4, 0, 22, 8, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1];
-        let check = |count: usize| Keys::default().check_packets(&packet.repeat(count), b"text");
+        let check = |count: usize| Keys::default().check_packets(&[packet.repeat(count)], b"text");
         assert_eq!(check(16).unwrap_err().kind(), Kind::Verify);
         let error = check(17).unwrap_err();
         assert!(error.to_string().contains("has 17 signatures, more than 16"), "{error}");

@@ -9,7 +9,7 @@ use super::super::{Check, Context};
 use super::{REPOMD, evr};
 use crate::formats::rpm;
 
-/// rpm knows fewer architectures; what is for all of them is held against the packages of each.
+/// More than any repository has; what is for all of them is held against the packages of each.
 const MACHINES_MAX: usize = 64;
 
 pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
@@ -22,7 +22,7 @@ pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
     let machines = if machines.is_empty() { vec!["noarch"] } else { machines };
     if machines.len() > MACHINES_MAX {
         let message =
-            format!("has packages for {} architectures, more than there are", machines.len());
+            format!("has packages for {} architectures, more than {MACHINES_MAX}", machines.len());
         context.add(Check::BadIndex, REPOMD, message);
         return;
     }

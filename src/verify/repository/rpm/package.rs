@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
-use super::super::keys::{Keys, refuse_many};
+use super::super::keys::Keys;
 use super::super::xml::Element;
 use super::super::{Check, named_file};
 use super::evr;
@@ -181,13 +181,8 @@ fn signature(content: &Content, front: &Front, keys: &Keys, insist: bool) -> Res
     }
     let header = front.header.clone();
     let header = content.read_vec(header, u64::MAX, "rpm header")?;
-    refuse_many(signatures.len())?;
-    let good = signatures.iter().any(|one| keys.check_packets(one, &header).is_ok());
-    Ok(Some(match good {
-        true => Seen::GoodSignature,
-        false => {
-            let message = "its header is signed by none of the keys given".to_owned();
-            Seen::Fault(Check::BadSignature, message)
-        }
+    Ok(Some(match keys.check_packets(&signatures, &header) {
+        Ok(()) => Seen::GoodSignature,
+        Err(error) => Seen::Fault(Check::BadSignature, format!("its header {error}")),
     }))
 }

@@ -85,6 +85,24 @@ fn device_code_without_section_headers_is_refused() {
     }
 }
 
+/// Tools drop sections that are not loaded, and with them what would be edited there.
+#[test]
+fn sections_of_device_code_that_are_not_loaded_are_refused() {
+    for path in fixtures::committed() {
+        for name in [".hip_fatbin", ".hipFatBinSegment"] {
+            let mut bytes = std::fs::read(&path).unwrap();
+            let file = ElfFile64::<LE>::parse(&*bytes).unwrap();
+            let table = usize::try_from(file.elf_header().e_shoff.get(LE)).unwrap();
+            let index = file.section_by_name(name).unwrap().index().0;
+            // sh_flags
+            bytes[table + index * 64 + 8..][..8].fill(0);
+            let unloaded = fixtures::scratch("unloaded").join("library.so");
+            std::fs::write(&unloaded, &bytes).unwrap();
+            assert_refused(&unloaded, Kind::Unsupported, "not loaded content");
+        }
+    }
+}
+
 #[test]
 fn other_files_hold_no_device_code() {
     let script =

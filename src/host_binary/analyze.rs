@@ -119,6 +119,8 @@ fn analyze(
 ) -> Result<Analysis> {
     file.validate()?;
     validate_kind(&file, fatbin_index, &fatbin)?;
+    // What is not loaded is dropped by tools, and edited for nobody.
+    refuse_unloaded(&file, wrapper_index, &wrapper_section)?;
     check::structure(&file, Kind::Unsupported)?;
     let Some(dynamic) = Dynamic::read(&file)?.filter(|dynamic| !is_static_pie(&file, dynamic))
     else {
@@ -167,13 +169,7 @@ fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result
         );
         return Err(file.refuse(Kind::Unsupported, "ELF header", 0, message));
     }
-    if fatbin.sh_type != elf::SHT_PROGBITS || !fatbin.is_allocated() || fatbin.sh_size == 0 {
-        let message = format!(
-            "has type {:#x}, flags {:#x} and {:#x} bytes, not loaded content",
-            fatbin.sh_type.0, fatbin.sh_flags.0, fatbin.sh_size
-        );
-        return Err(file.refuse_section(Kind::Unsupported, index, message));
-    }
+    refuse_unloaded(file, index, fatbin)?;
     if fatbin.sh_size < LEAST_MARKER_AREA {
         let message = format!("{} bytes have no room for a marker", fatbin.sh_size);
         return Err(file.refuse_section(Kind::Unsupported, index, message));
@@ -187,6 +183,18 @@ fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result
         return Err(file.refuse_section(Kind::Malformed, file.names_index(), message));
     }
     Ok(())
+}
+
+/// Fails if a section has no content that is loaded.
+fn refuse_unloaded(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<()> {
+    if section.sh_type == elf::SHT_PROGBITS && section.is_allocated() && section.sh_size > 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "has type {:#x}, flags {:#x} and {:#x} bytes, not loaded content",
+        section.sh_type.0, section.sh_flags.0, section.sh_size
+    );
+    Err(file.refuse_section(Kind::Unsupported, index, message))
 }
 
 fn references(file: &ElfFile, bound: &[BoundWrapper], layout: &Layout) -> Result<Vec<WrapperRef>> {

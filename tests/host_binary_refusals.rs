@@ -89,7 +89,9 @@ fn device_code_without_section_headers_is_refused() {
 #[test]
 fn sections_of_device_code_that_are_not_loaded_are_refused() {
     for path in fixtures::committed() {
-        for name in [".hip_fatbin", ".hipFatBinSegment"] {
+        let texts = ["not loaded content", "not loaded content", "not loaded by its flags"];
+        let names = [".hip_fatbin", ".hipFatBinSegment", ".dynamic"];
+        for (name, text) in names.into_iter().zip(texts) {
             let mut bytes = std::fs::read(&path).unwrap();
             let file = ElfFile64::<LE>::parse(&*bytes).unwrap();
             let table = usize::try_from(file.elf_header().e_shoff.get(LE)).unwrap();
@@ -98,7 +100,7 @@ fn sections_of_device_code_that_are_not_loaded_are_refused() {
             bytes[table + index * 64 + 8..][..8].fill(0);
             let unloaded = fixtures::scratch("unloaded").join("library.so");
             std::fs::write(&unloaded, &bytes).unwrap();
-            assert_refused(&unloaded, Kind::Unsupported, "not loaded content");
+            assert_refused(&unloaded, Kind::Unsupported, text);
         }
     }
 }

@@ -128,6 +128,7 @@ fn analyze(
         let error = file.refuse(Kind::Unsupported, "program headers", FILE_HEADER_SIZE, message);
         return Err(error.hint("link it dynamically"));
     };
+    refuse_unloaded_tables(&file, &dynamic)?;
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     references::refuse_tags(&file, &dynamic, &target)?;
@@ -195,6 +196,36 @@ fn refuse_unloaded(file: &ElfFile, index: usize, section: &SectionHeader) -> Res
         section.sh_type.0, section.sh_flags.0, section.sh_size
     );
     Err(file.refuse_section(Kind::Unsupported, index, message))
+}
+
+/// Fails if a section that is not loaded by its header holds what the dynamic linker reads and the
+/// transform edits: tools drop it, or keep it as it was.
+fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+    let tables = [
+        (elf::DT_RELA, elf::DT_RELASZ),
+        (elf::DT_JMPREL, elf::DT_PLTRELSZ),
+        (elf::DT_RELR, elf::DT_RELRSZ),
+    ];
+    let tables = tables.into_iter().filter_map(|(start, size)| {
+        let size = dynamic.value(size)?;
+        let offset = file.offset_of(dynamic.value(start)?, size)?;
+        Some((offset, offset.saturating_add(size)))
+    });
+    let segment = file.segment(elf::PT_DYNAMIC);
+    let segment = segment.map(|segment| (segment.p_offset, segment.file_end()));
+    let read: Vec<(u64, u64)> = tables.chain(segment).collect();
+    let is_read = |section: &SectionHeader| {
+        read.iter().any(|(start, end)| section.sh_offset < *end && *start < section.file_end())
+    };
+    let unloaded = |section: &SectionHeader| !section.is_allocated() && section.is_in_file();
+    let mut sections = file.sections.iter().enumerate();
+    match sections.find(|(_, section)| unloaded(section) && is_read(section)) {
+        Some((index, _)) => {
+            let message = "is not loaded by its flags, and the dynamic linker reads from it";
+            Err(file.refuse_section(Kind::Unsupported, index, message))
+        }
+        None => Ok(()),
+    }
 }
 
 fn references(file: &ElfFile, bound: &[BoundWrapper], layout: &Layout) -> Result<Vec<WrapperRef>> {

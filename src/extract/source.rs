@@ -183,7 +183,9 @@ impl Taker<'_> {
                 let message = "its wrappers point to the same bundles again and again";
                 let place = section.place(bundle.offset);
                 let error = Error::new(Kind::Limit, message).structure(".hip_fatbin").at(&place);
-                return Err(error.hint("the file is damaged: build it or copy it again"));
+                return Err(
+                    error.hint("link fewer wrappers with one bundle, or the file is damaged")
+                );
             }
             for part in parts {
                 self.bundle(bundle, name, part)?;

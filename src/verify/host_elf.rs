@@ -129,7 +129,7 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
         code: file.code()?,
         linked: linked::read(header, &file.sections, &cache)
             .map_err(fault)?
-            .ok_or_else(|| too_many_names(content))?,
+            .ok_or_else(|| links_too_much(content))?,
         loads: file.loads()?,
     })
 }
@@ -138,8 +138,12 @@ fn fault(content: &Content, error: object::Error) -> Error {
     Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
 }
 
-fn too_many_names(content: &Content) -> Error {
-    let message = format!("names of needed libraries take more than {} bytes", linked::MOST_NAMES);
+fn links_too_much(content: &Content) -> Error {
+    let (sections, names) = (linked::MOST_SECTIONS, linked::MOST_NAMES);
+    let message = format!(
+        "has more than {sections} dynamic sections, or names of needed libraries of more than {names} \
+         bytes"
+    );
     let hint = "the file is damaged: build it or copy it again";
     Error::new(Kind::Limit, message).structure("dynamic section").at(&content.place(0)).hint(hint)
 }

@@ -23,13 +23,13 @@ pub(super) struct Linked {
 }
 
 /// Most dynamic sections that are read; files have one.
-const MOST_SECTIONS: usize = 4;
+pub(super) const MOST_SECTIONS: usize = 4;
 
 /// What the names of all needed libraries may take: many entries may have one name, or the ends of one.
 pub(super) const MOST_NAMES: usize = 256 << 10;
 
 /// Reads the dynamic section; a file without one, or with one that has no content, says nothing. None
-/// where the names of needed libraries are more than [`MOST_NAMES`].
+/// where there are more than [`MOST_SECTIONS`], or more names of needed libraries than [`MOST_NAMES`].
 pub(super) fn read<'a>(
     header: &'a Header,
     sections: &SectionTable<'a, Header, &'a Cache>,
@@ -43,7 +43,10 @@ pub(super) fn read<'a>(
     let is_dynamic = |section: &&SectionHeader64<LittleEndian>| {
         section.sh_type(LittleEndian) == elf::SHT_DYNAMIC
     };
-    for section in sections.iter().filter(is_dynamic).take(MOST_SECTIONS) {
+    if sections.iter().filter(is_dynamic).count() > MOST_SECTIONS {
+        return Ok(None);
+    }
+    for section in sections.iter().filter(is_dynamic) {
         let Some((entries, strings)) = section.dynamic(LittleEndian, cache)? else {
             continue;
         };

@@ -92,6 +92,17 @@ fn tables_that_share_bytes_are_refused() {
     assert!(error.message().contains("more bytes together than the file"), "{error}");
 }
 
+/// None is passed over: the loader may go by any of them.
+#[test]
+fn more_dynamic_sections_than_any_file_has_are_refused() {
+    let read = |count| {
+        let content = Content::of_bytes(dense_elf::dynamic_sections(count));
+        verify::read_file("lib/x.so", &content)
+    };
+    read(4).unwrap();
+    limit(read(5));
+}
+
 #[test]
 fn wrappers_that_all_point_to_one_bundle_are_refused() {
     let content = Content::of_bytes(dense_elf::wrappers());

@@ -26,7 +26,9 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "code_object" => vec![kernels(), notes()],
         "host_binary" => vec![section_names(), tables_of_symbols()],
         "relocations" => vec![packed_relocations(), scattered_relocations()],
-        "verify_file" => vec![tables_of_relocations(), wrappers(), section_names()],
+        "verify_file" => {
+            vec![tables_of_relocations(), wrappers(), section_names(), dynamic_sections(500)]
+        }
         _ => Vec::new(),
     }
 }

@@ -1,5 +1,7 @@
 //! What receipts, plans and SPDX documents say is read back as the same.
 
+use std::collections::BTreeSet;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -56,10 +58,15 @@ prop_compose! {
     }
 }
 
-/// A plan of these packages, which stand in the order of a plan.
+/// A plan of these packages, which stand in the order of a plan. None is there twice, and none has a
+/// path twice: such plans are refused.
 fn plan(mut packages: Vec<ListedPackage>, words: [String; 4], groups: Vec<GroupSum>) -> Planned {
     packages.sort_by(|one, other| one.key().cmp(&other.key()));
     packages.dedup_by(|one, other| one.key() == other.key());
+    for package in &mut packages {
+        let mut paths = BTreeSet::new();
+        package.members.retain(|member| paths.insert(member.path.clone()));
+    }
     let [version, release, prefix, left_out] = words;
     Planned {
         kind: PLAN_KIND,

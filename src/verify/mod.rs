@@ -41,6 +41,7 @@ mod package;
 mod pairs;
 mod problem;
 mod recorded;
+mod relocated;
 mod repository;
 mod scope;
 mod source;

@@ -29,6 +29,7 @@ mod index;
 mod inputs;
 mod installed;
 mod joined;
+mod keys;
 mod linked;
 mod loader;
 mod manifests;

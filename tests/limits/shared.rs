@@ -92,6 +92,7 @@ fn tables_that_share_bytes_are_refused() {
     let content = Content::of_bytes(dense_elf::tables_of_relocations());
     let error = verify::read_file("lib/x.so", &content).unwrap_err();
     assert!(error.message().contains("more bytes together than the file"), "{error}");
+    assert!(error.hint_text().is_some());
 }
 
 /// None is passed over: the loader may go by any of them.
@@ -148,4 +149,5 @@ fn names_that_are_the_ends_of_others_cost_little_memory() {
 fn entries_of_a_bundle_do_not_have_what_is_behind_it() {
     let error = verified(dense_verify::bundles(2, 512)).unwrap_err();
     assert!(error.message().contains("the entries of a bundle have more bytes"), "{error}");
+    assert!(error.hint_text().is_some());
 }

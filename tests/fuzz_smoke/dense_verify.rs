@@ -12,6 +12,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
     match target {
         "verify_file" => vec![
             symbol_tables(LEN / 4 / (HEADERS[2] + 24), LEN / 2),
+            small_symbol_tables(LEN / 2 / (2 * HEADERS[2] + 48)),
             one_symbol_table(LEN / 2 / (HEADERS[2] + 24)),
             names_of_the_library(LEN / 2 / 16, LEN / 2),
             names_of_sections(LEN / 2 / HEADERS[2], LEN / 2),
@@ -72,6 +73,28 @@ pub fn one_symbol_table(count: usize) -> Vec<u8> {
         let one = file.put(&relocation(wrapper));
         file.section(0, (elf::SHT_RELA, 2), one, 3);
     }
+    file.finish(1)
+}
+
+/// A wrapper that points to its bundle by a relocation that names a symbol.
+#[allow(dead_code, reason = "not much of an input for the smoke test")]
+pub fn wrapper_by_symbol() -> Vec<u8> {
+    const ADDEND: u64 = 16;
+    let mut file = File::new(elf::EM_X86_64, 1);
+    let names = file.put(b"\0.hip_fatbin\0.hipFatBinSegment\0");
+    let bundle = file.put(&super::dense::bundle(1));
+    let wrapper = file.put(&words(&[0x1_4849_5046, 0, 0]));
+    let symbol = [[0; 24], [0; 24]].concat();
+    let symbol = [&symbol[..32], &words(&[bundle.0 - ADDEND]), &symbol[40..]].concat();
+    let table = file.put(&symbol);
+    let by_symbol = u64::from(elf::R_X86_64_64.0) | 1 << 32;
+    let one = file.put(&words(&[wrapper.0 + 8, by_symbol, ADDEND]));
+    file.segment(elf::PT_LOAD, (0, one.0 + one.1));
+    file.section(0, (elf::SHT_STRTAB, 0), names, 0);
+    file.section(1, (elf::SHT_PROGBITS, 2), bundle, 0);
+    file.section(13, (elf::SHT_PROGBITS, 3), wrapper, 0);
+    file.section(0, (elf::SHT_DYNSYM, 2), table, 1);
+    file.section(0, (elf::SHT_RELA, 2), one, 4);
     file.finish(1)
 }
 

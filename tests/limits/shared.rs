@@ -124,6 +124,7 @@ fn symbol_tables_of_as_many_relocations_are_refused() {
     limit(verified(dense_verify::small_symbol_tables(17)));
     verified(dense_verify::one_symbol_table(500)).unwrap();
     verified(dense_verify::symbol_tables(1, 1 << 16)).unwrap();
+    verified(dense_verify::wrapper_by_symbol()).unwrap();
     let error = verified(dense_verify::symbol_tables(4, 1 << 16)).unwrap_err();
     assert!(error.message().contains("symbol tables have more bytes together"), "{error}");
 }

@@ -15,6 +15,9 @@
 //! `__hip_cuid_*` symbols (digests of compiler options, which name the archs), what follows from
 //! the symbols' order (symbol, string, hash and relocation tables), and sections that are not
 //! loaded. A link order of its own moves functions against each other and is a difference.
+//!
+//! Refused: a file with a second table of dynamic symbols, which could hide the one that counts. That the
+//! first is the dynamic linker's shows where relocations name its symbols.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -22,7 +25,7 @@ use std::ops::Range;
 use object::elf;
 
 use crate::content::Content;
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::formats::elf::{Dynamic, ElfFile, Names, SectionHeader};
 
 /// Sections that hold device code or lead to it, in fat and in transformed binaries.
@@ -97,10 +100,7 @@ impl Form {
 
     fn symbols(&self) -> Result<Symbols> {
         let mut found = Symbols::new();
-        // A file has at most one such table.
-        let mut sections = self.file.sections.iter().enumerate();
-        let table = sections.find(|(_, section)| section.sh_type == elf::SHT_DYNSYM);
-        if let Some((index, section)) = table {
+        if let Some((index, section)) = self.symbol_table()? {
             let strings = self.file.linked_strings(section)?;
             let symbols = self.file.symbols(index, section)?;
             let mut names = Names::new(&self.file, &strings, symbols.len());
@@ -116,6 +116,17 @@ impl Form {
         // Their order is the linker's.
         found.values_mut().for_each(|versions| versions.sort_unstable());
         Ok(found)
+    }
+
+    /// The table of dynamic symbols: of two, nobody can tell which one the dynamic linker reads.
+    fn symbol_table(&self) -> Result<Option<(usize, &SectionHeader)>> {
+        let sections = self.file.sections.iter().enumerate();
+        let mut tables = sections.filter(|(_, section)| section.sh_type == elf::SHT_DYNSYM);
+        let found = tables.next();
+        let Some((second, _)) = tables.next() else { return Ok(found) };
+        let message = "is a second table of dynamic symbols";
+        let error = self.file.refuse_section(Kind::Unsupported, second, message);
+        Err(error.hint("no linker writes such a file: build it or copy it again"))
     }
 
     /// The loaded sections that host code and data are in.

@@ -13,7 +13,7 @@ use super::excuses::Excuses;
 use super::facts::Class;
 use super::inputs::{Build, Inputs, Plain};
 use super::installed::{Installed, InstalledNode};
-use super::originals::DeviceEntry;
+use super::keys::Keys;
 use super::problem::{Check, Problems};
 use super::twice;
 use crate::content::hex;
@@ -42,12 +42,13 @@ impl<'a> Comparison<'a> {
         }
         let rows = self.rows(problems);
         for (path, builds) in &self.inputs.fat {
-            self.check_lost(path, builds, &rows, problems);
+            let keys = Keys::of(path, &rows);
+            self.check_lost(path, builds, &keys, problems);
             if self.is_left_out(path) {
                 continue;
             }
             self.check_host(path, builds, problems);
-            check_builds(&Wrappers { comparison: self, path, rows: &rows }, builds, problems);
+            check_builds(&Wrappers { comparison: self, path, keys: &keys }, builds, problems);
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
@@ -183,13 +184,13 @@ impl<'a> Comparison<'a> {
         &self,
         path: &TreePath,
         builds: &[Build],
-        rows: &Rows<'_>,
+        keys: &Keys<'_>,
         problems: &mut Problems,
     ) {
         for build in builds.iter().filter(|build| !self.is_kept_fat(path, build)) {
             for (index, entries) in build.device.by_wrapper.iter().enumerate() {
                 let lost = entries.iter().filter(|entry| {
-                    keys_of(path, entry, rows).is_empty() && !self.excuses.absence(&entry.sha256)
+                    keys.get(entry).is_none() && !self.excuses.absence(&entry.sha256)
                 });
                 for entry in lost {
                     let subject = format!("{path} of {}, wrapper {index}", build.shard);
@@ -279,22 +280,11 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// A binary and the rows that may be its own.
+/// A binary and where its code objects stand.
 pub(super) struct Wrappers<'a> {
     pub(super) comparison: &'a Comparison<'a>,
     pub(super) path: &'a TreePath,
-    pub(super) rows: &'a Rows<'a>,
-}
-
-/// The wrapper numbers of the binary at `path` under which `entry` stands.
-pub(super) fn keys_of(path: &TreePath, entry: &DeviceEntry, rows: &Rows<'_>) -> BTreeSet<usize> {
-    let prefix = format!("{path}#");
-    let own = rows.range(prefix.as_str()..).take_while(|(key, _)| key.starts_with(&prefix));
-    let holds = |targets: &BTreeMap<&str, &CodeObjectFacts>| {
-        targets.get(entry.target.as_str()).is_some_and(|found| found.sha256 == entry.sha256)
-    };
-    let found = own.filter(|(_, targets)| holds(targets));
-    found.filter_map(|(key, _)| key[prefix.len()..].parse().ok()).collect()
+    pub(super) keys: &'a Keys<'a>,
 }
 
 pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {

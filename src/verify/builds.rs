@@ -7,14 +7,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::against::{Wrappers, keys_of};
+use super::against::Wrappers;
 use super::inputs::Build;
+use super::keys::{Numbers, by_bundle};
 use super::originals::DeviceEntry;
 use super::problem::{Check, Problems};
-
-/// Where the wrappers of a build stand: by its own index, all numbers that would do, or `None`
-/// where no code object of it is packed.
-type Numbers = Vec<Option<BTreeSet<usize>>>;
 
 /// Checks all builds of one binary.
 pub(super) fn check_builds(binary: &Wrappers<'_>, builds: &[Build], problems: &mut Problems) {
@@ -22,7 +19,7 @@ pub(super) fn check_builds(binary: &Wrappers<'_>, builds: &[Build], problems: &m
     for build in builds {
         let numbers = numbers(binary, build);
         for (index, found) in numbers.iter().enumerate() {
-            if found.as_ref().is_some_and(BTreeSet::is_empty) {
+            if found.as_ref().is_some_and(|found| found.is_empty()) {
                 let message = "its code objects are scattered over several wrappers' keys";
                 problems.add(Check::CodeObjectMisplaced, subject(binary, build, index), message);
             }
@@ -52,37 +49,34 @@ fn subject(binary: &Wrappers<'_>, build: &Build, index: usize) -> String {
     format!("{} of {}, wrapper {index}", binary.path, build.shard)
 }
 
-fn numbers(binary: &Wrappers<'_>, build: &Build) -> Numbers {
-    let number = |entries: &Arc<Vec<DeviceEntry>>| {
-        let packed = entries.iter().map(|entry| keys_of(binary.path, entry, binary.rows));
-        let packed = packed.filter(|keys| !keys.is_empty());
-        packed.reduce(|one, other| one.intersection(&other).copied().collect())
-    };
-    build.device.by_wrapper.iter().map(number).collect()
+fn numbers(binary: &Wrappers<'_>, build: &Build) -> Vec<Option<Numbers>> {
+    by_bundle(&build.device.by_wrapper, |_, entries| binary.keys.common(entries))
 }
 
 /// Whether every wrapper may stand under its own index.
-fn is_own(numbers: &Numbers) -> bool {
+fn is_own(numbers: &[Option<Numbers>]) -> bool {
     let mut numbers = numbers.iter().enumerate();
     numbers.all(|(index, found)| found.as_ref().is_none_or(|found| found.contains(&index)))
 }
 
 /// The wrappers of `build` that stand under no wrapper of `primary` with the same kernels.
-fn strangers(build: &Build, numbers: &Numbers, primary: &Build) -> Vec<usize> {
-    let wrappers = build.device.by_wrapper.iter().zip(numbers).enumerate();
-    let stranger = |entries: &[DeviceEntry], found: &BTreeSet<usize>| {
+fn strangers(build: &Build, numbers: &[Option<Numbers>], primary: &Build) -> Vec<usize> {
+    let all = by_bundle(&primary.device.by_wrapper, |_, entries| Arc::new(kernels(entries)));
+    let stranger = |index: usize, entries: &[DeviceEntry]| {
+        let Some(found) = numbers.get(index).and_then(Option::as_ref) else { return false };
         let own = kernels(entries);
+        // Wrappers of one bundle have one set of kernels.
+        let mut asked = BTreeSet::new();
         let agrees = |number: &usize| {
-            let theirs = primary.device.by_wrapper.get(*number).map(|entries| kernels(entries));
-            theirs.is_some_and(|theirs| {
-                own.is_empty() || theirs.is_empty() || !own.is_disjoint(&theirs)
+            all.get(*number).is_some_and(|theirs| {
+                let disagrees = !own.is_empty() && !theirs.is_empty() && own.is_disjoint(theirs);
+                asked.insert(Arc::as_ptr(theirs)) && !disagrees
             })
         };
         !found.is_empty() && !found.iter().any(agrees)
     };
-    let found =
-        wrappers.filter_map(|(index, (entries, found))| Some((index, entries, found.as_ref()?)));
-    found.filter(|(_, entries, found)| stranger(entries, found)).map(|(index, ..)| index).collect()
+    let strange = by_bundle(&build.device.by_wrapper, stranger).into_iter().enumerate();
+    strange.filter_map(|(index, strange)| strange.then_some(index)).collect()
 }
 
 fn kernels(entries: &[DeviceEntry]) -> BTreeSet<u64> {

@@ -3,18 +3,25 @@
 //! Verification must not trust the code that made the output, so nothing here is shared with the
 //! transform: sections and relocations are looked up by their section headers, where the transform
 //! goes by the dynamic table.
+//!
+//! `object` keeps what it read, each range and each name that it was asked for, until the file is done:
+//! it must not be asked for what many headers or entries say of their own.
+//!
+//! Refused: two sections of one of the names that are looked for, executable sections that have more
+//! bytes together than the file, more dynamic sections or names of libraries than any file has
+//! ([`linked`]), and relocations that no linker writes ([`relocated`](super::relocated)).
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use object::elf::{self, FileHeader64, ProgramHeader64, Rela64, SectionHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
-use object::{LittleEndian, ReadCache, SectionIndex, SymbolIndex};
+use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
+use object::{LittleEndian, ReadCache};
 
 use super::digest::Sha;
 use super::linked::{self, Linked};
+use super::relocated::Relocated;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
@@ -26,6 +33,8 @@ pub(super) const HIPK: u32 = 0x4B50_4948;
 const WRAPPER_LEN: usize = 24;
 /// Most wrappers a binary may have here; the largest ROCm library has a few thousand.
 const WRAPPER_SECTION_LIMIT: u64 = 64 << 20;
+/// Longest table of the names of sections.
+const NAMES_LIMIT: u64 = 256 << 20;
 
 /// One record of `.hipFatBinSegment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,14 +96,15 @@ impl HostElf {
 pub(super) type Cache = ReadCache<ContentCursor>;
 type Header = FileHeader64<LittleEndian>;
 type Sections<'a> = SectionTable<'a, Header, &'a Cache>;
-type Symbols<'a> = SymbolTable<'a, Header, &'a Cache>;
 
 /// The file while it is read.
-struct File<'a> {
-    content: &'a Content,
-    cache: &'a Cache,
+pub(super) struct File<'a> {
+    pub(super) content: &'a Content,
+    pub(super) cache: &'a Cache,
     header: &'a Header,
-    sections: Sections<'a>,
+    pub(super) sections: Sections<'a>,
+    /// The table of the names of sections.
+    names: Vec<u8>,
 }
 
 /// Reads the linked host ELF `content`; `None` if it is none for x86-64, or an object file.
@@ -120,7 +130,8 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
     let fault = |error| fault(content, error);
     let header = Header::parse(&cache).map_err(fault)?;
     let sections = header.sections(LittleEndian, &cache).map_err(fault)?;
-    let file = File { content, cache: &cache, header, sections };
+    let names = names(content, header, &sections, &cache)?;
+    let file = File { content, cache: &cache, header, sections, names };
     Ok(HostElf {
         fatbin: file.section(".hip_fatbin")?,
         marker: file.section(".rocm_kpack_ref")?,
@@ -132,6 +143,23 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
             .ok_or_else(|| links_too_much(content))?,
         loads: file.loads()?,
     })
+}
+
+/// The table of the names of sections; empty where there is none.
+fn names(
+    content: &Content,
+    header: &Header,
+    sections: &Sections<'_>,
+    cache: &Cache,
+) -> Result<Vec<u8>> {
+    if sections.is_empty() {
+        return Ok(Vec::new());
+    }
+    let index = header.section_strings_index(LittleEndian, cache);
+    let index = index.map_err(|error| fault(content, error))?;
+    let table = sections.section(index).ok().and_then(|table| table.file_range(LittleEndian));
+    let (offset, size) = table.unwrap_or_default();
+    content.read_vec(offset..offset.saturating_add(size), NAMES_LIMIT, "section name table")
 }
 
 fn fault(content: &Content, error: object::Error) -> Error {
@@ -151,10 +179,7 @@ fn links_too_much(content: &Content) -> Error {
 impl<'a> File<'a> {
     /// The one section of that name. Of two, nobody can tell which is meant.
     fn section(&self, name: &str) -> Result<Option<Section>> {
-        let named = |header: &&SectionHeader64<LittleEndian>| {
-            self.sections.section_name(LittleEndian, header) == Ok(name.as_bytes())
-        };
-        let mut found = self.sections.iter().filter(named);
+        let mut found = self.sections.iter().filter(|header| self.is_named(header, name));
         let Some(header) = found.next() else {
             return Ok(None);
         };
@@ -167,6 +192,14 @@ impl<'a> File<'a> {
             size: header.sh_size(LittleEndian),
             offset: header.file_range(LittleEndian).map(|(offset, _)| offset),
         }))
+    }
+
+    /// Whether that is the name of the section; any other may be long, and those of many sections the
+    /// ends of one, so that none is looked for.
+    fn is_named(&self, header: &SectionHeader64<LittleEndian>, name: &str) -> bool {
+        let at = usize::try_from(header.sh_name(LittleEndian)).ok();
+        let rest = at.and_then(|at| self.names.get(at..)?.strip_prefix(name.as_bytes()));
+        rest.is_some_and(|rest| rest.first() == Some(&0))
     }
 
     fn loads(&self) -> Result<Vec<Load>> {
@@ -196,10 +229,11 @@ impl<'a> File<'a> {
 
     /// Takes `size` from the bytes that are `left` of the file: sections of one kind do not share
     /// theirs, and what each of them has is read.
-    fn take(&self, left: &mut u64, size: u64, what: &str) -> Result<()> {
+    pub(super) fn take(&self, left: &mut u64, size: u64, what: &str) -> Result<()> {
         *left = left.checked_sub(size).ok_or_else(|| {
             let message = format!("{what} have more bytes together than the file");
-            Error::malformed(message).at(&self.content.place(0))
+            let hint = "no linker writes such sections: build the file or copy it again";
+            Error::malformed(message).at(&self.content.place(0)).hint(hint)
         })?;
         Ok(())
     }
@@ -235,59 +269,6 @@ impl<'a> File<'a> {
         }
         Ok(found)
     }
-
-    /// What the dynamic loader does to the words of `within`, by address.
-    fn relocated(&self, within: Section) -> Result<BTreeMap<u64, Relocated>> {
-        let range = within.address..within.address.saturating_add(within.size);
-        let mut values = BTreeMap::new();
-        let mut left = self.content.len();
-        for section in self.sections.iter() {
-            if matches!(section.sh_type(LittleEndian), elf::SHT_RELR | elf::SHT_RELA) {
-                self.take(&mut left, section.sh_size(LittleEndian), "sections of relocations")?;
-            }
-            if let Ok(Some(addresses)) = section.relr(LittleEndian, self.cache) {
-                let own = addresses.filter(|address| range.contains(address));
-                values.extend(own.map(|address| (address, Relocated::InPlace)));
-            }
-            if let Ok(Some((entries, symbols))) = section.rela(LittleEndian, self.cache) {
-                // Looked up once: that goes through all sections.
-                let symbols = self.symbols(symbols);
-                let own = entries.iter().filter(|e| range.contains(&e.r_offset.get(LittleEndian)));
-                for entry in own {
-                    if let Some(value) = value(entry, symbols.as_ref()) {
-                        values.insert(entry.r_offset.get(LittleEndian), Relocated::To(value));
-                    }
-                }
-            }
-        }
-        Ok(values)
-    }
-
-    fn symbols(&self, index: SectionIndex) -> Option<Symbols<'a>> {
-        self.sections.symbol_table_by_index(LittleEndian, self.cache, index).ok()
-    }
-}
-
-/// What a relocation of a kind that wrappers have stores.
-fn value(entry: &Rela64<LittleEndian>, symbols: Option<&Symbols<'_>>) -> Option<u64> {
-    let addend = entry.r_addend.get(LittleEndian).cast_unsigned();
-    match entry.r_type(LittleEndian, false) {
-        elf::R_X86_64_RELATIVE => Some(addend),
-        elf::R_X86_64_64 => {
-            let index = usize::try_from(entry.r_sym(LittleEndian, false)).ok()?;
-            let symbol = symbols?.symbol(SymbolIndex(index)).ok()?;
-            Some(symbol.st_value(LittleEndian).wrapping_add(addend))
-        }
-        _ => None,
-    }
-}
-
-/// What the dynamic loader stores in a word.
-enum Relocated {
-    /// This value.
-    To(u64),
-    /// What stands there, moved (RELR).
-    InPlace,
 }
 
 /// The record as 32-bit words.

@@ -28,6 +28,9 @@ pub(super) const MOST_SECTIONS: usize = 4;
 /// What the names of all needed libraries may take: many entries may have one name, or the ends of one.
 pub(super) const MOST_NAMES: usize = 256 << 10;
 
+/// What a name counts for that does not end within so many bytes, which `object` looks at.
+const NO_NAME: usize = 4096;
+
 /// Reads the dynamic section; a file without one, or with one that has no content, says nothing. None
 /// where there are more than [`MOST_SECTIONS`], or more names of needed libraries than [`MOST_NAMES`].
 pub(super) fn read<'a>(
@@ -51,25 +54,35 @@ pub(super) fn read<'a>(
             continue;
         };
         let strings = sections.strings(LittleEndian, cache, strings)?;
+        let text = |at: u64| {
+            let bytes = strings.get(u32::try_from(at).ok()?).ok()?;
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        };
+        let (mut soname_at, mut rpath_at, mut runpath_at) = (None, None, None);
         let end = entries.iter().position(|entry| entry.d_tag.get(LittleEndian) == elf::DT_NULL);
         for entry in entries.iter().take(end.unwrap_or(entries.len())) {
-            let text = || {
-                let offset = u32::try_from(entry.d_val.get(LittleEndian)).ok()?;
-                Some(String::from_utf8_lossy(strings.get(offset).ok()?).into_owned())
-            };
+            let at = entry.d_val.get(LittleEndian);
             match entry.d_tag.get(LittleEndian) {
                 elf::DT_NEEDED => {
-                    let needed = text();
-                    names += needed.as_ref().map_or(0, String::len);
+                    let needed = text(at);
+                    names += needed.as_ref().map_or(NO_NAME, String::len);
                     if names > MOST_NAMES {
                         return Ok(None);
                     }
                     linked.needed.extend(needed);
                 }
-                elf::DT_SONAME => linked.soname = text(),
-                elf::DT_RPATH => rpath = text(),
-                elf::DT_RUNPATH => runpath = text(),
+                elf::DT_SONAME => soname_at = Some(at),
+                elf::DT_RPATH => rpath_at = Some(at),
+                elf::DT_RUNPATH => runpath_at = Some(at),
                 _ => {}
+            }
+        }
+        // Of several the last one holds, and no other is read.
+        for (at, name) in
+            [(soname_at, &mut linked.soname), (rpath_at, &mut rpath), (runpath_at, &mut runpath)]
+        {
+            if let Some(at) = at {
+                *name = text(at);
             }
         }
     }

@@ -13,6 +13,10 @@
 //! - `formats::code_object`: the flags of an ELF header as a target, the names of kernels. What a
 //!   header says is held against foreign tools by the tests of that module;
 //! - `gfx`: what a target ID means, and in which order its features are written.
+//!
+//! Refused: what is neither padding nor a bundle, bundles of more entries than there are targets or
+//! whose entries have more bytes together than the bundle, wrappers that point elsewhere than to a
+//! bundle, and more of them for one bundle than are looked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -177,13 +181,15 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     let count = word(bundle, 24)?;
     if count > ENTRY_LIMIT {
         let message = format!("{count} entries are more than there are targets");
-        return Err(Error::new(Kind::Limit, message).at(&bundle.place(24)));
+        let hint = "the file is damaged: build it or copy it again";
+        return Err(Error::new(Kind::Limit, message).at(&bundle.place(24)).hint(hint));
     }
     let mut at = 32;
     let mut extent = at;
     let mut entries = Vec::new();
-    // Entries that share bytes could have more of them than the bundle.
-    let mut left = bundle.len();
+    // Entries that share bytes could have more of them than the bundle, which ends before the next one
+    // starts: what is behind it is read again there.
+    let mut total = 0_u64;
     for _ in 0..count {
         let [offset, size, id_len] = [at, at + 8, at + 16].map(|at| word(bundle, at));
         let (offset, size) = (offset?, size?);
@@ -191,12 +197,14 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
         let id = bundle.read_vec(at + 24..id_end, ID_LIMIT, "entry id")?;
         let id = String::from_utf8_lossy(&id).into_owned();
         let body = bundle.slice(offset..offset.saturating_add(size))?;
-        left = left.checked_sub(size).ok_or_else(|| {
-            let message = "the entries of a bundle have more bytes together than it has";
-            Error::malformed(message).at(&bundle.place(at))
-        })?;
+        extent = extent.max(id_end).max(offset.saturating_add(size));
+        total = total.saturating_add(size);
+        if total > extent {
+            let message = "the entries of a bundle have more bytes together than it has so far";
+            let hint = "no tool writes entries that overlap: build the file or copy it again";
+            return Err(Error::malformed(message).at(&bundle.place(at)).hint(hint));
+        }
         at = id_end;
-        extent = extent.max(at).max(offset.saturating_add(size));
         if !id.starts_with("host") {
             entries.push(entry(&id, &body)?);
         }
@@ -317,5 +325,42 @@ impl Read for Counting {
         let len = self.inner.read(buffer)?;
         self.count += len as u64;
         Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(entries: &[(&str, u64, u64)], len: usize) -> Content {
+        let mut bytes = BUNDLE_MAGIC.to_vec();
+        bytes.extend((entries.len() as u64).to_le_bytes());
+        for (id, offset, size) in entries {
+            for word in [*offset, *size, id.len() as u64] {
+                bytes.extend(word.to_le_bytes());
+            }
+            bytes.extend(id.bytes());
+        }
+        bytes.resize(len, 1);
+        Content::of_bytes(bytes)
+    }
+
+    /// Whatever their order, they have no more bytes together than there are up to the end of one.
+    #[test]
+    fn entries_of_a_bundle_are_read_once() {
+        let (host, device) = ("host-x86_64-unknown-linux--", "hipv4-amdgcn-amd-amdhsa--gfx90a");
+        let apart = [
+            (device, 768, 256),
+            (host, 0, 0),
+            (device, 256, 256),
+            (device, 512, 256),
+            (host, 0, 0),
+        ];
+        let (entries, extent) = plain(&bundle(&apart, 4096)).unwrap();
+        assert_eq!((entries.len(), extent), (3, 1024));
+        let shared = [(device, 512, 512), (device, 512, 512), (device, 512, 512)];
+        assert!(plain(&bundle(&shared[..2], 4096)).is_ok());
+        let error = plain(&bundle(&shared, 4096)).unwrap_err();
+        assert!(error.message().contains("more bytes together"), "{error}");
     }
 }

@@ -7,7 +7,7 @@
 
 use std::io::Write;
 
-use crate::{dense_elf, rpms};
+use crate::{dense_elf, dense_verify, rpms};
 
 /// Bytes of an input, more or less.
 pub const LEN: usize = 64 << 10;
@@ -38,7 +38,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "rpm_sign" => rpms::signed(),
         "artifact_archive" => vec![members()],
         "linking" | "relocations" | "host_binary" | "verify_file" | "code_object" => {
-            [vec![elf()], dense_elf::inputs(target)].concat()
+            [vec![elf()], dense_elf::inputs(target), dense_verify::inputs(target)].concat()
         }
         _ => Vec::new(),
     }

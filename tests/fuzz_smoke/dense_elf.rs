@@ -7,7 +7,7 @@ use object::elf;
 use super::dense::LEN;
 
 /// Bytes of the file header, of a program header and of a section header.
-const HEADERS: [usize; 3] = [64, 56, 64];
+pub const HEADERS: [usize; 3] = [64, 56, 64];
 
 /// Kernels of which there is a note.
 pub const NOTED_KERNELS: usize = 200;
@@ -34,7 +34,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
 }
 
 /// A file whose addresses are its offsets.
-struct File {
+pub struct File {
     machine: elf::Machine,
     segments: Vec<Vec<u8>>,
     /// Program headers that there is room for.
@@ -45,20 +45,20 @@ struct File {
 
 impl File {
     /// With room for so many program headers, which may be fewer in the end.
-    fn new(machine: elf::Machine, room: usize) -> Self {
+    pub fn new(machine: elf::Machine, room: usize) -> Self {
         let body = vec![0; HEADERS[0] + HEADERS[1] * room];
         Self { machine, segments: Vec::new(), room, sections: vec![vec![0; HEADERS[2]]], body }
     }
 
     /// Puts `bytes` into the file and returns where they are.
-    fn put(&mut self, bytes: &[u8]) -> (u64, u64) {
+    pub fn put(&mut self, bytes: &[u8]) -> (u64, u64) {
         self.body.resize(self.body.len().next_multiple_of(8), 0);
         let at = self.body.len() as u64;
         self.body.extend(bytes);
         (at, bytes.len() as u64)
     }
 
-    fn segment(&mut self, kind: elf::ProgramType, (at, size): (u64, u64)) {
+    pub fn segment(&mut self, kind: elf::ProgramType, (at, size): (u64, u64)) {
         let mut header = [kind.0, 4].map(u32::to_le_bytes).concat();
         header.extend(words(&[at, at, at, size, size, 8]));
         assert!(self.segments.len() < self.room);
@@ -66,7 +66,7 @@ impl File {
     }
 
     /// The offset of its name, its type and flags, where it is, and the section it links to.
-    fn section(&mut self, name: u32, kind: (elf::SectionType, u64), at: (u64, u64), link: u32) {
+    pub fn section(&mut self, name: u32, kind: (elf::SectionType, u64), at: (u64, u64), link: u32) {
         let mut header = [name, kind.0.0].map(u32::to_le_bytes).concat();
         let address = if kind.1 == 0 { 0 } else { at.0 };
         header.extend(words(&[kind.1, address, at.0, at.1]));
@@ -90,7 +90,7 @@ impl File {
     }
 
     /// The file; `names` is the index of the section with the names of sections.
-    fn finish(mut self, names: u16) -> Vec<u8> {
+    pub fn finish(mut self, names: u16) -> Vec<u8> {
         let sections = self.put(&[]).0;
         let count = self.sections.len();
         self.body.extend(self.sections.concat());
@@ -109,12 +109,12 @@ impl File {
     }
 }
 
-fn words(all: &[u64]) -> Vec<u8> {
+pub fn words(all: &[u64]) -> Vec<u8> {
     all.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// `count` symbols, of which each begins `step` bytes further into the string table.
-fn symbols(count: usize, step: usize, section: u16) -> Vec<u8> {
+pub fn symbols(count: usize, step: usize, section: u16) -> Vec<u8> {
     let symbol = |n: usize| {
         let name = (1 + n * step) as u32;
         let info = [&name.to_le_bytes()[..], &[0x12, 0], &section.to_le_bytes()].concat();
@@ -124,7 +124,7 @@ fn symbols(count: usize, step: usize, section: u16) -> Vec<u8> {
 }
 
 /// A string table of one string.
-fn one_string(len: usize, end: &str) -> Vec<u8> {
+pub fn one_string(len: usize, end: &str) -> Vec<u8> {
     [&[0], &vec![b's'; len][..], end.as_bytes(), &[0]].concat()
 }
 

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 mod dense;
 mod dense_elf;
+mod dense_verify;
 mod mutation;
 #[path = "../support/raw_header.rs"]
 mod raw_header;

@@ -12,6 +12,9 @@ mod dense;
 #[allow(dead_code, reason = "a part of it is used here")]
 #[path = "../fuzz_smoke/dense_elf.rs"]
 mod dense_elf;
+#[allow(dead_code, reason = "a part of it is used here")]
+#[path = "../fuzz_smoke/dense_verify.rs"]
+mod dense_verify;
 #[path = "../support/example.rs"]
 mod example;
 #[path = "../support/headers.rs"]

@@ -10,7 +10,9 @@ use rockpack::formats::{amdgpu_metadata, code_object};
 use rockpack::host_binary;
 use rockpack::verify;
 
-use crate::dense_elf;
+use crate::example::rockpack;
+use crate::hostile_packages::deb;
+use crate::{dense_elf, dense_verify, limited, text};
 
 fn elf_file(bytes: &[u8]) -> ElfFile {
     let content = Content::of_bytes(bytes);
@@ -90,6 +92,7 @@ fn tables_that_share_bytes_are_refused() {
     let content = Content::of_bytes(dense_elf::tables_of_relocations());
     let error = verify::read_file("lib/x.so", &content).unwrap_err();
     assert!(error.message().contains("more bytes together than the file"), "{error}");
+    assert!(error.hint_text().is_some());
 }
 
 /// None is passed over: the loader may go by any of them.
@@ -107,4 +110,45 @@ fn more_dynamic_sections_than_any_file_has_are_refused() {
 fn wrappers_that_all_point_to_one_bundle_are_refused() {
     let content = Content::of_bytes(dense_elf::wrappers());
     limit(verify::read_file("lib/x.so", &content));
+}
+
+/// What verification says of a library.
+fn verified(bytes: Vec<u8>) -> Result<()> {
+    verify::read_file("lib/x.so", &Content::of_bytes(bytes))
+}
+
+/// Each relocation may go by a table of its own, which is read then.
+#[test]
+fn symbol_tables_of_as_many_relocations_are_refused() {
+    verified(dense_verify::small_symbol_tables(16)).unwrap();
+    limit(verified(dense_verify::small_symbol_tables(17)));
+    verified(dense_verify::one_symbol_table(500)).unwrap();
+    verified(dense_verify::symbol_tables(1, 1 << 16)).unwrap();
+    verified(dense_verify::wrapper_by_symbol()).unwrap();
+    let error = verified(dense_verify::symbol_tables(4, 1 << 16)).unwrap_err();
+    assert!(error.message().contains("symbol tables have more bytes together"), "{error}");
+}
+
+/// Of 256 and of 128 MiB, if all of them were read and kept.
+#[test]
+fn names_that_are_the_ends_of_others_cost_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    for library in [
+        dense_verify::names_of_the_library(1 << 17, 4 << 20),
+        dense_verify::names_of_sections(65_000, 4 << 20),
+    ] {
+        let package = deb(folder.path(), |data| data.file("./opt/lib/x.so", &library));
+        let mut verify = rockpack();
+        let output = limited(verify.arg("verify").arg(&package), 96).output().unwrap();
+        // That packages of strangers fail says nothing, and no memory would be no exit code.
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    }
+}
+
+/// Of two bundles, the first has what the second has, too.
+#[test]
+fn entries_of_a_bundle_do_not_have_what_is_behind_it() {
+    let error = verified(dense_verify::bundles(2, 512)).unwrap_err();
+    assert!(error.message().contains("the entries of a bundle have more bytes"), "{error}");
+    assert!(error.hint_text().is_some());
 }

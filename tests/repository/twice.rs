@@ -245,3 +245,28 @@ fn one_package_at_two_places_is_found_in_a_repository_of_rpm() {
     let said = publish();
     assert!(said.contains("all checks passed"), "{said}");
 }
+
+/// Such an index is for no architecture, and none is named.
+#[test]
+fn an_index_of_apt_outside_of_an_architectures_folder_is_read() {
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "Depends: one (= 2)\n");
+    publish(&mut repo(&[&packages], &out));
+    let suite = out.join("dists/stable");
+    let index = suite.join("main/binary-amd64/Packages.gz");
+    let index = succeed(Command::new("gzip").arg("-dc").arg(index));
+    fs::remove_dir_all(suite.join("main")).unwrap();
+    fs::create_dir(suite.join("main")).unwrap();
+    let list = suite.join("main/Packages");
+    fs::write(&list, format!("{index}\n{index}")).unwrap();
+    let content = rockpack::content::Content::open(&list).unwrap();
+    let row = format!(" {} {} main/Packages", content.sha256_hex().unwrap(), content.len());
+    for name in ["InRelease", "Release.gpg"] {
+        let _ = fs::remove_file(suite.join(name));
+    }
+    fs::write(suite.join("Release"), format!("Suite: stable\nSHA256:\n{row}\n")).unwrap();
+    let said = told(crate::example::rockpack().arg("verify").arg(&out));
+    assert!(said.contains("one_1_amd64.deb, which was listed before"), "{said}");
+    assert!(said.contains("depends on one = 2, which no package is"), "{said}");
+}

@@ -5,6 +5,8 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
+use object::{Object, ObjectSection};
+
 use crate::example::section;
 use crate::{Case, patch};
 
@@ -60,6 +62,31 @@ fn every_version_of_a_symbol_is_compared() {
     case.is_refused(RUN, &[&format!("{BENCH} {expected}"), "blas_run_gfx1151 disagrees"]);
     patch_symbols(1, &|symbols| symbols[symbols.len() - 2 * SYMBOL + 16] = 0);
     case.built(RUN);
+}
+
+/// An empty one in front of the one that counts would hide what differs there.
+#[test]
+fn a_second_table_of_dynamic_symbols_is_refused() {
+    const SYMBOL: usize = 24;
+    let case = Case::new();
+    for group in 0..3 {
+        patch(&case.file(group, BENCH), |bytes| {
+            let note = header(bytes, ".note.gnu.build-id");
+            bytes[note + 4] = 11;
+            bytes[note + 32..note + 40].fill(0);
+        });
+    }
+    patch(&case.file(1, BENCH), |bytes| {
+        let (offset, size) = section(bytes, ".dynsym");
+        bytes[offset + size - 2 * SYMBOL + 16] = 7;
+    });
+    case.is_refused(RUN, &["exblas-bench", ".dynsym", "is a second table of dynamic symbols"]);
+}
+
+/// Where the header of a section is.
+fn header(bytes: &[u8], name: &str) -> usize {
+    let index = object::File::parse(bytes).unwrap().section_by_name(name).unwrap().index().0;
+    usize::from_le_bytes(bytes[40..48].try_into().unwrap()) + index * 64
 }
 
 #[test]

@@ -75,11 +75,12 @@ impl Sums {
             rows.push((range(path_end - path.len()..path_end)?, sum));
         }
         let sums = Self::new(text, rows);
-        let twice = sums.paths().zip(sums.paths().skip(1)).any(|(one, other)| one == other);
-        match twice {
-            true => Err(fault("has a path twice".to_owned())),
-            false => Ok(sums),
+        let twice = sums.paths().zip(sums.paths().skip(1)).find(|(one, other)| one == other);
+        if let Some((path, _)) = twice {
+            let hint = "no tool writes such a list: build the package or copy it again";
+            return Err(fault(format!("has `{}` twice", excerpt(path))).hint(hint));
         }
+        Ok(sums)
     }
 }
 
@@ -109,7 +110,8 @@ impl Conffiles {
             }
             if rows.len() > CONFFILES_MAX {
                 let message = format!("has more than {CONFFILES_MAX} paths");
-                return Err(Error::new(Kind::Limit, message).structure("conffiles"));
+                let hint = "no package has so many: build it or copy it again";
+                return Err(Error::new(Kind::Limit, message).structure("conffiles").hint(hint));
             }
         }
         Ok(Self::new(text, rows))
@@ -170,6 +172,7 @@ mod tests {
         assert!(conffiles(&"\n".repeat(4 * CONFFILES_MAX)).is_ok());
         let error = conffiles(&"/a\n".repeat(CONFFILES_MAX + 1)).unwrap_err();
         assert_eq!(error.kind(), Kind::Limit);
+        assert!(error.hint_text().is_some());
     }
 
     #[test]
@@ -178,8 +181,13 @@ mod tests {
         let sums = Sums::parse(Arc::new(text.clone())).unwrap();
         assert_eq!(sums.paths().collect::<Vec<_>>(), ["a  b", "b"]);
         assert_eq!((sums.get("b"), sums.get("a")), (Some(&[0; 16]), None));
-        for odd in [format!("{text}\n"), format!("{text}{text}"), text.replace("  b", "  ")] {
-            assert!(Sums::parse(Arc::new(odd.clone())).is_err(), "{odd:?}");
+        for (odd, said) in [
+            (format!("{text}\n"), "`` is no sum and path"),
+            (format!("{text}{text}"), "has `a  b` twice"),
+            (text.replace("  b", "  "), "is no sum and path"),
+        ] {
+            let error = Sums::parse(Arc::new(odd)).unwrap_err();
+            assert!(error.to_string().contains(said), "{error}");
         }
     }
 }

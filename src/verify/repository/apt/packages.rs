@@ -71,7 +71,7 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
                 context.add(Check::IndexInconsistent, index, message);
             }
             if !listed.archs.insert(arch.clone()) {
-                let message = format!("lists {path}, which was listed for {arch} before");
+                let message = format!("lists {path}, which was listed{} before", for_arch(&arch));
                 context.add(Check::IndexInconsistent, index, message);
             }
         }
@@ -79,6 +79,11 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
     context.named.extend(all.keys().cloned());
     context.report.indexed += all.len();
     all.into_values().collect()
+}
+
+/// For a message: an index that is in no architecture's folder is for none.
+fn for_arch(arch: &str) -> String {
+    if arch.is_empty() { String::new() } else { format!(" for {arch}") }
 }
 
 fn check_packages(context: &mut Context<'_>, packages: &[Listed]) {
@@ -157,7 +162,7 @@ fn check_closure(context: &mut Context<'_>, packages: &[Listed]) {
         let (open, elsewhere) = closure::open(&together, &known, rules);
         context.report.elsewhere += elsewhere;
         for (path, wish) in open {
-            let message = format!("depends on {wish}, which no package for {arch} is");
+            let message = format!("depends on {wish}, which no package{} is", for_arch(arch));
             context.add(Check::DependencyOpen, &path, message);
         }
     }

@@ -11,7 +11,7 @@ use super::{
     WrapperRef, probe, program_headers, references, symbols, transformed,
 };
 use crate::error::{Kind, Result, ResultExt};
-use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, SectionHeader};
+use crate::formats::elf::{Dyn, Dynamic, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader};
 use crate::formats::hip_wrapper::{self, Magic};
 
 /// The shortest marker: a MessagePack map without entries.
@@ -128,6 +128,7 @@ fn analyze(
         let error = file.refuse(Kind::Unsupported, "program headers", FILE_HEADER_SIZE, message);
         return Err(error.hint("link it dynamically"));
     };
+    refuse_endless(&file, &dynamic)?;
     refuse_unloaded_tables(&file, &dynamic)?;
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
@@ -159,6 +160,21 @@ fn analyze(
 fn is_static_pie(file: &ElfFile, dynamic: &Dynamic) -> bool {
     let flags = dynamic.value(elf::DT_FLAGS_1).unwrap_or_default();
     flags & elf::DF_1_PIE.0 != 0 && file.segment(elf::PT_INTERP).is_none()
+}
+
+/// Fails if the dynamic section does not end in its segment: the loader reads on to `DT_NULL`.
+fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+    let segments = file.program_headers.iter().enumerate();
+    let mut segments = segments.filter(|(_, header)| header.p_type == elf::PT_DYNAMIC);
+    let entries = dynamic.entries.len() as u64 * Dyn::SIZE;
+    match segments.find(|(_, segment)| segment.p_filesz <= entries) {
+        Some((index, _)) => {
+            let message = "names a dynamic section without DT_NULL at its end";
+            let error = file.refuse_segment(Kind::Unsupported, index, message);
+            Err(error.hint("no linker writes such a file: build it again"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The preconditions that concern the file as a whole.

@@ -12,7 +12,10 @@
 //!
 //! Refused, among others: static executables with device code, device code without wrappers,
 //! wrappers that point outside of the device code, anything else that points into it, and files
-//! without room for the program headers that the split segment needs.
+//! without room for the program headers that the split segment needs. So is what no linker writes
+//! and tools read in different ways: a first section that is not the null section, section names
+//! that are no string table of their own, two segments of what there is one of, and a dynamic
+//! section without `DT_NULL` in its segment.
 
 mod analyze;
 mod apply;

@@ -80,7 +80,7 @@ fn edit(
     if section == layout.fatbin {
         return marker_symbol(file, layout, offset, symbol).map(Some);
     }
-    if value > layout.start && value < layout.end && !is_template(file, section) {
+    if value > layout.start && value < layout.end && are_addresses(file, section) {
         let message = format!("the symbol's value {value:#x} lies inside of the device code");
         return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
     }
@@ -128,10 +128,11 @@ fn moved_symbol(
     Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
 }
 
-/// The values of thread-local symbols are offsets, not addresses.
-fn is_template(file: &ElfFile, section: usize) -> bool {
-    let flags = file.sections.get(section).map(|section| section.sh_flags.0);
-    flags.unwrap_or_default() & elf::SHF_TLS.0 != 0
+/// Whether the values of a section's symbols are addresses. Those of thread-local symbols are
+/// offsets in the template, and those of sections that are not loaded lead nowhere.
+pub fn are_addresses(file: &ElfFile, section: usize) -> bool {
+    let section = file.sections.get(section);
+    section.is_none_or(|section| section.is_allocated() && !section.is_thread_local())
 }
 
 /// The names of bundles by the places that tell them.

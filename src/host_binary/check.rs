@@ -135,6 +135,13 @@ fn is_covered(loads: &[&ProgramHeader], section: &SectionHeader) -> bool {
     in_memory && (in_file || !section.is_in_file())
 }
 
+/// Checks that what is edited is nothing else as well: of every file that is written.
+pub fn disjoint(file: &ElfFile, kind: Kind) -> Result<()> {
+    let mut faults = overlap_faults(file, kind);
+    faults.extend(names_fault(file, kind));
+    Error::gather(faults).map_or(Ok(()), Err)
+}
+
 /// No two sections, and no section and header table, share bytes of the file.
 fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let tables = tables(file);
@@ -157,7 +164,7 @@ fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
 }
 
 /// Where the file header, the program headers and the section headers are.
-fn tables(file: &ElfFile) -> [Range<u64>; 3] {
+pub(super) fn tables(file: &ElfFile) -> [Range<u64>; 3] {
     let table = |start: u64, count: usize, size| start..start.saturating_add(count as u64 * size);
     [
         0..FILE_HEADER_SIZE,
@@ -282,7 +289,7 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
     let displaced = layout.displaced.map(|(index, _)| index);
     let mut faults = Vec::new();
-    for (index, section) in symbols::symbol_tables(file)? {
+    for (index, section) in symbols::symbol_tables(file) {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
             let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);

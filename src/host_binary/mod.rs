@@ -15,7 +15,8 @@
 //! without room for the program headers that the split segment needs. So is what no linker writes
 //! and tools read in different ways: a first section that is not the null section, section names
 //! that are no string table of their own, two segments of what there is one of, and a dynamic
-//! section without `DT_NULL` in its segment.
+//! section without `DT_NULL` in its segment. Of files that were transformed already: a reference
+//! that is not loaded from where it is, and sections that share bytes.
 
 mod analyze;
 mod apply;

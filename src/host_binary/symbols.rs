@@ -33,7 +33,7 @@ pub struct SymbolEdit {
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     let mut edits = Vec::new();
     let mut faults = Vec::new();
-    'tables: for (index, section) in symbol_tables(file)? {
+    'tables: for (index, section) in symbol_tables(file) {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
             match edit(file, layout, offset, symbol) {
@@ -48,22 +48,11 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     Error::gather(faults).map_or(Ok(edits), Err)
 }
 
-/// The symbol tables of a file, with their indexes. Tables that have more bytes together than the
-/// file share some: their symbols would be read again and again.
-pub fn symbol_tables(file: &ElfFile) -> Result<Vec<(usize, SectionHeader)>> {
+/// The symbol tables of a file, with their indexes. Files whose sections share bytes are refused
+/// before: such tables would be read again and again.
+pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHeader)> {
     let all = file.sections.iter().copied().enumerate();
-    let is_table =
-        |section: &SectionHeader| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM);
-    let found: Vec<_> = all.filter(|(_, section)| is_table(section)).collect();
-    let mut left = file.content().len();
-    for (index, section) in &found {
-        left = left.checked_sub(section.sh_size).ok_or_else(|| {
-            let message = "shares symbols with other tables, or ends outside of the file";
-            let error = file.refuse_section(Kind::Malformed, *index, message);
-            error.hint("the file is damaged: build it or copy it again")
-        })?;
-    }
-    Ok(found)
+    all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
 /// The change of one symbol, if it changes.
@@ -167,7 +156,7 @@ impl BundleNames {
 /// Reads the names of all symbols of section `fatbin` that name bundles.
 pub fn bundle_names(file: &ElfFile, fatbin: usize) -> Result<BundleNames> {
     let mut names = BundleNames::default();
-    for (index, section) in symbol_tables(file)? {
+    for (index, section) in symbol_tables(file) {
         let dynamic = section.sh_type == elf::SHT_DYNSYM;
         for (position, item) in (0..).zip(file.symbols(index, &section)?.iter()) {
             let (offset, symbol) = item?;

@@ -197,3 +197,46 @@ fn empty_load_segments_in_the_device_code_stay_congruent() {
     let load = headers.find(|header| header.p_vaddr(LE) == 0x2_0234).unwrap();
     assert_eq!((load.p_offset(LE) % 0x1000, load.p_align(LE)), (0x234, 0x1000));
 }
+
+/// A new reference is written where the header of the old one says, and its size into its symbols.
+#[test]
+fn transformed_files_that_cannot_be_rewritten_in_place_are_refused() {
+    let marker = |fields: &[(usize, u64)]| Binary::new("transformed").with(10, fields);
+    let unloaded = |file: Binary| assert_refused(&file, Kind::Malformed, "what is loaded at");
+    unloaded(Binary::new("transformed").with_type(10, 7));
+    unloaded(marker(&[(FLAGS, 0)]));
+    unloaded(marker(&[(OFFSET, 0x1100)]));
+    unloaded(marker(&[(ADDRESS, 0x9000)]));
+    let shared = |file: Binary| assert_refused(&file, Kind::Malformed, "shares bytes");
+    // In the text, in its own header, and with a section that reaches into it or beyond.
+    shared(marker(&[(OFFSET, 0x27f0)]));
+    shared(marker(&[(OFFSET, 0x3b30)]));
+    let comment =
+        |offset, size| Binary::new("transformed").with(24, &[(OFFSET, offset), (SIZE, size)]);
+    shared(comment(0x1010, 0x200));
+    shared(comment(0xff0, 0x200));
+    // Symbols that would be edited twice.
+    let file = Binary::new("transformed");
+    let (symbols, other) = (file.section(25, 8), file.section(24, 8));
+    shared(file.copy(symbols, 56, other).with_type(24, 2));
+    let range = |file: Binary| assert_refused(&file, Kind::Truncated, "outside of the file");
+    range(comment(0x3090, 0x10_0000));
+}
+
+/// `eu-strip` drops zeros of no section at the end of the last segment, and loaders do not mind.
+#[test]
+fn transformed_files_may_end_before_their_last_segment() {
+    let file = Binary::new("transformed");
+    let file = file.with_segment(4, LOAD, [0x3008, 0xe008, 0x1000, 0x1000, 0x1000]);
+    assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
+}
+
+/// Headers begin with zeros.
+#[test]
+fn references_do_not_grow_into_section_headers() {
+    let file = Binary::new("transformed");
+    let file = file.copy(0x38b0, 28 * 64, 0x1100).word(40, 0x1100);
+    let Examined::Transformed(transformed) = file.examine().unwrap() else { panic!() };
+    assert_eq!(transformed.marker_capacity(), 0x100);
+    assert_eq!(transformed.rewrite(&[0x81; 0x100]).unwrap().len(), file.0.len() as u64);
+}

@@ -23,6 +23,13 @@ impl ElfFile {
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
+    /// The same of sections alone: `eu-strip` ends files before their last segment does, where that
+    /// ends with zeros of no section.
+    pub fn validate_sections(&self) -> Result<()> {
+        let faults = self.section_faults().take(MAX_FAULTS).collect();
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+
     fn section_faults(&self) -> impl Iterator<Item = Error> {
         let sections = self.sections.iter().enumerate().skip(1);
         let faults = sections.filter_map(|(index, section)| self.section_fault(index, section));

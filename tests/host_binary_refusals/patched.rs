@@ -240,3 +240,46 @@ fn references_do_not_grow_into_section_headers() {
     assert_eq!(transformed.marker_capacity(), 0x100);
     assert_eq!(transformed.rewrite(&[0x81; 0x100]).unwrap().len(), file.0.len() as u64);
 }
+
+/// Copied as they are they would bring their device code into a host package.
+#[test]
+fn fat_files_are_not_taken_for_debug_files() {
+    for section in [22, 27] {
+        let file = Binary::new("lld_relr").with_type(section, 8);
+        assert_refused(&file, Kind::Malformed, "no bytes in the file");
+        // Nor has the device code any.
+        assert!(matches!(file.with_type(11, 8).examine(), Ok(Examined::SeparateDebug)));
+    }
+}
+
+/// The same.
+#[test]
+fn fat_files_without_names_of_sections_are_refused() {
+    let file = Binary::new("lld_relr").with(30, &[(SIZE, 0)]);
+    assert_refused(&file, Kind::Unsupported, "no section headers");
+    let mut file = Binary::new("lld_relr");
+    file.0[0xac50..0xac50 + 0x12f].fill(0);
+    assert_refused(&file, Kind::Unsupported, "no section headers");
+}
+
+/// The tool of others leaves device code in place where it is less than a page.
+#[test]
+fn references_beside_device_code_are_refused() {
+    let mut file = Binary::new("lld_relr");
+    let (names, wrappers) = (file.section(30, 0), file.section(27, 0));
+    let (start, size) = (file.number(names + OFFSET), file.number(names + SIZE));
+    let moved = [&file.0[start..start + size], b".rocm_kpack_ref\0"].concat();
+    let end = file.0.len() as u64;
+    file.0.extend(&moved);
+    for wrapper in 0..3 {
+        let at = file.number(wrappers + OFFSET) + wrapper * 24;
+        file = file.put(at, b"HIPK");
+    }
+    let file = file.with(30, &[(OFFSET, end), (SIZE, moved.len() as u64)]);
+    // `.rodata` becomes the marker.
+    let name = file.section(10, 0);
+    let mut file = file.put(name, &u32::try_from(size).unwrap().to_le_bytes());
+    assert_refused(&file, Kind::Unsupported, "holds device code");
+    file.0[0x1000..0x1000 + 0x8ff8].fill(0);
+    assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
+}

@@ -163,9 +163,11 @@ impl ElfFile {
         self.names_index
     }
 
-    /// Whether sections can be told by their names.
+    /// Whether sections can be told by their names: there is a table of them, and some section has
+    /// one.
     pub fn has_section_names(&self) -> bool {
         self.names_index != 0
+            && self.sections.iter().any(|section| !self.name_bytes(section).is_empty())
     }
 
     /// The bytes of a section's name, up to 4 KiB of it; empty where it has none.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use object::elf;
 use rockpack::content::Content;
 use rockpack::formats::elf::{
-    Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SECTION_HEADER_SIZE, SectionHeader,
+    Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader,
 };
 use rockpack::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
 
@@ -66,17 +66,13 @@ fn loaded(before: &ElfFile, after: &ElfFile) {
 /// entry elsewhere.
 fn edited(file: &ElfFile) -> Vec<Range<u64>> {
     let place = |section: &SectionHeader| section.sh_offset..section.file_end();
-    let names = &file.sections[file.names_index()];
-    let count = file.sections.len() as u64;
-    let table = file.header.e_shoff();
-    let mut edited = vec![0..front(file), place(names), table..table + count * SECTION_HEADER_SIZE];
+    let segment = file.segment(elf::PT_DYNAMIC).unwrap();
+    let mut edited = vec![0..front(file), segment.p_offset..segment.file_end()];
     for name in [FATBIN_SECTION, WRAPPER_SECTION] {
         edited.extend(file.sections_named(name).iter().map(|(_, section)| place(section)));
     }
     // Addresses of what moves, and of the device code.
     edited.extend(file.sections.iter().filter(|section| is_symbols(section)).map(place));
-    let segment = file.segment(elf::PT_DYNAMIC).unwrap();
-    edited.push(segment.p_offset..segment.file_end());
     edited.extend(relocations(file));
     edited
 }

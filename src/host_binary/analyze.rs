@@ -3,7 +3,7 @@
 use object::elf;
 
 use super::check;
-use super::layout::Layout;
+use super::layout::{Layout, is_zero};
 use super::sections::Tail;
 use super::wrappers::{self, BoundWrapper};
 use super::{
@@ -11,7 +11,7 @@ use super::{
     WrapperRef, probe, program_headers, references, symbols, transformed,
 };
 use crate::error::{Kind, Result, ResultExt};
-use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, SectionHeader};
+use crate::formats::elf::{Dyn, Dynamic, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader};
 use crate::formats::hip_wrapper::{self, Magic};
 
 /// The shortest marker: a MessagePack map without entries.
@@ -37,10 +37,11 @@ pub fn examine(file: ElfFile) -> Result<Examined> {
     if parts.is_empty() {
         return Ok(Examined::NoDeviceCode);
     }
-    if is_separate_debug(&file, &parts) {
+    if is_separate_debug(&file, &parts)? {
         return Ok(Examined::SeparateDebug);
     }
     if parts.are_transformed(&file)? {
+        refuse_device_code(&file, &parts)?;
         return transformed::read(file).map(Examined::Transformed);
     }
     match (parts.fatbin, parts.wrappers) {
@@ -104,12 +105,36 @@ fn single(file: &ElfFile, name: &str) -> Result<Option<(usize, SectionHeader)>> 
     }
 }
 
-/// `objcopy --only-keep-debug` keeps the section headers and drops the bytes.
-fn is_separate_debug(file: &ElfFile, parts: &Parts) -> bool {
-    let dropped = |section: &SectionHeader| section.sh_type == elf::SHT_NOBITS;
-    let dynamic = file.sections_named(".dynamic");
-    dynamic.iter().any(|(_, section)| dropped(section))
-        || parts.wrappers.is_some_and(|(_, section)| dropped(&section))
+/// `objcopy --only-keep-debug` keeps the section headers and drops the bytes, those of device code
+/// as well.
+fn is_separate_debug(file: &ElfFile, parts: &Parts) -> Result<bool> {
+    let needed = file.sections_named(".dynamic").into_iter().chain(parts.wrappers);
+    let mut dropped = needed.filter(|(_, section)| section.sh_type == elf::SHT_NOBITS);
+    let Some((index, _)) = dropped.next() else {
+        return Ok(false);
+    };
+    if parts.fatbin.is_none_or(|(_, section)| !section.is_in_file()) {
+        return Ok(true);
+    }
+    let message = format!("has no bytes in the file, as in a debug file, but {FATBIN_SECTION} has");
+    let error = file.refuse_section(Kind::Malformed, index, message);
+    Err(error.hint("the file is damaged: build it or copy it again"))
+}
+
+/// Fails if a file with signs of being transformed has its device code still.
+fn refuse_device_code(file: &ElfFile, parts: &Parts) -> Result<()> {
+    let Some((index, section)) = parts.fatbin.filter(|(_, section)| section.is_in_file()) else {
+        return Ok(());
+    };
+    if is_zero(file, file.file_range(index, &section)?)? {
+        return Ok(());
+    }
+    let message = "holds device code, in a binary that refers to kernel archives for it";
+    let error = file.refuse_section(Kind::Unsupported, index, message);
+    Err(error.hint(
+        "another tool left it there, as it does where that is less than a page: build the file \
+         again from the fat binary",
+    ))
 }
 
 fn analyze(
@@ -128,6 +153,7 @@ fn analyze(
         let error = file.refuse(Kind::Unsupported, "program headers", FILE_HEADER_SIZE, message);
         return Err(error.hint("link it dynamically"));
     };
+    refuse_endless(&file, &dynamic)?;
     refuse_unloaded_tables(&file, &dynamic)?;
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
@@ -159,6 +185,21 @@ fn analyze(
 fn is_static_pie(file: &ElfFile, dynamic: &Dynamic) -> bool {
     let flags = dynamic.value(elf::DT_FLAGS_1).unwrap_or_default();
     flags & elf::DF_1_PIE.0 != 0 && file.segment(elf::PT_INTERP).is_none()
+}
+
+/// Fails if the dynamic section does not end in its segment: the loader reads on to `DT_NULL`.
+fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+    let segments = file.program_headers.iter().enumerate();
+    let mut segments = segments.filter(|(_, header)| header.p_type == elf::PT_DYNAMIC);
+    let entries = dynamic.entries.len() as u64 * Dyn::SIZE;
+    match segments.find(|(_, segment)| segment.p_filesz <= entries) {
+        Some((index, _)) => {
+            let message = "names a dynamic section without DT_NULL at its end";
+            let error = file.refuse_segment(Kind::Unsupported, index, message);
+            Err(error.hint("no linker writes such a file: build it again"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The preconditions that concern the file as a whole.

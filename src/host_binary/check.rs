@@ -25,7 +25,9 @@ pub fn structure(file: &ElfFile, kind: Kind) -> Result<()> {
     if faults.is_empty() {
         faults.extend(segment_faults(file, kind));
         faults.extend(section_faults(file, kind));
+        faults.extend(repeated_segments(file, kind));
         faults.extend(overlap_faults(file, kind));
+        faults.extend(names_fault(file, kind));
         faults.extend(program_header_fault(file, kind));
     }
     Error::gather(faults).map_or(Ok(()), Err)
@@ -62,6 +64,25 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
         }
     }
     faults
+}
+
+/// Of segments that there is one of in every file, the loader takes the last of several, other
+/// tools the first.
+fn repeated_segments(file: &ElfFile, kind: Kind) -> Vec<Error> {
+    let single =
+        [elf::PT_DYNAMIC, elf::PT_PHDR, elf::PT_INTERP, elf::PT_TLS, elf::PT_GNU_RELRO].into_iter();
+    let second = single.filter_map(|single| {
+        let headers = file.program_headers.iter().enumerate();
+        let mut of_type = headers.filter(|(_, header)| header.p_type == single);
+        of_type.nth(1).map(|(index, header)| (index, header.p_type))
+    });
+    second
+        .map(|(index, p_type)| {
+            let message = format!("is the second one of type {:#x}", p_type.0);
+            let error = file.refuse_segment(kind, index, message);
+            error.hint("no linker writes two: build the file again")
+        })
+        .collect()
 }
 
 /// What other program headers name lies in a load segment, at the offset that belongs to its
@@ -114,13 +135,16 @@ fn is_covered(loads: &[&ProgramHeader], section: &SectionHeader) -> bool {
     in_memory && (in_file || !section.is_in_file())
 }
 
+/// Checks that what is edited is nothing else as well: of every file that is written.
+pub fn disjoint(file: &ElfFile, kind: Kind) -> Result<()> {
+    let mut faults = overlap_faults(file, kind);
+    faults.extend(names_fault(file, kind));
+    Error::gather(faults).map_or(Ok(()), Err)
+}
+
 /// No two sections, and no section and header table, share bytes of the file.
 fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
-    let tables = [
-        0..FILE_HEADER_SIZE,
-        table(file.header.e_phoff(), file.program_headers.len(), PROGRAM_HEADER_SIZE),
-        table(file.header.e_shoff(), file.sections.len(), SECTION_HEADER_SIZE),
-    ];
+    let tables = tables(file);
     let sections = file.sections.iter().enumerate().skip(1);
     let contents = sections.filter(|(_, section)| section.is_in_file());
     let mut ranges: Vec<(Range<u64>, usize)> = contents
@@ -139,8 +163,31 @@ fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
         .collect()
 }
 
-fn table(start: u64, count: usize, size: u64) -> Range<u64> {
-    start..start.saturating_add(count as u64 * size)
+/// Where the file header, the program headers and the section headers are.
+pub(super) fn tables(file: &ElfFile) -> [Range<u64>; 3] {
+    let table = |start: u64, count: usize, size| start..start.saturating_add(count as u64 * size);
+    [
+        0..FILE_HEADER_SIZE,
+        table(file.header.e_phoff(), file.program_headers.len(), PROGRAM_HEADER_SIZE),
+        table(file.header.e_shoff(), file.sections.len(), SECTION_HEADER_SIZE),
+    ]
+}
+
+/// The section names are a string table of their own in the file: another section's bytes would be
+/// cleared where the old names are.
+fn names_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
+    let index = file.names_index();
+    let names = file.sections.get(index)?;
+    let right = names.sh_type == elf::SHT_STRTAB && names.sh_size > 0 && !names.is_allocated();
+    (!right).then(|| {
+        let message = format!(
+            "holds the section names, with type {:#x}, flags {:#x} and {:#x} bytes, not those of a \
+             string table that is not loaded",
+            names.sh_type.0, names.sh_flags.0, names.sh_size
+        );
+        let error = file.refuse_section(kind, index, message);
+        error.hint("no linker writes such a file: build it again")
+    })
 }
 
 /// The address at which kernels before 5.18 expect the program headers is where they are.
@@ -242,16 +289,14 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
     let displaced = layout.displaced.map(|(index, _)| index);
     let mut faults = Vec::new();
-    for (index, section) in symbols::symbol_tables(file)? {
+    for (index, section) in symbols::symbol_tables(file) {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
             let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);
             let Some(section) = symbol.section().filter(|_| inside) else {
                 continue;
             };
-            let header = file.sections.get(section);
-            let template = header.is_none_or(|section| !section.takes_addresses());
-            if !template && Some(section) != displaced {
+            if symbols::are_addresses(file, section) && Some(section) != displaced {
                 let message = format!("a symbol leads to {:#x}", symbol.st_value);
                 faults.push(file.refuse(Kind::Bug, "symbol", offset, message));
             }

@@ -154,11 +154,13 @@ impl Layout {
         self.split.as_ref().map_or(0, |split| split.cut.end - split.cut.start)
     }
 
-    /// Where what was at `offset` of the original is in the new file.
+    /// Where what was at `offset` of the original is in the new file. In the cut is nothing but
+    /// segments and sections without bytes; the former stay at their place in a page.
     pub fn new_offset(&self, offset: u64) -> u64 {
         match &self.split {
             Some(split) if offset >= split.cut.end => offset - self.removed(),
-            Some(split) => offset.min(split.cut.start),
+            Some(split) if offset > split.cut.start => split.cut.start + offset % PAGE,
+            Some(_) => offset,
             None => offset,
         }
     }

@@ -15,7 +15,8 @@ use crate::formats::elf::{ElfFile, Record, SECTION_HEADER_SIZE, SectionHeader};
 pub struct Tail {
     /// The original is kept up to here.
     pub keep_end: u64,
-    /// Old tables inside of what is kept, to be cleared.
+    /// Old tables inside of what is kept, to be cleared. What is loaded with them stays as it is:
+    /// `eu-strip` puts tables behind the last section, where a segment may go on.
     pub stale: Vec<Range<u64>>,
     /// Offset of the names in the new file.
     pub names_offset: u64,
@@ -37,13 +38,17 @@ impl Tail {
             true => content_end,
             false => file.content().len(),
         };
-        let stale = old.into_iter().filter(|range| range.start < keep_end).collect();
+        let is_loaded = |range: &Range<u64>| {
+            let mut loads = file.loads().filter(|(_, load)| load.p_filesz > 0);
+            loads.any(|(_, load)| load.p_offset < range.end && range.start < load.file_end())
+        };
+        let stale = old.into_iter().filter(|range| range.start < keep_end && !is_loaded(range));
         let names_offset = layout.new_offset(keep_end);
         let names_size = file.names().len() as u64 + MARKER_SECTION.len() as u64 + 1;
         let table_offset = align_up(names_offset + names_size, 8);
         Ok(Self {
             keep_end,
-            stale,
+            stale: stale.collect(),
             names_offset,
             table_offset,
             file_end: table_offset + table_size,

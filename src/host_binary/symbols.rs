@@ -33,7 +33,7 @@ pub struct SymbolEdit {
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     let mut edits = Vec::new();
     let mut faults = Vec::new();
-    'tables: for (index, section) in symbol_tables(file)? {
+    'tables: for (index, section) in symbol_tables(file) {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
             match edit(file, layout, offset, symbol) {
@@ -48,22 +48,11 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     Error::gather(faults).map_or(Ok(edits), Err)
 }
 
-/// The symbol tables of a file, with their indexes. Tables that have more bytes together than the
-/// file share some: their symbols would be read again and again.
-pub fn symbol_tables(file: &ElfFile) -> Result<Vec<(usize, SectionHeader)>> {
+/// The symbol tables of a file, with their indexes. Files whose sections share bytes are refused
+/// before: such tables would be read again and again.
+pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHeader)> {
     let all = file.sections.iter().copied().enumerate();
-    let is_table =
-        |section: &SectionHeader| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM);
-    let found: Vec<_> = all.filter(|(_, section)| is_table(section)).collect();
-    let mut left = file.content().len();
-    for (index, section) in &found {
-        left = left.checked_sub(section.sh_size).ok_or_else(|| {
-            let message = "shares symbols with other tables, or ends outside of the file";
-            let error = file.refuse_section(Kind::Malformed, *index, message);
-            error.hint("the file is damaged: build it or copy it again")
-        })?;
-    }
-    Ok(found)
+    all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
 /// The change of one symbol, if it changes.
@@ -80,7 +69,7 @@ fn edit(
     if section == layout.fatbin {
         return marker_symbol(file, layout, offset, symbol).map(Some);
     }
-    if value > layout.start && value < layout.end && !is_template(file, section) {
+    if value > layout.start && value < layout.end && are_addresses(file, section) {
         let message = format!("the symbol's value {value:#x} lies inside of the device code");
         return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
     }
@@ -128,10 +117,11 @@ fn moved_symbol(
     Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
 }
 
-/// The values of thread-local symbols are offsets, not addresses.
-fn is_template(file: &ElfFile, section: usize) -> bool {
-    let flags = file.sections.get(section).map(|section| section.sh_flags.0);
-    flags.unwrap_or_default() & elf::SHF_TLS.0 != 0
+/// Whether the values of a section's symbols are addresses. Those of thread-local symbols are
+/// offsets in the template, and those of sections that are not loaded lead nowhere.
+pub fn are_addresses(file: &ElfFile, section: usize) -> bool {
+    let section = file.sections.get(section);
+    section.is_none_or(|section| section.is_allocated() && !section.is_thread_local())
 }
 
 /// The names of bundles by the places that tell them.
@@ -166,7 +156,7 @@ impl BundleNames {
 /// Reads the names of all symbols of section `fatbin` that name bundles.
 pub fn bundle_names(file: &ElfFile, fatbin: usize) -> Result<BundleNames> {
     let mut names = BundleNames::default();
-    for (index, section) in symbol_tables(file)? {
+    for (index, section) in symbol_tables(file) {
         let dynamic = section.sh_type == elf::SHT_DYNSYM;
         for (position, item) in (0..).zip(file.symbols(index, &section)?.iter()) {
             let (offset, symbol) = item?;

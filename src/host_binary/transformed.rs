@@ -1,7 +1,9 @@
 //! Binaries whose device code is in kernel archives already.
 
+use object::elf;
+
 use super::splices::Splices;
-use super::{MARKER_SECTION, WRAPPER_SECTION, symbols};
+use super::{MARKER_SECTION, WRAPPER_SECTION, check, symbols};
 use crate::content::Content;
 use crate::error::{Kind, Result};
 use crate::formats::elf::{ElfFile, FILE_HEADER_SIZE, Record, SECTION_HEADER_SIZE, SectionHeader};
@@ -67,7 +69,7 @@ impl Transformed {
 
     fn resize_symbols(&self, splices: &mut Splices, len: u64) -> Result<()> {
         let (marker, section) = self.section;
-        for (index, table) in symbols::symbol_tables(&self.file)? {
+        for (index, table) in symbols::symbol_tables(&self.file) {
             for item in self.file.symbols(index, &table)?.iter() {
                 let (offset, mut symbol) = item?;
                 if symbol.section() == Some(marker) && symbol.st_size == section.sh_size {
@@ -80,14 +82,19 @@ impl Transformed {
     }
 }
 
-/// Reads a file that has signs of being transformed; contradicting signs are refused.
+/// Reads a file that has signs of being transformed; contradicting signs are refused, and what
+/// cannot be rewritten without changing something else: sections that share bytes with others or
+/// with headers, and a marker that is not loaded from where it is.
 pub fn read(file: ElfFile) -> Result<Transformed> {
+    file.validate_sections()?;
+    check::disjoint(&file, Kind::Malformed)?;
     let co_indexes = co_indexes(&file)?;
     let Some((index, section)) = file.sections_named(MARKER_SECTION).first().copied() else {
         let message =
             format!("wrappers or an empty section of device code, but no {MARKER_SECTION}");
         return Err(file.refuse(Kind::Malformed, "section headers", 0, message));
     };
+    refuse_misplaced(&file, index, &section)?;
     let range = file.file_range(index, &section)?;
     let limit = marker::LIMIT as u64;
     let marker = file.content().read_vec(range, limit, MARKER_SECTION)?;
@@ -99,6 +106,21 @@ pub fn read(file: ElfFile) -> Result<Transformed> {
         capacity,
         co_indexes,
     })
+}
+
+/// Fails unless the marker is what is loaded at its address.
+fn refuse_misplaced(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<()> {
+    let content = section.sh_type == elf::SHT_PROGBITS && section.is_allocated();
+    let offset = file.offset_of(section.sh_addr, section.sh_size);
+    if content && offset == Some(section.sh_offset) {
+        return Ok(());
+    }
+    let message = format!(
+        "has type {:#x}, flags {:#x} and {:#x} bytes at offset {:#x}, not what is loaded at {:#x}",
+        section.sh_type.0, section.sh_flags.0, section.sh_size, section.sh_offset, section.sh_addr
+    );
+    let error = file.refuse_section(Kind::Malformed, index, message);
+    Err(error.hint("the file is damaged: build it again from the fat binary"))
 }
 
 fn co_indexes(file: &ElfFile) -> Result<Vec<u32>> {
@@ -116,7 +138,7 @@ fn co_indexes(file: &ElfFile) -> Result<Vec<u32>> {
     Ok(wrappers.iter().map(|wrapper| wrapper.co_index()).collect())
 }
 
-/// Zero bytes behind the marker that are loaded with it and belong to no section.
+/// Zero bytes behind the marker that are loaded with it and belong to no section or header table.
 fn slack(file: &ElfFile, section: &SectionHeader) -> Result<u64> {
     let end = section.file_end();
     let load =
@@ -124,8 +146,10 @@ fn slack(file: &ElfFile, section: &SectionHeader) -> Result<u64> {
     let Some((_, load)) = load else {
         return Ok(0);
     };
-    let later = file.sections.iter().filter(|other| other.is_in_file() && other.sh_offset >= end);
-    let next = later.map(|other| other.sh_offset).min().unwrap_or(u64::MAX);
+    let sections = file.sections.iter().filter(|other| other.is_in_file());
+    let starts = sections.map(|other| other.sh_offset);
+    let starts = starts.chain(check::tables(file).map(|table| table.start));
+    let next = starts.filter(|start| *start >= end).min().unwrap_or(u64::MAX);
     let longest = end.saturating_add(marker::LIMIT as u64 - section.sh_size);
     let limit = next.min(load.file_end()).min(longest).min(file.content().len());
     let bytes = file.content().read_vec(end..limit.max(end), marker::LIMIT as u64, "slack")?;

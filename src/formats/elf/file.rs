@@ -29,16 +29,9 @@ const MAX_SECTION_NAMES: u64 = 256 << 20;
 /// objects with a section per function, and no section that is looked for has such a name.
 const MAX_SECTION_NAME: usize = 4096;
 
-/// Faults of headers that are reported at once: a damaged table has as many as entries.
-const MAX_FAULTS: usize = 16;
-
 /// String tables of symbols above this are refused. Kernel names are their largest use, 30 MB in
 /// the largest known code object.
 const MAX_STRINGS: u64 = 512 << 20;
-
-/// End of the user half of the x86-64 address space; what lies above it cannot be loaded. It
-/// also keeps sums of addresses and sizes far from overflow.
-const ADDRESS_LIMIT: u64 = 1 << 47;
 
 /// An ELF64 little-endian file: its header tables, read completely.
 #[derive(Debug, Clone)]
@@ -170,9 +163,11 @@ impl ElfFile {
         self.names_index
     }
 
-    /// Whether sections can be told by their names.
+    /// Whether sections can be told by their names: there is a table of them, and some section has
+    /// one.
     pub fn has_section_names(&self) -> bool {
         self.names_index != 0
+            && self.sections.iter().any(|section| !self.name_bytes(section).is_empty())
     }
 
     /// The bytes of a section's name, up to 4 KiB of it; empty where it has none.
@@ -291,64 +286,6 @@ impl ElfFile {
         let skip = (index as u64).saturating_mul(ProgramHeader::SIZE);
         let offset = self.header.e_phoff().saturating_add(skip);
         self.refuse(kind, "program header", offset, message)
-    }
-
-    /// Checks that all ranges lie inside the file and the address space of x86-64, so that later
-    /// arithmetic on them cannot overflow.
-    pub fn validate(&self) -> Result<()> {
-        let segments = self.program_headers.iter().enumerate();
-        let segments = segments.filter_map(|(index, header)| self.segment_fault(index, header));
-        let sections = self.sections.iter().enumerate().skip(1);
-        let sections = sections.filter_map(|(index, section)| self.section_fault(index, section));
-        let faults = segments.chain(sections).take(MAX_FAULTS).collect();
-        Error::gather(faults).map_or(Ok(()), Err)
-    }
-
-    fn segment_fault(&self, index: usize, header: &ProgramHeader) -> Option<Error> {
-        let end = header.p_offset.checked_add(header.p_filesz);
-        if header.p_filesz > 0 && end.is_none_or(|end| end > self.content.len()) {
-            let message = format!(
-                "{:#x} bytes at {:#x} end outside of the file of {:#x} bytes",
-                header.p_filesz,
-                header.p_offset,
-                self.content.len()
-            );
-            return Some(self.refuse_segment(Kind::Truncated, index, message));
-        }
-        let memory_end = header.p_vaddr.checked_add(header.p_memsz);
-        if memory_end.is_none_or(|end| end > ADDRESS_LIMIT) {
-            let message = format!("ends above address {ADDRESS_LIMIT:#x}");
-            return Some(self.refuse_segment(Kind::Malformed, index, message));
-        }
-        if header.p_align > ADDRESS_LIMIT || header.p_align & header.p_align.wrapping_sub(1) != 0 {
-            let message =
-                format!("has the alignment {:#x}, which no load can have", header.p_align);
-            return Some(self.refuse_segment(Kind::Malformed, index, message));
-        }
-        None
-    }
-
-    fn section_fault(&self, index: usize, section: &SectionHeader) -> Option<Error> {
-        if section.is_in_file()
-            && let Err(error) = self.file_range(index, section)
-        {
-            return Some(error);
-        }
-        let memory_end = section.sh_addr.checked_add(section.sh_size);
-        if section.is_allocated() && memory_end.is_none_or(|end| end > ADDRESS_LIMIT) {
-            let message = format!("ends above address {ADDRESS_LIMIT:#x}");
-            return Some(self.refuse_section(Kind::Malformed, index, message));
-        }
-        if usize::try_from(section.sh_name).is_ok_and(|name| name >= self.names.len()) {
-            let message = format!("has its name at {:#x}, outside of the names", section.sh_name);
-            return Some(self.refuse_section(Kind::Malformed, index, message));
-        }
-        let align = section.sh_addralign;
-        if align > ADDRESS_LIMIT || align & align.wrapping_sub(1) != 0 {
-            let message = format!("has the alignment {align:#x}");
-            return Some(self.refuse_section(Kind::Malformed, index, message));
-        }
-        None
     }
 }
 

@@ -39,6 +39,7 @@ mod record;
 mod relocation;
 mod search_path;
 mod table;
+mod validate;
 mod versions;
 
 pub use build_id::build_id;

@@ -211,8 +211,13 @@ impl SectionHeader {
     /// Whether it takes addresses of the process image: `.tbss` has an address and a size, but
     /// only every thread's copy takes space.
     pub fn takes_addresses(&self) -> bool {
-        let template = self.sh_type == elf::SHT_NOBITS && self.sh_flags.0 & elf::SHF_TLS.0 != 0;
+        let template = self.sh_type == elf::SHT_NOBITS && self.is_thread_local();
         self.is_allocated() && self.sh_size > 0 && !template
+    }
+
+    /// Whether it is a template that every thread gets a copy of.
+    pub fn is_thread_local(&self) -> bool {
+        self.sh_flags.0 & elf::SHF_TLS.0 != 0
     }
 
     /// First offset behind its bytes in the file.

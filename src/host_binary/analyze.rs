@@ -132,6 +132,7 @@ fn analyze(
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     references::refuse_tags(&file, &dynamic, &target)?;
+    references::refuse_moved_tags(&file, &dynamic, &layout)?;
     let bound = wrappers::bind(&file, &dynamic, (wrapper_index, &wrapper_section), &target)?;
     wrappers::refuse_others(&bound, Magic::Fat, &file)?;
     references::refuse_relocations(&file, &dynamic, &layout)?;

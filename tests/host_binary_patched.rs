@@ -83,6 +83,17 @@ impl Patched {
         headers.next().unwrap()
     }
 
+    /// The value of a dynamic tag.
+    fn tag(&mut self, tag: elf::DynamicTag, value: u64) -> &mut Self {
+        let file = ElfFile64::<LE>::parse(&*self.bytes).unwrap();
+        let (start, size) = file.section_by_name(".dynamic").unwrap().file_range().unwrap();
+        let mut entries = (start..start + size).step_by(16);
+        let is_it = |at: &u64| word(&self.bytes, usize::try_from(*at).unwrap()) == tag.0 as u64;
+        let at = usize::try_from(entries.find(is_it).unwrap()).unwrap();
+        self.put(at + 8, &value.to_le_bytes());
+        self
+    }
+
     fn refused(&self, kind: Kind, text: &str) {
         let error = match examine(&Content::of_bytes(self.bytes.clone())) {
             Err(error) => error,
@@ -177,6 +188,60 @@ fn what_no_section_names_behind_the_device_code_stays_loaded() {
         file.put(end, &[value; 8]);
         let after = loads(&file.transformed());
         assert!(after.iter().any(|load| load.0 == start), "{value}: {after:x?}");
+    }
+}
+
+/// The dynamic linker does not read sections: a copy could be edited in place of what it reads.
+#[test]
+fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
+    let mut file = Patched::new("rdc");
+    let header = file.header(".dynsym");
+    let start = usize::try_from(word(&file.bytes, header + OFFSET)).unwrap();
+    let size = usize::try_from(word(&file.bytes, header + SIZE)).unwrap();
+    let copy = file.bytes[start..start + size].to_vec();
+    let end = file.bytes.len() as u64;
+    file.bytes.extend(copy);
+    file.section(".dynsym", &[(FLAGS, 0), (OFFSET, end)]);
+    file.refused(Kind::Unsupported, "not loaded where DT_SYMTAB leads");
+    let mut file = Patched::new("rdc");
+    file.kind(&[".dynsym"], elf::SHT_PROGBITS);
+    file.refused(Kind::Unsupported, "no section has dynamic symbols");
+}
+
+/// Tools leave out what sections without bytes are said to be.
+#[test]
+fn tables_in_sections_without_bytes_are_refused() {
+    let text = "by its flags or its type";
+    let mut file = Patched::new("bfd_shared");
+    file.kind(&[".rela.dyn"], elf::SHT_NOBITS).refused(Kind::Unsupported, text);
+    let mut file = Patched::new("bfd_shared");
+    file.kind(&[".dynamic"], elf::SHT_NULL).section(".dynamic", &[(FLAGS, 0)]);
+    file.kind(&[".data.rel.ro"], elf::SHT_NOBITS).section(".data.rel.ro", &[(SIZE, 0x208)]);
+    file.refused(Kind::Unsupported, text);
+}
+
+#[test]
+fn parts_of_packed_relocations_are_refused() {
+    let mut file = Patched::new("lld_relr");
+    file.tag(elf::DT_RELRSZ, 36).refused(Kind::Malformed, "no number of whole words");
+}
+
+/// Relocations of all kinds that lead into the device code, which would be left behind.
+#[test]
+fn other_relocations_into_the_device_code_are_refused() {
+    let code = 0x1040_u64;
+    for (kind, symbol, addend) in [
+        (elf::R_X86_64_IRELATIVE, 0, code),
+        (elf::R_X86_64_64, 0, code),
+        (elf::R_X86_64_32, 15, 0),
+        (elf::R_X86_64_PC32, 15, 8),
+        (elf::R_X86_64_SIZE64, 15, 0),
+    ] {
+        let mut file = Patched::new("rdc");
+        // The first relocation, that of a pointer to a function, is one of symbol 15, a bundle's.
+        file.put(0x980 + 8, &(symbol << 32 | u64::from(kind.0)).to_le_bytes());
+        file.put(0x980 + 16, &addend.to_le_bytes());
+        file.refused(Kind::Unsupported, "is no wrapper's");
     }
 }
 

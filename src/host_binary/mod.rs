@@ -11,8 +11,9 @@
 //! are known. The reference's length never changes the layout.
 //!
 //! Refused, among others: static executables with device code, device code without wrappers,
-//! wrappers that point outside of the device code, anything else that points into it, and files
-//! without room for the program headers that the split segment needs.
+//! wrappers that point outside of the device code, anything else that points into it, files
+//! without room for the program headers that the split segment needs, and files whose sections do
+//! not show what the dynamic linker reads: its symbols, relocations, and what makes that room.
 
 mod analyze;
 mod apply;

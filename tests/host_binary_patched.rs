@@ -167,6 +167,14 @@ fn headers_of_more_than_what_moves_are_refused() {
     file.segment(elf::PT_GNU_EH_FRAME, (0x270, 0x24)).refused(Kind::Unsupported, text);
 }
 
+#[test]
+fn a_second_header_of_the_program_headers_is_refused() {
+    let mut file = Patched::new("bfd_pie");
+    let header = file.segment_header(elf::PT_GNU_PROPERTY);
+    file.put(header, &elf::PT_PHDR.0.to_le_bytes());
+    file.refused(Kind::Malformed, "the second one of the program headers");
+}
+
 /// Zeros that no section names are memory, and so are other bytes.
 #[test]
 fn what_no_section_names_behind_the_device_code_stays_loaded() {

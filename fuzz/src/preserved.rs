@@ -32,9 +32,13 @@ pub fn check(before: &Content, after: &Content) {
 fn sections(before: &ElfFile, after: &ElfFile) {
     let front = front(before);
     let names = before.names_index();
+    let relocations = relocations(before);
+    let relocates = |section: &SectionHeader| {
+        relocations.iter().any(|at| at.start < section.file_end() && section.sh_offset < at.end)
+    };
     for (index, (old, new)) in before.sections.iter().zip(&after.sections).enumerate() {
         let kept = !old.is_allocated() || old.sh_offset < front;
-        let edited = is_symbols(old) || index == names;
+        let edited = is_symbols(old) || index == names || relocates(old);
         if kept && old.is_in_file() && !edited {
             let name = before.name(old);
             same(before, old.sh_offset..old.file_end(), after, new.sh_offset, &name);

@@ -9,6 +9,7 @@ use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHe
 
 /// The new table. Load segments stay in the order of their addresses.
 pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
+    refuse_second_table(file)?;
     let mut table = Vec::with_capacity(file.program_headers.len() + 2);
     for (index, header) in file.program_headers.iter().enumerate() {
         let dropped = layout.room.drop_program_headers_entry && header.p_type == elf::PT_PHDR;
@@ -29,6 +30,18 @@ pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
         keep_congruent(header, least);
     }
     Ok(table)
+}
+
+/// The table is told of once.
+fn refuse_second_table(file: &ElfFile) -> Result<()> {
+    let headers = file.program_headers.iter().enumerate();
+    match headers.filter(|(_, header)| header.p_type == elf::PT_PHDR).nth(1) {
+        Some((index, _)) => {
+            let message = "is the second one of the program headers themselves";
+            Err(file.refuse_segment(Kind::Malformed, index, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Where a segment is no longer congruent modulo its large page size, the loader needs but the

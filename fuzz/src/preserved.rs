@@ -10,9 +10,12 @@ use std::ops::Range;
 use object::elf;
 use rockpack::content::Content;
 use rockpack::formats::elf::{
-    Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader,
+    Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader,
 };
 use rockpack::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
+
+/// What loads are mapped by.
+const PAGE: u64 = 0x1000;
 
 /// Panics where a byte of `before` that is none of the transform's is another in `after`.
 pub fn check(before: &Content, after: &Content) {
@@ -28,9 +31,13 @@ pub fn check(before: &Content, after: &Content) {
 fn sections(before: &ElfFile, after: &ElfFile) {
     let front = front(before);
     let names = before.names_index();
+    let relocations = relocations(before);
+    let relocates = |section: &SectionHeader| {
+        relocations.iter().any(|at| at.start < section.file_end() && section.sh_offset < at.end)
+    };
     for (index, (old, new)) in before.sections.iter().zip(&after.sections).enumerate() {
         let kept = !old.is_allocated() || old.sh_offset < front;
-        let edited = is_symbols(old) || index == names;
+        let edited = is_symbols(old) || index == names || relocates(old);
         if kept && old.is_in_file() && !edited {
             let name = before.name(old);
             same(before, old.sh_offset..old.file_end(), after, new.sh_offset, &name);
@@ -53,13 +60,45 @@ fn loaded(before: &ElfFile, after: &ElfFile) {
             let kept = at..range.start.min(end);
             if kept.start < kept.end {
                 let address = load.p_vaddr + (kept.start - load.p_offset);
-                let there = after.offset_of(address, kept.end - kept.start);
-                let there = there.unwrap_or_else(|| panic!("{address:#x} is not loaded"));
-                same(before, kept, after, there, "load segment");
+                loaded_there(before, kept, after, address);
             }
             at = at.max(range.end);
         }
     }
+}
+
+/// The bytes of `kept` are at `address` in the file, or are zeros of a page that is there.
+fn loaded_there(before: &ElfFile, kept: Range<u64>, after: &ElfFile, address: u64) {
+    let end = address + (kept.end - kept.start);
+    let offset = |at: u64| kept.start + (at - address);
+    let mut at = address;
+    for (_, load) in after.loads() {
+        let (from, to) = (load.p_vaddr.max(at), (load.p_vaddr + load.p_filesz).min(end));
+        if from < to {
+            zeros(before, offset(at)..offset(from), after, at);
+            let there = load.p_offset + (from - load.p_vaddr);
+            same(before, offset(from)..offset(to), after, there, "load segment");
+            at = to;
+        }
+    }
+    zeros(before, offset(at)..kept.end, after, at);
+}
+
+/// The bytes of `range` are zeros, and those at `address` are in pages that are mapped.
+fn zeros(before: &ElfFile, range: Range<u64>, after: &ElfFile, address: u64) {
+    let len = range.end - range.start;
+    if len == 0 {
+        return;
+    }
+    let bytes = before.content().read_vec(range, len, "zeros").unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 0), "{address:#x} is not loaded");
+    let pages = |load: &ProgramHeader| {
+        let end = load.memory_end().next_multiple_of(PAGE);
+        load.p_vaddr / PAGE * PAGE..end
+    };
+    let mapped = |at| after.loads().any(|(_, load)| pages(load).contains(&at));
+    let mut all = (address / PAGE..=(address + len - 1) / PAGE).map(|page| page * PAGE);
+    assert!(all.all(mapped), "{address:#x} is not mapped");
 }
 
 /// Ranges of the file that the transform may write to. Tables among them are gone through entry by

@@ -155,9 +155,11 @@ fn analyze(
     };
     refuse_endless(&file, &dynamic)?;
     refuse_unloaded_tables(&file, &dynamic)?;
+    refuse_other_symbols(&file, &dynamic)?;
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     references::refuse_tags(&file, &dynamic, &target)?;
+    references::refuse_moved_tags(&file, &dynamic, &layout)?;
     let bound = wrappers::bind(&file, &dynamic, (wrapper_index, &wrapper_section), &target)?;
     wrappers::refuse_others(&bound, Magic::Fat, &file)?;
     references::refuse_relocations(&file, &dynamic, &layout)?;
@@ -239,8 +241,8 @@ fn refuse_unloaded(file: &ElfFile, index: usize, section: &SectionHeader) -> Res
     Err(file.refuse_section(Kind::Unsupported, index, message))
 }
 
-/// Fails if a section that is not loaded by its header holds what the dynamic linker reads and the
-/// transform edits: tools drop it, or keep it as it was.
+/// Fails if a section that is not loaded by its header, or has no bytes by its type, holds what the
+/// dynamic linker reads and the transform edits: tools drop it, or keep it as it was.
 fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let tables = [
         (elf::DT_RELA, elf::DT_RELASZ),
@@ -248,21 +250,57 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
         (elf::DT_RELR, elf::DT_RELRSZ),
     ];
     let tables = tables.into_iter().filter_map(|(start, size)| {
-        let size = dynamic.value(size)?;
-        let offset = file.offset_of(dynamic.value(start)?, size)?;
-        Some((offset, offset.saturating_add(size)))
+        let (start, size) = (dynamic.value(start)?, dynamic.value(size)?);
+        Some((start, file.offset_of(start, size)?, size))
     });
     let segment = file.segment(elf::PT_DYNAMIC);
-    let segment = segment.map(|segment| (segment.p_offset, segment.file_end()));
-    let read: Vec<(u64, u64)> = tables.chain(segment).collect();
-    let is_read = |section: &SectionHeader| {
-        read.iter().any(|(start, end)| section.sh_offset < *end && *start < section.file_end())
+    let segment = segment.map(|segment| (segment.p_vaddr, segment.p_offset, segment.p_filesz));
+    let read: Vec<(u64, u64, u64)> = tables.chain(segment).collect();
+    let meets = |own: u64, section: &SectionHeader, start: u64, size: u64| {
+        own < start.saturating_add(size) && start < own.saturating_add(section.sh_size)
     };
-    let unloaded = |section: &SectionHeader| !section.is_allocated() && section.is_in_file();
+    let unloaded = |section: &SectionHeader| {
+        let kept_out = !section.is_allocated() && section.is_in_file();
+        let empty = section.sh_type == elf::SHT_NOBITS && section.takes_addresses();
+        read.iter().any(|(address, offset, size)| {
+            kept_out && meets(section.sh_offset, section, *offset, *size)
+                || empty && meets(section.sh_addr, section, *address, *size)
+        })
+    };
     let mut sections = file.sections.iter().enumerate();
-    match sections.find(|(_, section)| unloaded(section) && is_read(section)) {
+    match sections.find(|(_, section)| unloaded(section)) {
         Some((index, _)) => {
-            let message = "is not loaded by its flags, and the dynamic linker reads from it";
+            let message =
+                "is not loaded by its flags or its type, and the dynamic linker reads from it";
+            Err(file.refuse_section(Kind::Unsupported, index, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Fails unless the section of dynamic symbols is the one that the dynamic linker reads, by its
+/// address: others would be edited in its place.
+fn refuse_other_symbols(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+    let address = dynamic.value(elf::DT_SYMTAB);
+    let sections = file.sections.iter().enumerate();
+    let mut tables = sections.filter(|(_, section)| section.sh_type == elf::SHT_DYNSYM).peekable();
+    if let (Some(address), None) = (address, tables.peek()) {
+        let message =
+            format!("DT_SYMTAB leads to {address:#x}, and no section has dynamic symbols");
+        return Err(file.refuse(
+            Kind::Unsupported,
+            "section headers",
+            file.header.e_shoff(),
+            message,
+        ));
+    }
+    let read = |section: &SectionHeader| section.is_allocated() && Some(section.sh_addr) == address;
+    match tables.find(|(_, section)| !read(section)) {
+        Some((index, section)) => {
+            let message = format!(
+                "has dynamic symbols for {:#x} that are not loaded where DT_SYMTAB leads",
+                section.sh_addr
+            );
             Err(file.refuse_section(Kind::Unsupported, index, message))
         }
         None => Ok(()),

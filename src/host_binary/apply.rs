@@ -1,16 +1,15 @@
 //! Writing the transformed file: original ranges, patches and one cut.
 
-use std::ops::Range;
-
 use object::elf;
 
+use super::references::MOVABLE;
 use super::sections;
 use super::splices::Splices;
 use super::wrappers::Binding;
 use super::{Analysis, check};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::elf::{Dyn, DynamicEntry, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, Record, Rela};
+use crate::formats::elf::{Dyn, DynamicEntry, Record, Rela};
 use crate::formats::hip_wrapper::{self, Magic, Wrapper};
 
 impl Analysis {
@@ -31,7 +30,7 @@ impl Analysis {
         let headers = sections::rebuild(&self.file, &self.layout, tail, marker_len)?;
         let patched = self.patch_tables(marker_len)?;
         let mut splices = Splices::default();
-        splices.replace(self.front_range(), self.front(&patched)?)?;
+        splices.replace(self.layout.room.front(&self.file), self.front(&patched)?)?;
         splices.replace(self.layout.fatbin_in_file(), self.head(&patched, marker)?)?;
         self.clear_stale(&mut splices)?;
         let behind = tail.keep_end..self.original().len();
@@ -85,43 +84,21 @@ impl Analysis {
 
     /// Dynamic tags that hold the address of a section that moves, with their new values.
     pub(super) fn moved_tags(&self) -> Vec<(DynamicEntry, u64)> {
-        let room = &self.layout.room;
-        let indexes = room.shifted.iter().copied().chain(room.displaced);
-        let moves: Vec<(u64, u64)> = indexes
+        let moving = self.layout.room.moving();
+        let moves: Vec<(u64, u64)> = moving
             .filter_map(|index| {
                 let address = self.layout.moved_to(&self.file, index)?;
                 Some((self.file.sections[index].sh_addr, address))
             })
             .collect();
-        let addresses = [
-            elf::DT_HASH,
-            elf::DT_GNU_HASH,
-            elf::DT_STRTAB,
-            elf::DT_SYMTAB,
-            elf::DT_VERSYM,
-            elf::DT_VERNEED,
-            elf::DT_VERDEF,
-        ];
         let entries = self.dynamic.entries.iter();
-        let named = entries.filter(|item| addresses.contains(&item.entry.d_tag));
+        let named = entries.filter(|item| MOVABLE.contains(&item.entry.d_tag));
         named
             .filter_map(|item| {
                 let moved = moves.iter().find(|(old, _)| *old == item.entry.d_val)?;
                 Some((*item, moved.1))
             })
             .collect()
-    }
-
-    /// The bytes that the headers and what makes room for them take, before and after.
-    fn front_range(&self) -> Range<u64> {
-        let room = &self.layout.room;
-        let before = self.file.program_headers.len();
-        let after = before + room.extra - usize::from(room.drop_program_headers_entry);
-        let tables = FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * before.max(after) as u64;
-        let end_of = |index: &usize| self.file.sections[*index].file_end();
-        let shifted = room.shifted.iter().map(|index| end_of(index) + room.shift);
-        let displaced = room.displaced.iter().map(end_of);
-        0..shifted.chain(displaced).fold(tables, u64::max)
     }
 
     /// File header, program headers, and the sections that move up.
@@ -140,7 +117,7 @@ impl Analysis {
             pad_to(&mut parts, start + room.shift)?;
             parts.push(patched.slice(start..end)?);
         }
-        pad_to(&mut parts, self.front_range().end)?;
+        pad_to(&mut parts, room.front(&self.file).end)?;
         Ok(Content::concat(&parts))
     }
 

@@ -16,6 +16,10 @@
 //! memory follows, it stays the tail of S, from H on: in a segment of its own `eu-elflint` finds no
 //! section, and `strip` leaves it with none. Device code without a whole page behind the marker is
 //! cleared in place.
+//!
+//! Where a section asks for more than the alignment of pages, the loader aligns the whole file to
+//! what its load segment says. It may say so as long as its offset is congruent to its address: what
+//! is cut out is a multiple of the largest such alignment, and less, or nothing, where that has to be.
 
 use std::ops::Range;
 
@@ -91,7 +95,7 @@ impl Layout {
             split: None,
         };
         let behind = layout.behind(file)?;
-        match layout.split(behind, section.sh_addr + layout.area) {
+        match layout.split(file, behind, section.sh_addr + layout.area) {
             None => Ok(layout),
             Some(split) => layout.with_room(file, split),
         }
@@ -108,7 +112,7 @@ impl Layout {
         };
         let section = file.sections[displaced];
         let address = align_up(self.start + self.area, section.sh_addralign.max(1));
-        match self.split(behind, address + section.sh_size) {
+        match self.split(file, behind, address + section.sh_size) {
             Some(split) => {
                 Ok(Self { room, displaced: Some((displaced, address)), split: Some(split), ..self })
             }
@@ -123,8 +127,9 @@ impl Layout {
         let follows = |section: &&SectionHeader| {
             section.takes_addresses() && (self.end..segment.memory_end()).contains(&section.sh_addr)
         };
-        let mut sections = file.sections.iter().filter(follows).peekable();
-        let nothing = sections.peek().is_none() && segment.p_memsz == segment.p_filesz;
+        let mut sections = file.sections.iter().filter(follows);
+        // Zeros that no section names are memory of the program all the same.
+        let nothing = segment.memory_end() == self.end;
         let tail = self.fatbin_in_file().end..segment.file_end();
         if sections.any(SectionHeader::is_in_file) || !is_zero(file, tail)? {
             return Ok(Behind::Content(self.end / PAGE * PAGE));
@@ -132,14 +137,16 @@ impl Layout {
         Ok(if nothing { Behind::Nothing } else { Behind::Zeroed })
     }
 
-    /// The cut behind a head that ends at `head_end`; `None` where there is no whole page to cut.
-    fn split(&self, behind: Behind, head_end: u64) -> Option<Split> {
-        let head_end = align_up(head_end, PAGE);
-        let pages = self.end.checked_sub(head_end)? / PAGE;
-        if pages == 0 {
+    /// The cut behind a head that ends at `head_end` or later; `None` where there is no whole page
+    /// to cut, or none without loss of an alignment.
+    fn split(&self, file: &ElfFile, behind: Behind, head_end: u64) -> Option<Split> {
+        let step = largest_alignment(file, self.fatbin);
+        let cut_end = self.end / PAGE * PAGE;
+        let removed = cut_end.checked_sub(align_up(head_end, PAGE))? / step * step;
+        if removed == 0 {
             return None;
         }
-        let removed = pages * PAGE;
+        let head_end = cut_end - removed;
         let cut_start = self.file_start + (head_end - self.start);
         Some(Split { head_end, behind, cut: cut_start..cut_start + removed })
     }
@@ -180,6 +187,14 @@ impl Layout {
         let shifted = self.room.shifted.contains(&index) && self.room.shift > 0;
         shifted.then(|| file.sections[index].sh_addr + self.room.shift)
     }
+}
+
+/// The largest alignment that loaded sections ask for, apart from the device code: that of pages, or
+/// a greater one.
+pub fn largest_alignment(file: &ElfFile, fatbin: usize) -> u64 {
+    let sections = file.sections.iter().enumerate();
+    let others = sections.filter(|(index, section)| *index != fatbin && section.takes_addresses());
+    others.map(|(_, section)| section.sh_addralign).fold(PAGE, u64::max)
 }
 
 /// The next multiple of `align`, a power of two. Addresses are validated to be small.

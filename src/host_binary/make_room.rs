@@ -9,6 +9,11 @@
 //!    those before it move up by as much as is needed. Only tables that nothing but dynamic tags
 //!    point to are touched, and notes and the interpreter's name stay in the first page, where
 //!    kernels and debuggers look for them. Relocations never move.
+//!
+//! Refused: bytes of no section behind the table, or between and behind the sections that move, and
+//! dynamic tags that lead to what moves elsewhere than to the start of a section.
+
+use std::ops::Range;
 
 use object::elf;
 
@@ -39,6 +44,23 @@ pub struct Room {
     pub displaced: Option<usize>,
 }
 
+impl Room {
+    /// The bytes that the headers and what makes room for them take, before and after.
+    pub fn front(&self, file: &ElfFile) -> Range<u64> {
+        let before = file.program_headers.len();
+        let after = before + self.extra - usize::from(self.drop_program_headers_entry);
+        let end_of = |index: &usize| file.sections[*index].file_end();
+        let shifted = self.shifted.iter().map(|index| end_of(index) + self.shift);
+        let displaced = self.displaced.iter().map(end_of);
+        0..shifted.chain(displaced).fold(table_end(before.max(after)), u64::max)
+    }
+
+    /// The sections that move: those that move up, then the one that goes elsewhere.
+    pub fn moving(&self) -> impl Iterator<Item = usize> {
+        self.shifted.iter().copied().chain(self.displaced)
+    }
+}
+
 /// What a section behind the table may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mobility {
@@ -66,6 +88,9 @@ pub fn find(file: &ElfFile, extra: usize) -> Result<Room> {
         }
     }
     let (count, shift) = search.displace(entries)?;
+    for (position, (_, section)) in search.behind.iter().enumerate().take(count + 1) {
+        search.refuse_unknown_content(section.file_end(), position + 1)?;
+    }
     room.displaced = search.behind.get(count).map(|(index, _)| *index);
     room.shifted = search.behind.iter().take(count).map(|(index, _)| *index).collect();
     room.shift = shift;
@@ -121,19 +146,20 @@ impl<'a> Search<'a> {
             .collect();
         behind.sort_by_key(|(_, section)| section.sh_offset);
         let search = Self { file, behind, segment_end: segment.file_end() };
-        search.refuse_unknown_content(table_end)?;
+        search.refuse_unknown_content(table_end, 0)?;
         Ok(search)
     }
 
-    /// Bytes behind the table that no section accounts for are used by something unknown.
-    fn refuse_unknown_content(&self, table_end: u64) -> Result<()> {
-        let first = self.start_of(0);
-        if first >= table_end && is_filled_with(self.file, table_end..first, &[0, VACATED])? {
+    /// Bytes from `start` to the section with `position` that no section accounts for are used by
+    /// something unknown.
+    fn refuse_unknown_content(&self, start: u64, position: usize) -> Result<()> {
+        let end = self.start_of(position);
+        if end >= start && is_filled_with(self.file, start..end, &[0, VACATED])? {
             return Ok(());
         }
         let message = "are followed by bytes that belong to no section";
         let file = self.file;
-        Err(file.refuse(Kind::Unsupported, "program headers", table_end, message))
+        Err(file.refuse(Kind::Unsupported, "program headers", start, message))
     }
 
     /// Offset of the section with `position` behind the table, or the end of the segment.

@@ -11,14 +11,15 @@
 //! are known. The reference's length never changes the layout.
 //!
 //! Refused, among others: static executables with device code, device code without wrappers,
-//! wrappers that point outside of the device code, anything else that points into it, and files
-//! without room for the program headers that the split segment needs. So is what no linker writes
-//! and tools read in different ways: a first section that is not the null section, section names
-//! that are no string table of their own, two segments of what there is one of, and a dynamic
-//! section without `DT_NULL` in its segment. Of files that were transformed already: a reference
-//! that is not loaded from where it is, sections that share bytes, and device code that is still
-//! there. Of files that seem to have no device code: dropped bytes of `.dynamic` or the wrappers
-//! beside those of device code, and offload bundles where no section has a name.
+//! wrappers that point outside of the device code, anything else that points into it, files
+//! without room for the program headers that the split segment needs, and files whose sections do
+//! not show what the dynamic linker reads: its symbols, relocations, and what makes that room. So is
+//! what no linker writes and tools read in different ways: a first section that is not the null
+//! section, section names that are no string table of their own, two segments of what there is one
+//! of, and a dynamic section without `DT_NULL` in its segment. Of files that were transformed
+//! already: a reference that is not loaded from where it is, sections that share bytes, and device
+//! code that is still there. Of files that seem to have no device code: dropped bytes of `.dynamic`
+//! or the wrappers beside those of device code, and offload bundles where no section has a name.
 
 mod analyze;
 mod apply;

@@ -1,8 +1,10 @@
 //! Device code in files whose section table was removed.
 
+use std::ops::Range;
+
 use crate::content::Content;
 use crate::error::{Kind, Result};
-use crate::formats::elf::{ElfFile, ProgramHeader};
+use crate::formats::elf::ElfFile;
 use crate::formats::{ccob, fatbin, offload_bundle};
 
 /// Where bundles can start.
@@ -15,8 +17,8 @@ const HEAD: usize = 128;
 /// Fails if a load segment of `file` holds an offload bundle: without section headers it cannot
 /// be taken out, and passing it on would put device code into a host package unnoticed.
 pub fn refuse_bundles(file: &ElfFile) -> Result<()> {
-    for (_, load) in file.loads() {
-        if let Some(offset) = find(file, load)? {
+    for range in ranges(file) {
+        if let Some(offset) = find(file, range)? {
             let message =
                 "holds an offload bundle, and there are no section headers to find its parts by";
             let error = file.refuse(Kind::Unsupported, "load segment", offset, message);
@@ -28,11 +30,27 @@ pub fn refuse_bundles(file: &ElfFile) -> Result<()> {
     Ok(())
 }
 
-/// Offset of the first bundle in a segment. Segments may claim more than the file holds.
-fn find(file: &ElfFile, load: &ProgramHeader) -> Result<Option<u64>> {
+/// The bytes of all load segments, by offset. Segments may share bytes, each of which is looked at
+/// once, and may claim more than the file holds.
+fn ranges(file: &ElfFile) -> Vec<Range<u64>> {
+    let len = file.content().len();
+    let all = file.loads().map(|(_, load)| load.p_offset..load.file_end().min(len));
+    let mut all: Vec<Range<u64>> = all.filter(|range| range.start < range.end).collect();
+    all.sort_by_key(|range| range.start);
+    all.dedup_by(|next, last| {
+        let joined = next.start <= last.end;
+        if joined {
+            last.end = last.end.max(next.end);
+        }
+        joined
+    });
+    all
+}
+
+/// Offset of the first bundle in a range of the file.
+fn find(file: &ElfFile, Range { start, end }: Range<u64>) -> Result<Option<u64>> {
     let content = file.content();
-    let end = load.p_offset.saturating_add(load.p_filesz).min(content.len());
-    let Some(mut at) = load.p_offset.checked_next_multiple_of(STEP as u64) else {
+    let Some(mut at) = start.checked_next_multiple_of(STEP as u64) else {
         return Ok(None);
     };
     let limit = (WINDOW + HEAD) as u64;
@@ -80,6 +98,34 @@ fn is_compressed(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file of load segments (offset, bytes in the file).
+    fn file(loads: &[(u64, u64)]) -> ElfFile {
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(64, 0);
+        (bytes[16], bytes[18], bytes[32]) = (3, 62, 64);
+        (bytes[54], bytes[56]) = (56, u8::try_from(loads.len()).unwrap());
+        for (offset, size) in loads {
+            bytes.extend([1, 4].map(u32::to_le_bytes).concat());
+            bytes.extend([*offset, 0, 0, *size, *size, 0].map(u64::to_le_bytes).concat());
+        }
+        bytes.resize(0x1000, 0);
+        let content = Content::of_bytes(bytes);
+        ElfFile::read(&content, object::elf::EM_X86_64).unwrap().unwrap()
+    }
+
+    /// Otherwise as many segments as a file has room for would each be its whole length of work.
+    #[test]
+    fn bytes_of_many_segments_are_looked_at_once() {
+        let looked_at = |loads: &[(u64, u64)]| -> Vec<(u64, u64)> {
+            ranges(&file(loads)).iter().map(|range| (range.start, range.end)).collect()
+        };
+        assert_eq!(looked_at(&[(0, 0x1000); 20]), [(0, 0x1000)]);
+        let loads = [(0x800, 0x100), (0x100, 0x200), (0x280, 0x100), (0x380, 0x80), (0x120, 8)];
+        assert_eq!(looked_at(&loads), [(0x100, 0x400), (0x800, 0x900)]);
+        let outside = [(0xf00, u64::MAX), (0x2000, 8), (u64::MAX, u64::MAX), (0x100, 0)];
+        assert_eq!(looked_at(&outside), [(0xf00, 0x1000)]);
+    }
 
     #[test]
     fn the_magic_alone_is_no_bundle() {

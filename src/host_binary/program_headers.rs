@@ -3,7 +3,7 @@
 use object::elf;
 
 use super::PAGE;
-use super::layout::{Behind, Layout, Split};
+use super::layout::{Behind, Layout, Split, is_zero, largest_alignment};
 use crate::error::{Kind, Result};
 use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
 
@@ -15,32 +15,35 @@ pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
         match &layout.split {
             _ if dropped => {}
             Some(split) if index == layout.segment => {
-                table.extend(divide(file, header, split));
+                table.extend(divide(file, layout, split)?);
             }
             _ => table.push(relocate(file, index, header, layout)?),
         }
     }
     let size = table.len() as u64 * PROGRAM_HEADER_SIZE;
+    let least = largest_alignment(file, layout.fatbin);
     for header in &mut table {
         if header.p_type == elf::PT_PHDR {
             (header.p_filesz, header.p_memsz) = (size, size);
         }
-        keep_congruent(header);
+        keep_congruent(header, least);
     }
     Ok(table)
 }
 
-/// Where a segment is no longer congruent modulo its large page size, the machine's page size is
-/// what the loader needs; padding the file to 2 MiB would give back what the cut gained.
-fn keep_congruent(header: &mut ProgramHeader) {
+/// Where a segment is no longer congruent modulo its large page size, the loader needs but the
+/// machine's page size, or `least`, where a section has a larger alignment; padding the file to 2 MiB
+/// would give back what the cut gained.
+fn keep_congruent(header: &mut ProgramHeader, least: u64) {
     let align = header.p_align.max(1);
     if header.is_load() && header.p_vaddr % align != header.p_offset % align {
-        header.p_align = PAGE;
+        header.p_align = align.min(least);
     }
 }
 
 /// The segment that held the device code: what is before the cut, and what is behind.
-fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<ProgramHeader> {
+fn divide(file: &ElfFile, layout: &Layout, split: &Split) -> Result<Vec<ProgramHeader>> {
+    let segment = &file.program_headers[layout.segment];
     let first_size = split.head_end - segment.p_vaddr;
     let memory = match split.behind {
         Behind::Zeroed => segment.p_memsz,
@@ -48,8 +51,7 @@ fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<Program
     };
     let mut parts = vec![ProgramHeader { p_filesz: first_size, p_memsz: memory, ..*segment }];
     if let Behind::Content(start) = split.behind {
-        let end = segment.p_vaddr.saturating_add(segment.p_filesz);
-        let before = first_content(file, start, end) - start;
+        let before = first_content(file, layout, start)? - start;
         let skip = start + before - segment.p_vaddr;
         parts.push(ProgramHeader {
             p_offset: split.cut.start + before,
@@ -60,38 +62,49 @@ fn divide(file: &ElfFile, segment: &ProgramHeader, split: &Split) -> Vec<Program
             ..*segment
         });
     }
-    for part in &mut parts {
-        drop_needless_execution(file, part);
-    }
-    parts
+    drop_needless_execution(file, &mut parts);
+    Ok(parts)
 }
 
-/// Address of the first section with bytes in the page at `start` and before `end`, where those of the
-/// segment end, or `start`. What is behind the cut begins
-/// there, in the middle of a page, as linkers have it: of a segment that begins before its first
-/// section `objcopy --only-keep-debug` says that notes in it cannot be allocated. Loaded are whole
-/// pages all the same.
-fn first_content(file: &ElfFile, start: u64, end: u64) -> u64 {
+/// Address of the first section with bytes in the page at `start`, or `start`. What is behind the cut
+/// begins there, in the middle of a page, as linkers have it: of a segment that begins before its
+/// first section `objcopy --only-keep-debug` says that notes in it cannot be allocated. Loaded are
+/// whole pages all the same. Bytes between the device code and that section are content, too, unless
+/// they are zeros.
+fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
+    let segment = &file.program_headers[layout.segment];
+    let end = segment.p_vaddr.saturating_add(segment.p_filesz);
     let in_file = |section: &&SectionHeader| section.takes_addresses() && section.is_in_file();
     let sections = file.sections.iter().filter(in_file);
     let addresses = sections.map(|section| section.sh_addr);
     let page = start..end.min(start.saturating_add(PAGE));
-    addresses.filter(|address| page.contains(address)).min().unwrap_or(start)
+    let first = addresses.filter(|address| page.contains(address)).min().unwrap_or(start);
+    let code_end = layout.fatbin_in_file().end;
+    let between = code_end..code_end + first.saturating_sub(layout.end);
+    Ok(if is_zero(file, between)? { first } else { layout.end })
 }
 
-/// A part without code need not be executable, whatever the whole was.
-fn drop_needless_execution(file: &ElfFile, part: &mut ProgramHeader) {
-    let code = file.sections.iter().any(|section| {
-        section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0
-            && section.takes_addresses()
-            && (part.p_vaddr..part.memory_end()).contains(&section.sh_addr)
-    });
-    if !code {
+/// A part without code need not be executable, whatever the whole was, if the code of the whole is in
+/// the other part. Where no section is said to be code, it may be anywhere.
+fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) {
+    let has_code = |part: &ProgramHeader| {
+        file.sections.iter().any(|section| {
+            section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0
+                && section.takes_addresses()
+                && (part.p_vaddr..part.memory_end()).contains(&section.sh_addr)
+        })
+    };
+    let known = parts.iter().any(has_code);
+    for part in parts.iter_mut().filter(|part| known && !has_code(part)) {
         part.p_flags = elf::ProgramFlags(part.p_flags.0 & !elf::PF_X.0);
     }
 }
 
-/// Any other header: follows the cut, and the sections that made room.
+/// Kinds of what may move behind the program headers: those that only headers lead to.
+const MOVABLE: [elf::ProgramType; 3] = [elf::PT_NOTE, elf::PT_INTERP, elf::PT_GNU_PROPERTY];
+
+/// Any other header: follows the cut, and the sections that made room. One that covers more than
+/// them, or what nobody knows to be movable, is refused.
 fn relocate(
     file: &ElfFile,
     index: usize,
@@ -103,22 +116,30 @@ fn relocate(
     if header.is_load() || header.p_filesz == 0 || header.p_type == elf::PT_PHDR {
         return Ok(moved);
     }
-    let memory = header.p_vaddr..header.p_vaddr + header.p_filesz;
     let room = &layout.room;
-    for section in room.shifted.iter().chain(&room.displaced) {
-        let section_header = &file.sections[*section];
-        let end = section_header.memory_end();
-        if section_header.sh_addr >= memory.end || end <= memory.start {
-            continue;
-        }
-        let inside = memory.start <= section_header.sh_addr && end <= memory.end;
-        if !inside || room.displaced == Some(*section) {
-            let message = "covers a section that has to make room for program headers";
-            return Err(file.refuse_segment(Kind::Unsupported, index, message));
-        }
-        moved.p_offset = header.p_offset + room.shift;
-        moved.p_vaddr = header.p_vaddr + room.shift;
-        moved.p_paddr = header.p_paddr.wrapping_add(room.shift);
+    if room.extra == 0 || header.p_offset >= room.front(file).end {
+        return Ok(moved);
     }
+    let movable = MOVABLE.contains(&header.p_type);
+    let covers = |index: usize| {
+        let section = &file.sections[index];
+        section.sh_offset < header.file_end() && header.p_offset < section.file_end()
+    };
+    // `patchelf` leaves headers of notes that it moved where there is nothing any more.
+    if movable && !room.moving().any(covers) {
+        return Ok(moved);
+    }
+    let shifted = room.shifted.first().zip(room.shifted.last());
+    let inside = shifted.is_some_and(|(first, last)| {
+        let end = file.sections[*last].file_end();
+        file.sections[*first].sh_offset <= header.p_offset && header.file_end() <= end
+    });
+    if !inside || !movable {
+        let message = "covers a section that has to make room for program headers";
+        return Err(file.refuse_segment(Kind::Unsupported, index, message));
+    }
+    moved.p_offset = header.p_offset + room.shift;
+    moved.p_vaddr = header.p_vaddr + room.shift;
+    moved.p_paddr = header.p_paddr.wrapping_add(room.shift);
     Ok(moved)
 }

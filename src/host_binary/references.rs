@@ -7,7 +7,7 @@ use object::elf;
 use super::layout::Layout;
 use crate::error::{Kind, Result};
 use crate::formats::elf::{
-    Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, for_each_relocation,
+    Dynamic, DynamicEntry, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, for_each_relocation,
 };
 
 /// Tags that hold an address, with the tag of its size where there is one.
@@ -31,22 +31,67 @@ const ADDRESSES: [(elf::DynamicTag, Option<elf::DynamicTag>); 17] = [
     (elf::DT_DEBUG, None),
 ];
 
-/// Fails if the loader's own tables lie in the device code.
-pub fn refuse_tags(file: &ElfFile, dynamic: &Dynamic, device_code: &Range<u64>) -> Result<()> {
+/// Those of them that follow a section that moves.
+pub const MOVABLE: [elf::DynamicTag; 7] = [
+    elf::DT_HASH,
+    elf::DT_GNU_HASH,
+    elf::DT_STRTAB,
+    elf::DT_SYMTAB,
+    elf::DT_VERSYM,
+    elf::DT_VERNEED,
+    elf::DT_VERDEF,
+];
+
+/// Entries of the dynamic section that hold an address, with the size of what is there, or one byte.
+fn addresses(dynamic: &Dynamic) -> impl Iterator<Item = (&DynamicEntry, u64)> {
     let sized = |(tag, size): (_, Option<elf::DynamicTag>)| {
         (tag, size.and_then(|size| dynamic.value(size)).unwrap_or_default())
     };
-    let addresses = ADDRESSES.map(sized);
-    for item in &dynamic.entries {
-        let tag = item.entry.d_tag;
-        let Some((_, size)) = addresses.iter().find(|(address, _)| *address == tag) else {
-            continue;
-        };
+    let sizes = ADDRESSES.map(sized);
+    dynamic.entries.iter().filter_map(move |item| {
+        let (_, size) = sizes.iter().find(|(address, _)| *address == item.entry.d_tag)?;
+        Some((item, (*size).max(1)))
+    })
+}
+
+/// Fails if the loader's own tables lie in the device code.
+pub fn refuse_tags(file: &ElfFile, dynamic: &Dynamic, device_code: &Range<u64>) -> Result<()> {
+    for (item, size) in addresses(dynamic) {
         let start = item.entry.d_val;
-        let end = start.saturating_add((*size).max(1));
-        if start < device_code.end && device_code.start < end {
-            let message = format!("tag {:#x} leads to {start:#x} inside of the device code", tag.0);
+        if start < device_code.end && device_code.start < start.saturating_add(size) {
+            let tag = item.entry.d_tag.0;
+            let message = format!("tag {tag:#x} leads to {start:#x} inside of the device code");
             return Err(file.refuse(Kind::Unsupported, "dynamic section", item.offset, message));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if a tag leads to bytes behind the program headers that move or are written over, unless
+/// they are those of a section whose tags follow it.
+pub fn refuse_moved_tags(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) -> Result<()> {
+    let front = layout.room.front(file).end;
+    if layout.room.extra == 0 {
+        return Ok(());
+    }
+    for (item, size) in addresses(dynamic) {
+        let (tag, start) = (item.entry.d_tag, item.entry.d_val);
+        let in_front = file.offset_of(start, 1).is_some_and(|offset| offset < front);
+        let mut moving = layout.room.moving().map(|index| &file.sections[index]);
+        let mut follows = || {
+            let end = start.saturating_add(size);
+            moving.any(|section| section.sh_addr == start && end <= section.memory_end())
+        };
+        // Zero stands for nothing in tags of which a file need not have what they lead to.
+        let stays_right = if MOVABLE.contains(&tag) { follows() } else { start == 0 };
+        if in_front && !stays_right {
+            let message = format!(
+                "tag {:#x} leads to {size:#x} bytes at {start:#x}, which make room for program \
+                 headers, and its section does not begin there or is shorter",
+                tag.0
+            );
+            let error = file.refuse(Kind::Unsupported, "dynamic section", item.offset, message);
+            return Err(error.hint("pass the binary as the linker or strip wrote it"));
         }
     }
     Ok(())
@@ -55,15 +100,14 @@ pub fn refuse_tags(file: &ElfFile, dynamic: &Dynamic, device_code: &Range<u64>) 
 /// Fails if a relocation changes device code or headers, or concerns a section that moves: such a
 /// section holds more than the tables that dynamic tags lead to.
 pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) -> Result<()> {
-    let room = &layout.room;
-    let indexes = room.shifted.iter().copied().chain(room.displaced);
-    let moved: Vec<Range<u64>> = indexes
+    let moving = layout.room.moving();
+    let moved: Vec<Range<u64>> = moving
         .filter(|index| layout.moved_to(file, *index).is_some())
         .map(|index| file.sections[index].sh_addr..file.sections[index].memory_end())
         .collect();
     let rewritten = [headers(file), layout.start..layout.end];
     for_each_relocation(file, dynamic, &mut |relocation| {
-        let relative = relocation.kind == elf::R_X86_64_RELATIVE;
+        let relative = [elf::R_X86_64_RELATIVE, elf::R_X86_64_IRELATIVE].contains(&relocation.kind);
         let target = relative.then_some(relocation.addend.cast_unsigned());
         let last_byte = relocation.address.saturating_add(7);
         let in_moved = |address: u64| moved.iter().any(|range| range.contains(&address));

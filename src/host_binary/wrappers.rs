@@ -86,7 +86,8 @@ fn dynamic_symbols(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<Symbol>> {
     let address = dynamic.value(elf::DT_SYMTAB);
     let mut tables = file.sections.iter().enumerate();
     let found = tables.find(|(_, section)| {
-        section.sh_type == elf::SHT_DYNSYM && Some(section.sh_addr) == address
+        let loaded = section.sh_type == elf::SHT_DYNSYM && section.is_allocated();
+        loaded && Some(section.sh_addr) == address
     });
     match found {
         Some((index, section)) => file.symbols(index, section)?.to_vec(),
@@ -111,7 +112,7 @@ impl Binder<'_> {
         if word_end > section.start && relocation.address < section.end {
             return self.bind(relocation, target);
         }
-        match target {
+        match target.or(self.led_to(relocation)?) {
             Some(target) if self.targets.contains(&target) => {
                 let message = format!(
                     "leads from {:#x} to {target:#x} inside of the device code, and is no wrapper's",
@@ -135,6 +136,28 @@ impl Binder<'_> {
             elf::R_X86_64_GLOB_DAT | elf::R_X86_64_JUMP_SLOT => self.symbol_value(relocation),
             _ => Ok(None),
         }
+    }
+
+    /// The address within the device code that a relocation of another kind computes with, if any:
+    /// no wrapper's pointer, but it must not be left behind. Values of thread-local symbols are no
+    /// addresses.
+    fn led_to(&self, relocation: &Relocation) -> Result<Option<u64>> {
+        let addend = relocation.addend;
+        let (symbol, sum) = match relocation.kind {
+            elf::R_X86_64_DTPMOD64
+            | elf::R_X86_64_DTPOFF64
+            | elf::R_X86_64_TPOFF64
+            | elf::R_X86_64_TLSDESC => return Ok(None),
+            elf::R_X86_64_IRELATIVE => return Ok(Some(addend.cast_unsigned())),
+            // The loader adds the addend to its own load address.
+            _ if relocation.symbol == 0 => (None, Some(addend.cast_unsigned())),
+            _ => {
+                let value = self.symbol_value(relocation)?;
+                (value, value.map(|value| value.wrapping_add_signed(addend)))
+            }
+        };
+        let mut addresses = symbol.into_iter().chain(sum);
+        Ok(addresses.find(|address| self.targets.contains(address)))
     }
 
     fn symbol_value(&self, relocation: &Relocation) -> Result<Option<u64>> {

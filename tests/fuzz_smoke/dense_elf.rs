@@ -24,7 +24,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
             names_of_libraries(elf::DT_RUNPATH),
         ],
         "code_object" => vec![kernels(), notes()],
-        "host_binary" => vec![section_names(), tables_of_symbols()],
+        "host_binary" => vec![section_names(), tables_of_symbols(), segments_of_the_same()],
         "relocations" => vec![packed_relocations(), scattered_relocations()],
         "verify_file" => {
             vec![tables_of_relocations(), wrappers(), section_names(), dynamic_sections(500)]
@@ -295,6 +295,15 @@ pub fn tables_of_symbols() -> Vec<u8> {
     file.section(19, (elf::SHT_PROGBITS, 2), marker, 0);
     (0..LEN / 2 / HEADERS[2]).for_each(|_| file.section(0, (elf::SHT_SYMTAB, 0), table, 1));
     file.finish(1)
+}
+
+/// Segments that all load the whole file, which has no sections to find device code by.
+pub fn segments_of_the_same() -> Vec<u8> {
+    let room = LEN / 2 / HEADERS[1];
+    let mut file = File::new(elf::EM_X86_64, room);
+    file.put(&[0; LEN / 2]);
+    (0..room).for_each(|_| file.segment(elf::PT_LOAD, (0, LEN as u64)));
+    file.finish(0)
 }
 
 /// As many packed relocations as fit, in a file of as many segments.

@@ -13,6 +13,18 @@ pub fn check(before: &ElfFile, after: &ElfFile) {
     names(before, after);
     section_headers(before, after);
     segments(before, after);
+    alignment(before, after);
+}
+
+/// The loader aligns a file to the largest alignment of its load segments: what sections asked for and
+/// got, they get.
+fn alignment(before: &ElfFile, after: &ElfFile) {
+    let marker = before.sections_named(FATBIN_SECTION)[0].0;
+    let sections = before.sections.iter().enumerate();
+    let others = sections.filter(|(index, section)| *index != marker && section.takes_addresses());
+    let asked = others.map(|(_, section)| section.sh_addralign).max().unwrap_or_default();
+    let got = |file: &ElfFile| file.loads().map(|(_, load)| load.p_align).max().unwrap_or_default();
+    assert!(got(after) >= asked.min(got(before)), "alignment of {asked:#x}");
 }
 
 /// Every old name is where it was, and that of the marker follows.

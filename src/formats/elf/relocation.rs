@@ -45,7 +45,8 @@ impl Relocation {
     }
 }
 
-/// Calls `visit` with every relocation that `dynamic` names, in table order.
+/// Calls `visit` with every relocation that `dynamic` names, in table order. Refused: other encodings,
+/// and tables of parts of entries, of which loaders read more than is there.
 pub fn for_each_relocation(
     file: &ElfFile,
     dynamic: &Dynamic,
@@ -61,6 +62,10 @@ pub fn for_each_relocation(
         }
     }
     match table(file, dynamic, elf::DT_RELR, elf::DT_RELRSZ)? {
+        Some((_, size)) if size % WORD != 0 => {
+            let message = format!("DT_RELRSZ is {size:#x}, which is no number of whole words");
+            Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
+        }
         Some((start, size)) => Relr::new(file).visit(start, size, visit),
         None => Ok(()),
     }
@@ -132,7 +137,7 @@ impl<'a> Relr<'a> {
         let content: Content = self.file.content().clone();
         let mut table = WordReader::new(&content);
         let mut base: u64 = 0;
-        for skip in (0..size - size % WORD).step_by(8) {
+        for skip in (0..size).step_by(8) {
             let word = table.read(start.saturating_add(skip))?;
             if word & 1 == 0 {
                 visit(self.relative(word)?)?;

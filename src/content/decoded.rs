@@ -43,12 +43,15 @@ pub fn limit_held(bytes: u64) {
 pub struct Held(Vec<u8>, u64);
 
 impl Held {
-    /// Room for `len` bytes, if they may be held.
+    /// Room for `len` bytes, if they may be held. All of it is set aside at once: a vector that grows
+    /// would have twice as much meanwhile. The system gives what is then written to, and no more.
     pub fn take(len: u64) -> Option<Self> {
         let within = |left: u64| left.checked_sub(len);
         let fits = len <= HOLD_LIMIT
             && LEFT.fetch_update(Ordering::AcqRel, Ordering::Acquire, within).is_ok();
-        fits.then(|| Self(Vec::new(), len))
+        let mut held = fits.then(|| Self(Vec::new(), len))?;
+        held.0.try_reserve_exact(usize::try_from(len).ok()?).ok()?;
+        Some(held)
     }
 
     /// Takes the next bytes, of no more than there is room for.

@@ -9,6 +9,7 @@
 //                  errors:N    so do all calls of these kinds after it
 //                  short       a read or write does half of what it is asked to
 //                  signal:N    the process gets the signal N before the call
+//                  ignored:N   the same, and the process was started to ignore that signal
 //                  run:COMMAND a shell runs the command before the call
 //                  clock:N     from the chosen reading of the clock on, it is N seconds off
 //                  list        nothing: every call that counts is noted
@@ -57,6 +58,7 @@ __attribute__((constructor)) static void begin(void) {
   log_file = take("FAULT_LOG");
   count_file = take("FAULT_COUNT");
   at = atol(take("FAULT_AT"));
+  if (!strncmp(act, "ignored:", 8)) signal(atoi(act + 8), SIG_IGN);
   unsetenv("LD_PRELOAD");
 }
 
@@ -108,6 +110,7 @@ static int chosen(const char *kind, const char *path) {
   }
   if (!strcmp(act, "short")) return HALF;
   if (!strncmp(act, "signal:", 7)) kill(getpid(), atoi(act + 7));
+  if (!strncmp(act, "ignored:", 8)) kill(getpid(), atoi(act + 8));
   if (!strncmp(act, "run:", 4)) {
     inside = 1;
     if (system(act + 4)) abort();

@@ -39,3 +39,4 @@ mod sweep;
 mod terminal;
 #[path = "../support/tools.rs"]
 mod tools;
+mod waiting;

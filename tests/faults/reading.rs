@@ -140,6 +140,20 @@ fn a_command_that_cannot_read_its_input_names_it() {
     });
 }
 
+/// A signal that comes while a file is read, or a read that gives less than was asked for, is no end.
+#[test]
+fn a_command_whose_reads_are_interrupted_or_short_reads_all() {
+    if !have(&publications::TOOLS) || !have(&TOOLS) {
+        return;
+    }
+    let input = Input::new();
+    for act in ["error:4", "short"] {
+        input.sweep(("read", act, 6), |_, struck, whole| {
+            assert!(is_same(struck, whole), "{}", about(struck));
+        });
+    }
+}
+
 /// What is there is not taken for absent because the system does not say that it is.
 #[test]
 fn a_command_that_cannot_look_at_its_input_names_it() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::OnceLock;
 
 use crate::example::{Entry, tree};
@@ -130,6 +130,17 @@ fn arm(
 fn call(line: &str) -> Call {
     let (kind, path) = line.split_once(' ').unwrap();
     (kind.to_owned(), PathBuf::from(path))
+}
+
+/// Starts `command`, whose calls of these kinds on what lies below `room` are noted in the file that
+/// is returned, in `notes`.
+pub fn started(
+    command: &mut Command,
+    (room, notes): (&Path, &Path),
+    calls: &str,
+) -> (Child, PathBuf) {
+    let (log, _) = arm(command, (room, notes), Fault { calls, act: "list", at: 0 });
+    (command.env("LD_PRELOAD", library()).spawn().unwrap(), log)
 }
 
 fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Vec<Call>) {

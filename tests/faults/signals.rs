@@ -37,10 +37,29 @@ const SIGNALS: [Strikes; 4] = [
 /// Where a commit, or the making of a folder, can be cut off.
 const KILLS: [Strikes; 1] = [("create,write,rename,make,remove,sync", "signal:9", killed, 8)];
 
+fn undisturbed(left: &Left<'_>) {
+    assert_eq!(left.struck.code(), Some(0), "{}", left.about);
+    left.is_whole();
+}
+
+/// As nohup starts programs, and shells what `trap "" INT` or `&` is about.
+const IGNORED: [Strikes; 3] = [
+    (ALL, "ignored:2", undisturbed, 3),
+    (ALL, "ignored:15", undisturbed, 3),
+    (ALL, "ignored:1", undisturbed, 3),
+];
+
 #[test]
 fn a_build_that_gets_a_signal_ends_clean() {
     if have(&["gcc"]) {
         sweep(&Scenario::build(), &SIGNALS);
+    }
+}
+
+#[test]
+fn signals_that_a_build_was_started_to_ignore_do_not_end_it() {
+    if have(&["gcc"]) {
+        sweep(&Scenario::build(), &IGNORED);
     }
 }
 

@@ -7,6 +7,8 @@
 
 use std::io::Write;
 
+use md5::{Digest as _, Md5};
+
 use crate::{dense_elf, dense_verify, rpms};
 
 /// Bytes of an input, more or less.
@@ -40,6 +42,9 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "linking" | "relocations" | "host_binary" | "verify_file" | "code_object" => {
             [vec![elf()], dense_elf::inputs(target), dense_verify::inputs(target)].concat()
         }
+        "ccob" => compressed_bundles(),
+        "hip_wrapper" => vec![wrappers(), vec![0; LEN]],
+        "static_archive" => static_archives(),
         _ => Vec::new(),
     }
 }
@@ -150,6 +155,66 @@ pub fn bundle(count: usize) -> Vec<u8> {
         bytes.extend(id.bytes());
     }
     bytes
+}
+
+/// Compressed bundles of zeros: as they say; of another hash, as much as is held in memory and more;
+/// more than they say; and less, of a stream of a few bytes.
+fn compressed_bundles() -> Vec<Vec<u8>> {
+    let zeros = |mib: usize| vec![0; mib << 20];
+    let zlib = |mib| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&zeros(mib)).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd = |mib| zstd::encode_all(&zeros(mib)[..], 1).unwrap();
+    let hash = |mib| Md5::digest(zeros(mib)).to_vec();
+    vec![
+        compressed_bundle(0, 32 << 20, &hash(32), &zlib(32)),
+        compressed_bundle(1, 32 << 20, &hash(32), &zstd(32)),
+        compressed_bundle(1, 250 << 20, &[0; 8], &zstd(250)),
+        compressed_bundle(1, 300 << 20, &[0; 8], &zstd(300)),
+        compressed_bundle(0, 1 << 10, &[0; 8], &zlib(64)),
+        compressed_bundle(1, 16 << 30, &[0; 8], &zstd(1)),
+    ]
+}
+
+/// Of version 3, by zlib (0) or zstd (1).
+fn compressed_bundle(method: u16, declared: u64, hash: &[u8], stream: &[u8]) -> Vec<u8> {
+    let total = 32 + stream.len() as u64;
+    let words = [total.to_le_bytes(), declared.to_le_bytes()].concat();
+    [b"CCOB\x03\0", &method.to_le_bytes()[..], &words, &hash[..8], stream].concat()
+}
+
+/// As many wrappers as fit, of both kinds.
+fn wrappers() -> Vec<u8> {
+    let wrapper = |magic: &[u8; 4]| [magic, &[1, 0, 0, 0][..], &[7; 16]].concat();
+    [wrapper(b"FPIH"), wrapper(b"HIPK")].concat().repeat(LEN / 48)
+}
+
+/// Archives, whose magic the target gives, of empty members, of objects that are sections alone, and
+/// of one that has many bundles in a section.
+fn static_archives() -> Vec<Vec<u8>> {
+    let member = |content: &[u8]| {
+        let header =
+            format!("x.o/            0           0     0     644     {:<10}`\n", content.len());
+        let mut bytes = [header.as_bytes(), content].concat();
+        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+        bytes
+    };
+    // Unlinked; the sections have another name than those with device code.
+    let mut object = elf();
+    object[16] = 1;
+    let name = object.len() - b".hip_fatbin\0".len();
+    let fat = object.clone();
+    object[name] = b'x';
+    let small = &object[..64];
+    vec![
+        member(b"").repeat(LEN / 60),
+        member(&object).repeat(8),
+        member(small).repeat(LEN / 128),
+        [member(&object), member(&fat)].concat(),
+        [member(b""), member(&bundle(4096))].concat(),
+    ]
 }
 
 /// Empty files of an archive; the target makes the checksums right.

@@ -131,7 +131,7 @@ fn entries_that_overlap_are_refused() {
     assert!(said.contains("overlaps hipv4-amdgcn-amd-amdhsa--gfx1100"), "{said}");
 }
 
-/// An archive of a few kilobytes that holds gigabytes takes neither memory nor disk for them.
+/// An archive of a few kilobytes that holds more than a run may have takes no memory for it.
 #[test]
 fn an_archive_that_decodes_to_much_costs_little_memory() {
     if !have(&["zstd", "xz"]) {

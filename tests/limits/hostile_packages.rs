@@ -96,7 +96,7 @@ fn readers(package: &Path, folder: &Path) -> [Command; 4] {
 }
 
 /// Those that read what is in packages: of a `.deb`, a repository needs its control file alone.
-fn openers(package: &Path, folder: &Path) -> Vec<Command> {
+pub fn openers(package: &Path, folder: &Path) -> Vec<Command> {
     readers(package, folder).into_iter().take(3).collect()
 }
 
@@ -132,6 +132,21 @@ fn members_that_lead_out_of_the_root_are_refused() {
 }
 
 #[test]
+fn members_whose_names_are_not_utf8_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = deb(folder.path(), |data| {
+        data.member("././@LongLink", b'L', "", 0o644, b"./opt/lib\xff.so\0");
+        data.file("./x", b"");
+    });
+    for mut command in openers(&package, folder.path()) {
+        let output = command.output().unwrap();
+        let said = text(&output);
+        assert_ne!(output.status.code(), Some(0), "{command:?}: {said}");
+        assert!(said.contains("odd_1_amd64.deb") && said.contains("UTF-8"), "{command:?}: {said}");
+    }
+}
+
+#[test]
 fn members_that_are_no_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for (kind, target) in [(b'1', "./etc/passwd"), (b'3', ""), (b'4', ""), (b'6', ""), (b'S', "")] {
@@ -161,7 +176,7 @@ fn setuid_files_are_shown() {
 
 /// What `verify` says of a package with these members, whose files all have the content that its
 /// sums state. Differences are made from it where no member takes the place of another.
-fn verified(members: &[(&str, u8, u32)]) -> (Option<i32>, String) {
+pub fn verified(members: &[(&str, u8, u32)]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let files: BTreeSet<&str> =
         members.iter().filter(|(_, kind, _)| *kind == b'0').map(|(name, ..)| &name[2..]).collect();

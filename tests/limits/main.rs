@@ -20,6 +20,7 @@ mod example;
 #[path = "../support/headers.rs"]
 mod headers;
 mod hostile_packages;
+mod hostile_rpms;
 mod larger;
 mod listed;
 mod memory;

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::hostile_packages::verified;
 use crate::raw_header::{header, numbers, package, texts};
 use crate::tools::{self, have, is_root};
 use crate::two_readings::refused;
@@ -169,17 +170,35 @@ fn names_that_differ_in_case_are_two_files() {
     if !have(&UNPACKERS) {
         return;
     }
-    let input = Input::folder();
-    for name in ["lib/Readme", "lib/README", "Lib/readme"] {
-        let path = input.stage().join(name);
+    const NAMES: [&str; 3] = ["lib/Readme", "lib/README", "Lib/readme"];
+    let folder = Input::folder();
+    for name in NAMES {
+        let path = folder.stage().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, name).unwrap();
     }
-    for root in input.installed() {
-        for name in ["lib/Readme", "lib/README", "Lib/readme"] {
+    let archive = Input::handmade(|archive| {
+        NAMES.iter().for_each(|name| archive.file(&format!("{STAGE}/{name}"), name.as_bytes()));
+    });
+    for root in folder.installed().into_iter().chain(archive.installed()) {
+        for name in NAMES {
             assert_eq!(fs::read(root.join(name)).unwrap(), name.as_bytes());
         }
     }
+    let (code, said) = verified(&[("./x", b'0', 0o644), ("./X", b'0', 0o644)]);
+    assert!(code == Some(0) && !said.contains("V040"), "{said}");
+}
+
+/// Names of packages are lowered, of which dpkg takes no other.
+#[test]
+fn packages_whose_names_differ_in_case_are_refused() {
+    let input = Input::folder();
+    fs::write(input.stage().join("lib/x"), "").unwrap();
+    let other = input.shard().join("A_lib_generic");
+    fs::create_dir_all(other.join(STAGE)).unwrap();
+    fs::write(other.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
+    fs::write(other.join(STAGE).join("y"), "").unwrap();
+    input.refused(&["the artifacts A, a all become rocm-a"]);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn rpm(folder: &Path, header: &[Tagged], signature: &[Tagged]) -> PathBuf {
 }
 
 /// The `.rpm` of a build, changed.
-fn built(folder: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> PathBuf {
+pub fn built(folder: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> PathBuf {
     let input = Input::folder();
     fs::write(input.stage().join("lib/text"), "x").unwrap();
     fs::write(input.stage().join("lib/other"), "").unwrap();

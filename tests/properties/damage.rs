@@ -5,7 +5,7 @@ use super::samples::{Damage, Sample, samples};
 use super::targets::TARGETS;
 
 /// Files up to this length are tried with every bit changed; of longer ones one bit of each byte.
-const EVERY_BIT: usize = 6500;
+const EVERY_BIT: usize = 6350;
 
 /// What is read of damaged bytes, as far as it is read.
 fn read(sample: &Sample, damaged: &[u8]) -> Option<String> {

@@ -2,7 +2,7 @@
 //! artifacts.
 
 use rockpack::artifact;
-use rockpack::config::{Config, Syntax};
+use rockpack::config::{Config, PackageList, Syntax};
 use rockpack::content::{Content, hex};
 use rockpack::database::{Index, Rules, read_index};
 use rockpack::emit::Compression;
@@ -22,6 +22,7 @@ pub fn samples() -> Vec<Sample> {
         of("Packages", file("fuzz/seeds/apt_index/packages"), Damage::Lines, packages),
         of("Release", file("fuzz/seeds/apt_index/release"), Damage::Lines, release),
         of("JSON", json_file(), Damage::Said, json),
+        of("package.json", package_list_file(), Damage::Said, package_list),
         of("TOML", file("fuzz/seeds/config/toml"), Damage::Items, toml),
         of("rules", rules_file(), Damage::Items, rules),
         of("receipt of a part", part(), Damage::Said, receipt),
@@ -98,6 +99,15 @@ fn json_file() -> Vec<u8> {
 
 fn json(bytes: &[u8]) -> Result<String> {
     Ok(format!("{:?}", Config::parse(text(bytes)?, Syntax::Json)?))
+}
+
+/// Without the line's end.
+fn package_list_file() -> Vec<u8> {
+    file("fuzz/seeds/config/package.json").trim_ascii_end().to_vec()
+}
+
+fn package_list(bytes: &[u8]) -> Result<String> {
+    Ok(format!("{:?}", PackageList::parse(text(bytes)?)?))
 }
 
 /// What the file does not say, which is the same of any beginning of it; then what it says.

@@ -2,6 +2,7 @@
 
 use rockpack::artifact;
 use rockpack::content::Content;
+use rockpack::emit::Compression;
 use rockpack::error::{Error, Result};
 use rockpack::formats::payload::Reader;
 use rockpack::formats::{
@@ -62,10 +63,13 @@ pub fn samples() -> Vec<Sample> {
         let bytes = file(&format!("fuzz/seeds/ccob/{version}"));
         samples.push(of("compressed bundle", bytes, Damage::Noticed(99), compressed_bundle));
     }
-    let [deb, rpm] = small_packages();
+    let [deb, rpm] = small_packages(Compression::default());
     samples.push(of("deb", deb, Damage::Noticed(97), package));
     // Two thirds of so small a package are the room that is kept for its signature.
     samples.push(of("rpm", rpm, Damage::Noticed(30), package));
+    let [deb, rpm] = small_packages(Compression::XZ);
+    samples.push(of("deb (xz)", deb, Damage::Noticed(97), package));
+    samples.push(of("rpm (xz)", rpm, Damage::Noticed(30), package));
     samples.extend(signatures::samples());
     samples.extend(lists::samples());
     samples
@@ -108,14 +112,16 @@ fn small_archive() -> Vec<u8> {
 }
 
 /// A package of each format with a file of each kind.
-fn small_packages() -> [Vec<u8>; 2] {
+fn small_packages(compression: Compression) -> [Vec<u8>; 2] {
     let tree = packages::Tree::default()
         .deb_directory("opt")
         .directory("opt/x")
         .text("opt/x/text", &"some text\n".repeat(30))
         .link("opt/x/link", "text");
     let out = tempfile::tempdir().unwrap();
-    let (deb, rpm) = packages::emit_one(out.path(), &packages::package("x", tree.entries()));
+    let package = packages::package("x", tree.entries());
+    let options = packages::options(2, compression);
+    let [deb, rpm] = packages::emit_both(out.path(), &package, &options);
     [deb, rpm].map(|path| std::fs::read(path).unwrap())
 }
 

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
-use crate::example::{build_of, copy_shards};
+use crate::example::{build_of, copy_shards, shards};
+use crate::keys::key;
 use crate::strace::Trace;
 use crate::tools;
 
@@ -41,4 +43,33 @@ fn a_build_runs_no_program_opens_no_connection_and_writes_nowhere_else() {
     let (inside, outside): (Vec<_>, Vec<_>) = trace.changed().into_iter().partition(is_own);
     assert_eq!(outside, Vec::<PathBuf>::new());
     assert!(inside.len() > 20, "{inside:?}");
+}
+
+/// What that program starts would be seen, too.
+#[test]
+fn a_build_runs_no_program_but_the_one_it_signs_by() {
+    if !tools::have(&["strace", "gpg", "gpgconf"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let own = key(folder.path(), "own", "ed25519");
+    let home = folder.path().join("own.gnupg");
+    // Else gpg starts its agent, which does not end.
+    tools::run(Command::new("gpgconf").args(["--launch", "gpg-agent"]).env("GNUPGHOME", &home));
+    let places = std::env::var_os("PATH").unwrap();
+    let mut places = std::env::split_paths(&places).map(|folder| folder.join("gpg"));
+    let gpg = places.find(|path| path.is_file()).unwrap();
+    let gpg = gpg.to_str().unwrap();
+    let line = format!("{gpg} --batch --yes --local-user own@example.org --armor --{{mode}}");
+    let mut build = build_of(&shards(), &folder.path().join("out"));
+    build.arg("--repo").arg(folder.path().join("repository")).env("GNUPGHOME", &home);
+    build.args(["--sign-command", &line]).arg("--public-key").arg(&own.public);
+    let trace = Trace::of(&build, &STARTING);
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+    assert_eq!(trace.code, Some(0));
+    let starts = trace.calls.iter().filter(|call| call.starts_with("execve"));
+    let programs: Vec<&str> = starts.map(|call| call.split('"').nth(1).unwrap()).collect();
+    let build = env!("CARGO_BIN_EXE_rockpack");
+    // Two signatures of the index of apt, and one of that of dnf.
+    assert_eq!(programs, [build, gpg, gpg, gpg]);
 }

@@ -3,6 +3,9 @@
 
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../support/keys.rs"]
+#[allow(dead_code, reason = "made for the tests of repositories")]
+mod keys;
 #[path = "../support/strace.rs"]
 mod strace;
 #[path = "../support/tools.rs"]

@@ -158,11 +158,19 @@ pub fn emit_set(
 
 /// Emits one package in both formats and returns the paths of `.deb` and `.rpm`.
 pub fn emit_one(out: &Path, package: &Package<Content>) -> (PathBuf, PathBuf) {
-    let options = options(2, Compression::default());
-    let emitted = emit_set(out, std::slice::from_ref(package), &options);
-    let path = |format| {
+    let [deb, rpm] = emit_both(out, package, &options(2, Compression::default()));
+    (deb, rpm)
+}
+
+/// The same with other options.
+pub fn emit_both(
+    out: &Path,
+    package: &Package<Content>,
+    options: &EmitOptions<'_>,
+) -> [PathBuf; 2] {
+    let emitted = emit_set(out, std::slice::from_ref(package), options);
+    [Format::Deb, Format::Rpm].map(|format| {
         let found = emitted.iter().find(|emitted| emitted.format == format);
         out.join(&found.unwrap().file_name)
-    };
-    (path(Format::Deb), path(Format::Rpm))
+    })
 }

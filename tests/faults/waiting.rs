@@ -1,0 +1,99 @@
+//! Runs that are stuck: they wait for the lock of another run, and see no signal.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::example::{names, rockpack, shards};
+use crate::room::{folder, started};
+use crate::tools::{self, have};
+
+/// What a run has to wait before it ends by itself, less what clocks may differ by.
+const PATIENCE: Duration = Duration::from_secs(9);
+
+/// A build that waits for the lock of its output folder.
+struct Waiting {
+    build: Child,
+    out: tempfile::TempDir,
+    _notes: tempfile::TempDir,
+    _lock: File,
+}
+
+impl Waiting {
+    fn begin() -> Self {
+        let (out, notes) = (folder(), folder());
+        fs::write(out.path().join("there"), "").unwrap();
+        let lock = File::open(out.path()).unwrap();
+        lock.lock().unwrap();
+        let mut build = rockpack();
+        build.args(["build", "--version", "1.0", "--artifacts"]);
+        build.arg(shards().join("gfx1151-build")).arg("--out").arg(out.path());
+        let (build, log) = started(&mut build, (out.path(), notes.path()), "lock");
+        let mut waiting = Self { build, out, _notes: notes, _lock: lock };
+        waiting.until(|_| log.exists());
+        waiting
+    }
+
+    /// Looks again and again, as long as the build lives.
+    fn until(&mut self, seen: impl Fn(&Child) -> bool) {
+        while !seen(&self.build) {
+            assert_eq!(self.build.try_wait().unwrap(), None, "the build has ended");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let mut kill = Command::new("sh");
+        kill.args(["-c", "kill -s \"$0\" \"$1\"", name]).arg(self.build.id().to_string());
+        tools::run(&mut kill);
+    }
+
+    /// How the build ends, which wrote nothing.
+    fn code(&mut self) -> Option<i32> {
+        let code = self.build.wait().unwrap().code();
+        assert_eq!(names(self.out.path()).into_iter().collect::<Vec<_>>(), ["there"]);
+        code
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.build.kill();
+        let _ = self.build.wait();
+    }
+}
+
+fn threads(process: &Child) -> usize {
+    let tasks = Path::new("/proc").join(process.id().to_string()).join("task");
+    fs::read_dir(tasks).map_or(0, Iterator::count)
+}
+
+#[test]
+fn a_run_that_waits_ends_ten_seconds_after_a_signal() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let mut waiting = Waiting::begin();
+    let start = Instant::now();
+    waiting.signal("INT");
+    assert_eq!(waiting.code(), Some(130));
+    assert!(start.elapsed() >= PATIENCE, "{:?}", start.elapsed());
+}
+
+/// The code is that of the second one: it ended the run, and not that time had passed.
+#[test]
+fn a_second_signal_ends_a_run_that_waits() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let mut waiting = Waiting::begin();
+        let before = threads(&waiting.build);
+        waiting.signal("INT");
+        // The thread that lets ten seconds pass.
+        waiting.until(|build| threads(build) > before);
+        waiting.signal(name);
+        assert_eq!(waiting.code(), Some(code));
+    }
+}

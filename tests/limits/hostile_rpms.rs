@@ -1,0 +1,160 @@
+//! The same as of a `.deb` in `hostile_packages.rs`, of an `.rpm`: names, folders and kinds of files
+//! that no rpmbuild writes, under digests that are right.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rockpack::content::{Content, hex};
+use rockpack::formats::rpm::Front;
+use rpm::IndexData;
+use sha2::{Digest as _, Sha256};
+
+use crate::example::rockpack;
+use crate::headers::{Tagged, remade};
+use crate::hostile_packages::{openers, rpm};
+use crate::tools::{have, succeed};
+use crate::two_readings::built;
+use crate::{inspect, text};
+
+const MODES: u32 = 1030;
+const BASE_NAMES: u32 = 1117;
+const FOLDERS: u32 = 1118;
+/// What a base name is in the package, of a file whose place in the lists is sought by it.
+const NAME: &str = "text";
+
+/// The `.rpm` of a build in which `change` has changed a tag, given where the file `text` is listed.
+fn changed(folder: &Path, tag: u32, change: impl Fn(&mut IndexData, usize)) -> PathBuf {
+    let change = |mut tags: Vec<Tagged>| {
+        let place = tags.iter().find_map(|(tag, data)| match data {
+            IndexData::StringArray(names) if *tag == BASE_NAMES => {
+                names.iter().position(|name| name == NAME)
+            }
+            _ => None,
+        });
+        tags.iter_mut()
+            .filter(|(found, _)| *found == tag)
+            .for_each(|(_, data)| change(data, place.unwrap()));
+        tags
+    };
+    built(folder, |bytes| remade(bytes, change, &[]))
+}
+
+fn named(folder: &Path, name: &str) -> PathBuf {
+    changed(folder, BASE_NAMES, |names, at| {
+        let IndexData::StringArray(names) = names else { panic!("{names:?}") };
+        name.clone_into(&mut names[at]);
+    })
+}
+
+/// No reader of what is in packages takes it, and none prints a control character of it.
+fn refused(package: &Path, expected: &[&str]) {
+    let room = tempfile::tempdir().unwrap();
+    for mut command in openers(package, room.path()) {
+        let output = command.output().unwrap();
+        let said = text(&output);
+        assert_ne!(output.status.code(), Some(0), "{command:?}: {said}");
+        for part in expected {
+            assert!(said.contains(part), "{command:?}: {part}: {said}");
+        }
+        assert!(!said.contains('\u{1b}') && !said.contains("a\nb"), "{command:?}: {said}");
+        assert!(!said.contains("a bug in rockpack"), "{command:?}: {said}");
+    }
+    assert!(!room.path().join("objects").exists());
+    is_listed_or_no_text(package, room.path());
+}
+
+/// `repo` lists what a header says, as createrepo_c does, but what a list cannot say.
+fn is_listed_or_no_text(package: &Path, room: &Path) {
+    let mut repo = rockpack();
+    let output = repo.arg("repo").arg(package).arg("--out").arg(room.join("repo")).output();
+    let output = output.unwrap();
+    let said = text(&output);
+    let no_text = said.contains("has characters that XML lacks") || said.contains("invalid UTF-8");
+    assert_eq!(output.status.code(), Some(if no_text { 2 } else { 0 }), "{said}");
+}
+
+#[test]
+fn names_in_an_rpm_that_lead_out_or_are_no_text_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    for name in ["..", ".", "", "a/../../b", "a//b", "a\nb", "\u{1b}[2J", "\u{7f}", "c1\u{9b}2J"] {
+        let shown = name.escape_debug().to_string();
+        let package = named(room.path(), name);
+        refused(&package, &[".rpm: rpm: at offset", "has the path `/opt/rocm-1.0/lib/", &shown]);
+    }
+}
+
+/// rpm itself takes any bytes for a name.
+#[test]
+fn names_in_an_rpm_that_are_not_utf8_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    let package = named(room.path(), "QQQQ");
+    let bytes = fs::read(&package).unwrap();
+    let header = Front::read(&Content::of_bytes(bytes.clone())).unwrap().header;
+    let header = usize::try_from(header.start).unwrap()..usize::try_from(header.end).unwrap();
+    let before = hex(&Sha256::digest(&bytes[header.clone()]));
+    let mut bytes = replaced(&bytes, b"QQQQ", b"QQ\xffQ");
+    let after = hex(&Sha256::digest(&bytes[header]));
+    bytes = replaced(&bytes, before.as_bytes(), after.as_bytes());
+    fs::write(&package, bytes).unwrap();
+    refused(&package, &[".rpm", "UTF-8"]);
+}
+
+/// `bytes` in which `from` stands once.
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let places = bytes.windows(from.len()).enumerate().filter(|(_, window)| *window == from);
+    let places: Vec<usize> = places.map(|(at, _)| at).collect();
+    let [at] = places[..] else { panic!("{places:?}") };
+    [&bytes[..at], to, &bytes[at + from.len()..]].concat()
+}
+
+#[test]
+fn folders_in_an_rpm_that_are_no_paths_from_the_root_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    for (folder, said) in [
+        ("opt/", "has a file in no directory"),
+        ("", "has a file in no directory"),
+        ("/opt", "has a file in no directory"),
+        ("//", "has the path `//"),
+        ("/../", "has the path `/../"),
+        ("/opt/../", "has the path `/opt/../"),
+        ("/a\nb/", "has the path `/a\\nb/"),
+        ("/\u{1b}[2J/", "has the path `/\\u{1b}[2J/"),
+    ] {
+        let package = changed(room.path(), FOLDERS, |folders, _| {
+            let IndexData::StringArray(folders) = folders else { panic!("{folders:?}") };
+            folders.iter_mut().for_each(|old| folder.clone_into(old));
+        });
+        refused(&package, &[".rpm: rpm: at offset", said]);
+    }
+}
+
+#[test]
+fn files_of_an_rpm_that_are_none_are_refused() {
+    let room = tempfile::tempdir().unwrap();
+    for kind in [0o020_000_u16, 0o060_000, 0o010_000, 0o140_000, 0o170_000, 0] {
+        let mode = kind | 0o644;
+        let package = changed(room.path(), MODES, |modes, at| {
+            let IndexData::Int16(modes) = modes else { panic!("{modes:?}") };
+            modes[at] = mode;
+        });
+        let said = format!("/opt/rocm-1.0/lib/text of mode {mode:o} is not supported");
+        refused(&package, &[".rpm", "rpm header", &said]);
+    }
+}
+
+#[test]
+fn setuid_files_of_an_rpm_are_shown() {
+    if !have(&["rpmbuild"]) {
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let package = rpm(
+        room.path(),
+        "Name: odd\nVersion: 1\nRelease: 1\nSummary: x\nLicense: x\nBuildArch: noarch\n\
+         %description\nx\n%install\nmkdir -p %{buildroot}/opt\necho x >%{buildroot}/opt/su\n\
+         %files\n%attr(4755, root, root) /opt/su\n",
+    );
+    let shown = succeed(&mut inspect(&package));
+    let line = shown.lines().find(|line| line.contains("/opt/su")).unwrap();
+    assert!(line.contains("4755") || line.contains("rws"), "{shown}");
+}

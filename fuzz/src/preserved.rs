@@ -32,15 +32,14 @@ fn sections(before: &ElfFile, after: &ElfFile) {
     let front = front(before);
     let names = before.names_index();
     let relocations = relocations(before);
-    let relocates = |section: &SectionHeader| {
-        relocations.iter().any(|at| at.start < section.file_end() && section.sh_offset < at.end)
-    };
     for (index, (old, new)) in before.sections.iter().zip(&after.sections).enumerate() {
         let kept = !old.is_allocated() || old.sh_offset < front;
-        let edited = is_symbols(old) || index == names || relocates(old);
+        let edited = is_symbols(old) || index == names;
         if kept && old.is_in_file() && !edited {
-            let name = before.name(old);
-            same(before, old.sh_offset..old.file_end(), after, new.sh_offset, &name);
+            for part in without(old.sh_offset..old.file_end(), &relocations) {
+                let there = new.sh_offset + (part.start - old.sh_offset);
+                same(before, part, after, there, &before.name(old));
+            }
         }
     }
 }
@@ -49,22 +48,57 @@ fn is_symbols(section: &SectionHeader) -> bool {
     [elf::SHT_SYMTAB, elf::SHT_DYNSYM].contains(&section.sh_type)
 }
 
-/// The bytes of all load segments, but for the edited ones, are loaded to the same addresses.
+/// What of `range` is in none of the others.
+fn without(range: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut others = others.to_vec();
+    others.sort_by_key(|other| other.start);
+    let mut parts = Vec::new();
+    let mut at = range.start;
+    for other in others.into_iter().chain([range.end..range.end]) {
+        let part = at..other.start.min(range.end);
+        if part.start < part.end {
+            parts.push(part);
+        }
+        at = at.max(other.end);
+    }
+    parts
+}
+
+/// The bytes of all load segments, but for the edited ones, are loaded to the same addresses, and so
+/// is the memory behind them.
 fn loaded(before: &ElfFile, after: &ElfFile) {
-    let mut edited = edited(before);
-    edited.sort_by_key(|range| range.start);
+    let edited = edited(before);
     for (_, load) in before.loads() {
-        let end = load.p_offset + load.p_filesz;
-        let mut at = load.p_offset;
-        for range in edited.iter().chain([&(end..end)]) {
-            let kept = at..range.start.min(end);
-            if kept.start < kept.end {
-                let address = load.p_vaddr + (kept.start - load.p_offset);
-                loaded_there(before, kept, after, address);
-            }
-            at = at.max(range.end);
+        for kept in without(load.p_offset..load.p_offset + load.p_filesz, &edited) {
+            let address = load.p_vaddr + (kept.start - load.p_offset);
+            loaded_there(before, kept, after, address);
         }
     }
+    let fatbin = before.sections_named(FATBIN_SECTION)[0].1;
+    for (_, load) in before.loads() {
+        for memory in
+            without(load.p_vaddr..load.memory_end(), &[fatbin.sh_addr..fatbin.memory_end()])
+        {
+            mapped(&memory, load, after);
+        }
+    }
+}
+
+/// All pages of `memory` of a load segment are there, to be read and written as before.
+fn mapped(memory: &Range<u64>, load: &ProgramHeader, after: &ElfFile) {
+    let rights = |load: &ProgramHeader| load.p_flags.0 & (elf::PF_R.0 | elf::PF_W.0);
+    let mut at = memory.start;
+    while at < memory.end {
+        let mut loads = after.loads().filter(|(_, new)| rights(new) == rights(load));
+        let found = loads.find(|(_, new)| pages(new).contains(&at));
+        let Some((_, found)) = found else { panic!("{at:#x} is not mapped as before") };
+        at = pages(found).end;
+    }
+}
+
+/// The addresses of the pages that a load segment maps.
+fn pages(load: &ProgramHeader) -> Range<u64> {
+    load.p_vaddr / PAGE * PAGE..load.memory_end().next_multiple_of(PAGE)
 }
 
 /// The bytes of `kept` are at `address` in the file, or are zeros of a page that is there.
@@ -92,13 +126,24 @@ fn zeros(before: &ElfFile, range: Range<u64>, after: &ElfFile, address: u64) {
     }
     let bytes = before.content().read_vec(range, len, "zeros").unwrap();
     assert!(bytes.iter().all(|byte| *byte == 0), "{address:#x} is not loaded");
-    let pages = |load: &ProgramHeader| {
-        let end = load.memory_end().next_multiple_of(PAGE);
-        load.p_vaddr / PAGE * PAGE..end
-    };
-    let mapped = |at| after.loads().any(|(_, load)| pages(load).contains(&at));
-    let mut all = (address / PAGE..=(address + len - 1) / PAGE).map(|page| page * PAGE);
-    assert!(all.all(mapped), "{address:#x} is not mapped");
+    let mut at = address;
+    while at < address + len {
+        let found = after.loads().find(|(_, load)| pages(load).contains(&at));
+        let Some((_, load)) = found else { panic!("{at:#x} is not mapped") };
+        let end = pages(load).end.min(address + len);
+        // Whole pages come from the file, whatever of it the segment names, unless the loader clears
+        // what is behind that.
+        if load.p_memsz == load.p_filesz {
+            let offset = (load.p_offset + at).wrapping_sub(load.p_vaddr);
+            let count = (end - at).min(after.content().len().saturating_sub(offset));
+            let there = after.content().slice(offset..offset + count).unwrap();
+            assert!(
+                there.same_bytes(&Content::zeros(count)).unwrap(),
+                "{at:#x} is not zero any more"
+            );
+        }
+        at = end;
+    }
 }
 
 /// Ranges of the file that the transform may write to. Tables among them are gone through entry by

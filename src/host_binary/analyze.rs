@@ -132,7 +132,7 @@ fn refuse_device_code(file: &ElfFile, parts: &Parts) -> Result<()> {
     let message = "holds device code, in a binary that refers to kernel archives for it";
     let error = file.refuse_section(Kind::Unsupported, index, message);
     Err(error.hint(
-        "another tool left it there, as it does where that is less than a page: build the file \
+        "another tool left it there, as it does where that is a page or less: build the file \
          again from the fat binary",
     ))
 }

@@ -12,7 +12,7 @@
 //! in no segment, like those between the text and the data of a library that is linked for large
 //! pages. A zero-filled tail of S instead would need a segment of its own where S is executable,
 //! would count as memory of the process where S is writable, and makes `eu-elflint` assign a large
-//! `.bss` to it. Where no other section follows in S, B is not needed. Where nothing but zeroed
+//! `.bss` to it. Where nothing follows in S, B is not needed. Where nothing but zeroed
 //! memory follows, it stays the tail of S, from H on: in a segment of its own `eu-elflint` finds no
 //! section, and `strip` leaves it with none. Device code without a whole page behind the marker is
 //! cleared in place.
@@ -131,7 +131,8 @@ impl Layout {
         // Zeros that no section names are memory of the program all the same.
         let nothing = segment.memory_end() == self.end;
         let tail = self.fatbin_in_file().end..segment.file_end();
-        if sections.any(SectionHeader::is_in_file) || !is_zero(file, tail)? {
+        if sections.any(SectionHeader::is_in_file) || is_named(file, &tail) || !is_zero(file, tail)?
+        {
             return Ok(Behind::Content(self.end / PAGE * PAGE));
         }
         Ok(if nothing { Behind::Nothing } else { Behind::Zeroed })
@@ -162,11 +163,15 @@ impl Layout {
     }
 
     /// Where what was at `offset` of the original is in the new file. In the cut is nothing but
-    /// segments and sections without bytes; the former stay at their place in a page.
+    /// segments and sections without bytes; the former stay congruent, by pages and by whatever the
+    /// cut is a multiple of.
     pub fn new_offset(&self, offset: u64) -> u64 {
         match &self.split {
             Some(split) if offset >= split.cut.end => offset - self.removed(),
-            Some(split) if offset > split.cut.start => split.cut.start + offset % PAGE,
+            Some(split) if offset > split.cut.start => {
+                let step = 1 << self.removed().trailing_zeros();
+                split.cut.start + (offset - split.cut.start) % step
+            }
             Some(_) => offset,
             None => offset,
         }
@@ -189,12 +194,23 @@ impl Layout {
     }
 }
 
-/// The largest alignment that loaded sections ask for, apart from the device code: that of pages, or
-/// a greater one.
+/// The largest alignment that loaded sections ask for, apart from the device code, and load segments
+/// give: that of pages, or a greater one.
 pub fn largest_alignment(file: &ElfFile, fatbin: usize) -> u64 {
     let sections = file.sections.iter().enumerate();
     let others = sections.filter(|(index, section)| *index != fatbin && section.takes_addresses());
-    others.map(|(_, section)| section.sh_addralign).fold(PAGE, u64::max)
+    let asked = others.map(|(_, section)| section.sh_addralign).fold(PAGE, u64::max);
+    let given = file.loads().map(|(_, load)| load.p_align).fold(PAGE, u64::max);
+    asked.min(given)
+}
+
+/// Whether a program header that loads nothing names bytes of `range`: they have to stay in the file,
+/// zeros or not.
+pub fn is_named(file: &ElfFile, range: &Range<u64>) -> bool {
+    let others = file.program_headers.iter().filter(|header| !header.is_load());
+    others
+        .filter(|header| header.p_filesz > 0)
+        .any(|header| header.p_offset < range.end && range.start < header.file_end())
 }
 
 /// The next multiple of `align`, a power of two. Addresses are validated to be small.

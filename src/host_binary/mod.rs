@@ -17,8 +17,8 @@
 //! what no linker writes and tools read in different ways: a first section that is not the null
 //! section, section names that are no string table of their own, two segments of what there is one
 //! of, and a dynamic section without `DT_NULL` in its segment. Of files that were transformed
-//! already: a reference that is not loaded from where it is, sections that share bytes, and device
-//! code that is still there. Of files that seem to have no device code: dropped bytes of `.dynamic`
+//! already: a reference that is not loaded from where it is, sections that share bytes, and a section
+//! of device code that still has bytes. Of files that seem to have no device code: dropped bytes of `.dynamic`
 //! or the wrappers beside those of device code, and offload bundles where no section has a name.
 
 mod analyze;

@@ -3,7 +3,7 @@
 use object::elf;
 
 use super::PAGE;
-use super::layout::{Behind, Layout, Split, is_zero, largest_alignment};
+use super::layout::{Behind, Layout, Split, is_named, is_zero, largest_alignment};
 use crate::error::{Kind, Result};
 use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
 
@@ -70,7 +70,7 @@ fn divide(file: &ElfFile, layout: &Layout, split: &Split) -> Result<Vec<ProgramH
 /// begins there, in the middle of a page, as linkers have it: of a segment that begins before its
 /// first section `objcopy --only-keep-debug` says that notes in it cannot be allocated. Loaded are
 /// whole pages all the same. Bytes between the device code and that section are content, too, unless
-/// they are zeros.
+/// they are zeros that no header names.
 fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
     let segment = &file.program_headers[layout.segment];
     let end = segment.p_vaddr.saturating_add(segment.p_filesz);
@@ -81,7 +81,8 @@ fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
     let first = addresses.filter(|address| page.contains(address)).min().unwrap_or(start);
     let code_end = layout.fatbin_in_file().end;
     let between = code_end..code_end + first.saturating_sub(layout.end);
-    Ok(if is_zero(file, between)? { first } else { layout.end })
+    let nothing = !is_named(file, &between) && is_zero(file, between)?;
+    Ok(if nothing { first } else { layout.end })
 }
 
 /// A part without code need not be executable, whatever the whole was, if the code of the whole is in

@@ -107,8 +107,7 @@ pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) ->
         .collect();
     let rewritten = [headers(file), layout.start..layout.end];
     for_each_relocation(file, dynamic, &mut |relocation| {
-        let relative = [elf::R_X86_64_RELATIVE, elf::R_X86_64_IRELATIVE].contains(&relocation.kind);
-        let target = relative.then_some(relocation.addend.cast_unsigned());
+        let target = relocation.address_without_symbol();
         let last_byte = relocation.address.saturating_add(7);
         let in_moved = |address: u64| moved.iter().any(|range| range.contains(&address));
         let changes = |address: u64| rewritten.iter().any(|range| range.contains(&address));

@@ -142,18 +142,14 @@ impl Binder<'_> {
     /// no wrapper's pointer, but it must not be left behind. Values of thread-local symbols are no
     /// addresses.
     fn led_to(&self, relocation: &Relocation) -> Result<Option<u64>> {
-        let addend = relocation.addend;
-        let (symbol, sum) = match relocation.kind {
-            elf::R_X86_64_DTPMOD64
-            | elf::R_X86_64_DTPOFF64
-            | elf::R_X86_64_TPOFF64
-            | elf::R_X86_64_TLSDESC => return Ok(None),
-            elf::R_X86_64_IRELATIVE => return Ok(Some(addend.cast_unsigned())),
-            // The loader adds the addend to its own load address.
-            _ if relocation.symbol == 0 => (None, Some(addend.cast_unsigned())),
-            _ => {
+        if relocation.is_thread_local() {
+            return Ok(None);
+        }
+        let (symbol, sum) = match relocation.address_without_symbol() {
+            Some(address) => (None, Some(address)),
+            None => {
                 let value = self.symbol_value(relocation)?;
-                (value, value.map(|value| value.wrapping_add_signed(addend)))
+                (value, value.map(|value| value.wrapping_add_signed(relocation.addend)))
             }
         };
         let mut addresses = symbol.into_iter().chain(sum);

@@ -43,6 +43,25 @@ impl Relocation {
             Site::Rela(offset) | Site::Relr(offset) => offset,
         }
     }
+
+    /// Whether it has to do with thread-local memory: what it computes with is no address.
+    pub fn is_thread_local(&self) -> bool {
+        let kinds = [
+            elf::R_X86_64_DTPMOD64,
+            elf::R_X86_64_DTPOFF64,
+            elf::R_X86_64_TPOFF64,
+            elf::R_X86_64_TLSDESC,
+        ];
+        kinds.contains(&self.kind)
+    }
+
+    /// The address that it computes with, where that is no symbol's: loaders add the addend to their
+    /// own load address.
+    pub fn address_without_symbol(&self) -> Option<u64> {
+        let relative = [elf::R_X86_64_RELATIVE, elf::R_X86_64_IRELATIVE].contains(&self.kind);
+        let plain = self.symbol == 0 && !self.is_thread_local();
+        (relative || plain).then_some(self.addend.cast_unsigned())
+    }
 }
 
 /// Calls `visit` with every relocation that `dynamic` names, in table order. Refused: other encodings,

@@ -54,7 +54,8 @@ fn without(range: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     others.sort_by_key(|other| other.start);
     let mut parts = Vec::new();
     let mut at = range.start;
-    for other in others.into_iter().chain([range.end..range.end]) {
+    let end = range.end..range.end;
+    for other in others.iter().chain([&end]) {
         let part = at..other.start.min(range.end);
         if part.start < part.end {
             parts.push(part);
@@ -75,10 +76,9 @@ fn loaded(before: &ElfFile, after: &ElfFile) {
         }
     }
     let fatbin = before.sections_named(FATBIN_SECTION)[0].1;
+    let device_code = fatbin.sh_addr..fatbin.memory_end();
     for (_, load) in before.loads() {
-        for memory in
-            without(load.p_vaddr..load.memory_end(), &[fatbin.sh_addr..fatbin.memory_end()])
-        {
+        for memory in without(load.p_vaddr..load.memory_end(), std::slice::from_ref(&device_code)) {
             mapped(&memory, load, after);
         }
     }

@@ -179,7 +179,15 @@ fn treat(name: &str, command: &str, file: &Path) -> String {
     assert!(said.ends_with("exit status: 0\n"), "{name}: {said}");
     let changed = std::fs::read(file).unwrap() != before;
     assert!(changed || !has_work(name, &before), "{name} left {} as it was", file.display());
+    if name == "debugedit" && contains(&before, b"/build/src") {
+        let after = std::fs::read(file).unwrap();
+        assert!(contains(&after, b"/usr/src/debug/src"), "{} has its old sources", file.display());
+    }
     said
+}
+
+fn contains(data: &[u8], text: &[u8]) -> bool {
+    data.windows(text.len()).any(|window| window == text)
 }
 
 fn has_run_path(data: &[u8]) -> bool {

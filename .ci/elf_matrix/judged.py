@@ -139,6 +139,13 @@ def kind(fault):
     return fault.split(" 0x")[0]
 
 
+def sources_faults(fat, results):
+    """debugedit has work in debug information that names /build; it has to have done it in both files."""
+    had = [form for form in ("fat", "host") if b"/build/src" in (fat.parent.parent / form / fat.name).read_bytes()]
+    has = lambda form: b"/usr/src/debug/src" in (results / "debugedit" / form / fat.name).read_bytes()
+    return [f"names the old sources as {form}" for form in had if not has(form)]
+
+
 def cell(found, treatment, fat, results):
     """("ok" | "as original" | "fails", why)"""
     # Only what gdb says may not be there: where both files lack what a judge said, nobody judged.
@@ -151,6 +158,8 @@ def cell(found, treatment, fat, results):
         (excused if badly else faults).append("loads otherwise: " + " ".join(get("host", "load").split()[:12]))
     for judge in ("treat", "lint", "readelf", "ldd", "gdb"):
         faults += [f"{judge}: {line}" for line in differences(judge, get("fat", judge), get("host", judge))]
+    if treatment == "debugedit":
+        faults += sources_faults(fat, results)
     original, transformed = (header_faults(results / treatment / form / fat.name) for form in ("fat", "host"))
     for fault in transformed:
         (excused if kind(fault) in map(kind, original) else faults).append(fault)

@@ -1,4 +1,4 @@
-"""Real libraries: Debian's ROCm, and the libraries of a published Python wheel."""
+"""Real libraries: Debian's ROCm, and the libraries of published Python wheels."""
 
 import collections
 import filecmp
@@ -11,10 +11,14 @@ from . import fixtures, judged
 
 # Debian builds rocALUTION without device code: nothing of it may change.
 DEBIAN = ["librocrand1", "librocblas0", "librocfft0", "librocalution0", "librccl1"]
-# Built by ONNX Runtime's and AMD's compilers for ROCm 7.2, for Python 3.11 on x86-64.
-WHEEL = ("onnxruntime-rocm", "1.22.2.post3")
-PLACE = ["--python-version", "3.11", "--platform", "manylinux_2_34_x86_64"]
-# What loads the wheel's library, and has to lie beside it, by the names that are sought.
+# Name, version, Python and platform. Of ONNX Runtime for ROCm 7.2, of bitsandbytes one library for each
+# ROCm from 6.4 on, of CuPy for ROCm 5.0 what was edited by patchelf when the wheel was made.
+WHEELS = [
+    ("onnxruntime-rocm", "1.22.2.post3", "3.11", "manylinux_2_34_x86_64"),
+    ("bitsandbytes", "0.50.2", "3.11", "manylinux_2_24_x86_64"),
+    ("cupy-rocm-5-0", "13.3.0", "3.10", "manylinux2014_x86_64"),
+]
+# What loads the library of ONNX Runtime, and has to lie beside it, by the names that are sought.
 HOST = {"libonnxruntime.so.1": "libonnxruntime.so.1.22.2", "libonnxruntime_providers_shared.so": "libonnxruntime_providers_shared.so"}
 FETCH = """
 set -e
@@ -28,7 +32,7 @@ done
 rm -r debs
 """
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
-MODULE = "wheel/onnxruntime/capi"
+PROVIDER = "libonnxruntime_providers_rocm.so"
 SYSTEM = re.compile(r"(GLIBC|GCC|CXXABI|GLIBCXX)_")
 
 
@@ -38,6 +42,7 @@ def fetch(system):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     (folder / "fat").mkdir()
+    (folder / "homes").mkdir()
     found = []
     for line in system.succeed(FETCH, *DEBIAN).splitlines():
         label, _, value = line.partition(": ")
@@ -49,7 +54,7 @@ def fetch(system):
             path = folder / "root" / value
             shutil.copy(path, folder / "fat")
             found.append(("Debian's " + package, version, path.name))
-    return found + wheel(folder)
+    return found + [library for wheel in WHEELS for library in libraries(folder, *wheel)]
 
 
 def is_fat(path):
@@ -57,17 +62,20 @@ def is_fat(path):
     return ".hip_fatbin" in listed
 
 
-def wheel(folder):
-    """Every library of the wheel that has device code."""
-    name, version = WHEEL
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", *PLACE]
-    subprocess.run([*command, "-d", folder / "wheel", f"{name}=={version}"], check=True)
-    (archive,) = (folder / "wheel").iterdir()
-    shutil.unpack_archive(archive, folder / "wheel", "zip")
+def libraries(folder, name, version, python, platform):
+    """Every library of a wheel that has device code."""
+    place = folder / "wheels" / name
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
+    given = ["--python-version", python, "--platform", platform, "-d", place, f"{name}=={version}"]
+    subprocess.run([*command, *given], check=True)
+    (archive,) = place.iterdir()
+    shutil.unpack_archive(archive, place, "zip")
     archive.unlink()
     found = []
-    for path in sorted((folder / "wheel").rglob("*.so*")):
+    for path in sorted(place.rglob("*.so*")):
         if is_fat(path):
+            # What loads a library from where the wheel has it must find the one under test.
+            (folder / "homes" / path.name).symlink_to(path.parent)
             path.rename(folder / "fat" / path.name)
             found.append((name, version, path.name))
     return found
@@ -96,13 +104,13 @@ def needs(path):
 
 def home(folder, name):
     """Where the libraries are that a library was published with."""
-    return folder / MODULE if name.startswith("libonnxruntime") else folder / "root" / LIBRARIES
+    of_wheel = folder / "homes" / name
+    return of_wheel.readlink() if of_wheel.is_symlink() else folder / "root" / LIBRARIES
 
 
 def host_of(folder, name):
     """{name: path} of what loads a library, where that is not a program for all."""
-    place = home(folder, name)
-    return {soname: place / file for soname, file in HOST.items() if place == folder / MODULE}
+    return {soname: home(folder, name) / file for soname, file in HOST.items() if name == PROVIDER}
 
 
 def stand_ins(system, name):
@@ -128,7 +136,8 @@ def stand_ins(system, name):
             if soname in present:
                 queue.append(present[soname])
     absent = [soname for soname in sorted(seen - present.keys()) if not (system.root / LIBRARIES / soname).exists()]
-    hip = next(soname for soname in absent if soname.startswith("libamdhip64"))
+    # Some have the runtime only through another library.
+    hip = next((soname for soname in absent if soname.startswith("libamdhip64")), absent[0])
     for soname in absent:
         wanted = {symbol: version for symbol, (version, library) in asked.items()
                   if symbol not in defined and (library or hip) == soname}

@@ -155,7 +155,7 @@ def real(systems, found):
 
 Treated by the tools of either release, then loaded and judged in Debian 13 like the fixtures. Libraries
 that are not to be had are stood in for by empty ones with the symbols that are asked of them. The
-wheel's library is loaded by the ONNX Runtime of the wheel, as its provider for ROCm.
+library of onnxruntime-rocm is loaded by the ONNX Runtime of its wheel, as its provider for ROCm.
 
 {table(head, rows)}"""
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use object::elf;
 
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, FileHeader};
 use crate::formats::fatbin::{self, Bundles};
 use crate::formats::kpack;
@@ -133,7 +133,8 @@ pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> 
     Ok(archs)
 }
 
-/// What of a member holds bundles: the member itself, or sections of an object.
+/// What of a member holds bundles: the member itself, or sections of an object. Sections that have
+/// more bytes together than it are refused: their bundles would be read again and again.
 fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
     if fatbin::starts_bundle(member)? {
         return Ok(vec![member.clone()]);
@@ -146,8 +147,14 @@ fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
     let bundled = |name: &[u8]| DEVICE_SECTIONS[..2].iter().any(|start| name.starts_with(start));
     let sections = object.sections.iter().enumerate();
     let mut found = Vec::new();
+    let mut left = member.len();
     for (index, section) in sections.filter(|(_, s)| bundled(object.name_bytes(s))) {
         let bytes = member.slice(object.file_range(index, section)?)?;
+        left = left.checked_sub(bytes.len()).ok_or_else(|| {
+            let message = "shares its bytes with other sections of device code";
+            let error = object.refuse_section(Kind::Malformed, index, message);
+            error.hint("no compiler writes such an object: build the archive or copy it again")
+        })?;
         // Relocations of such a section have a name that starts alike.
         if fatbin::starts_bundle(&bytes)? {
             found.push(bytes);
@@ -208,5 +215,48 @@ fn carries_device_code(member: &Content) -> Result<bool> {
     match FileHeader::read(member)? {
         Some(header) => Ok(object_device_code(member, header)?.is_some()),
         None => Ok(member.len() >= 4 && member.read_array(0)? == *b"BC\xc0\xde"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A static archive of an unlinked object with `count` sections of device code, all of them one
+    /// bundle without entries.
+    fn archive(count: u16) -> Content {
+        let bundle = [&b"__CLANG_OFFLOAD_BUNDLE__"[..], &[0; 4096]].concat();
+        let names = b"\0.hip_fatbin\0.names\0";
+        let section = |name: u32, kind: elf::SectionType, at: usize, size: usize| {
+            let mut header = vec![0; 64];
+            header[..4].copy_from_slice(&name.to_le_bytes());
+            header[4..8].copy_from_slice(&kind.0.to_le_bytes());
+            header[24..32].copy_from_slice(&(at as u64).to_le_bytes());
+            header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+            header
+        };
+        let names_at = 64 + bundle.len();
+        let headers_at = names_at + names.len();
+        let mut object = [&b"\x7fELF\x02\x01\x01"[..], &[0; 57]].concat();
+        let halves = [(16, elf::ET_REL.0), (18, elf::EM_X86_64.0), (52, 64), (58, 64)];
+        for (at, half) in halves.into_iter().chain([(60, count + 2), (62, 1)]) {
+            object[at..at + 2].copy_from_slice(&half.to_le_bytes());
+        }
+        object[40..48].copy_from_slice(&(headers_at as u64).to_le_bytes());
+        object.extend([&bundle, &names[..]].concat());
+        object.extend(section(0, elf::SHT_NULL, 0, 0));
+        object.extend(section(13, elf::SHT_STRTAB, names_at, names.len()));
+        let fat = section(1, elf::SHT_PROGBITS, 64, bundle.len());
+        object.extend(fat.repeat(usize::from(count)));
+        let header = format!("{:<48}{:<10}`\n", "x.o/", object.len());
+        Content::of_bytes([&b"!<arch>\n"[..], header.as_bytes(), &object].concat())
+    }
+
+    #[test]
+    fn sections_that_share_a_bundle_again_and_again_are_refused() {
+        assert!(archive_has_device_code(&archive(1)).unwrap());
+        assert!(archs_of_archive(&archive(1)).unwrap().is_empty());
+        let error = archs_of_archive(&archive(2)).unwrap_err();
+        assert!(error.to_string().contains("shares its bytes"), "{error}");
     }
 }

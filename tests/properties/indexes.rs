@@ -184,7 +184,10 @@ proptest! {
         json in any::<bool>(),
     ) {
         let archs = ["gfx1100", "gfx1101", "gfx1200", "gfx906", "gfx90a"];
-        let groups = names.into_iter().zip(archs).map(|((name, display_name), arch)| {
+        // Names of packages are in small letters: groups that differ in case alone are refused.
+        let names: BTreeMap<_, _> =
+            names.into_iter().map(|(name, shown)| (name.to_lowercase(), (name, shown))).collect();
+        let groups = names.into_values().zip(archs).map(|((name, display_name), arch)| {
             ProposedGroup { name, display_name, architectures: vec![arch.parse().unwrap()] }
         });
         let primary_shard = PrimaryShard { name: shard, reason: String::new() };

@@ -272,6 +272,25 @@ mod tests {
         changes.unexplained(&Content::of_bytes(one), &Content::of_bytes(other)).unwrap()
     }
 
+    /// An empty one in front of the one that counts would hide what differs there. Of fat binaries the
+    /// transform refuses both, of transformed ones nothing but this.
+    #[test]
+    fn a_second_table_of_dynamic_symbols_is_refused() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/binaries/bfd_shared");
+        let mut bytes = std::fs::read(path).unwrap();
+        let compared = |bytes: &[u8]| {
+            let content = Content::of_bytes(bytes);
+            difference(&content, &content)
+        };
+        assert_eq!(compared(&bytes).unwrap(), None);
+        let table = usize::from_le_bytes(bytes[40..48].try_into().unwrap());
+        let first = table + 64;
+        bytes[first + 4..first + 8].copy_from_slice(&elf::SHT_DYNSYM.0.to_le_bytes());
+        bytes[first + 32..first + 40].fill(0);
+        let error = compared(&bytes).unwrap_err();
+        assert!(error.to_string().contains("second table of dynamic symbols"), "{error}");
+    }
+
     #[test]
     fn a_distance_may_change_as_the_sections_moved_and_by_nothing_else() {
         // lea 0x1234(%rip), %rax; nop

@@ -131,16 +131,16 @@ fn zeros(before: &ElfFile, range: Range<u64>, after: &ElfFile, address: u64) {
         let found = after.loads().find(|(_, load)| pages(load).contains(&at));
         let Some((_, load)) = found else { panic!("{at:#x} is not mapped") };
         let end = pages(load).end.min(address + len);
-        // Whole pages come from the file, whatever of it the segment names, unless the loader clears
-        // what is behind that.
-        if load.p_memsz == load.p_filesz {
+        // Whole pages come from the file, whatever of it the segment names, but that the loader clears
+        // what is behind that where more memory follows.
+        let cleared = load.p_memsz > load.p_filesz;
+        let from_file = if cleared { end.min(load.p_vaddr) } else { end };
+        if at < from_file {
             let offset = (load.p_offset + at).wrapping_sub(load.p_vaddr);
-            let count = (end - at).min(after.content().len().saturating_sub(offset));
+            let count = (from_file - at).min(after.content().len().saturating_sub(offset));
             let there = after.content().slice(offset..offset + count).unwrap();
-            assert!(
-                there.same_bytes(&Content::zeros(count)).unwrap(),
-                "{at:#x} is not zero any more"
-            );
+            let zeros = Content::zeros(count);
+            assert!(there.same_bytes(&zeros).unwrap(), "{at:#x} is not zero any more");
         }
         at = end;
     }

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // A panic is how a test fails.
 
-#[path = "host_binary_refusals/patched.rs"]
-mod patched;
 mod support;
 
 use std::path::Path;

@@ -1,13 +1,4 @@
-//! Host binaries with headers and tables that say what no linker writes: refused, or transformed
-//! without loss.
-
-#![allow(clippy::unwrap_used)] // A panic is how a test fails.
-
-#[path = "../fuzz/src"]
-mod fuzz {
-    pub mod preserved;
-}
-mod support;
+//! What the dynamic linker and the loader read, and sections show in part or not at all; alignments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,117 +6,11 @@ use std::process::Command;
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
-use object::{Object, ObjectSection};
 use rockpack::content::Content;
 use rockpack::error::Kind;
-use rockpack::host_binary::{Examined, examine};
-use support::{fixtures, tools};
 
-/// Fields of a section header.
-const FLAGS: usize = 8;
-const ADDRESS: usize = 16;
-const OFFSET: usize = 24;
-const SIZE: usize = 32;
-
-/// A committed binary with changes.
-struct Patched {
-    bytes: Vec<u8>,
-    sections: usize,
-}
-
-impl Patched {
-    fn new(name: &str) -> Self {
-        Self::read(&fixtures::folder().join("binaries").join(name))
-    }
-
-    fn read(path: &Path) -> Self {
-        let bytes = std::fs::read(path).unwrap();
-        let sections = usize::try_from(word(&bytes, 40)).unwrap();
-        Self { bytes, sections }
-    }
-
-    fn put(&mut self, at: usize, bytes: &[u8]) {
-        self.bytes[at..][..bytes.len()].copy_from_slice(bytes);
-    }
-
-    fn section(&mut self, name: &str, fields: &[(usize, u64)]) -> &mut Self {
-        let header = self.header(name);
-        for (field, value) in fields {
-            self.put(header + field, &value.to_le_bytes());
-        }
-        self
-    }
-
-    fn kind(&mut self, names: &[&str], kind: elf::SectionType) -> &mut Self {
-        let headers: Vec<usize> = names.iter().map(|name| self.header(name)).collect();
-        for header in headers {
-            self.put(header + 4, &kind.0.to_le_bytes());
-        }
-        self
-    }
-
-    /// Offset of the header of a section.
-    fn header(&self, name: &str) -> usize {
-        let file = ElfFile64::<LE>::parse(&*self.bytes).unwrap();
-        let all = file.sections().find(|section| section.name() == Ok(name));
-        self.sections + all.unwrap().index().0 * 64
-    }
-
-    /// Offset, address and size of the segment of a kind.
-    fn segment(&mut self, kind: elf::ProgramType, place: (u64, u64)) -> &mut Self {
-        let header = self.segment_header(kind);
-        let (start, size) = place;
-        for (field, value) in [(8, start), (16, start), (24, start), (32, size), (40, size)] {
-            self.put(header + field, &value.to_le_bytes());
-        }
-        self
-    }
-
-    fn segment_header(&self, kind: elf::ProgramType) -> usize {
-        let headers = (64..self.bytes.len()).step_by(56);
-        let mut headers = headers.filter(|at| self.bytes[*at..].starts_with(&kind.0.to_le_bytes()));
-        headers.next().unwrap()
-    }
-
-    /// The value of a dynamic tag.
-    fn tag(&mut self, tag: elf::DynamicTag, value: u64) -> &mut Self {
-        let file = ElfFile64::<LE>::parse(&*self.bytes).unwrap();
-        let (start, size) = file.section_by_name(".dynamic").unwrap().file_range().unwrap();
-        let mut entries = (start..start + size).step_by(16);
-        let is_it = |at: &u64| word(&self.bytes, usize::try_from(*at).unwrap()) == tag.0 as u64;
-        let at = usize::try_from(entries.find(is_it).unwrap()).unwrap();
-        self.put(at + 8, &value.to_le_bytes());
-        self
-    }
-
-    fn refused(&self, kind: Kind, text: &str) {
-        let error = match examine(&Content::of_bytes(self.bytes.clone())) {
-            Err(error) => error,
-            Ok(other) => panic!("{text}: {other:?}"),
-        };
-        assert_eq!(error.kind(), kind, "{error}");
-        assert!(error.to_string().contains(text), "{error}");
-        assert!(error.place().structure.is_some(), "{error}");
-    }
-
-    /// What is written is what was there but for the device code.
-    fn transformed(&self) -> Vec<u8> {
-        transformed(&Content::of_bytes(self.bytes.clone()))
-    }
-}
-
-fn transformed(content: &Content) -> Vec<u8> {
-    let Examined::Fat(analysis) = examine(content).unwrap() else {
-        panic!("not fat");
-    };
-    let after = analysis.apply(b"\x80").unwrap();
-    fuzz::preserved::check(analysis.original(), &after);
-    after.read_vec(0..after.len(), 1 << 30, "test").unwrap()
-}
-
-fn word(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
-}
+use super::file::{ADDRESS, FLAGS, OFFSET, Patched, SIZE, transformed};
+use super::support::{fixtures, tools};
 
 /// Address, size in the file and in memory, alignment, and flags of the load segments.
 fn loads(bytes: &[u8]) -> Vec<(u64, u64, u64, u64, u32)> {
@@ -143,9 +28,8 @@ fn loads(bytes: &[u8]) -> Vec<(u64, u64, u64, u64, u32)> {
 #[test]
 fn tables_that_sections_show_in_part_do_not_move() {
     let (unknown, tag) = ("belong to no section", "make room for program headers");
-    let case = |text: &str, change: fn(&mut Patched) -> &mut Patched| {
-        let mut file = Patched::new("bfd_shared");
-        change(&mut file).refused(Kind::Unsupported, text);
+    let case = |text: &str, change: fn(Patched) -> Patched| {
+        change(Patched::new("bfd_shared")).refused(Kind::Unsupported, text);
     };
     case(unknown, |file| file.section(".dynstr", &[(SIZE, 0x100)]));
     case(unknown, |file| file.kind(&[".gnu.hash"], elf::SHT_NULL));
@@ -156,10 +40,7 @@ fn tables_that_sections_show_in_part_do_not_move() {
     // The last byte of the strings is a zero, as bytes between sections are.
     case(tag, |file| file.section(".dynstr", &[(SIZE, 0x274)]));
     // A relocation that leads there, as an addend to the load address.
-    let mut file = Patched::new("bfd_shared");
-    file.put(0x858 + 8, &u64::from(elf::R_X86_64_64.0).to_le_bytes());
-    file.put(0x858 + 16, &0x298_u64.to_le_bytes());
-    file.refused(Kind::Unsupported, "make room for program headers");
+    case(tag, |file| file.word(0x858 + 8, u64::from(elf::R_X86_64_64.0)).word(0x858 + 16, 0x298));
     // Relocations, in what is called strings.
     case(tag, |file| {
         let others = [".gnu.hash", ".dynstr", ".gnu.version", ".gnu.version_r"];
@@ -170,37 +51,34 @@ fn tables_that_sections_show_in_part_do_not_move() {
 #[test]
 fn headers_of_more_than_what_moves_are_refused() {
     let text = "covers a section that has to make room";
-    let mut file = Patched::new("bfd_shared");
-    file.segment(elf::PT_NOTE, (0x40, 0x254)).refused(Kind::Unsupported, text);
-    let mut file = Patched::new("bfd_shared");
-    file.segment(elf::PT_GNU_EH_FRAME, (0x270, 0x24)).refused(Kind::Unsupported, text);
+    for (p_type, start, size) in [(elf::PT_NOTE, 0x40, 0x254), (elf::PT_GNU_EH_FRAME, 0x270, 0x24)]
+    {
+        let file = Patched::new("bfd_shared");
+        let index = file.segment(p_type);
+        let file = file.with_segment(index, p_type, [start, start, size, size, 4]);
+        file.refused(Kind::Unsupported, text);
+    }
 }
 
 /// Zeros that no section names are memory, and so are other bytes.
 #[test]
 fn what_no_section_names_behind_the_device_code_stays_loaded() {
-    let mut file = Patched::new("bfd_shared");
-    file.kind(&[".eh_frame_hdr", ".eh_frame"], elf::SHT_NULL);
-    file.section(".eh_frame_hdr", &[(FLAGS, 0)]).section(".eh_frame", &[(FLAGS, 0)]);
-    file.put(0xbff8, &[0; 0xc290 - 0xbff8]);
+    let file = Patched::new("bfd_shared").kind(&[".eh_frame_hdr", ".eh_frame"], elf::SHT_NULL);
+    let file = file.section(".eh_frame_hdr", &[(FLAGS, 0)]).section(".eh_frame", &[(FLAGS, 0)]);
+    let file = file.put(0xbff8, &[0; 0xc290 - 0xbff8]);
     let is_there = |file: &Patched| {
         let after = loads(&file.transformed());
         assert!(after.iter().any(|load| (load.0..load.0 + load.2).contains(&0xc28f)), "{after:x?}");
     };
     // A header names them, or nothing does.
     is_there(&file);
-    let header = file.segment_header(elf::PT_GNU_EH_FRAME);
-    file.put(header, &0u32.to_le_bytes());
-    file.put(header + 32, &0u64.to_le_bytes());
-    is_there(&file);
+    let index = file.segment(elf::PT_GNU_EH_FRAME);
+    is_there(&file.with_segment(index, elf::PT_NULL, [0; 5]));
 
-    let mut file = Patched::new("lld_relr");
-    file.section(".hip_fatbin", &[(SIZE, 0x8ff0)]);
+    let file = Patched::new("lld_relr").section(".hip_fatbin", &[(SIZE, 0x8ff0)]);
+    let end = file.number(file.field(file.index(".hip_fatbin"), OFFSET)) + 0x8ff0;
     for (value, start) in [(0, 0x9ff8), (7, 0x9ff0)] {
-        let place = file.header(".hip_fatbin") + OFFSET;
-        let end = usize::try_from(word(&file.bytes, place)).unwrap() + 0x8ff0;
-        file.put(end, &[value; 8]);
-        let after = loads(&file.transformed());
+        let after = loads(&file.clone().put(end, &[value; 8]).transformed());
         assert!(after.iter().any(|load| load.0 == start), "{value}: {after:x?}");
     }
 }
@@ -209,16 +87,13 @@ fn what_no_section_names_behind_the_device_code_stays_loaded() {
 #[test]
 fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
     let mut file = Patched::new("rdc");
-    let header = file.header(".dynsym");
-    let start = usize::try_from(word(&file.bytes, header + OFFSET)).unwrap();
-    let size = usize::try_from(word(&file.bytes, header + SIZE)).unwrap();
-    let copy = file.bytes[start..start + size].to_vec();
-    let end = file.bytes.len() as u64;
-    file.bytes.extend(copy);
-    file.section(".dynsym", &[(FLAGS, 0), (OFFSET, end)]);
+    let (index, end) = (file.index(".dynsym"), file.0.len());
+    let start = file.number(file.field(index, OFFSET));
+    let size = file.number(file.field(index, SIZE));
+    file.0.extend_from_within(start..start + size);
+    let file = file.with(index, &[(FLAGS, 0), (OFFSET, end as u64)]);
     file.refused(Kind::Unsupported, "not loaded where DT_SYMTAB leads");
-    let mut file = Patched::new("rdc");
-    file.kind(&[".dynsym"], elf::SHT_PROGBITS);
+    let file = Patched::new("rdc").kind(&[".dynsym"], elf::SHT_PROGBITS);
     file.refused(Kind::Unsupported, "no section has dynamic symbols");
 }
 
@@ -226,18 +101,18 @@ fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
 #[test]
 fn tables_in_sections_without_bytes_are_refused() {
     let text = "by its flags or its type";
-    let mut file = Patched::new("bfd_shared");
-    file.kind(&[".rela.dyn"], elf::SHT_NOBITS).refused(Kind::Unsupported, text);
-    let mut file = Patched::new("bfd_shared");
-    file.kind(&[".dynamic"], elf::SHT_NULL).section(".dynamic", &[(FLAGS, 0)]);
-    file.kind(&[".data.rel.ro"], elf::SHT_NOBITS).section(".data.rel.ro", &[(SIZE, 0x208)]);
+    let shared = || Patched::new("bfd_shared");
+    shared().kind(&[".rela.dyn"], elf::SHT_NOBITS).refused(Kind::Unsupported, text);
+    let file = shared().kind(&[".dynamic"], elf::SHT_NULL).section(".dynamic", &[(FLAGS, 0)]);
+    let file = file.kind(&[".data.rel.ro"], elf::SHT_NOBITS);
+    let file = file.section(".data.rel.ro", &[(SIZE, 0x208)]);
     file.refused(Kind::Unsupported, text);
 }
 
 #[test]
 fn parts_of_packed_relocations_are_refused() {
-    let mut file = Patched::new("lld_relr");
-    file.tag(elf::DT_RELRSZ, 36).refused(Kind::Malformed, "no number of whole words");
+    let file = Patched::new("lld_relr").tag(elf::DT_RELRSZ, 36);
+    file.refused(Kind::Malformed, "no number of whole words");
 }
 
 /// Relocations of all kinds that lead into the device code, which would be left behind.
@@ -251,10 +126,9 @@ fn other_relocations_into_the_device_code_are_refused() {
         (elf::R_X86_64_PC32, 15, 8),
         (elf::R_X86_64_SIZE64, 15, 0),
     ] {
-        let mut file = Patched::new("rdc");
         // The first relocation, that of a pointer to a function, is one of symbol 15, a bundle's.
-        file.put(0x980 + 8, &(symbol << 32 | u64::from(kind.0)).to_le_bytes());
-        file.put(0x980 + 16, &addend.to_le_bytes());
+        let info = symbol << 32 | u64::from(kind.0);
+        let file = Patched::new("rdc").word(0x980 + 8, info).word(0x980 + 16, addend);
         file.refused(Kind::Unsupported, "is no wrapper's");
     }
 }
@@ -262,9 +136,8 @@ fn other_relocations_into_the_device_code_are_refused() {
 /// Where no section is said to be code, it may be anywhere.
 #[test]
 fn a_segment_of_unknown_code_stays_executable() {
-    let mut file = Patched::new("bfd_shared");
     let header = 64 + 2 * 56;
-    file.put(header + 4, &5u32.to_le_bytes());
+    let file = Patched::new("bfd_shared").put(header + 4, &5u32.to_le_bytes());
     let after = loads(&file.transformed());
     let parts = after.iter().filter(|load| (0x2000..0xd000).contains(&load.0));
     let flags: Vec<u32> = parts.map(|load| load.4).collect();
@@ -317,17 +190,12 @@ fn empty_segments_in_the_device_code_stay_congruent_by_large_alignments() {
     let Some(path) = aligned("empty", &["-DCODE=0x18000"]) else {
         return;
     };
-    let mut file = Patched::read(&path);
-    let header = file.segment_header(elf::PT_GNU_STACK);
-    let start = word(&file.bytes, file.header(".hip_fatbin") + OFFSET);
+    let file = Patched::read(&path);
+    let index = file.segment(elf::PT_GNU_STACK);
+    let start = file.number(file.field(file.index(".hip_fatbin"), OFFSET)) as u64;
     for offset in (start..start + 0x18000).step_by(0x1000) {
-        let address = 0x20_0000 + offset;
-        file.put(header, &elf::PT_LOAD.0.to_le_bytes());
-        for (field, value) in [offset, address, address, 0, 0x100, 0x10000].into_iter().enumerate()
-        {
-            file.put(header + 8 + 8 * field, &value.to_le_bytes());
-        }
-        file.transformed();
+        let fields = [offset, 0x20_0000 + offset, 0, 0x100, 0x10000];
+        file.clone().with_segment(index, elf::PT_LOAD, fields).transformed();
     }
 }
 

@@ -1,0 +1,199 @@
+//! Sections, segments and references that contradict each other.
+
+use object::LittleEndian as LE;
+use object::elf;
+use object::read::elf::{ElfFile64, ProgramHeader as _};
+use rockpack::error::Kind;
+use rockpack::host_binary::Examined;
+
+use super::file::{ADDRESS, ALIGN, FLAGS, LINK, OFFSET, Patched, SIZE};
+
+/// Symbol 13 of `sub_page`, of `.tdata`: where its section and its value are.
+const SYMBOL: (usize, usize) = (0x1dee, 0x1df0);
+
+/// A library with a large thread-local template has such offsets.
+#[test]
+fn symbols_whose_values_are_no_addresses_are_left_alone() {
+    let offset = Patched::new("sub_page").word(SYMBOL.1, 0x1010);
+    // Of `.comment`, which is not loaded.
+    let comment = Patched::new("sub_page").word(SYMBOL.1, 0x1010).put(SYMBOL.0, &[29, 0]);
+    for file in [offset, comment] {
+        let written = file.transformed();
+        let symbol = &file.0[SYMBOL.0..SYMBOL.1 + 8];
+        assert!(written.windows(symbol.len()).any(|window| window == symbol));
+    }
+    let text = Patched::new("sub_page").word(SYMBOL.1, 0x1010).put(SYMBOL.0, &[13, 0]);
+    text.refused(Kind::Unsupported, "lies inside of the device code");
+}
+
+#[test]
+fn first_sections_that_are_not_null_are_refused() {
+    let refused = |file: Patched| file.refused(Kind::Malformed, "the null section");
+    let large = |name| {
+        Patched::new(name).with_type(0, elf::SHT_PROGBITS).with(0, &[(OFFSET, u64::MAX), (SIZE, 1)])
+    };
+    refused(large("sub_page"));
+    // The names of the symbols are there.
+    refused(large("rdc").with(31, &[(LINK, 0)]));
+    let note = [(FLAGS, 2), (ADDRESS, 0x270), (OFFSET, 0x270), (SIZE, 1), (ALIGN, u64::MAX)];
+    refused(Patched::new("bfd_shared").with_type(0, elf::SHT_NOTE).with(0, &note));
+    refused(Patched::new("bfd_shared").with(0, &[(FLAGS, 2)]));
+    let rdc = Patched::new("rdc");
+    let (table, null) = (rdc.field(31, 0), rdc.field(0, 0));
+    refused(rdc.copy(table, 64, null));
+}
+
+/// The names are written anew, and zeros over the old ones.
+#[test]
+fn section_names_that_are_not_a_string_table_of_their_own_are_refused() {
+    let shared = || Patched::new("bfd_shared");
+    let no_table = |file: Patched| file.refused(Kind::Unsupported, "string table");
+    // In `.text`, and in `.comment`, which reaches as far as the names do.
+    no_table(
+        shared()
+            .copy(0xd0df, 0x113, 0x10c0)
+            .with_type(29, elf::SHT_NOBITS)
+            .with(29, &[(OFFSET, 0x10c0)]),
+    );
+    no_table(shared().with_type(29, elf::SHT_NOBITS).with(28, &[(SIZE, 0x162)]));
+    no_table(shared().with_type(29, elf::SHT_NULL));
+    no_table(shared().with_type(29, elf::SHT_PROGBITS));
+    let loaded = shared().with_segment(3, elf::PT_LOAD, [0xcd6c, 0xdd6c, 0x500, 0x4364, 0x1000]);
+    no_table(loaded.with(29, &[(FLAGS, 2), (ADDRESS, 0xe0df)]));
+    let inside = shared().copy(0xd0df, 0x113, 0x3100).with(29, &[(OFFSET, 0x3100)]);
+    inside.refused(Kind::Unsupported, "shares bytes");
+    no_table(inside.with_type(29, elf::SHT_NOBITS));
+}
+
+/// The loader takes the last one, other tools the first.
+#[test]
+fn second_segments_of_what_there_is_one_of_are_refused() {
+    let shared = || Patched::new("bfd_shared");
+    let refused = |file: &Patched| file.refused(Kind::Unsupported, "is the second one");
+    let dynamic = [0x10c0, 0x10c0, 0x1f0, 0x1f0, 8];
+    refused(&shared().copy(0xcdb0, 0x1f0, 0x10c0).with_segment(8, elf::PT_DYNAMIC, dynamic));
+    // Two of program headers, and an interpreter, a template and read-only data besides the others.
+    refused(&Patched::new("rdc").with_segment(9, elf::PT_PHDR, [64, 64, 0x268, 0x268, 8]));
+    refused(&Patched::new("bfd_pie").with_segment(
+        12,
+        elf::PT_INTERP,
+        [0x350, 0x350, 0x1c, 0x1c, 1],
+    ));
+    for p_type in [elf::PT_TLS, elf::PT_GNU_RELRO] {
+        refused(&shared().with_segment(8, p_type, [0xcd6c, 0xdd6c, 4, 4, 4]));
+    }
+}
+
+/// The loader reads on behind the segment.
+#[test]
+fn dynamic_sections_without_an_end_in_their_segment_are_refused() {
+    for size in [0x160, 0x1a0, 0x1b0] {
+        let file = Patched::new("bfd_shared");
+        let file = file.with_segment(4, elf::PT_DYNAMIC, [0xcdb0, 0xddb0, size, size, 8]);
+        match size {
+            0x1b0 => drop(file.transformed()),
+            _ => file.refused(Kind::Unsupported, "without DT_NULL"),
+        }
+    }
+}
+
+/// Memory that is zero at the start has an offset all the same.
+#[test]
+fn empty_load_segments_in_the_device_code_stay_congruent() {
+    let file = Patched::new("rdc");
+    let file = file.with_segment(9, elf::PT_LOAD, [0x2234, 0x2_0234, 0, 0x100, 0x1000]);
+    let written = file.transformed();
+    let written = ElfFile64::<LE>::parse(&*written).unwrap();
+    let mut headers = written.elf_program_headers().iter();
+    let load = headers.find(|header| header.p_vaddr(LE) == 0x2_0234).unwrap();
+    assert_eq!((load.p_offset(LE) % 0x1000, load.p_align(LE)), (0x234, 0x1000));
+}
+
+/// A new reference is written where the header of the old one says, and its size into its symbols.
+#[test]
+fn transformed_files_that_cannot_be_rewritten_in_place_are_refused() {
+    let marker = |fields: &[(usize, u64)]| Patched::new("transformed").with(10, fields);
+    let unloaded = |file: Patched| file.refused(Kind::Malformed, "what is loaded at");
+    unloaded(Patched::new("transformed").with_type(10, elf::SHT_NOTE));
+    unloaded(marker(&[(FLAGS, 0)]));
+    unloaded(marker(&[(OFFSET, 0x1100)]));
+    unloaded(marker(&[(ADDRESS, 0x9000)]));
+    let shared = |file: Patched| file.refused(Kind::Malformed, "shares bytes");
+    // In the text, in its own header, and with a section that reaches into it or beyond.
+    shared(marker(&[(OFFSET, 0x27f0)]));
+    shared(marker(&[(OFFSET, 0x3b30)]));
+    let comment =
+        |offset, size| Patched::new("transformed").with(24, &[(OFFSET, offset), (SIZE, size)]);
+    shared(comment(0x1010, 0x200));
+    shared(comment(0xff0, 0x200));
+    // Symbols that would be edited twice.
+    let file = Patched::new("transformed");
+    let (symbols, other) = (file.field(25, 8), file.field(24, 8));
+    shared(file.copy(symbols, 56, other).with_type(24, elf::SHT_SYMTAB));
+    let range = |file: Patched| file.refused(Kind::Truncated, "outside of the file");
+    range(comment(0x3090, 0x10_0000));
+}
+
+/// `eu-strip` drops zeros of no section at the end of the last segment, and loaders do not mind.
+#[test]
+fn transformed_files_may_end_before_their_last_segment() {
+    let file = Patched::new("transformed");
+    let file = file.with_segment(4, elf::PT_LOAD, [0x3008, 0xe008, 0x1000, 0x1000, 0x1000]);
+    assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
+}
+
+/// Headers begin with zeros.
+#[test]
+fn references_do_not_grow_into_section_headers() {
+    let file = Patched::new("transformed");
+    let file = file.copy(0x38b0, 28 * 64, 0x1100).word(40, 0x1100);
+    let Examined::Transformed(transformed) = file.examine().unwrap() else { panic!() };
+    assert_eq!(transformed.marker_capacity(), 0x100);
+    assert_eq!(transformed.rewrite(&[0x81; 0x100]).unwrap().len(), file.0.len() as u64);
+}
+
+/// Copied as they are they would bring their device code into a host package.
+#[test]
+fn fat_files_are_not_taken_for_debug_files() {
+    for section in [22, 27] {
+        let file = Patched::new("lld_relr").with_type(section, elf::SHT_NOBITS);
+        file.refused(Kind::Malformed, "no bytes in the file");
+        // Nor has the device code any.
+        assert!(matches!(
+            file.with_type(11, elf::SHT_NOBITS).examine(),
+            Ok(Examined::SeparateDebug)
+        ));
+    }
+}
+
+/// The same.
+#[test]
+fn fat_files_without_names_of_sections_are_refused() {
+    let file = Patched::new("lld_relr").with(30, &[(SIZE, 0)]);
+    file.refused(Kind::Unsupported, "no section headers");
+    let mut file = Patched::new("lld_relr");
+    file.0[0xac50..0xac50 + 0x12f].fill(0);
+    file.refused(Kind::Unsupported, "no section headers");
+}
+
+/// The tool of others leaves device code in place where it is less than a page.
+#[test]
+fn references_beside_device_code_are_refused() {
+    let mut file = Patched::new("lld_relr");
+    let (names, wrappers) = (file.field(30, 0), file.field(27, 0));
+    let (start, size) = (file.number(names + OFFSET), file.number(names + SIZE));
+    let moved = [&file.0[start..start + size], b".rocm_kpack_ref\0"].concat();
+    let end = file.0.len() as u64;
+    file.0.extend(&moved);
+    for wrapper in 0..3 {
+        let at = file.number(wrappers + OFFSET) + wrapper * 24;
+        file = file.put(at, b"HIPK");
+    }
+    let file = file.with(30, &[(OFFSET, end), (SIZE, moved.len() as u64)]);
+    // `.rodata` becomes the marker.
+    let name = file.field(10, 0);
+    let mut file = file.put(name, &u32::try_from(size).unwrap().to_le_bytes());
+    file.refused(Kind::Unsupported, "holds device code");
+    file.0[0x1000..0x1000 + 0x8ff8].fill(0);
+    assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
+}

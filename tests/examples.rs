@@ -1,6 +1,8 @@
 //! The example shards: small, reproducible, and every code object where its tag says it belongs.
 #![allow(clippy::unwrap_used)] // a test that panics has failed
 
+#[path = "support/example.rs"]
+mod example;
 #[path = "support/tools.rs"]
 mod tools;
 
@@ -10,7 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::{Object, ObjectSection};
+use example::unbundle;
+use object::Object;
 
 /// The issue that asked for the examples allows 2 MB for the binaries of all shards.
 const SIZE_LIMIT: u64 = 2_000_000;
@@ -64,58 +67,11 @@ fn committed() -> BTreeMap<PathBuf, Entry> {
     shards(&tools::repository("examples/shards"))
 }
 
-/// The bundles of an ELF host binary. In the examples each starts on a page, and a compressed one
-/// is shorter than a page, so that no page inside one can look like a start.
-fn bundles(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let Ok(file) = object::File::parse(bytes) else {
-        return Vec::new();
-    };
-    let Some(section) = file.section_by_name(".hip_fatbin") else {
-        return Vec::new();
-    };
-    let data = section.data().unwrap();
-    let is_start = |at: &usize| {
-        data[*at..].starts_with(b"CCOB") || data[*at..].starts_with(b"__CLANG_OFFLOAD_BUNDLE__")
-    };
-    let starts: Vec<usize> = (0..data.len()).step_by(4096).filter(is_start).collect();
-    let ends = starts.iter().skip(1).copied().chain([data.len()]);
-    let pairs = starts.iter().zip(ends);
-    pairs.map(|(&start, end)| without_padding(&data[start..end]).to_vec()).collect()
-}
-
-/// A compressed bundle ends where its header says; what clang-19 writes is version 2.
-fn without_padding(bundle: &[u8]) -> &[u8] {
-    if !bundle.starts_with(b"CCOB") {
-        return bundle;
-    }
-    assert_eq!(bundle[4..6], 2u16.to_le_bytes());
-    let total = u32::from_le_bytes(bundle[8..12].try_into().unwrap());
-    &bundle[..usize::try_from(total).unwrap()]
-}
-
-/// A bundle's device entries, taken out by clang's own tool.
-fn unbundle(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("bundle");
-    fs::write(&input, bundle).unwrap();
-    let bundler = || {
-        let mut command = Command::new("clang-offload-bundler-19");
-        command.arg("--type=o").arg(format!("--input={}", input.display()));
-        command
-    };
-    let list = tools::run(bundler().arg("--list")).stdout;
-    let list = String::from_utf8(list).unwrap();
-    let mut entries = BTreeMap::new();
-    for entry in list.lines().filter(|entry| !entry.starts_with("host-")) {
-        let output = folder.path().join("entry");
-        tools::run(
-            bundler()
-                .args(["--unbundle", &format!("--targets={entry}")])
-                .arg(format!("--output={}", output.display())),
-        );
-        entries.insert(entry.to_owned(), fs::read(&output).unwrap());
-    }
-    entries
+/// The bundles of a file, which may be another one than a fat binary.
+fn bundles(bytes: &[u8]) -> Vec<&[u8]> {
+    let is_fat =
+        object::File::parse(bytes).is_ok_and(|file| file.section_by_name(".hip_fatbin").is_some());
+    if is_fat { example::bundles(bytes) } else { Vec::new() }
 }
 
 /// The tag of a code object: (shard, translation unit, arch).
@@ -139,10 +95,10 @@ fn units(shard: &str, bytes: &[u8]) -> Vec<(String, BTreeSet<String>)> {
     for bundle in bundles(bytes) {
         let mut names = BTreeSet::new();
         let mut archs = BTreeSet::new();
-        for (entry, code) in unbundle(&bundle) {
+        for (entry, code) in unbundle(bundle) {
             let (from, unit, arch) = tag(&code);
             assert_eq!(from, shard);
-            assert!(entry.ends_with(&format!("--{arch}")), "{entry}: {arch}");
+            assert_eq!(entry, arch);
             names.insert(unit);
             archs.insert(arch);
         }

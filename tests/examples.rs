@@ -15,7 +15,7 @@ use std::process::Command;
 use example::unbundle;
 use object::Object;
 
-/// The issue that asked for the examples allows 2 MB for the binaries of all shards.
+/// For the binaries of all shards, in bytes: everybody who clones the repository gets them.
 const SIZE_LIMIT: u64 = 2_000_000;
 
 /// The compiler that made the committed files.

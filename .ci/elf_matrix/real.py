@@ -37,7 +37,7 @@ SYSTEM = re.compile(r"(GLIBC|GCC|CXXABI|GLIBCXX)_")
 
 
 def fetch(system):
-    """Unpacks packages and the wheel below the work folder's `real`; [(origin, version, library)]"""
+    """Unpacks packages and wheels below the work folder's `real`; [(origin, version, library)]"""
     folder = system.work / "real"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -54,6 +54,7 @@ def fetch(system):
             path = folder / "root" / value
             shutil.copy(path, folder / "fat")
             found.append(("Debian's " + package, version, path.name))
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     return found + [library for wheel in WHEELS for library in libraries(folder, *wheel)]
 
 
@@ -65,7 +66,7 @@ def is_fat(path):
 def libraries(folder, name, version, python, platform):
     """Every library of a wheel that has device code."""
     place = folder / "wheels" / name
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
+    command = [folder / "venv/bin/pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
     given = ["--python-version", python, "--platform", platform, "-d", place, f"{name}=={version}"]
     subprocess.run([*command, *given], check=True)
     (archive,) = place.iterdir()

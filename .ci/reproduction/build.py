@@ -96,7 +96,7 @@ def not_in_force(way, seen, plain):
 
 
 def sign(one, other):
-    """How many threads are started for each of the build's depends on the set: more is more."""
+    """How many threads are started depends on the set: only more, fewer or as many is compared."""
     return (one > other) - (one < other)
 
 

@@ -70,9 +70,10 @@ fn what_no_section_names_behind_the_device_code_stays_loaded() {
         let after = loads(&file.transformed());
         assert!(after.iter().any(|load| (load.0..load.0 + load.2).contains(&0xc28f)), "{after:x?}");
     };
-    // A header names them, or nothing does.
+    // A header names them, or one without a type that says nothing, or none.
     is_there(&file);
     let index = file.segment(elf::PT_GNU_EH_FRAME);
+    is_there(&file.clone().with_segment(index, elf::PT_NULL, [0xbff8, 0xbff8, 0, 0x8c, 4]));
     is_there(&file.with_segment(index, elf::PT_NULL, [0; 5]));
 
     let file = Patched::new("lld_relr").section(".hip_fatbin", &[(SIZE, 0x8ff0)]);

@@ -339,9 +339,16 @@ pub fn unbundle(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
         command.arg(format!("--output={}", output.display()));
     }
     tools::run(&mut command);
-    let arch = |entry: &str| entry.rsplit_once("--").unwrap().1.to_owned();
+    let arch = |entry: &str| {
+        entry
+            .strip_prefix("hipv4-amdgcn-amd-amdhsa--")
+            .unwrap_or_else(|| panic!("{entry}"))
+            .to_owned()
+    };
     let read = |(entry, output): (&&str, &PathBuf)| (arch(entry), fs::read(output).unwrap());
-    targets.iter().zip(&outputs).map(read).collect()
+    let found: BTreeMap<_, _> = targets.iter().zip(&outputs).map(read).collect();
+    assert_eq!(found.len(), targets.len(), "{targets:?}");
+    found
 }
 
 /// SHA-256 in hex, by another tool's hand.

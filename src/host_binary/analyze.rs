@@ -11,7 +11,9 @@ use super::{
     WrapperRef, probe, program_headers, references, symbols, transformed,
 };
 use crate::error::{Kind, Result, ResultExt};
-use crate::formats::elf::{Dyn, Dynamic, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader};
+use crate::formats::elf::{
+    Dyn, Dynamic, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader, refuse_hidden_symbols,
+};
 use crate::formats::hip_wrapper::{self, Magic};
 
 /// The shortest marker: a MessagePack map without entries.
@@ -279,12 +281,13 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
 }
 
 /// Fails unless the section of dynamic symbols is the one that the dynamic linker reads, by its
-/// address: others would be edited in its place.
+/// address, and has all that it finds: others would be edited in its place, or not at all.
 fn refuse_other_symbols(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let address = dynamic.value(elf::DT_SYMTAB);
     let sections = file.sections.iter().enumerate();
-    let mut tables = sections.filter(|(_, section)| section.sh_type == elf::SHT_DYNSYM).peekable();
-    if let (Some(address), None) = (address, tables.peek()) {
+    let tables: Vec<_> =
+        sections.filter(|(_, section)| section.sh_type == elf::SHT_DYNSYM).collect();
+    if let (Some(address), []) = (address, tables.as_slice()) {
         let message =
             format!("DT_SYMTAB leads to {address:#x}, and no section has dynamic symbols");
         return Err(file.refuse(
@@ -295,16 +298,14 @@ fn refuse_other_symbols(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
         ));
     }
     let read = |section: &SectionHeader| section.is_allocated() && Some(section.sh_addr) == address;
-    match tables.find(|(_, section)| !read(section)) {
-        Some((index, section)) => {
-            let message = format!(
-                "has dynamic symbols for {:#x} that are not loaded where DT_SYMTAB leads",
-                section.sh_addr
-            );
-            Err(file.refuse_section(Kind::Unsupported, index, message))
-        }
-        None => Ok(()),
+    if let Some((index, section)) = tables.iter().find(|(_, section)| !read(section)) {
+        let message = format!(
+            "has dynamic symbols for {:#x} that are not loaded where DT_SYMTAB leads",
+            section.sh_addr
+        );
+        return Err(file.refuse_section(Kind::Unsupported, *index, message));
     }
+    refuse_hidden_symbols(file, dynamic, tables.first().copied())
 }
 
 fn references(file: &ElfFile, bound: &[BoundWrapper], layout: &Layout) -> Result<Vec<WrapperRef>> {

@@ -16,8 +16,9 @@
 //! the symbols' order (symbol, string, hash and relocation tables), and sections that are not
 //! loaded. A link order of its own moves functions against each other and is a difference.
 //!
-//! Refused: a file with a second table of dynamic symbols, which could hide the one that counts. That the
-//! first is the dynamic linker's shows where relocations name its symbols.
+//! Refused: a file with a second table of dynamic symbols, which could hide the one that counts, or with
+//! a table that hides symbols behind its end. That the first is the dynamic linker's shows where
+//! relocations name its symbols.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -26,7 +27,7 @@ use object::elf;
 
 use crate::content::Content;
 use crate::error::{Kind, Result};
-use crate::formats::elf::{Dynamic, ElfFile, Names, SectionHeader};
+use crate::formats::elf::{Dynamic, ElfFile, Names, SectionHeader, refuse_hidden_symbols};
 
 /// Sections that hold device code or lead to it, in fat and in transformed binaries.
 const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];
@@ -100,7 +101,11 @@ impl Form {
 
     fn symbols(&self) -> Result<Symbols> {
         let mut found = Symbols::new();
-        if let Some((index, section)) = self.symbol_table()? {
+        let table = self.symbol_table()?;
+        if let Some(dynamic) = &self.dynamic {
+            refuse_hidden_symbols(&self.file, dynamic, table)?;
+        }
+        if let Some((index, section)) = table {
             let strings = self.file.linked_strings(section)?;
             let symbols = self.file.symbols(index, section)?;
             let mut names = Names::new(&self.file, &strings, symbols.len());
@@ -272,10 +277,11 @@ mod tests {
         changes.unexplained(&Content::of_bytes(one), &Content::of_bytes(other)).unwrap()
     }
 
-    /// An empty one in front of the one that counts would hide what differs there. Of fat binaries the
-    /// transform refuses both, of transformed ones nothing but this.
+    /// An empty one in front of the one that counts would hide what differs there, as does one that is
+    /// said to be shorter. Of fat binaries the transform refuses all, of transformed ones nothing but
+    /// this.
     #[test]
-    fn a_second_table_of_dynamic_symbols_is_refused() {
+    fn tables_that_hide_dynamic_symbols_are_refused() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/binaries/bfd_shared");
         let mut bytes = std::fs::read(path).unwrap();
         let compared = |bytes: &[u8]| {
@@ -284,6 +290,12 @@ mod tests {
         };
         assert_eq!(compared(&bytes).unwrap(), None);
         let table = usize::from_le_bytes(bytes[40..48].try_into().unwrap());
+        // The third section; its last symbol is hidden.
+        let mut shorter = bytes.clone();
+        let size = table + 3 * 64 + 32;
+        shorter[size..size + 8].copy_from_slice(&(25 * 24_u64).to_le_bytes());
+        let error = compared(&shorter).unwrap_err();
+        assert!(error.to_string().contains("finds symbols behind the 25"), "{error}");
         let first = table + 64;
         bytes[first + 4..first + 8].copy_from_slice(&elf::SHT_DYNSYM.0.to_le_bytes());
         bytes[first + 32..first + 40].fill(0);

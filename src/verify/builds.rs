@@ -17,7 +17,7 @@ use super::problem::{Check, Problems};
 pub(super) fn check_builds(binary: &Wrappers<'_>, builds: &[Build], problems: &mut Problems) {
     let mut numbered = Vec::new();
     for build in builds {
-        let numbers = numbers(binary, build);
+        let numbers = binary.keys.common(&build.device.by_wrapper);
         for (index, found) in numbers.iter().enumerate() {
             if found.as_ref().is_some_and(|found| found.is_empty()) {
                 let message = "its code objects are scattered over several wrappers' keys";
@@ -47,10 +47,6 @@ pub(super) fn check_builds(binary: &Wrappers<'_>, builds: &[Build], problems: &m
 
 fn subject(binary: &Wrappers<'_>, build: &Build, index: usize) -> String {
     format!("{} of {}, wrapper {index}", binary.path, build.shard)
-}
-
-fn numbers(binary: &Wrappers<'_>, build: &Build) -> Vec<Option<Numbers>> {
-    by_bundle(&build.device.by_wrapper, |_, entries| binary.keys.common(entries))
 }
 
 /// Whether every wrapper may stand under its own index.

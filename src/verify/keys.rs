@@ -37,13 +37,39 @@ impl<'a> Keys<'a> {
         self.0.get(&(entry.target.as_str(), &entry.sha256))
     }
 
-    /// Those under which all of `entries` stand that are packed; `None` if none is.
-    pub(super) fn common(&self, entries: &[DeviceEntry]) -> Option<Numbers> {
-        let packed = entries.iter().filter_map(|entry| self.get(entry)).cloned();
-        packed.reduce(|one, other| match Arc::ptr_eq(&one, &other) {
-            true => one,
-            false => Arc::new(one.intersection(&other).copied().collect()),
+    /// For each wrapper, those under which all of its code objects stand that are packed; `None` if
+    /// none is.
+    pub(super) fn common(&self, wrappers: &[Arc<Vec<DeviceEntry>>]) -> Vec<Option<Numbers>> {
+        let mut shared = Shared::default();
+        by_bundle(wrappers, |_, entries| {
+            let packed = entries.iter().filter_map(|entry| self.get(entry)).cloned();
+            packed.reduce(|one, other| shared.of(one, other))
         })
+    }
+}
+
+/// What sets have in common, found once for two of them: many bundles may have the same code objects.
+#[derive(Default)]
+struct Shared {
+    /// By where both lie.
+    known: BTreeMap<[*const BTreeSet<usize>; 2], Numbers>,
+    /// Keeps them where they lie.
+    asked: Vec<Numbers>,
+}
+
+impl Shared {
+    fn of(&mut self, one: Numbers, other: Numbers) -> Numbers {
+        if Arc::ptr_eq(&one, &other) {
+            return one;
+        }
+        if let Some(found) = self.known.get(&[Arc::as_ptr(&one), Arc::as_ptr(&other)]) {
+            return found.clone();
+        }
+        let common: BTreeSet<usize> = one.intersection(&other).copied().collect();
+        let found = if common.len() == one.len() { one.clone() } else { Arc::new(common) };
+        self.known.insert([Arc::as_ptr(&one), Arc::as_ptr(&other)], found.clone());
+        self.asked.extend([one, other]);
+        found
     }
 }
 
@@ -97,9 +123,22 @@ mod tests {
         assert_eq!(**keys.get(&entry(0)).unwrap(), BTreeSet::from([0, 2]));
         assert_eq!(keys.get(&entry(1)), None);
         assert_eq!(keys.get(&DeviceEntry { target: "gfx1100".to_owned(), ..entry(0) }), None);
-        assert_eq!(keys.common(&[entry(1)]), None);
-        let common = keys.common(&[entry(1), entry(0), entry(0)]).unwrap();
-        assert!(Arc::ptr_eq(&common, keys.get(&entry(0)).unwrap()));
+        let common =
+            keys.common(&[vec![entry(1)], vec![entry(1), entry(0), entry(0)]].map(Arc::new));
+        let [None, Some(common)] = common.as_slice() else { panic!("{common:?}") };
+        assert!(Arc::ptr_eq(common, keys.get(&entry(0)).unwrap()));
+    }
+
+    #[test]
+    fn what_two_sets_have_in_common_is_found_once() {
+        let set = |numbers: &[usize]| Numbers::new(numbers.iter().copied().collect());
+        let (one, other) = (set(&[1, 2, 3]), set(&[2, 3, 4]));
+        let mut shared = Shared::default();
+        let first = shared.of(one.clone(), other.clone());
+        assert_eq!(*first, BTreeSet::from([2, 3]));
+        assert!(Arc::ptr_eq(&first, &shared.of(one.clone(), other)));
+        assert!(Arc::ptr_eq(&first, &shared.of(first.clone(), one)));
+        assert_eq!(shared.known.len(), 2);
     }
 
     /// As many wrappers as a file has room for may have one bundle.

@@ -110,13 +110,18 @@ impl Patched {
         headers.position(|header| header.p_type(LE) == p_type).unwrap()
     }
 
-    /// With another value of a dynamic tag.
-    pub fn tag(self, tag: elf::DynamicTag, value: u64) -> Self {
+    /// Offset of the entry with a dynamic tag.
+    pub fn tag_at(&self, tag: elf::DynamicTag) -> usize {
         let index = self.index(".dynamic");
         let (start, size) =
             (self.number(self.field(index, OFFSET)), self.number(self.field(index, SIZE)));
         let is_it = |at: &usize| self.number(*at) as i64 == tag.0;
-        let at = (start..start + size).step_by(16).find(is_it).unwrap();
+        (start..start + size).step_by(16).find(is_it).unwrap()
+    }
+
+    /// With another value of a dynamic tag.
+    pub fn tag(self, tag: elf::DynamicTag, value: u64) -> Self {
+        let at = self.tag_at(tag);
         self.word(at + 8, value)
     }
 

@@ -98,6 +98,32 @@ fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
     file.refused(Kind::Unsupported, "no section has dynamic symbols");
 }
 
+/// Nor does it read how many there are: what is behind a section's end would not be edited.
+#[test]
+fn symbols_that_no_section_shows_are_refused() {
+    let text = "finds symbols behind";
+    let new = || Patched::new("sub_page");
+    let shows = |file: Patched, count: u64| file.section(".dynsym", &[(SIZE, 24 * count)]);
+    // A hash table of one bucket, of symbols 13 to 17.
+    assert!(shows(new(), 18).examine().is_ok());
+    for count in [17, 14, 13] {
+        shows(new(), count).refused(Kind::Unsupported, text);
+    }
+    // Nothing but relocations, the last of which is for symbol 14.
+    let no_bucket = || new().put(0x500, &[0; 4]);
+    assert!(shows(no_bucket(), 15).examine().is_ok());
+    shows(no_bucket(), 14).refused(Kind::Unsupported, text);
+    // The older table, which has the number of symbols.
+    let hash = |count: u32| {
+        let tag = new().tag_at(elf::DT_GNU_HASH);
+        new().word(tag, elf::DT_HASH.0.cast_unsigned()).put(0x4ec, &count.to_le_bytes())
+    };
+    assert!(hash(18).examine().is_ok());
+    hash(19).refused(Kind::Unsupported, text);
+    let outside = new().tag(elf::DT_GNU_HASH, 0x00ff_ff00);
+    outside.refused(Kind::Malformed, "of a hash table at 0xffff00");
+}
+
 /// Tools leave out what sections without bytes are said to be.
 #[test]
 fn tables_in_sections_without_bytes_are_refused() {

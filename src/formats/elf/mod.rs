@@ -33,6 +33,7 @@
 mod build_id;
 mod dynamic;
 mod file;
+mod hidden;
 mod linking;
 mod names;
 mod record;
@@ -45,6 +46,7 @@ mod versions;
 pub use build_id::build_id;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use file::{ElfFile, FILE_HEADER_SIZE};
+pub use hidden::refuse_hidden_symbols;
 pub use linking::{Linking, UndefinedSymbol};
 pub use names::Names;
 pub use record::{

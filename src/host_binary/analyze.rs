@@ -4,6 +4,7 @@ use object::elf;
 
 use super::check;
 use super::layout::{Layout, is_zero};
+use super::references::Tables;
 use super::sections::Tail;
 use super::wrappers::{self, BoundWrapper};
 use super::{
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::error::{Kind, Result, ResultExt};
 use crate::formats::elf::{
-    Dyn, Dynamic, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader, refuse_hidden_symbols,
+    Dyn, Dynamic, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader, symbol_section,
 };
 use crate::formats::hip_wrapper::{self, Magic};
 
@@ -32,14 +33,18 @@ pub fn examine(file: ElfFile) -> Result<Examined> {
         return Ok(Examined::NoDeviceCode);
     }
     if !file.has_section_names() {
-        probe::refuse_bundles(&file)?;
+        probe::refuse_bundles(&file, "there are no section headers to find its parts by")?;
         return Ok(Examined::NoDeviceCode);
     }
     let parts = Parts::find(&file)?;
     if parts.is_empty() {
+        if parts.fatbin.is_some() || parts.wrappers.is_some() {
+            probe::refuse_bundles(&file, "its section is said to be empty")?;
+        }
         return Ok(Examined::NoDeviceCode);
     }
     if is_separate_debug(&file, &parts)? {
+        probe::refuse_bundles(&file, "its section is said to have no bytes")?;
         return Ok(Examined::SeparateDebug);
     }
     if parts.are_transformed(&file)? {
@@ -157,11 +162,12 @@ fn analyze(
     };
     refuse_endless(&file, &dynamic)?;
     refuse_unloaded_tables(&file, &dynamic)?;
-    refuse_other_symbols(&file, &dynamic)?;
+    references::refuse_repeated_tags(&file, &dynamic)?;
+    let tables = Tables::read(&file, &dynamic, symbol_section(&file, &dynamic)?)?;
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
-    references::refuse_tags(&file, &dynamic, &target)?;
-    references::refuse_moved_tags(&file, &dynamic, &layout)?;
+    tables.refuse_in(&target)?;
+    tables.refuse_moved(&layout)?;
     let bound = wrappers::bind(&file, &dynamic, (wrapper_index, &wrapper_section), &target)?;
     wrappers::refuse_others(&bound, Magic::Fat, &file)?;
     references::refuse_relocations(&file, &dynamic, &layout)?;
@@ -278,34 +284,6 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
         }
         None => Ok(()),
     }
-}
-
-/// Fails unless the section of dynamic symbols is the one that the dynamic linker reads, by its
-/// address, and has all that it finds: others would be edited in its place, or not at all.
-fn refuse_other_symbols(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
-    let address = dynamic.value(elf::DT_SYMTAB);
-    let sections = file.sections.iter().enumerate();
-    let tables: Vec<_> =
-        sections.filter(|(_, section)| section.sh_type == elf::SHT_DYNSYM).collect();
-    if let (Some(address), []) = (address, tables.as_slice()) {
-        let message =
-            format!("DT_SYMTAB leads to {address:#x}, and no section has dynamic symbols");
-        return Err(file.refuse(
-            Kind::Unsupported,
-            "section headers",
-            file.header.e_shoff(),
-            message,
-        ));
-    }
-    let read = |section: &SectionHeader| section.is_allocated() && Some(section.sh_addr) == address;
-    if let Some((index, section)) = tables.iter().find(|(_, section)| !read(section)) {
-        let message = format!(
-            "has dynamic symbols for {:#x} that are not loaded where DT_SYMTAB leads",
-            section.sh_addr
-        );
-        return Err(file.refuse_section(Kind::Unsupported, *index, message));
-    }
-    refuse_hidden_symbols(file, dynamic, tables.first().copied())
 }
 
 fn references(file: &ElfFile, bound: &[BoundWrapper], layout: &Layout) -> Result<Vec<WrapperRef>> {

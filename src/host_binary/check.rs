@@ -33,10 +33,11 @@ pub fn structure(file: &ElfFile, kind: Kind) -> Result<()> {
     Error::gather(faults).map_or(Ok(()), Err)
 }
 
-/// Load segments: congruent, inside of themselves, ascending and disjoint.
+/// Load segments: congruent, inside of themselves, ascending and disjoint, also by pages but for those
+/// that the file has next to each other.
 fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let mut faults = Vec::new();
-    let mut end = 0;
+    let (mut end, mut before) = (0_u64, 0);
     for (index, load) in file.loads() {
         let align = load.p_align.max(1);
         if load.p_offset % align != load.p_vaddr % align {
@@ -58,7 +59,13 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
             let message = format!("address {:#x} lies before the end of another", load.p_vaddr);
             faults.push(file.refuse_segment(kind, index, message));
         }
-        end = load.memory_end();
+        // The loader maps whole pages, the later segment's over the earlier one's.
+        let distance = load.p_vaddr.wrapping_sub(load.p_offset);
+        if load.p_vaddr / super::PAGE < end.div_ceil(super::PAGE) && distance != before {
+            let message = "begins in a page of another, with other bytes of the file";
+            faults.push(file.refuse_segment(kind, index, message));
+        }
+        (end, before) = (load.memory_end(), distance);
         if faults.len() >= MAX_FAULTS {
             break;
         }

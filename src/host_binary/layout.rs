@@ -242,11 +242,10 @@ fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> 
     let bytes = own.sh_offset..own.file_end();
     let covers = |header: &ProgramHeader| {
         let in_file = header.p_filesz > 0 && intersects(&bytes, header.p_offset, header.file_end());
-        // A thread-local template takes addresses only as far as it is in the file.
-        let size = match header.p_type == elf::PT_TLS {
-            true => header.p_filesz,
-            false => header.p_memsz,
-        };
+        // Others take addresses only as far as they are in the file: a thread-local template, and the
+        // stack, whose header has the size of one.
+        let in_memory = header.is_load() || header.p_type == elf::PT_GNU_RELRO;
+        let size = if in_memory { header.p_memsz } else { header.p_filesz };
         let in_memory = size > 0 && intersects(&memory, header.p_vaddr, header.p_vaddr + size);
         in_file || in_memory
     };

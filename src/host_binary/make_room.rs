@@ -23,7 +23,7 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
 
 /// What `patchelf` writes over sections that it moved elsewhere.
-const VACATED: u8 = b'X';
+pub(super) const VACATED: u8 = b'X';
 
 /// Most sections behind the table that are asked whether they move: real files have a dozen of the
 /// loader's tables, and every symbol and segment is held against those that do.

@@ -1,4 +1,4 @@
-//! Device code in files whose section table was removed.
+//! Device code in files whose section headers do not show it.
 
 use std::ops::Range;
 
@@ -14,16 +14,15 @@ const STEP: usize = fatbin::ALIGNMENT;
 const WINDOW: usize = 1 << 20;
 const HEAD: usize = 128;
 
-/// Fails if a load segment of `file` holds an offload bundle: without section headers it cannot
-/// be taken out, and passing it on would put device code into a host package unnoticed.
-pub fn refuse_bundles(file: &ElfFile) -> Result<()> {
+/// Fails if a load segment of `file` holds an offload bundle that sections do not show, as `why` says:
+/// it cannot be taken out, and passing it on would put device code into a host package unnoticed.
+pub fn refuse_bundles(file: &ElfFile, why: &str) -> Result<()> {
     for range in ranges(file) {
         if let Some(offset) = find(file, range)? {
-            let message =
-                "holds an offload bundle, and there are no section headers to find its parts by";
+            let message = format!("holds an offload bundle, and {why}");
             let error = file.refuse(Kind::Unsupported, "load segment", offset, message);
             return Err(
-                error.hint("do not remove the section headers of binaries with device code")
+                error.hint("do not change the section headers of binaries with device code")
             );
         }
     }

@@ -2,10 +2,13 @@
 
 use object::elf;
 
-use super::PAGE;
-use super::layout::{Behind, Layout, Split, is_named, is_zero, largest_alignment};
+use super::layout::{Behind, Layout, Split, is_filled_with, is_named, is_zero, largest_alignment};
+use super::make_room::VACATED;
+use super::{FATBIN_SECTION, PAGE};
 use crate::error::{Kind, Result};
-use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
+use crate::formats::elf::{
+    ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader,
+};
 
 /// The new table. Load segments stay in the order of their addresses.
 pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
@@ -62,7 +65,7 @@ fn divide(file: &ElfFile, layout: &Layout, split: &Split) -> Result<Vec<ProgramH
             ..*segment
         });
     }
-    drop_needless_execution(file, &mut parts);
+    drop_needless_execution(file, &mut parts)?;
     Ok(parts)
 }
 
@@ -85,20 +88,88 @@ fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
     Ok(if nothing { first } else { layout.end })
 }
 
-/// A part without code need not be executable, whatever the whole was, if the code of the whole is in
-/// the other part. Where no section is said to be code, it may be anywhere.
-fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) {
+/// A part of known data need not be executable, whatever the whole was, if the code of the whole is in
+/// the other part. What sections say of code is not enough: bytes of any other section that is loaded
+/// with code can be executed.
+fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) -> Result<()> {
     let has_code = |part: &ProgramHeader| {
-        file.sections.iter().any(|section| {
-            section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0
-                && section.takes_addresses()
-                && (part.p_vaddr..part.memory_end()).contains(&section.sh_addr)
-        })
+        sections_of(file, part).iter().any(|section| section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
     };
-    let known = parts.iter().any(has_code);
-    for part in parts.iter_mut().filter(|part| known && !has_code(part)) {
-        part.p_flags = elf::ProgramFlags(part.p_flags.0 & !elf::PF_X.0);
+    if !parts.iter().any(has_code) {
+        return Ok(());
     }
+    for part in parts {
+        if part.p_flags.0 & elf::PF_W.0 == 0 && is_data(file, part)? {
+            part.p_flags = elf::ProgramFlags(part.p_flags.0 & !elf::PF_X.0);
+        }
+    }
+    Ok(())
+}
+
+/// The sections within a part, in the order of their addresses.
+fn sections_of(file: &ElfFile, part: &ProgramHeader) -> Vec<SectionHeader> {
+    let range = part.p_vaddr..part.memory_end();
+    let all = file.sections.iter().filter(|section| section.takes_addresses());
+    let mut found: Vec<_> =
+        all.filter(|section| range.contains(&section.sh_addr)).copied().collect();
+    found.sort_by_key(|section| section.sh_addr);
+    found
+}
+
+/// Whether a part has nothing but headers, sections of known data, and between them zeros or what tools
+/// write where sections were.
+fn is_data(file: &ElfFile, part: &ProgramHeader) -> Result<bool> {
+    let sections = sections_of(file, part);
+    if !sections.iter().all(|section| is_known_data(file, section)) {
+        return Ok(false);
+    }
+    let headers = FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * file.program_headers.len() as u64;
+    let mut at = part.p_vaddr;
+    if file.offset_of(at, 1) == Some(0) {
+        at = at.saturating_add(headers);
+    }
+    let end = part.p_vaddr.saturating_add(part.p_filesz);
+    let ranges = sections.iter().map(|section| section.sh_addr..section.memory_end());
+    for range in ranges.chain(std::iter::once(end..end)) {
+        let gap = range.start.saturating_sub(at);
+        let bytes = file.offset_of(at, gap).map(|offset| offset..offset + gap);
+        if gap > 0
+            && !bytes.map_or(Ok(false), |bytes| is_filled_with(file, bytes, &[0, VACATED]))?
+        {
+            return Ok(false);
+        }
+        at = at.max(range.end);
+    }
+    Ok(true)
+}
+
+/// Whether a section is a table that linkers make.
+fn is_known_data(file: &ElfFile, section: &SectionHeader) -> bool {
+    const KINDS: [elf::SectionType; 13] = [
+        elf::SHT_NOTE,
+        elf::SHT_DYNSYM,
+        elf::SHT_STRTAB,
+        elf::SHT_HASH,
+        elf::SHT_GNU_HASH,
+        elf::SHT_GNU_VERSYM,
+        elf::SHT_GNU_VERNEED,
+        elf::SHT_GNU_VERDEF,
+        elf::SHT_RELA,
+        elf::SHT_RELR,
+        elf::SHT_DYNAMIC,
+        elf::SHT_INIT_ARRAY,
+        elf::SHT_FINI_ARRAY,
+    ];
+    const NAMES: [&[u8]; 6] = [
+        b".interp",
+        b".rodata",
+        b".eh_frame",
+        b".eh_frame_hdr",
+        b".gcc_except_table",
+        FATBIN_SECTION.as_bytes(),
+    ];
+    let is_code = section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0;
+    !is_code && (KINDS.contains(&section.sh_type) || NAMES.contains(&file.name_bytes(section)))
 }
 
 /// Kinds of what may move behind the program headers: those that only headers lead to.

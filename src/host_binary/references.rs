@@ -1,13 +1,15 @@
 //! What leads where it must not: into device code, or into a section that makes room.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use object::elf;
 
 use super::layout::Layout;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{
-    Dynamic, DynamicEntry, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, for_each_relocation,
+    Dynamic, DynamicEntry, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader,
+    for_each_relocation, table_sizes,
 };
 
 /// Tags that hold an address, with the tag of its size where there is one.
@@ -42,59 +44,96 @@ pub const MOVABLE: [elf::DynamicTag; 7] = [
     elf::DT_VERDEF,
 ];
 
-/// Entries of the dynamic section that hold an address, with the size of what is there, or one byte.
-fn addresses(dynamic: &Dynamic) -> impl Iterator<Item = (&DynamicEntry, u64)> {
-    let sized = |(tag, size): (_, Option<elf::DynamicTag>)| {
-        (tag, size.and_then(|size| dynamic.value(size)).unwrap_or_default())
-    };
-    let sizes = ADDRESSES.map(sized);
-    dynamic.entries.iter().filter_map(move |item| {
-        let (_, size) = sizes.iter().find(|(address, _)| *address == item.entry.d_tag)?;
-        Some((item, (*size).max(1)))
-    })
-}
-
-/// Fails if the loader's own tables lie in the device code.
-pub fn refuse_tags(file: &ElfFile, dynamic: &Dynamic, device_code: &Range<u64>) -> Result<()> {
-    for (item, size) in addresses(dynamic) {
-        let start = item.entry.d_val;
-        if start < device_code.end && device_code.start < start.saturating_add(size) {
-            let tag = item.entry.d_tag.0;
-            let message = format!("tag {tag:#x} leads to {start:#x} inside of the device code");
-            return Err(file.refuse(Kind::Unsupported, "dynamic section", item.offset, message));
-        }
-    }
-    Ok(())
-}
-
-/// Fails if a tag leads to bytes behind the program headers that move or are written over, unless
-/// they are those of a section whose tags follow it.
-pub fn refuse_moved_tags(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) -> Result<()> {
-    let front = layout.room.front(file).end;
-    if layout.room.extra == 0 {
-        return Ok(());
-    }
-    for (item, size) in addresses(dynamic) {
-        let (tag, start) = (item.entry.d_tag, item.entry.d_val);
-        let in_front = file.offset_of(start, 1).is_some_and(|offset| offset < front);
-        let mut moving = layout.room.moving().map(|index| &file.sections[index]);
-        let mut follows = || {
-            let end = start.saturating_add(size);
-            moving.any(|section| section.sh_addr == start && end <= section.memory_end())
-        };
-        // Zero stands for nothing in tags of which a file need not have what they lead to.
-        let stays_right = if MOVABLE.contains(&tag) { follows() } else { start == 0 };
-        if in_front && !stays_right {
-            let message = format!(
-                "tag {:#x} leads to {size:#x} bytes at {start:#x}, which make room for program \
-                 headers, and its section does not begin there or is shorter",
-                tag.0
-            );
+/// Fails if an entry of which the dynamic linker takes one is there twice: glibc takes the last, others
+/// the first.
+pub fn refuse_repeated_tags(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+    let sizes = ADDRESSES.iter().filter_map(|(_, size)| *size);
+    let single: Vec<_> = ADDRESSES.iter().map(|(tag, _)| *tag).chain(sizes).collect();
+    let mut seen = BTreeSet::new();
+    let mut entries = dynamic.entries.iter().filter(|item| single.contains(&item.entry.d_tag));
+    match entries.find(|item| !seen.insert(item.entry.d_tag.0)) {
+        Some(item) => {
+            let message = format!("tag {:#x} is there a second time", item.entry.d_tag.0);
             let error = file.refuse(Kind::Unsupported, "dynamic section", item.offset, message);
-            return Err(error.hint("pass the binary as the linker or strip wrote it"));
+            Err(error.hint("no linker writes two: build the file again"))
         }
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// What the entries of the dynamic section lead to.
+pub struct Tables<'a> {
+    file: &'a ElfFile,
+    /// Each entry that holds an address, with the size of what is there, or one byte.
+    addresses: Vec<(DynamicEntry, u64)>,
+}
+
+impl<'a> Tables<'a> {
+    /// Reads their sizes, of which some follow from the number of `symbols`.
+    pub fn read(
+        file: &'a ElfFile,
+        dynamic: &Dynamic,
+        symbols: Option<(usize, &SectionHeader)>,
+    ) -> Result<Self> {
+        let mut sizes = table_sizes(file, dynamic, symbols)?;
+        sizes.extend(ADDRESSES.iter().map(|(tag, size)| {
+            (*tag, size.and_then(|size| dynamic.value(size)).unwrap_or_default())
+        }));
+        let address = |item: &DynamicEntry| {
+            let (_, size) = sizes.iter().find(|(tag, _)| *tag == item.entry.d_tag)?;
+            Some((*item, (*size).max(1)))
+        };
+        let addresses = dynamic.entries.iter().filter_map(address).collect();
+        Ok(Self { file, addresses })
+    }
+
+    /// Fails if the loader's own tables lie in the device code.
+    pub fn refuse_in(&self, device_code: &Range<u64>) -> Result<()> {
+        for (item, size) in &self.addresses {
+            let start = item.entry.d_val;
+            if start < device_code.end && device_code.start < start.saturating_add(*size) {
+                let tag = item.entry.d_tag.0;
+                let message = format!("tag {tag:#x} leads to {start:#x} inside of the device code");
+                return Err(self.refuse(item, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a tag leads to bytes behind the program headers that move or are written over, unless
+    /// they are those of a section whose tags follow it.
+    pub fn refuse_moved(&self, layout: &Layout) -> Result<()> {
+        let file = self.file;
+        let front = layout.room.front(file).end;
+        if layout.room.extra == 0 {
+            return Ok(());
+        }
+        for (item, size) in &self.addresses {
+            let (tag, start) = (item.entry.d_tag, item.entry.d_val);
+            let in_front = file.offset_of(start, 1).is_some_and(|offset| offset < front);
+            let mut moving = layout.room.moving().map(|index| &file.sections[index]);
+            let mut follows = || {
+                let end = start.saturating_add(*size);
+                moving.any(|section| section.sh_addr == start && end <= section.memory_end())
+            };
+            // Zero stands for nothing in tags of which a file need not have what they lead to.
+            let stays_right = if MOVABLE.contains(&tag) { follows() } else { start == 0 };
+            if in_front && !stays_right {
+                let message = format!(
+                    "tag {:#x} leads to {size:#x} bytes at {start:#x}, which make room for program \
+                     headers, and its section does not begin there or is shorter",
+                    tag.0
+                );
+                let error = self.refuse(item, message);
+                return Err(error.hint("pass the binary as the linker or strip wrote it"));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, item: &DynamicEntry, message: String) -> Error {
+        self.file.refuse(Kind::Unsupported, "dynamic section", item.offset, message)
+    }
 }
 
 /// Fails if a relocation changes device code or headers, or concerns a section that moves: such a

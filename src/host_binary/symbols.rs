@@ -34,9 +34,10 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     let mut edits = Vec::new();
     let mut faults = Vec::new();
     'tables: for (index, section) in symbol_tables(file) {
+        let is_dynamic = section.sh_type == elf::SHT_DYNSYM;
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
-            match edit(file, layout, offset, symbol) {
+            match checked_edit(file, layout, is_dynamic, (offset, symbol)) {
                 Ok(edit) => edits.extend(edit),
                 Err(error) => faults.push(error),
             }
@@ -55,7 +56,21 @@ pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHead
     all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
-/// The change of one symbol, if it changes.
+/// The change of one symbol, if it changes. The dynamic linker must not find it where nothing is left.
+fn checked_edit(
+    file: &ElfFile,
+    layout: &Layout,
+    is_dynamic: bool,
+    (offset, symbol): (u64, Symbol),
+) -> Result<Option<SymbolEdit>> {
+    let edit = edit(file, layout, offset, symbol)?;
+    if edit.is_none() && is_dynamic {
+        refuse_left_behind(file, layout, offset, &symbol)?;
+    }
+    Ok(edit)
+}
+
+/// The change of one symbol by its section, if it changes.
 fn edit(
     file: &ElfFile,
     layout: &Layout,
@@ -77,6 +92,27 @@ fn edit(
         Some(address) => moved_symbol(file, layout, offset, (symbol, section, address)),
         None => Ok(None),
     }
+}
+
+/// Fails if a dynamic symbol that does not change leads to what does, by its value: the dynamic linker
+/// does not ask in which section it is defined.
+fn refuse_left_behind(file: &ElfFile, layout: &Layout, offset: u64, symbol: &Symbol) -> Result<()> {
+    let Some(value) = symbol.address() else { return Ok(()) };
+    let moves = |index: usize| {
+        let section = &file.sections[index];
+        (section.sh_addr..section.memory_end()).contains(&value)
+    };
+    // One that ends where the device code begins belongs to what is before it.
+    let in_code = value > layout.start && value < layout.end;
+    let mut moving = layout.room.moving().filter(|index| layout.moved_to(file, *index).is_some());
+    if !in_code && !moving.any(moves) {
+        return Ok(());
+    }
+    let message = format!(
+        "the dynamic symbol's value {value:#x} lies in what moves or is taken out, which is not its \
+         section"
+    );
+    Err(file.refuse(Kind::Unsupported, "symbol", offset, message))
 }
 
 /// A symbol of device code. The marker has the section's index and address, so only value and

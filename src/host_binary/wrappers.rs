@@ -159,7 +159,7 @@ impl Binder<'_> {
     fn symbol_value(&self, relocation: &Relocation) -> Result<Option<u64>> {
         let index = usize::try_from(relocation.symbol).unwrap_or(usize::MAX);
         match self.symbols.get(index) {
-            Some(symbol) => Ok(symbol.section().map(|_| symbol.st_value)),
+            Some(symbol) => Ok(symbol.address()),
             None => {
                 let message = format!("names symbol {index}, which does not exist");
                 Err(self.refuse(relocation, Kind::Malformed, message))
@@ -173,6 +173,8 @@ impl Binder<'_> {
             field.and_then(|field| field.checked_sub(hip_wrapper::POINTER)).and_then(|offset| {
                 self.wrappers.binary_search_by_key(&offset, |wrapper| wrapper.offset).ok()
             });
+        // Once it is edited it would be bound late, among those of functions.
+        let target = target.filter(|_| relocation.kind != elf::R_X86_64_JUMP_SLOT);
         let (Some(wrapper), Some(target)) = (wrapper, target) else {
             let message = format!(
                 "of type {} at {:#x} is not that of a wrapper's pointer",

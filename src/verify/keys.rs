@@ -66,7 +66,8 @@ impl Shared {
             return found.clone();
         }
         let common: BTreeSet<usize> = one.intersection(&other).copied().collect();
-        let found = if common.len() == one.len() { one.clone() } else { Arc::new(common) };
+        let same = [&one, &other].into_iter().find(|set| set.len() == common.len());
+        let found = same.cloned().unwrap_or_else(|| Arc::new(common));
         self.known.insert([Arc::as_ptr(&one), Arc::as_ptr(&other)], found.clone());
         self.asked.extend([one, other]);
         found

@@ -158,12 +158,17 @@ fn fat_files_are_not_taken_for_debug_files() {
     for section in [22, 27] {
         let file = Patched::new("lld_relr").with_type(section, elf::SHT_NOBITS);
         file.refused(Kind::Malformed, "no bytes in the file");
-        // Nor has the device code any.
-        assert!(matches!(
-            file.with_type(11, elf::SHT_NOBITS).examine(),
-            Ok(Examined::SeparateDebug)
-        ));
+        // Nor has the device code any, it says.
+        let file = file.with_type(11, elf::SHT_NOBITS);
+        file.refused(Kind::Unsupported, "holds an offload bundle");
+        let size = file.number(file.field(11, SIZE));
+        let start = file.number(file.field(11, OFFSET));
+        let file = file.put(start, &vec![0; size]);
+        assert!(matches!(file.examine(), Ok(Examined::SeparateDebug)));
     }
+    let file = Patched::new("lld_relr").with(11, &[(SIZE, 0)]);
+    let file = file.section(".hipFatBinSegment", &[(SIZE, 0)]);
+    file.refused(Kind::Unsupported, "holds an offload bundle");
 }
 
 /// The same.
@@ -196,4 +201,25 @@ fn references_beside_device_code_are_refused() {
     file.refused(Kind::Unsupported, "holds device code");
     file.0[0x1000..0x1000 + 0x8ff8].fill(0);
     assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
+}
+
+/// The size of a stack is no memory of the file's.
+#[test]
+fn the_size_of_a_stack_covers_nothing() {
+    let index = Patched::new("bfd_shared").segment(elf::PT_GNU_STACK);
+    Patched::new("bfd_shared")
+        .with_segment(index, elf::PT_GNU_STACK, [0, 0, 0, 0x10_0000, 0x10])
+        .transformed();
+}
+
+/// The loader maps whole pages, the later one over the earlier one.
+#[test]
+fn segments_that_share_a_page_are_refused() {
+    let index = Patched::new("bfd_shared").segment(elf::PT_GNU_STACK);
+    let file = Patched::new("bfd_shared").with_segment(
+        index,
+        elf::PT_LOAD,
+        [0xbff8, 0x12ff8, 0x10, 0x10, 0x1000],
+    );
+    file.refused(Kind::Unsupported, "begins in a page of another");
 }

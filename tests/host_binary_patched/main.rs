@@ -5,6 +5,7 @@
 
 mod file;
 mod headers;
+mod symbols;
 mod tables;
 #[path = "../../fuzz/src"]
 mod fuzz {

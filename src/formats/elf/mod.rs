@@ -32,8 +32,9 @@
 
 mod build_id;
 mod dynamic;
+mod dynamic_symbols;
 mod file;
-mod hidden;
+mod hash_tables;
 mod linking;
 mod names;
 mod record;
@@ -45,8 +46,8 @@ mod versions;
 
 pub use build_id::build_id;
 pub use dynamic::{Dynamic, DynamicEntry};
+pub use dynamic_symbols::{symbol_section, table_sizes};
 pub use file::{ElfFile, FILE_HEADER_SIZE};
-pub use hidden::refuse_hidden_symbols;
 pub use linking::{Linking, UndefinedSymbol};
 pub use names::Names;
 pub use record::{

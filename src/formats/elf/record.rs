@@ -281,6 +281,14 @@ impl Symbol {
         self.st_info.st_type() == elf::STT_SECTION
     }
 
+    /// Where the dynamic linker finds it, relative to the load address: it looks at no section. `None`
+    /// for symbols of other files, absolute ones, and thread-local ones, which are no addresses.
+    pub fn address(&self) -> Option<u64> {
+        let elsewhere = [elf::SHN_UNDEF.0, elf::SHN_ABS.0].contains(&self.st_shndx);
+        let is_address = !elsewhere && self.st_info.st_type() != elf::STT_TLS;
+        is_address.then_some(self.st_value)
+    }
+
     /// The index of the section it is defined in, unless that is a reserved value.
     pub fn section(&self) -> Option<usize> {
         let defined = self.st_shndx != 0 && self.st_shndx < elf::SHN_LORESERVE;

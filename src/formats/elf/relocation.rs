@@ -76,7 +76,11 @@ pub fn for_each_relocation(
         if let Some((start, size)) = table(file, dynamic, address, size)? {
             for item in Table::<Rela>::new(file.content(), start, size)?.iter() {
                 let (offset, entry) = item?;
-                visit(explicit(offset, &entry))?;
+                let relocation = explicit(offset, &entry);
+                // Linkers leave these in place of what they dropped, and loaders pass over them.
+                if relocation.kind != elf::R_X86_64_NONE {
+                    visit(relocation)?;
+                }
             }
         }
     }

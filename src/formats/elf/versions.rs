@@ -57,6 +57,28 @@ impl Versions {
         Ok(Self { defined: defined(definitions, &mut names)?, needed: needed(needs, &mut names)? })
     }
 
+    /// Bytes of both lists, as far as they are read, by the tag that leads there.
+    pub(super) fn sizes(file: &ElfFile, dynamic: &Dynamic) -> Result<[(elf::DynamicTag, u64); 2]> {
+        let lists = Lists { file, dynamic };
+        let needs = lists.needs()?.into_iter().flat_map(|((at, _), all)| {
+            let all = all.into_iter().map(|(at, _)| at.saturating_add(VersionNeedAux::SIZE));
+            all.chain([at.saturating_add(VersionNeed::SIZE)])
+        });
+        let definitions = lists.definitions()?.into_iter().flat_map(|((at, _), all)| {
+            let all = all.into_iter().map(|(at, _)| at.saturating_add(VersionDefinitionAux::SIZE));
+            all.chain([at.saturating_add(VersionDefinition::SIZE)])
+        });
+        let size = |tag, ends: &mut dyn Iterator<Item = u64>| {
+            let start = dynamic.value(tag).and_then(|address| file.offset_of(address, 1));
+            let end = ends.max();
+            (tag, end.zip(start).map_or(0, |(end, start)| end.saturating_sub(start)))
+        };
+        Ok([
+            size(elf::DT_VERNEED, &mut needs.into_iter()),
+            size(elf::DT_VERDEF, &mut definitions.into_iter()),
+        ])
+    }
+
     /// The offsets of all names in the string table of `dynamic`.
     pub(super) fn name_offsets(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<u32>> {
         let lists = Lists { file, dynamic };

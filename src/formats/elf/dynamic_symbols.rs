@@ -1,0 +1,123 @@
+//! The dynamic symbols: those that the dynamic linker finds, by the section that shows them.
+//!
+//! The dynamic linker knows neither the section nor a number of symbols: it goes where tags, hash tables
+//! and relocations lead. Whoever reads or edits symbols by the section must see the same ones.
+//!
+//! Refused: a second section of dynamic symbols; one, or names, that are not where the tags lead;
+//! one that is said to be shorter than what the dynamic linker finds.
+
+use object::elf;
+
+use super::dynamic::Dynamic;
+use super::file::ElfFile;
+use super::hash_tables;
+use super::record::{Record, SectionHeader, Symbol};
+use super::relocation::for_each_relocation;
+use super::versions::Versions;
+use crate::error::{Error, Kind, Result};
+
+/// The section of dynamic symbols with its index, which has all that the dynamic linker finds; `None`
+/// if there is nothing to find.
+pub fn symbol_section<'a>(
+    file: &'a ElfFile,
+    dynamic: &Dynamic,
+) -> Result<Option<(usize, &'a SectionHeader)>> {
+    let address = dynamic.value(elf::DT_SYMTAB);
+    let sections = file.sections.iter().enumerate();
+    let tables: Vec<_> =
+        sections.filter(|(_, section)| section.sh_type == elf::SHT_DYNSYM).collect();
+    if let (Some(address), []) = (address, tables.as_slice()) {
+        let message =
+            format!("DT_SYMTAB leads to {address:#x}, and no section has dynamic symbols");
+        return Err(file.refuse(
+            Kind::Unsupported,
+            "section headers",
+            file.header.e_shoff(),
+            message,
+        ));
+    }
+    for (position, (index, section)) in tables.iter().enumerate() {
+        if let Some(message) = fault(file, dynamic, section, position) {
+            return Err(odd(file.refuse_section(Kind::Unsupported, *index, message)));
+        }
+    }
+    let table = tables.first().copied();
+    refuse_hidden(file, dynamic, table)?;
+    Ok(table)
+}
+
+/// Why a section is not the one that the dynamic linker reads.
+fn fault(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    section: &SectionHeader,
+    position: usize,
+) -> Option<String> {
+    let leads_to = |tag: elf::DynamicTag, section: &SectionHeader| {
+        section.is_allocated() && dynamic.value(tag) == Some(section.sh_addr)
+    };
+    let strings = usize::try_from(section.sh_link).ok().and_then(|index| file.sections.get(index));
+    if !leads_to(elf::DT_SYMTAB, section) {
+        Some(format!(
+            "has dynamic symbols for {:#x} that are not loaded where DT_SYMTAB leads",
+            section.sh_addr
+        ))
+    } else if !strings.is_some_and(|strings| leads_to(elf::DT_STRTAB, strings)) {
+        Some("has names in a section that is not loaded where DT_STRTAB leads".to_owned())
+    } else {
+        (position > 0).then(|| "is a second section of the same dynamic symbols".to_owned())
+    }
+}
+
+/// How many symbols a section has.
+fn count(table: Option<(usize, &SectionHeader)>) -> u64 {
+    table.map_or(0, |(_, section)| section.sh_size / Symbol::SIZE)
+}
+
+/// Fails if the dynamic linker finds symbols behind the end of `table`, or any if there is none.
+fn refuse_hidden(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    table: Option<(usize, &SectionHeader)>,
+) -> Result<()> {
+    let count = count(table);
+    let hashes = hash_tables::read(file, dynamic, count)?;
+    let hidden = hashes.iter().any(|table| table.leads_behind)
+        || relocations_lead_behind(file, dynamic, count)?;
+    if !hidden {
+        return Ok(());
+    }
+    let message = format!("the dynamic linker finds more symbols than the {count} of this section");
+    Err(odd(match table {
+        Some((index, _)) => file.refuse_section(Kind::Unsupported, index, message),
+        None => file.refuse(Kind::Unsupported, "section headers", file.header.e_shoff(), message),
+    }))
+}
+
+fn relocations_lead_behind(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<bool> {
+    let mut last = 0;
+    for_each_relocation(file, dynamic, &mut |relocation| {
+        last = last.max(relocation.symbol);
+        Ok(())
+    })?;
+    Ok(last > 0 && u64::from(last) >= count)
+}
+
+fn odd(error: Error) -> Error {
+    error.hint("no linker writes such a file: build it or copy it again")
+}
+
+/// Bytes of the tables whose size stands in no dynamic tag, by the tag that leads there.
+pub fn table_sizes(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    symbols: Option<(usize, &SectionHeader)>,
+) -> Result<Vec<(elf::DynamicTag, u64)>> {
+    let count = count(symbols);
+    let hashes = hash_tables::read(file, dynamic, count)?;
+    let mut sizes: Vec<_> = hashes.iter().map(|table| (table.tag, table.size)).collect();
+    sizes.push((elf::DT_SYMTAB, count * Symbol::SIZE));
+    sizes.push((elf::DT_VERSYM, count * size_of::<u16>() as u64));
+    sizes.extend(Versions::sizes(file, dynamic)?);
+    Ok(sizes)
+}

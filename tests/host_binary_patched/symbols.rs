@@ -1,0 +1,109 @@
+//! Dynamic symbols and relocations as the dynamic linker reads them: it goes by tags, hash tables and
+//! indexes, and looks at no section.
+
+use object::elf;
+use rockpack::error::Kind;
+
+use super::file::{LINK, Patched, SIZE};
+
+/// Of `bfd_shared`, the symbol 14.
+const SYMBOL: usize = 0x2f8 + 14 * 24;
+
+/// Of `bfd_shared`, the first relocation of a symbol.
+const RELOCATION: usize = 0x858 + 9 * 24;
+
+fn shared() -> Patched {
+    Patched::new("bfd_shared")
+}
+
+/// What is behind a section's end would not be edited.
+#[test]
+fn symbols_that_no_section_shows_are_refused() {
+    let text = "finds more symbols";
+    let new = || Patched::new("sub_page");
+    let shows = |file: Patched, count: u64| file.section(".dynsym", &[(SIZE, 24 * count)]);
+    // A hash table of one bucket, of symbols 13 to 17.
+    assert!(shows(new(), 18).examine().is_ok());
+    for count in [17, 14, 13] {
+        shows(new(), count).refused(Kind::Unsupported, text);
+    }
+    // Nothing but relocations, the last of which is for symbol 14.
+    let no_bucket = || new().put(0x500, &[0; 4]);
+    assert!(shows(no_bucket(), 15).examine().is_ok());
+    shows(no_bucket(), 14).refused(Kind::Unsupported, text);
+    // A bucket before the first symbol of the table has its chain in the Bloom filter.
+    let before = new().put(0x4ec, &14_u32.to_le_bytes());
+    before.refused(Kind::Unsupported, text);
+    let outside = new().tag(elf::DT_GNU_HASH, 0x00ff_ff00);
+    outside.refused(Kind::Malformed, "of a hash table at 0xffff00");
+}
+
+/// The older table has the number of symbols, and words that lead to them, which is what counts.
+#[test]
+fn symbols_that_an_older_hash_table_leads_to_are_refused() {
+    // Unwind tables of that many bytes are not looked at.
+    let table = 0x1510;
+    let hash = |count: u32, chain: u32| {
+        let file = Patched::new("sub_page");
+        let tag = file.tag_at(elf::DT_GNU_HASH);
+        let file = file.word(tag, elf::DT_HASH.0.cast_unsigned()).tag(elf::DT_HASH, table as u64);
+        let file = file.put(table, &[0; 4 * (2 + 1 + 18)]).put(table, &1_u32.to_le_bytes());
+        file.put(table + 4, &count.to_le_bytes()).put(table + 12, &chain.to_le_bytes())
+    };
+    assert!(hash(18, 17).examine().is_ok());
+    for (count, chain) in [(19, 0), (18, 18), (3, 18)] {
+        hash(count, chain).refused(Kind::Unsupported, "finds more symbols");
+    }
+}
+
+#[test]
+fn names_that_the_dynamic_linker_does_not_read_are_refused() {
+    let index = shared().index(".dynsym");
+    let at = shared().field(index, LINK);
+    shared().put(at, &29_u32.to_le_bytes()).refused(Kind::Unsupported, "where DT_STRTAB leads");
+}
+
+/// Dynamic linkers differ in which one they take.
+#[test]
+fn second_tags_are_refused() {
+    let at = shared().tag_at(elf::DT_RELACOUNT);
+    let file = shared().word(at, elf::DT_GNU_HASH.0.cast_unsigned()).word(at + 8, 0x298);
+    file.refused(Kind::Unsupported, "is there a second time");
+}
+
+/// Symbols of no section, or of another than the one that they lie in.
+#[test]
+fn symbols_that_would_be_left_behind_are_refused() {
+    let (tdata, comment) = (18_u16, 28_u16);
+    let symbol = |section: u16, value: u64| {
+        shared().put(SYMBOL + 6, &section.to_le_bytes()).word(SYMBOL + 8, value)
+    };
+    let reserved = [elf::SHN_COMMON.0, elf::SHN_XINDEX.0, 0xff00];
+    for section in reserved.into_iter().chain([tdata, comment]) {
+        symbol(section, 0x5100).refused(Kind::Unsupported, "the dynamic symbol's value 0x5100");
+        assert!(symbol(section, 0xd000).examine().is_ok());
+        // The pointer to a function, now a pointer into the device code.
+        let file = symbol(section, 0x5100);
+        let file = file.word(RELOCATION + 8, 14 << 32 | u64::from(elf::R_X86_64_64.0));
+        file.refused(Kind::Unsupported, "is no wrapper's");
+    }
+    assert!(symbol(elf::SHN_ABS.0, 0x5100).examine().is_ok());
+    // In the build-id, which makes room for program headers.
+    symbol(12, 0x280).refused(Kind::Unsupported, "the dynamic symbol's value 0x280");
+}
+
+/// Linkers leave them where they dropped one.
+#[test]
+fn relocations_of_no_kind_are_passed_over() {
+    let unused = 0x858 + 13 * 24;
+    shared().put(unused, &[0; 24]).transformed();
+}
+
+/// Once they are edited they are no longer what may stand among those of functions.
+#[test]
+fn wrappers_that_are_bound_like_functions_are_refused() {
+    let wrapper = 0x858 + 6 * 24;
+    let info = 14 << 32 | u64::from(elf::R_X86_64_JUMP_SLOT.0);
+    let file = shared().word(wrapper + 8, info).put(SYMBOL + 6, &15_u16.to_le_bytes());
+    file.word(SYMBOL + 8, 0x3000).refused(Kind::Unsupported, "is not that of a wrapper's pointer");
+}

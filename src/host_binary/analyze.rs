@@ -44,7 +44,7 @@ pub fn examine(file: ElfFile) -> Result<Examined> {
         return Ok(Examined::NoDeviceCode);
     }
     if is_separate_debug(&file, &parts)? {
-        probe::refuse_bundles(&file, "its section is said to have no bytes")?;
+        refuse_loadable(&file)?;
         return Ok(Examined::SeparateDebug);
     }
     if parts.are_transformed(&file)? {
@@ -126,6 +126,16 @@ fn is_separate_debug(file: &ElfFile, parts: &Parts) -> Result<bool> {
     let message = format!("has no bytes in the file, as in a debug file, but {FATBIN_SECTION} has");
     let error = file.refuse_section(Kind::Malformed, index, message);
     Err(error.hint("the file is damaged: build it or copy it again"))
+}
+
+/// Fails if a debug file by its sections has device code and is no debug file by its segments. Some tools
+/// leave device code in real ones, which nothing can load without their dynamic sections.
+fn refuse_loadable(file: &ElfFile) -> Result<()> {
+    let dynamic = file.segment(elf::PT_DYNAMIC);
+    match dynamic.and_then(|segment| file.offset_of(segment.p_vaddr, 1)) {
+        Some(_) => probe::refuse_bundles(file, "its section is said to have no bytes"),
+        None => Ok(()),
+    }
 }
 
 /// Fails if a file with signs of being transformed has its device code still.

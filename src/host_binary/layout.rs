@@ -182,6 +182,13 @@ impl Layout {
         self.file_start + (address - self.start)
     }
 
+    /// The addresses of the sections that move.
+    pub fn moved(&self, file: &ElfFile) -> Vec<Range<u64>> {
+        let moving = self.room.moving().filter(|index| self.moved_to(file, *index).is_some());
+        let sections = moving.map(|index| &file.sections[index]);
+        sections.map(|section| section.sh_addr..section.memory_end()).collect()
+    }
+
     /// The new address of section `index`, if it moves.
     pub fn moved_to(&self, file: &ElfFile, index: usize) -> Option<u64> {
         if let Some((displaced, address)) = self.displaced
@@ -283,7 +290,8 @@ pub fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
 
 /// Whether the bytes of `range` are all among `fillers`.
 pub fn is_filled_with(file: &ElfFile, range: Range<u64>, fillers: &[u8]) -> Result<bool> {
-    let mut window = vec![0; 64 << 10];
+    let size = range.end.saturating_sub(range.start).min(64 << 10);
+    let mut window = vec![0; usize::try_from(size).unwrap_or_default()];
     let mut at = range.start;
     while at < range.end {
         let len = usize::try_from(range.end - at).map_or(window.len(), |len| len.min(window.len()));

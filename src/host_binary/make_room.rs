@@ -22,8 +22,9 @@ use super::layout::{align_up, is_filled_with};
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
 
-/// What `patchelf` writes over sections that it moved elsewhere.
-pub(super) const VACATED: u8 = b'X';
+/// What is where no section is: zeros, and what `patchelf` writes over sections that it moved elsewhere,
+/// 0.14 the one letter and 0.18 the other.
+pub(super) const FILLERS: [u8; 3] = [0, b'X', b'Z'];
 
 /// Most sections behind the table that are asked whether they move: real files have a dozen of the
 /// loader's tables, and every symbol and segment is held against those that do.
@@ -154,7 +155,7 @@ impl<'a> Search<'a> {
     /// something unknown.
     fn refuse_unknown_content(&self, start: u64, position: usize) -> Result<()> {
         let end = self.start_of(position);
-        if end >= start && is_filled_with(self.file, start..end, &[0, VACATED])? {
+        if end >= start && is_filled_with(self.file, start..end, &FILLERS)? {
             return Ok(());
         }
         let message = "are followed by bytes that belong to no section";

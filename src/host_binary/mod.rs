@@ -16,10 +16,12 @@
 //! not show what the dynamic linker reads: its symbols, relocations, and what makes that room. So is
 //! what no linker writes and tools read in different ways: a first section that is not the null
 //! section, section names that are no string table of their own, two segments of what there is one
-//! of, and a dynamic section without `DT_NULL` in its segment. Of files that were transformed
+//! of, two tags of which loaders take one, load segments that share a page and not its bytes, and a
+//! dynamic section without `DT_NULL` in its segment. Of files that were transformed
 //! already: a reference that is not loaded from where it is, sections that share bytes, and a section
 //! of device code that still has bytes. Of files that seem to have no device code: dropped bytes of `.dynamic`
-//! or the wrappers beside those of device code, and offload bundles where no section has a name.
+//! or the wrappers beside those of device code, and offload bundles where no section has a name or theirs
+//! is said to have no bytes.
 
 mod analyze;
 mod apply;

@@ -3,7 +3,7 @@
 use object::elf;
 
 use super::layout::{Behind, Layout, Split, is_filled_with, is_named, is_zero, largest_alignment};
-use super::make_room::VACATED;
+use super::make_room::FILLERS;
 use super::{FATBIN_SECTION, PAGE};
 use crate::error::{Kind, Result};
 use crate::formats::elf::{
@@ -133,9 +133,7 @@ fn is_data(file: &ElfFile, part: &ProgramHeader) -> Result<bool> {
     for range in ranges.chain(std::iter::once(end..end)) {
         let gap = range.start.saturating_sub(at);
         let bytes = file.offset_of(at, gap).map(|offset| offset..offset + gap);
-        if gap > 0
-            && !bytes.map_or(Ok(false), |bytes| is_filled_with(file, bytes, &[0, VACATED]))?
-        {
+        if gap > 0 && !bytes.map_or(Ok(false), |bytes| is_filled_with(file, bytes, &FILLERS))? {
             return Ok(false);
         }
         at = at.max(range.end);
@@ -143,7 +141,8 @@ fn is_data(file: &ElfFile, part: &ProgramHeader) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether a section is a table that linkers make.
+/// Whether a section is a table that linkers and compilers make, or constants: `.rodata` by its name has
+/// no code that anyone calls.
 fn is_known_data(file: &ElfFile, section: &SectionHeader) -> bool {
     const KINDS: [elf::SectionType; 13] = [
         elf::SHT_NOTE,

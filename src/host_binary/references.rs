@@ -139,11 +139,7 @@ impl<'a> Tables<'a> {
 /// Fails if a relocation changes device code or headers, or concerns a section that moves: such a
 /// section holds more than the tables that dynamic tags lead to.
 pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) -> Result<()> {
-    let moving = layout.room.moving();
-    let moved: Vec<Range<u64>> = moving
-        .filter(|index| layout.moved_to(file, *index).is_some())
-        .map(|index| file.sections[index].sh_addr..file.sections[index].memory_end())
-        .collect();
+    let moved = layout.moved(file);
     let rewritten = [headers(file), layout.start..layout.end];
     for_each_relocation(file, dynamic, &mut |relocation| {
         let target = relocation.address_without_symbol();

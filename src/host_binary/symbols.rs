@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ops::Range;
 use std::sync::Arc;
 
 use object::elf;
@@ -31,13 +32,14 @@ pub struct SymbolEdit {
 
 /// The changes in all symbol tables.
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
+    let moved = layout.moved(file);
     let mut edits = Vec::new();
     let mut faults = Vec::new();
     'tables: for (index, section) in symbol_tables(file) {
-        let is_dynamic = section.sh_type == elf::SHT_DYNSYM;
+        let moved = (section.sh_type == elf::SHT_DYNSYM).then_some(&*moved);
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
-            match checked_edit(file, layout, is_dynamic, (offset, symbol)) {
+            match checked_edit(file, layout, moved, (offset, symbol)) {
                 Ok(edit) => edits.extend(edit),
                 Err(error) => faults.push(error),
             }
@@ -56,16 +58,17 @@ pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHead
     all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
-/// The change of one symbol, if it changes. The dynamic linker must not find it where nothing is left.
+/// The change of one symbol, if it changes. The dynamic linker must not find it where nothing is left:
+/// `moved` is what moves, for the symbols that it finds.
 fn checked_edit(
     file: &ElfFile,
     layout: &Layout,
-    is_dynamic: bool,
+    moved: Option<&[Range<u64>]>,
     (offset, symbol): (u64, Symbol),
 ) -> Result<Option<SymbolEdit>> {
     let edit = edit(file, layout, offset, symbol)?;
-    if edit.is_none() && is_dynamic {
-        refuse_left_behind(file, layout, offset, &symbol)?;
+    if let (None, Some(moved)) = (&edit, moved) {
+        refuse_left_behind(file, layout, moved, (offset, &symbol))?;
     }
     Ok(edit)
 }
@@ -96,16 +99,16 @@ fn edit(
 
 /// Fails if a dynamic symbol that does not change leads to what does, by its value: the dynamic linker
 /// does not ask in which section it is defined.
-fn refuse_left_behind(file: &ElfFile, layout: &Layout, offset: u64, symbol: &Symbol) -> Result<()> {
+fn refuse_left_behind(
+    file: &ElfFile,
+    layout: &Layout,
+    moved: &[Range<u64>],
+    (offset, symbol): (u64, &Symbol),
+) -> Result<()> {
     let Some(value) = symbol.address() else { return Ok(()) };
-    let moves = |index: usize| {
-        let section = &file.sections[index];
-        (section.sh_addr..section.memory_end()).contains(&value)
-    };
     // One that ends where the device code begins belongs to what is before it.
     let in_code = value > layout.start && value < layout.end;
-    let mut moving = layout.room.moving().filter(|index| layout.moved_to(file, *index).is_some());
-    if !in_code && !moving.any(moves) {
+    if !in_code && !moved.iter().any(|range| range.contains(&value)) {
         return Ok(());
     }
     let message = format!(

@@ -173,7 +173,7 @@ impl Binder<'_> {
             field.and_then(|field| field.checked_sub(hip_wrapper::POINTER)).and_then(|offset| {
                 self.wrappers.binary_search_by_key(&offset, |wrapper| wrapper.offset).ok()
             });
-        // Once it is edited it would be bound late, among those of functions.
+        // Edited it would be RELATIVE among those of functions, where loaders that bind late stop.
         let target = target.filter(|_| relocation.kind != elf::R_X86_64_JUMP_SLOT);
         let (Some(wrapper), Some(target)) = (wrapper, target) else {
             let message = format!(

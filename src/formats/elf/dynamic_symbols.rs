@@ -29,12 +29,8 @@ pub fn symbol_section<'a>(
     if let (Some(address), []) = (address, tables.as_slice()) {
         let message =
             format!("DT_SYMTAB leads to {address:#x}, and no section has dynamic symbols");
-        return Err(file.refuse(
-            Kind::Unsupported,
-            "section headers",
-            file.header.e_shoff(),
-            message,
-        ));
+        let place = file.header.e_shoff();
+        return Err(odd(file.refuse(Kind::Unsupported, "section headers", place, message)));
     }
     for (position, (index, section)) in tables.iter().enumerate() {
         if let Some(message) = fault(file, dynamic, section, position) {
@@ -87,7 +83,10 @@ fn refuse_hidden(
     if !hidden {
         return Ok(());
     }
-    let message = format!("the dynamic linker finds more symbols than the {count} of this section");
+    let message = format!(
+        "hash tables or relocations lead to dynamic symbols that no section shows, of which {count} are \
+         shown"
+    );
     Err(odd(match table {
         Some((index, _)) => file.refuse_section(Kind::Unsupported, index, message),
         None => file.refuse(Kind::Unsupported, "section headers", file.header.e_shoff(), message),

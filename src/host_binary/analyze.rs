@@ -13,7 +13,7 @@ use super::{
 };
 use crate::error::{Kind, Result, ResultExt};
 use crate::formats::elf::{
-    Dyn, Dynamic, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader, symbol_section,
+    Dyn, Dynamic, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader,
 };
 use crate::formats::hip_wrapper::{self, Magic};
 
@@ -173,12 +173,19 @@ fn analyze(
     refuse_endless(&file, &dynamic)?;
     refuse_unloaded_tables(&file, &dynamic)?;
     references::refuse_repeated_tags(&file, &dynamic)?;
-    let tables = Tables::read(&file, &dynamic, symbol_section(&file, &dynamic)?)?;
+    let symbols = DynamicSymbols::read(&file, &dynamic)?;
+    let tables = Tables::read(&file, &dynamic, &symbols)?;
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     tables.refuse_in(&target)?;
     tables.refuse_moved(&layout)?;
-    let bound = wrappers::bind(&file, &dynamic, (wrapper_index, &wrapper_section), &target)?;
+    let bound = wrappers::bind(
+        &file,
+        &dynamic,
+        symbols.to_vec(&file)?,
+        (wrapper_index, &wrapper_section),
+        &target,
+    )?;
     wrappers::refuse_others(&bound, Magic::Fat, &file)?;
     references::refuse_relocations(&file, &dynamic, &layout)?;
     let symbol_edits = symbols::plan(&file, &layout)?;

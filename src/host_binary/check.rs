@@ -9,8 +9,8 @@ use super::{Analysis, Examined, WRAPPER_SECTION, symbols, wrappers};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{
-    Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SECTION_HEADER_SIZE,
-    SectionHeader,
+    Dynamic, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader,
+    SECTION_HEADER_SIZE, SectionHeader,
 };
 use crate::formats::hip_wrapper::Magic;
 
@@ -273,7 +273,9 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     };
     let layout = &analysis.layout;
     let targets = layout.start..layout.end;
-    let bound = wrappers::bind(file, &dynamic, (index, &section), &targets)?;
+    let symbols = DynamicSymbols::read(file, &dynamic).and_then(|symbols| symbols.to_vec(file));
+    let symbols = symbols.map_err(|error| Error::bug("other symbols are found").cause(error))?;
+    let bound = wrappers::bind(file, &dynamic, symbols, (index, &section), &targets)?;
     let mut faults = Vec::new();
     if bound.len() != analysis.bound.len() {
         faults.push(Error::bug("wrappers were lost"));

@@ -243,7 +243,7 @@ impl<'a> Search<'a> {
 }
 
 /// Offset of the end of a table of `entries`.
-fn table_end(entries: usize) -> u64 {
+pub(super) fn table_end(entries: usize) -> u64 {
     FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * entries as u64
 }
 

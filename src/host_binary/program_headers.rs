@@ -3,12 +3,10 @@
 use object::elf;
 
 use super::layout::{Behind, Layout, Split, is_filled_with, is_named, is_zero, largest_alignment};
-use super::make_room::FILLERS;
+use super::make_room::{FILLERS, table_end};
 use super::{FATBIN_SECTION, PAGE};
 use crate::error::{Kind, Result};
-use crate::formats::elf::{
-    ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader,
-};
+use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
 
 /// The new table. Load segments stay in the order of their addresses.
 pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
@@ -123,10 +121,9 @@ fn is_data(file: &ElfFile, part: &ProgramHeader) -> Result<bool> {
     if !sections.iter().all(|section| is_known_data(file, section)) {
         return Ok(false);
     }
-    let headers = FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * file.program_headers.len() as u64;
     let mut at = part.p_vaddr;
     if file.offset_of(at, 1) == Some(0) {
-        at = at.saturating_add(headers);
+        at = at.saturating_add(table_end(file.program_headers.len()));
     }
     let end = part.p_vaddr.saturating_add(part.p_filesz);
     let ranges = sections.iter().map(|section| section.sh_addr..section.memory_end());

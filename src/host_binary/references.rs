@@ -8,8 +8,8 @@ use object::elf;
 use super::layout::Layout;
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{
-    Dynamic, DynamicEntry, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader,
-    for_each_relocation, table_sizes,
+    Dynamic, DynamicEntry, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE,
+    for_each_relocation,
 };
 
 /// Tags that hold an address, with the tag of its size where there is one.
@@ -73,9 +73,9 @@ impl<'a> Tables<'a> {
     pub fn read(
         file: &'a ElfFile,
         dynamic: &Dynamic,
-        symbols: Option<(usize, &SectionHeader)>,
+        symbols: &DynamicSymbols<'_>,
     ) -> Result<Self> {
-        let mut sizes = table_sizes(file, dynamic, symbols)?;
+        let mut sizes = symbols.table_sizes(file, dynamic)?;
         sizes.extend(ADDRESSES.iter().map(|(tag, size)| {
             (*tag, size.and_then(|size| dynamic.value(size)).unwrap_or_default())
         }));

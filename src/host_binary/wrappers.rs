@@ -39,11 +39,12 @@ pub enum Binding {
     InPlace,
 }
 
-/// Binds the wrappers of `section`. Every target lies in `targets`, and no other relocation
+/// Binds the wrappers of `section`; `symbols` are the dynamic ones. Every target lies in `targets`, and no other relocation
 /// leads there.
 pub fn bind(
     file: &ElfFile,
     dynamic: &Dynamic,
+    symbols: Vec<Symbol>,
     (index, section): (usize, &SectionHeader),
     targets: &Range<u64>,
 ) -> Result<Vec<BoundWrapper>> {
@@ -57,7 +58,7 @@ pub fn bind(
         file,
         section,
         targets,
-        symbols: dynamic_symbols(file, dynamic)?,
+        symbols,
         bindings: vec![None; wrappers.len()],
         wrappers: &wrappers,
     };
@@ -79,20 +80,6 @@ pub fn refuse_others(bound: &[BoundWrapper], magic: Magic, file: &ElfFile) -> Re
         magic.value()
     );
     Err(file.refuse(Kind::Malformed, ".hipFatBinSegment", other.offset, message))
-}
-
-/// The symbols that relocations name, in the order of their indexes.
-fn dynamic_symbols(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<Symbol>> {
-    let address = dynamic.value(elf::DT_SYMTAB);
-    let mut tables = file.sections.iter().enumerate();
-    let found = tables.find(|(_, section)| {
-        let loaded = section.sh_type == elf::SHT_DYNSYM && section.is_allocated();
-        loaded && Some(section.sh_addr) == address
-    });
-    match found {
-        Some((index, section)) => file.symbols(index, section)?.to_vec(),
-        None => Ok(Vec::new()),
-    }
 }
 
 struct Binder<'a> {

@@ -25,7 +25,7 @@ use object::elf;
 
 use crate::content::Content;
 use crate::error::Result;
-use crate::formats::elf::{Dynamic, ElfFile, Names, SectionHeader, symbol_section};
+use crate::formats::elf::{Dynamic, DynamicSymbols, ElfFile, Names, SectionHeader};
 
 /// Sections that hold device code or lead to it, in fat and in transformed binaries.
 const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];
@@ -100,7 +100,7 @@ impl Form {
     fn symbols(&self) -> Result<Symbols> {
         let mut found = Symbols::new();
         let Some(dynamic) = &self.dynamic else { return Ok(found) };
-        if let Some((index, section)) = symbol_section(&self.file, dynamic)? {
+        if let Some((index, section)) = DynamicSymbols::read(&self.file, dynamic)?.section {
             let strings = self.file.linked_strings(section)?;
             let symbols = self.file.symbols(index, section)?;
             let mut names = Names::new(&self.file, &strings, symbols.len());
@@ -279,7 +279,7 @@ mod tests {
         let size = table + 3 * 64 + 32;
         shorter[size..size + 8].copy_from_slice(&(25 * 24_u64).to_le_bytes());
         let error = compared(&shorter).unwrap_err();
-        assert!(error.to_string().contains("of which 25 are shown"), "{error}");
+        assert!(error.to_string().contains("than the 25 that sections show"), "{error}");
         let first = table + 64;
         bytes[first + 4..first + 8].copy_from_slice(&elf::SHT_DYNSYM.0.to_le_bytes());
         bytes[first + 32..first + 40].fill(0);

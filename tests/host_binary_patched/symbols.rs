@@ -19,7 +19,7 @@ fn shared() -> Patched {
 /// What is behind a section's end would not be edited.
 #[test]
 fn symbols_that_no_section_shows_are_refused() {
-    let text = "that no section shows";
+    let text = "lead to other dynamic symbols";
     let new = || Patched::new("sub_page");
     let shows = |file: Patched, count: u64| file.section(".dynsym", &[(SIZE, 24 * count)]);
     // A hash table of one bucket, of symbols 13 to 17.
@@ -52,7 +52,7 @@ fn symbols_that_an_older_hash_table_leads_to_are_refused() {
     };
     assert!(hash(18, 17).examine().is_ok());
     for (count, chain) in [(19, 0), (18, 18), (3, 18)] {
-        hash(count, chain).refused(Kind::Unsupported, "that no section shows");
+        hash(count, chain).refused(Kind::Unsupported, "lead to other dynamic symbols");
     }
 }
 

@@ -10,18 +10,53 @@ use object::elf;
 
 use super::dynamic::Dynamic;
 use super::file::ElfFile;
-use super::hash_tables;
+use super::hash_tables::{self, HashTable};
 use super::record::{Record, SectionHeader, Symbol};
 use super::relocation::for_each_relocation;
 use super::versions::Versions;
 use crate::error::{Error, Kind, Result};
 
-/// The section of dynamic symbols with its index, which has all that the dynamic linker finds; `None`
-/// if there is nothing to find.
-pub fn symbol_section<'a>(
-    file: &'a ElfFile,
-    dynamic: &Dynamic,
-) -> Result<Option<(usize, &'a SectionHeader)>> {
+/// The dynamic symbols of a file.
+#[derive(Debug)]
+pub struct DynamicSymbols<'a> {
+    /// Their section with its index; `None` if there is nothing to find.
+    pub section: Option<(usize, &'a SectionHeader)>,
+    hash_tables: Vec<HashTable>,
+}
+
+impl<'a> DynamicSymbols<'a> {
+    /// Finds the section that has all that the dynamic linker finds.
+    pub fn read(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Self> {
+        let section = section(file, dynamic)?;
+        let hash_tables = hash_tables::read(file, dynamic, count(section))?;
+        refuse_hidden(file, dynamic, section, &hash_tables)?;
+        Ok(Self { section, hash_tables })
+    }
+
+    /// All symbols, in the order of their indexes.
+    pub fn to_vec(&self, file: &ElfFile) -> Result<Vec<Symbol>> {
+        self.section
+            .map_or(Ok(Vec::new()), |(index, section)| file.symbols(index, section)?.to_vec())
+    }
+
+    /// Bytes of the tables whose size stands in no dynamic tag, by the tag that leads there.
+    pub fn table_sizes(
+        &self,
+        file: &ElfFile,
+        dynamic: &Dynamic,
+    ) -> Result<Vec<(elf::DynamicTag, u64)>> {
+        let count = count(self.section);
+        let mut sizes: Vec<_> =
+            self.hash_tables.iter().map(|table| (table.tag, table.size)).collect();
+        sizes.push((elf::DT_SYMTAB, count * Symbol::SIZE));
+        sizes.push((elf::DT_VERSYM, count * size_of::<u16>() as u64));
+        sizes.extend(Versions::sizes(file, dynamic)?);
+        Ok(sizes)
+    }
+}
+
+/// The section of dynamic symbols that the dynamic linker reads, with its index.
+fn section<'a>(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Option<(usize, &'a SectionHeader)>> {
     let address = dynamic.value(elf::DT_SYMTAB);
     let sections = file.sections.iter().enumerate();
     let tables: Vec<_> =
@@ -37,9 +72,7 @@ pub fn symbol_section<'a>(
             return Err(odd(file.refuse_section(Kind::Unsupported, *index, message)));
         }
     }
-    let table = tables.first().copied();
-    refuse_hidden(file, dynamic, table)?;
-    Ok(table)
+    Ok(tables.first().copied())
 }
 
 /// Why a section is not the one that the dynamic linker reads.
@@ -66,28 +99,26 @@ fn fault(
 }
 
 /// How many symbols a section has.
-fn count(table: Option<(usize, &SectionHeader)>) -> u64 {
-    table.map_or(0, |(_, section)| section.sh_size / Symbol::SIZE)
+fn count(section: Option<(usize, &SectionHeader)>) -> u64 {
+    section.map_or(0, |(_, section)| section.sh_size / Symbol::SIZE)
 }
 
-/// Fails if the dynamic linker finds symbols behind the end of `table`, or any if there is none.
+/// Fails if the dynamic linker finds symbols behind the end of `section`, or any if there is none.
 fn refuse_hidden(
     file: &ElfFile,
     dynamic: &Dynamic,
-    table: Option<(usize, &SectionHeader)>,
+    section: Option<(usize, &SectionHeader)>,
+    hash_tables: &[HashTable],
 ) -> Result<()> {
-    let count = count(table);
-    let hashes = hash_tables::read(file, dynamic, count)?;
-    let hidden = hashes.iter().any(|table| table.leads_behind)
-        || relocations_lead_behind(file, dynamic, count)?;
-    if !hidden {
+    let count = count(section);
+    let by_hashes = hash_tables.iter().any(|table| table.leads_behind);
+    if !by_hashes && !relocations_lead_behind(file, dynamic, count)? {
         return Ok(());
     }
     let message = format!(
-        "hash tables or relocations lead to dynamic symbols that no section shows, of which {count} are \
-         shown"
+        "hash tables or relocations lead to other dynamic symbols than the {count} that sections show"
     );
-    Err(odd(match table {
+    Err(odd(match section {
         Some((index, _)) => file.refuse_section(Kind::Unsupported, index, message),
         None => file.refuse(Kind::Unsupported, "section headers", file.header.e_shoff(), message),
     }))
@@ -104,19 +135,4 @@ fn relocations_lead_behind(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Res
 
 fn odd(error: Error) -> Error {
     error.hint("no linker writes such a file: build it or copy it again")
-}
-
-/// Bytes of the tables whose size stands in no dynamic tag, by the tag that leads there.
-pub fn table_sizes(
-    file: &ElfFile,
-    dynamic: &Dynamic,
-    symbols: Option<(usize, &SectionHeader)>,
-) -> Result<Vec<(elf::DynamicTag, u64)>> {
-    let count = count(symbols);
-    let hashes = hash_tables::read(file, dynamic, count)?;
-    let mut sizes: Vec<_> = hashes.iter().map(|table| (table.tag, table.size)).collect();
-    sizes.push((elf::DT_SYMTAB, count * Symbol::SIZE));
-    sizes.push((elf::DT_VERSYM, count * size_of::<u16>() as u64));
-    sizes.extend(Versions::sizes(file, dynamic)?);
-    Ok(sizes)
 }

@@ -66,13 +66,13 @@ pub(super) fn read(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<Vec<
 
 fn hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
     let [buckets, chains] = numbers(file, address)?;
-    let words = 2 + buckets + chains.max(count);
+    let behind = buckets + chains.max(count);
     let mut leads_behind = chains > count;
     let first = address.saturating_add(2 * WORD);
-    for item in self::words(file, first, words - 2)?.iter() {
+    for item in words(file, first, behind)?.iter() {
         leads_behind |= u64::from(item?.1.0) >= count.max(1);
     }
-    Ok(HashTable { tag: elf::DT_HASH, size: words * WORD, leads_behind })
+    Ok(HashTable { tag: elf::DT_HASH, size: (2 + behind) * WORD, leads_behind })
 }
 
 fn gnu_hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {

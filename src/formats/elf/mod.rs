@@ -46,7 +46,7 @@ mod versions;
 
 pub use build_id::build_id;
 pub use dynamic::{Dynamic, DynamicEntry};
-pub use dynamic_symbols::{symbol_section, table_sizes};
+pub use dynamic_symbols::DynamicSymbols;
 pub use file::{ElfFile, FILE_HEADER_SIZE};
 pub use linking::{Linking, UndefinedSymbol};
 pub use names::Names;

@@ -65,8 +65,8 @@ impl Relocation {
 }
 
 /// Calls `visit` with every relocation that `dynamic` names, in table order, but for those of no kind
-/// (`R_X86_64_NONE`). Refused: other encodings,
-/// and tables of parts of entries, of which loaders read more than is there.
+/// (`R_X86_64_NONE`). Refused: other encodings, and tables of parts of entries, of which loaders read
+/// more than is there.
 pub fn for_each_relocation(
     file: &ElfFile,
     dynamic: &Dynamic,

@@ -60,23 +60,12 @@ impl Versions {
     /// Bytes of both lists, as far as they are read, by the tag that leads there.
     pub(super) fn sizes(file: &ElfFile, dynamic: &Dynamic) -> Result<[(elf::DynamicTag, u64); 2]> {
         let lists = Lists { file, dynamic };
-        let needs = lists.needs()?.into_iter().flat_map(|((at, _), all)| {
-            let all = all.into_iter().map(|(at, _)| at.saturating_add(VersionNeedAux::SIZE));
-            all.chain([at.saturating_add(VersionNeed::SIZE)])
-        });
-        let definitions = lists.definitions()?.into_iter().flat_map(|((at, _), all)| {
-            let all = all.into_iter().map(|(at, _)| at.saturating_add(VersionDefinitionAux::SIZE));
-            all.chain([at.saturating_add(VersionDefinition::SIZE)])
-        });
-        let size = |tag, ends: &mut dyn Iterator<Item = u64>| {
+        let (needs, definitions) = (end(lists.needs()?), end(lists.definitions()?));
+        let size = |tag, end: u64| {
             let start = dynamic.value(tag).and_then(|address| file.offset_of(address, 1));
-            let end = ends.max();
-            (tag, end.zip(start).map_or(0, |(end, start)| end.saturating_sub(start)))
+            (tag, start.map_or(0, |start| end.saturating_sub(start)))
         };
-        Ok([
-            size(elf::DT_VERNEED, &mut needs.into_iter()),
-            size(elf::DT_VERDEF, &mut definitions.into_iter()),
-        ])
+        Ok([size(elf::DT_VERNEED, needs), size(elf::DT_VERDEF, definitions)])
     }
 
     /// The offsets of all names in the string table of `dynamic`.
@@ -107,6 +96,15 @@ type Need = (Placed<VersionNeed>, Vec<Placed<VersionNeedAux>>);
 
 /// The records of a defined version.
 type Definition = (Placed<VersionDefinition>, Vec<Placed<VersionDefinitionAux>>);
+
+/// The offset behind the last record of a list; zero if it has none.
+fn end<T: Record, U: Record>(list: Vec<(Placed<T>, Vec<Placed<U>>)>) -> u64 {
+    let ends = list.into_iter().flat_map(|((at, _), all)| {
+        let all = all.into_iter().map(|(at, _)| at.saturating_add(U::SIZE));
+        all.chain([at.saturating_add(T::SIZE)])
+    });
+    ends.max().unwrap_or_default()
+}
 
 fn needed(needs: Vec<Need>, names: &mut Names<'_>) -> Result<Vec<NeededVersions>> {
     let library = |((place, need), all): Need| {

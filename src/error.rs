@@ -134,6 +134,15 @@ impl Error {
             .hint("this is a bug in rockpack; please report it with the command and its input")
     }
 
+    /// This error, found in what rockpack itself made: a broken invariant, unless the fault lies in
+    /// reading.
+    pub fn of_own(self, message: impl Into<String>) -> Self {
+        match self.is_of_reading() || self.kind() == Kind::Bug {
+            true => self,
+            false => Self::bug(message).cause(self),
+        }
+    }
+
     /// A failed system call on `file`.
     pub fn io(file: impl AsRef<Path>, action: &str, source: io::Error) -> Self {
         match Self::from_io(source) {

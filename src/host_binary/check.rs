@@ -218,12 +218,18 @@ fn program_header_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
     })
 }
 
-/// Checks the result of a transform by reading it anew. Only small tables are read.
+/// Checks the result of a transform by reading it anew. Only small tables are read, in part from
+/// the file that it was made of.
 pub fn transformed(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
+    let checked = result_holds(analysis, content, marker);
+    checked.map_err(|error| error.of_own("the transformed file does not follow the format"))
+}
+
+fn result_holds(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
     let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
         return Err(Error::bug("the transformed file is no ELF file"));
     };
-    file.validate().map_err(|error| Error::bug("invalid headers").cause(error))?;
+    file.validate()?;
     structure(&file, Kind::Bug)?;
     let mut faults = Vec::new();
     if file.header.e_phoff() != FILE_HEADER_SIZE || content.len() != analysis.output_len() {
@@ -273,8 +279,7 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     };
     let layout = &analysis.layout;
     let targets = layout.start..layout.end;
-    let symbols = DynamicSymbols::read(file, &dynamic).and_then(|symbols| symbols.to_vec(file));
-    let symbols = symbols.map_err(|error| Error::bug("other symbols are found").cause(error))?;
+    let symbols = DynamicSymbols::read(file, &dynamic)?.to_vec(file)?;
     let bound = wrappers::bind(file, &dynamic, symbols, (index, &section), &targets)?;
     let mut faults = Vec::new();
     if bound.len() != analysis.bound.len() {

@@ -148,7 +148,10 @@ fn a_recombination_whose_calls_fail_leaves_the_earlier_artifacts() {
 #[test]
 fn an_extraction_whose_calls_fail_leaves_whole_code_objects() {
     if have(&["gcc"]) {
-        sweep(&Scenario::extract(), &FAULTS);
+        let scenario = Scenario::extract();
+        sweep(&scenario, &FAULTS);
+        // It analyzes a library, transforms it and checks the result, each by reads of its own.
+        sweep(&scenario, &[("read", EIO, failed_or_whole, usize::MAX)]);
     }
 }
 

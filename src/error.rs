@@ -25,10 +25,19 @@ const PERMISSION_HINT: &str =
 /// What to do about a disk that is full.
 const ROOM_HINT: &str = "make room on that file system; what was not finished is taken back";
 
+/// What to do where the system starts no more threads.
+const THREADS_HINT: &str = "raise the limit of threads, as of `ulimit -u` or of the container; \
+    `build` needs fewer with a smaller --jobs";
+
+/// What to do where it gives no more memory.
+const MEMORY_HINT: &str = "raise the limits of memory and of threads, as of `ulimit` or of the \
+    container; `build` needs less of both with a smaller --jobs";
+
 /// What to do about a failed system call, where that is known.
 pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
     match kind {
         io::ErrorKind::PermissionDenied => Some(PERMISSION_HINT),
+        io::ErrorKind::OutOfMemory => Some(MEMORY_HINT),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(ROOM_HINT),
         _ => None,
     }
@@ -157,6 +166,11 @@ impl Error {
                 }
             }
         }
+    }
+
+    /// A thread that the system does not start.
+    pub fn no_thread(source: impl fmt::Display) -> Self {
+        Self::new(Kind::Io, format!("cannot start a thread: {source}")).hint(THREADS_HINT)
     }
 
     /// Whether the reader of a pipe went away.

@@ -47,6 +47,7 @@ pub mod report;
 pub mod sbom;
 pub mod signing;
 pub mod split;
+mod threads;
 pub mod tree;
 pub mod verify;
 mod write;
@@ -104,7 +105,7 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
 
 fn build_set(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
     let (threads, _limited) = budget::pack_threads(options)?;
-    with_threads(threads, || run(options, indexed, progress))
+    threads::with(threads, || run(options, indexed, progress))
 }
 
 /// [`build`], and publishes what was written. The packages are not read again; where the repository
@@ -135,7 +136,7 @@ pub fn plan_set(
     digests: Digests,
     progress: &dyn Progress,
 ) -> Result<Planned> {
-    with_threads(options.jobs, || {
+    threads::with(options.jobs, || {
         let decided = decide(options, &ScanOptions::default(), progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
         let planned = planned::planned(recombined, plan, findings.clone(), digests)?;
@@ -150,7 +151,7 @@ pub fn plan_matrix(
     jobs: u32,
     progress: &dyn Progress,
 ) -> Result<partition::Matrix> {
-    with_threads(options.jobs, || {
+    threads::with(options.jobs, || {
         let decided = decide(options, &ScanOptions::default(), progress)?;
         let shares = partition::divide(&decided.recombined, &decided.plan, jobs)?;
         decided.scan.inputs.recheck()?;
@@ -158,22 +159,18 @@ pub fn plan_matrix(
     })
 }
 
-fn with_threads<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let pool = pool.map_err(|error| Error::bug("cannot start threads").cause(error))?;
-    pool.install(work)
-}
-
 /// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
 pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discover::Discovery> {
-    let scan = artifact::scan(artifacts)?;
-    let rules = Rules::builtin()?;
-    // A binary that cannot be transformed is for `build` to refuse; here it is a finding.
-    let split_options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
-    let split = split::split_all(&scan, &split_options, progress)?;
-    let discovery = discover::discover(&scan, &split);
-    scan.inputs.recheck()?;
-    Ok(discovery)
+    threads::some(|| {
+        let scan = artifact::scan(artifacts)?;
+        let rules = Rules::builtin()?;
+        // A binary that cannot be transformed is for `build` to refuse; here it is a finding.
+        let split_options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
+        let split = split::split_all(&scan, &split_options, progress)?;
+        let discovery = discover::discover(&scan, &split);
+        scan.inputs.recheck()?;
+        Ok(discovery)
+    })
 }
 
 fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {

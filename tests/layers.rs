@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Module → what it may use besides itself, `error` and `report` (findings and progress).
 const MAY_USE: &[(&str, &[&str])] = &[
     // Packed artifacts are compressed tar archives.
-    ("artifact", &["content", "formats", "records", "tree"]),
+    ("artifact", &["content", "formats", "records", "threads", "tree"]),
     // The parts of the pipeline that `lib.rs` leaves out.
     (
         "budget",
@@ -79,7 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["artifact", "content", "database", "formats", "gfx", "host_binary", "split", "tree"],
     ),
     // Sets as they were written: receipts, plans, packages.
-    ("listing", &["content", "formats", "receipt"]),
+    ("listing", &["content", "formats", "receipt", "threads"]),
     ("keyring", &["content", "plan", "tree"]),
     ("interrupt", &[]),
     ("new_file", &["content"]),
@@ -155,7 +155,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     // Of the plan, the names of the formats. Files for clients say where the key package, which is
     // named after the repository, puts the key.
-    ("repo", &["content", "formats", "indexed", "keyring", "once", "plan", "signing"]),
+    ("repo", &["content", "formats", "indexed", "keyring", "once", "plan", "signing", "threads"]),
     ("report", &[]),
     // Of every file of every package, where its bytes come from.
     (
@@ -169,6 +169,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "split",
         &["artifact", "content", "database", "formats", "gfx", "host_binary", "records", "tree"],
     ),
+    ("threads", &[]),
     ("tree", &[]),
     // Of the databases, the rules: which files they have, not what became of them. Of the
     // dependencies, the tables of distributions: who has a library, not who needs it.
@@ -183,6 +184,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gfx",
             "plan",
             "receipt",
+            "threads",
             "tree",
         ],
     ),

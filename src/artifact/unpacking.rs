@@ -9,8 +9,9 @@ use super::contents::{Whereabouts, assemble};
 use super::packed::{Checksum, Packed};
 use super::{Artifact, ArtifactName};
 use crate::content::{BlockStore, InputFile, Inputs};
-use crate::error::{Error, Faults, Result};
+use crate::error::{Error, Faults, Result, ResultExt};
 use crate::formats::compression::Method;
+use crate::threads;
 
 /// Most archives that are decoded at a time. The window of a decoder may have 128 MiB, and that of
 /// all has to fit a run of 1 GiB.
@@ -58,27 +59,32 @@ impl Pending {
 /// Decodes all of `pending`; the content is kept on the file system of `spool_dir`. The order of
 /// the artifacts and faults is theirs.
 pub(super) fn unpack(pending: &[Pending], spool_dir: &Path, faults: &mut Faults) -> Vec<Artifact> {
-    if pending.is_empty() {
+    let Some(first) = pending.first() else {
         return Vec::new();
-    }
+    };
     let Some(store) = faults.keep(BlockStore::create(spool_dir)) else {
         return Vec::new();
     };
-    let threads = rayon::current_num_threads().min(DECODERS).min(pending.len());
+    let decoders = threads::count().min(DECODERS).min(pending.len());
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
+    let decode = || {
+        while let Some((at, one)) = take(pending, &next) {
+            let result = one.unpack(&store);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+        }
+    };
     // Not on the pool's own threads: while one of those waits it takes up other work, and would
     // hold a decoder for every archive at once.
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((at, one)) = take(pending, &next) {
-                    let result = one.unpack(&store);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-                }
-            });
-        }
+    let started = thread::scope(|scope| {
+        let start =
+            |_| thread::Builder::new().spawn_scoped(scope, decode).map_err(Error::no_thread);
+        start(0)?;
+        // Fewer do where the system starts no more.
+        (1..decoders).take_while(|number| start(*number).is_ok()).for_each(drop);
+        Ok(())
     });
+    faults.keep(started.file(&first.path));
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().filter_map(|(_, result)| faults.keep(result)).collect()

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::content;
 use crate::error::Result;
 use crate::policy::{self, ReaderShares};
-use crate::records;
+use crate::{records, threads};
 
 /// The budget of commands that write artifacts.
 #[derive(Debug, Default, Args)]
@@ -21,11 +21,11 @@ impl MemoryArguments {
     /// hold.
     pub fn within<T: Send>(&self, work: impl FnOnce(u64) -> Result<T> + Send) -> Result<T> {
         let ReaderShares { frames, records, held, threads } = policy::reader_shares(self.memory)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = threads::count();
         let threads = cores.min(threads);
         content::limit_held(held);
         let _limited = records::limit(records, held, threads);
-        crate::with_threads(threads, || work(frames))
+        threads::with(threads, || work(frames))
     }
 }
 

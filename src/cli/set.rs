@@ -8,7 +8,7 @@ use super::environment;
 use crate::config::{Config, PackageList, Scheme};
 use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
-use crate::{SetOptions, listing};
+use crate::{SetOptions, listing, threads};
 
 #[derive(Debug, Args)]
 pub(super) struct SetArguments {
@@ -96,7 +96,7 @@ impl SetArguments {
             since: self.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?,
             jobs: match self.jobs {
                 Some(jobs) => usize::from(jobs),
-                None => std::thread::available_parallelism().map_or(1, usize::from),
+                None => threads::count(),
             },
             strict: self.strict,
             source_date_epoch: environment::source_date_epoch()?,

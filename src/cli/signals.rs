@@ -33,13 +33,14 @@ pub(super) fn watch() -> Result<()> {
             if !interrupt::request(signal) {
                 end(signal);
             }
-            thread::spawn(move || {
+            // Where no thread is to be had, a second signal ends what waits.
+            drop(thread::Builder::new().spawn(move || {
                 thread::sleep(PATIENCE);
                 end(signal);
-            });
+            }));
         }
     };
-    thread::Builder::new().name("signals".into()).spawn(heed).map(drop).map_err(fault)
+    thread::Builder::new().name("signals".into()).spawn(heed).map(drop).map_err(Error::no_thread)
 }
 
 fn end(signal: i32) -> ! {

@@ -19,7 +19,7 @@ use super::EmitOptions;
 use crate::content::{Content, WINDOW};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::compression::Effort;
-use crate::formats::payload::{FileDigests, Finished, PayloadWriter, io_fault};
+use crate::formats::payload::{FileDigests, Finished, PayloadWriter};
 use crate::plan::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 use crate::tree::Node;
@@ -82,7 +82,7 @@ pub(super) fn fan_out(
                 Ok(finished.map(|finished| (format, finished)))
             };
             let thread = thread::Builder::new().spawn_scoped(scope, drain);
-            writers.push(thread.map_err(|e| io_fault("start a thread", e))?);
+            writers.push(thread.map_err(Error::no_thread)?);
         }
         let windows = Windows::default();
         let read = Source { channels, windows, known, sha1, progress }.read_all(entries);

@@ -11,7 +11,6 @@ use std::thread;
 
 use super::{EmitOptions, compressor};
 use crate::error::{Error, Result};
-use crate::formats::payload::io_fault;
 use crate::plan::package::Package;
 
 /// Packages that may wait for the disk, beside those that compress: each has a thread and open
@@ -89,7 +88,7 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
             let thread = make(package).and_then(|made| {
                 let run = || write_one(made, turn, place);
                 let thread = thread::Builder::new().spawn_scoped(scope, run);
-                thread.map_err(|e| io_fault("start a thread", e))
+                thread.map_err(Error::no_thread)
             });
             failed.fetch_or(thread.is_err(), Ordering::Relaxed);
             started.push(thread);

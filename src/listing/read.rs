@@ -10,6 +10,7 @@ use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, pa
 use crate::content::{Content, is_file, is_folder};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Place, Receipt};
+use crate::threads;
 
 /// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
 const DOCUMENT_LIMIT: u64 = 2 << 30;
@@ -39,7 +40,7 @@ struct Head {
 /// said of them.
 pub fn read(path: &Path) -> Result<Listing> {
     let listing = match is_folder(path) {
-        Ok(true) => of_packages(path),
+        Ok(true) => threads::some(|| of_packages(path)),
         Ok(false) => of_file(path),
         Err(error) => Err(error),
     };

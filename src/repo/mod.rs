@@ -62,6 +62,7 @@ use crate::indexed::Indexed;
 use crate::plan::package::Format;
 use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
+use crate::threads;
 use draft::{Channel, Draft};
 use state::{Announced, Channels};
 
@@ -135,18 +136,24 @@ pub struct ChannelReport {
 /// Publishes packages.
 pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Published> {
     check(options)?;
-    let store = LocalStore::open(&options.out, options.wait)?;
-    let doing = || format!("publishing {}", options.out.display());
-    publish_to(&store, options, progress).context(doing)
+    threads::some(|| {
+        let store = LocalStore::open(&options.out, options.wait)?;
+        let doing = || format!("publishing {}", options.out.display());
+        publish_to(&store, options, progress).context(doing)
+    })
 }
 
 /// Refuses what [`publish`] would refuse whatever the packages are, so that nobody waits for those
 /// first. Makes no repository; one that is there is brought in order if a run was interrupted.
 pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
     check(options)?;
-    if !is_there(&options.out)? {
-        return Ok(());
+    match is_there(&options.out)? {
+        true => threads::some(|| check_there(options)),
+        false => Ok(()),
     }
+}
+
+fn check_there(options: &RepoOptions<'_>) -> Result<()> {
     let doing = || format!("publishing in {}", options.out.display());
     let store = match LocalStore::open(&options.out, false) {
         // The other run may change what is there until it is this run's turn.
@@ -166,7 +173,7 @@ pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
     faults.finish().context(doing)
 }
 
-/// Publishes to `store`, which no other run writes to.
+/// Publishes to `store`, which no other run writes to, with the threads of whoever calls.
 pub fn publish_to(
     store: &dyn Store,
     options: &RepoOptions<'_>,

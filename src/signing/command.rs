@@ -6,6 +6,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use super::IndexSigner;
 use crate::error::{Error, Kind, Result};
@@ -100,13 +101,19 @@ fn run(words: &[String], input: &[u8]) -> Result<String> {
         .spawn()
         .map_err(fault)?;
     let stdin = child.stdin.take();
-    let output = std::thread::scope(|scope| {
+    let output = thread::scope(|scope| {
         // Written beside the reading: a program may answer before it has read all. One that does
         // not read at all says by its status what it thinks of that.
-        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
-        child.wait_with_output()
-    })
-    .map_err(fault)?;
+        let write = move || stdin.map(|mut stdin| stdin.write_all(input));
+        match thread::Builder::new().spawn_scoped(scope, write) {
+            Ok(_) => child.wait_with_output().map_err(fault),
+            Err(error) => {
+                // Its input has ended: it would sign nothing.
+                child.kill().and_then(|()| child.wait()).map_err(fault)?;
+                Err(Error::no_thread(error))
+            }
+        }
+    })?;
     if !output.status.success() {
         let message = format!("{program} failed ({})", output.status);
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();

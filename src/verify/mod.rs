@@ -64,6 +64,7 @@ use crate::error::{Error, Kind, Result};
 use crate::plan::package::Format;
 use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
+use crate::threads;
 use crate::tree::TreePath;
 use against::Comparison;
 use claims::Claims;
@@ -80,6 +81,10 @@ use subject::Subject;
 /// installed prefixes and single files each by itself. With `against`, also looks for everything that those artifacts
 /// hold in the packages.
 pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
+    threads::some(|| check(paths, options, progress))
+}
+
+fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
     let Options { folders, against, trust } = options;
     let mut problems = Problems::default();
     let mut repositories = Report::default();

@@ -3,7 +3,7 @@
 //
 //   FAULT_UNDER    a folder, without a stroke at its end
 //   FAULT_CALLS    which kinds count, separated by commas: open create read write sync rename make
-//                  remove link mode stat fstat list lock copy
+//                  remove link mode stat fstat list lock copy; and thread, on no file
 //   FAULT_AT       which of them is chosen, from 1; 0 is none
 //   FAULT_DO       error:N     the call fails with errno N
 //                  errors:N    so do all calls of these kinds after it
@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -297,6 +298,11 @@ struct dirent64 *readdir64(DIR *dir) {
   struct dirent64 *entry = real(dir);
   if (entry && untyped) entry->d_type = DT_UNKNOWN;
   return entry;
+}
+
+int pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*run)(void *), void *with) {
+  REAL(pthread_create);
+  return chosen("thread", under) == FAIL ? errno : real(out, how, run, with);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *out) {

@@ -37,6 +37,7 @@ mod signals;
 mod strace;
 mod sweep;
 mod terminal;
+mod threads;
 #[path = "../support/tools.rs"]
 mod tools;
 mod waiting;

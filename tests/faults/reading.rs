@@ -11,17 +11,17 @@ use crate::publications;
 use crate::room::{ALL, Fault, Struck, calls, figures, folder, places, strike};
 use crate::tools::{self, have};
 
-const TOOLS: [&str; 3] = ["gcc", "tar", "zstd"];
+pub const TOOLS: [&str; 3] = ["gcc", "tar", "zstd"];
 
 /// What is read: a shard with two artifacts behind links, one of them packed, a link to it, the set of
 /// it, and a repository whose packages lack the signatures that its `.repo` file tells clients to ask
 /// for.
-struct Input {
+pub struct Input {
     room: tempfile::TempDir,
 }
 
 impl Input {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let room = folder();
         let here = |name: &str| room.path().join(name);
         tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx1151-build")).arg(here("s")));
@@ -65,7 +65,7 @@ impl Input {
     }
 
     /// Disturbs every command at some of its calls, or all.
-    fn sweep(
+    pub fn sweep(
         &self,
         (kinds, act, some): (&str, &str, usize),
         judge: impl Fn(&str, &Struck, &Struck),
@@ -96,7 +96,7 @@ impl Input {
 }
 
 /// What was struck, and what the run said.
-fn about(struck: &Struck) -> String {
+pub fn about(struck: &Struck) -> String {
     format!("{:?}: {}\n{}", struck.call, struck.output.status, said(struck))
 }
 

@@ -84,6 +84,18 @@ fn build_with_cache(room: &Path, out: &Path) -> Command {
     command
 }
 
+fn build_zstd(room: &Path, out: &Path) -> Command {
+    let mut command = build(room, out);
+    command.args(["--compression", "zstd"]);
+    command
+}
+
+fn build_xz(room: &Path, out: &Path) -> Command {
+    let mut command = build(room, out);
+    command.args(["--compression", "xz"]);
+    command
+}
+
 fn split(room: &Path, out: &Path) -> Command {
     let mut command = rockpack();
     command.arg("split").arg("--artifacts").arg(input(room)).arg("--output-dir").arg(out);
@@ -148,6 +160,24 @@ impl Scenario {
         tools::run(&mut scenario.command_into(&whole));
         scenario.whole = visible(&whole);
         scenario
+    }
+
+    /// Packages with more than a compressor makes on one thread, by this compressor.
+    pub fn build_of_noise(compression: &str) -> Self {
+        let (name, build): (_, fn(&Path, &Path) -> Command) = match compression {
+            "xz" => ("build --compression xz", build_xz),
+            _ => ("build --compression zstd", build_zstd),
+        };
+        let room = folder();
+        let shard = input(room.path());
+        example::plant(&example::tree(&shards().join("gfx1151-build")), &shard, false);
+        let noise = (0..1_u32 << 20).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]);
+        let noise: Vec<u8> = noise.collect();
+        let library = shard.join("blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib");
+        std::fs::write(library.join("noise"), noise).unwrap();
+        let earlier = room.path().join("earlier");
+        tools::run(build(room.path(), &earlier).args(["--release", "0"]));
+        Self::over_earlier(name, room, (build, SET))
     }
 
     /// Artifacts of one build over those of another with fewer archs.

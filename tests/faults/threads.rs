@@ -1,0 +1,124 @@
+//! A system that starts no more threads, as in a container with a limit of them.
+
+use std::process::Command;
+
+use crate::fixture::{deb, repo};
+use crate::keys::key;
+use crate::left::Left;
+use crate::publications;
+use crate::reading::{self, Input};
+use crate::room::{Fault, folder, strike};
+use crate::scenarios::Scenario;
+use crate::sweep::{Strikes, sweep};
+use crate::tools::have;
+
+const EAGAIN: &str = "error:11";
+const EAGAIN_FROM_THEN_ON: &str = "errors:11";
+
+/// The run says that it got no thread, or could do without.
+fn says_so_or_is_whole(left: &Left<'_>) {
+    match left.struck.code() {
+        Some(0) => left.is_whole(),
+        Some(2) => {
+            left.is_taken_back();
+            assert!(left.struck.stderr.contains("thread"), "{}", left.about);
+        }
+        _ => panic!("{}", left.about),
+    }
+}
+
+const fn at(some: usize) -> [Strikes; 2] {
+    [
+        ("thread", EAGAIN, says_so_or_is_whole, some),
+        ("thread", EAGAIN_FROM_THEN_ON, says_so_or_is_whole, some),
+    ]
+}
+
+#[test]
+fn a_build_that_gets_no_threads_leaves_the_earlier_set() {
+    if have(&["gcc"]) {
+        for scenario in [Scenario::build(), Scenario::build_with_cache()] {
+            sweep(&scenario, &at(6));
+        }
+    }
+}
+
+/// Compressors start threads of their own where there is enough to compress.
+#[test]
+fn a_build_whose_compressors_get_no_threads_leaves_the_earlier_set() {
+    if have(&["gcc"]) {
+        for compression in ["zstd", "xz"] {
+            sweep(&Scenario::build_of_noise(compression), &at(8));
+        }
+    }
+}
+
+#[test]
+fn artifacts_and_code_objects_are_as_before_where_no_thread_starts() {
+    if have(&["gcc"]) {
+        for scenario in [Scenario::split(), Scenario::recombine(), Scenario::extract()] {
+            sweep(&scenario, &at(usize::MAX));
+        }
+    }
+}
+
+#[test]
+fn a_publication_that_gets_no_threads_leaves_a_repository_that_clients_can_use() {
+    if have(&publications::TOOLS) {
+        sweep(&publications::scenario(), &at(usize::MAX));
+    }
+}
+
+/// A thread feeds the program that signs.
+#[test]
+fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
+    if !have(&publications::TOOLS) {
+        return;
+    }
+    let room = folder();
+    let own = key(room.path(), "own", "ed25519");
+    let package = deb(room.path(), ("one", "1", "amd64"), "");
+    let home = room.path().join("own.gnupg");
+    let publish = |at| {
+        let out = room.path().join(format!("repo-{at}"));
+        let mut run = repo(&[&package], &out);
+        run.args(["--sign-command", "gpg --batch --yes --armor --{mode}", "--public-key"]);
+        run.arg(&own.public).env("GNUPGHOME", &home);
+        let fault = Fault { calls: "thread", act: EAGAIN, at };
+        (strike(&mut run, room.path(), fault), out.join("dists"))
+    };
+    let (whole, shown) = publish(0);
+    assert!(whole.code() == Some(0) && shown.exists(), "{}", whole.stderr);
+    for at in 1..=whole.counted {
+        let (struck, shown) = publish(at);
+        assert_eq!(struck.code(), Some(2), "{at}: {}", struck.stderr);
+        assert!(struck.stderr.contains("thread") && !shown.exists(), "{at}: {}", struck.stderr);
+        assert!(!struck.stderr.contains("a bug in rockpack"), "{at}: {}", struck.stderr);
+    }
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+}
+
+#[test]
+fn a_command_that_reads_and_gets_no_threads_says_so() {
+    if !have(&publications::TOOLS) || !have(&reading::TOOLS) {
+        return;
+    }
+    let input = Input::new();
+    for act in [EAGAIN, EAGAIN_FROM_THEN_ON] {
+        input.sweep(("thread", act, usize::MAX), |_, struck, whole| {
+            if struck.code() == whole.code() {
+                assert_eq!(struck.output.stdout, whole.output.stdout, "{}", reading::about(struck));
+                return;
+            }
+            let about = reading::about(struck);
+            let said = "cannot start a thread: Resource temporarily unavailable (os error 11)";
+            // Where only one of several things could not be checked, that one fails.
+            let stream = match struck.code() {
+                Some(1) => String::from_utf8_lossy(&struck.output.stdout),
+                Some(2) => struck.stderr.as_str().into(),
+                _ => panic!("{about}"),
+            };
+            assert!(stream.contains(said) && !about.contains("panicked"), "{about}");
+        });
+    }
+}

@@ -25,6 +25,10 @@ const PERMISSION_HINT: &str =
 /// What to do about a disk that is full.
 const ROOM_HINT: &str = "make room on that file system; what was not finished is taken back";
 
+/// What to do about a file that may not become so large.
+const SIZE_HINT: &str = "raise the limit of file sizes, as of `ulimit -f`, or use a file system \
+    that takes larger files";
+
 /// What to do where the system starts no more threads.
 const THREADS_HINT: &str = "raise the limit of threads, as of `ulimit -u` or of the container; \
     `build` needs fewer with a smaller --jobs";
@@ -38,6 +42,7 @@ pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
     match kind {
         io::ErrorKind::PermissionDenied => Some(PERMISSION_HINT),
         io::ErrorKind::OutOfMemory => Some(MEMORY_HINT),
+        io::ErrorKind::FileTooLarge => Some(SIZE_HINT),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(ROOM_HINT),
         _ => None,
     }

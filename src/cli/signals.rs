@@ -6,10 +6,12 @@
 
 use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::error::{Error, Kind, Result};
@@ -28,6 +30,8 @@ pub(super) fn watch() -> Result<()> {
     let heeded: Vec<i32> = numbers.filter(|number| ignored >> (number - 1) & 1 == 0).collect();
     let fault = |error: io::Error| Error::new(Kind::Io, "signals cannot be handled").cause(error);
     let mut signals = Signals::new(heeded).map_err(fault)?;
+    // A write above the limit of file sizes is an error then, and does not end the process.
+    flag::register(SIGXFSZ, Arc::default()).map_err(fault)?;
     let heed = move || {
         for signal in signals.forever() {
             if !interrupt::request(signal) {

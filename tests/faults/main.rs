@@ -9,6 +9,7 @@
 #[path = "../support/archives.rs"]
 mod archives;
 mod beside;
+mod ceilings;
 mod changed;
 mod clock;
 mod complete;

@@ -288,13 +288,14 @@ impl Scenario {
         }
     }
 
-    fn begin(&self, name: &str) -> PathBuf {
+    /// A copy of what runs find.
+    pub fn begin(&self, name: &str) -> PathBuf {
         let out = self.out(name);
         link_tree(&self.start, &out);
         out
     }
 
-    fn end(&self, name: &str) {
+    pub fn end(&self, name: &str) {
         std::fs::remove_dir_all(self.out(name)).unwrap();
     }
 

@@ -81,7 +81,8 @@ fn more_open_files_than_a_run_may_have_are_an_error() {
         return;
     }
     // Fewer are too few for the dynamic loader.
-    let numbers: Vec<_> = (4..16).chain([256]).map(|number| format!("--nofile={number}")).collect();
+    let numbers: Vec<_> =
+        (4..16).chain([1024]).map(|number| format!("--nofile={number}")).collect();
     for scenario in [Scenario::build, Scenario::split, publications::scenario] {
         limited(&scenario(), &numbers, ("Too many open files (os error 24)", None), |left| {
             left.has_no_part()

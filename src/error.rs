@@ -29,23 +29,28 @@ const ROOM_HINT: &str = "make room on that file system; what was not finished is
 const SIZE_HINT: &str = "raise the limit of file sizes, as of `ulimit -f`, or use a file system \
     that takes larger files";
 
-/// What to do where the system starts no more threads.
-const THREADS_HINT: &str = "raise the limit of threads, as of `ulimit -u` or of the container; \
-    `build` needs fewer with a smaller --jobs";
-
-/// What to do where it gives no more memory.
-const MEMORY_HINT: &str = "raise the limits of memory and of threads, as of `ulimit` or of the \
+/// What to do where the system starts no more threads, or gives no more memory: either may be told
+/// as the other.
+const THREADS_HINT: &str = "raise the limits of threads and of memory, as of `ulimit` or of the \
     container; `build` needs less of both with a smaller --jobs";
 
 /// What to do about a failed system call, where that is known.
 pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
     match kind {
         io::ErrorKind::PermissionDenied => Some(PERMISSION_HINT),
-        io::ErrorKind::OutOfMemory => Some(MEMORY_HINT),
         io::ErrorKind::FileTooLarge => Some(SIZE_HINT),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(ROOM_HINT),
         _ => None,
     }
+}
+
+/// Whether zstd or liblzma got no memory, by what they say of it; both say so where they get no
+/// thread, too. The system's own refusals have a number.
+fn is_refused_memory(source: &io::Error) -> bool {
+    let told = ["Allocation error : not enough memory", "can't allocate memory"];
+    let said = source.get_ref().map(ToString::to_string);
+    let bare = source.kind() == io::ErrorKind::OutOfMemory;
+    source.raw_os_error().is_none() && (bare || said.is_some_and(|said| told.contains(&&*said)))
 }
 
 /// What sort of fault an [`Error`] is.
@@ -151,7 +156,8 @@ impl Error {
     /// This error, found in what rockpack itself made: a broken invariant, unless the fault lies in
     /// reading.
     pub fn of_own(self, message: impl Into<String>) -> Self {
-        match self.is_of_reading() || self.kind() == Kind::Bug {
+        let of_reading = self.flattened().any(Self::is_of_reading);
+        match of_reading {
             true => self,
             false => Self::bug(message).cause(self),
         }
@@ -173,6 +179,11 @@ impl Error {
         }
     }
 
+    /// A library that fails at what cannot fail: a broken invariant, unless it got no memory.
+    pub fn of_library(message: &str, source: io::Error) -> Self {
+        Self::from_io(source).unwrap_or_else(|source| Self::bug(message).cause(source))
+    }
+
     /// A thread that the system does not start.
     pub fn no_thread(source: impl fmt::Display) -> Self {
         Self::new(Kind::Io, format!("cannot start a thread: {source}")).hint(THREADS_HINT)
@@ -184,7 +195,12 @@ impl Error {
     }
 
     /// Takes back an error that travelled through [`io::Error`], or returns the I/O error itself.
+    /// That a compressor or decoder got no memory says nothing of what it worked on.
     pub fn from_io(source: io::Error) -> Result<Self, io::Error> {
+        if is_refused_memory(&source) {
+            let message = "a compressor or decoder gets no memory, or no thread";
+            return Ok(Self::new(Kind::Io, message).hint(THREADS_HINT));
+        }
         if source.get_ref().is_some_and(|inner| inner.is::<Self>()) {
             let inner = source.into_inner().ok_or_else(|| io::Error::other("empty error"))?;
             return inner.downcast::<Self>().map(|error| *error).map_err(io::Error::other);
@@ -257,10 +273,11 @@ impl Error {
         self.inner.kind
     }
 
-    /// Whether the fault lies in reading and says nothing of what would have been read. Where damaged
-    /// content is passed on, or taken for another kind of file, such an error is not.
+    /// Whether the fault lies in reading, or in rockpack, and says nothing of what would have been
+    /// read. Where damaged content is passed on, or taken for another kind of file, such an error is
+    /// not.
     pub fn is_of_reading(&self) -> bool {
-        matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted)
+        matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted | Kind::Bug)
     }
 
     /// The reason alone, without place and context.
@@ -394,6 +411,19 @@ mod tests {
         let error = Error::truncated("ends after 3 bytes").structure("CCOB header").offset(7);
         let error = error.file("a.so").file("outer.so").offset(99);
         assert_eq!(error.to_string(), "a.so: CCOB header: at offset 0x7: ends after 3 bytes");
+    }
+
+    /// In the words of the libraries as they are linked here.
+    #[test]
+    fn refused_memory_is_no_fault_of_what_was_compressed() {
+        let zstd = zstd::zstd_safe::get_error_name(64_usize.wrapping_neg());
+        for source in [io::Error::other(zstd), liblzma::stream::Error::Mem.into()] {
+            let error = Error::from_io(source).unwrap();
+            assert!(error.kind() == Kind::Io && error.hint_text().is_some(), "{error}");
+        }
+        for other in [io::Error::from_raw_os_error(12), io::Error::other("Data corrupted")] {
+            Error::from_io(other).unwrap_err();
+        }
     }
 
     #[test]

@@ -27,11 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn watch() -> Result<()> {
     let ignored = ignored();
     let numbers = ENDING.iter().map(|(number, _)| *number);
-    let heeded: Vec<i32> = numbers.filter(|number| ignored >> (number - 1) & 1 == 0).collect();
+    let is_ignored = |number: i32| ignored >> (number - 1) & 1 == 1;
+    let heeded: Vec<i32> = numbers.filter(|number| !is_ignored(*number)).collect();
     let fault = |error: io::Error| Error::new(Kind::Io, "signals cannot be handled").cause(error);
     let mut signals = Signals::new(heeded).map_err(fault)?;
     // A write above the limit of file sizes is an error then, and does not end the process.
-    flag::register(SIGXFSZ, Arc::default()).map_err(fault)?;
+    if !is_ignored(SIGXFSZ) {
+        flag::register(SIGXFSZ, Arc::default()).map_err(fault)?;
+    }
     let heed = move || {
         for signal in signals.forever() {
             if !interrupt::request(signal) {

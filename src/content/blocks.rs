@@ -45,7 +45,7 @@ impl BlockStore {
     /// Takes a run of bytes.
     pub fn writer(self: &Arc<Self>) -> Result<BlockWriter> {
         let compressor = zstd::bulk::Compressor::new(LEVEL)
-            .map_err(|cause| Error::bug("cannot start a compressor").cause(cause))?;
+            .map_err(|cause| Error::of_library("cannot start a compressor", cause))?;
         Ok(BlockWriter {
             store: Arc::clone(self),
             compressor,
@@ -62,7 +62,7 @@ impl BlockStore {
         let stored = block.stored.read_vec(0..block.stored.len(), BLOCK as u64, "block")?;
         let bytes = match block.compressed {
             true => zstd::bulk::decompress(&stored, BLOCK)
-                .map_err(|cause| Error::bug("the spool file changed").cause(cause))?,
+                .map_err(|cause| Error::of_library("the spool file changed", cause))?,
             false => stored,
         };
         if bytes.len() != block.len {
@@ -135,7 +135,7 @@ impl BlockWriter {
     fn put(&mut self) -> Result<()> {
         let compressed = self.compressor.compress(&self.pending);
         let compressed =
-            compressed.map_err(|cause| Error::bug("cannot compress a block").cause(cause))?;
+            compressed.map_err(|cause| Error::of_library("cannot compress a block", cause))?;
         let smaller = compressed.len() < self.pending.len();
         let bytes = if smaller { &compressed } else { &self.pending };
         self.blocks.push(Block {

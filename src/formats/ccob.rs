@@ -191,7 +191,7 @@ const INPUT_BUFFER: usize = 128 << 10;
 /// window that LLVM's long-distance matching uses.
 fn zstd_decoder<R: BufRead>(input: R) -> Result<zstd::Decoder<'static, R>> {
     let decoder = zstd::Decoder::with_buffer(input)
-        .map_err(|e| Error::new(Kind::Limit, "cannot set up a zstd decoder").cause(e))?;
+        .map_err(|e| Error::of_library("cannot set up a zstd decoder", e))?;
     Ok(decoder.single_frame())
 }
 

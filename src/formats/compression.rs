@@ -11,12 +11,12 @@
 
 use std::io::{self, BufRead, Read, Write};
 
-use liblzma::stream::{CONCATENATED, Check, Error as XzError, MtStreamBuilder, Stream};
+use liblzma::stream::{CONCATENATED, Check, MtStreamBuilder, Stream};
 
 use crate::error::{Error, Kind, Result};
 use crate::formats::payload::io_fault;
+use crate::formats::zstd_frame;
 pub use crate::formats::zstd_frame::Effort;
-use crate::formats::zstd_frame::{self, NO_MEMORY};
 
 /// The largest zstd window that package managers in use accept (2^27 bytes).
 pub const WINDOW_LOG_MAX: u32 = 27;
@@ -175,7 +175,7 @@ impl<W: Write> Encoder<W> {
     pub fn finish(self) -> io::Result<W> {
         match self.inner {
             Inner::Zstd(encoder) => encoder.finish(),
-            Inner::Xz(encoder) => encoder.finish().map_err(xz_fault),
+            Inner::Xz(encoder) => encoder.finish(),
         }
     }
 }
@@ -186,17 +186,8 @@ fn xz_encoder<W: Write>(
     preset: u32,
     workers: u32,
 ) -> io::Result<liblzma::write::XzEncoder<W>> {
-    let stream = xz_builder(preset, workers).encoder().map_err(|e| xz_fault(e.into()))?;
+    let stream = xz_builder(preset, workers).encoder().map_err(io::Error::from)?;
     Ok(liblzma::write::XzEncoder::new_stream(sink, stream))
-}
-
-/// liblzma calls it memory where it gets no thread.
-fn xz_fault(source: io::Error) -> io::Error {
-    let inner = source.get_ref().and_then(|inner| inner.downcast_ref::<XzError>());
-    match inner {
-        Some(XzError::Mem) => io::Error::new(io::ErrorKind::OutOfMemory, NO_MEMORY),
-        _ => source,
-    }
 }
 
 fn xz_builder(preset: u32, workers: u32) -> MtStreamBuilder {
@@ -213,7 +204,7 @@ impl<W: Write> Write for Encoder<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match &mut self.inner {
             Inner::Zstd(encoder) => encoder.write(buffer),
-            Inner::Xz(encoder) => encoder.write(buffer).map_err(xz_fault),
+            Inner::Xz(encoder) => encoder.write(buffer),
         }
     }
 

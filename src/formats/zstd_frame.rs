@@ -189,17 +189,8 @@ fn ldm_hash_rate_log(level: i32) -> u32 {
     if level < OPTIMAL { LDM_HASH_RATE_LOG } else { 0 }
 }
 
-/// What compressors say of memory alone.
-pub(super) const NO_MEMORY: &str = "the compressor gets no memory, or no thread";
-
-/// Of zstd's numbers of errors, which do not change, that of memory; also where it gets no thread.
-const MEMORY: usize = 64;
-
 fn told(result: Result<usize, usize>) -> io::Result<usize> {
-    result.map_err(|code| match code.wrapping_neg() {
-        MEMORY => io::Error::new(io::ErrorKind::OutOfMemory, NO_MEMORY),
-        _ => io::Error::other(get_error_name(code)),
-    })
+    result.map_err(|code| io::Error::other(get_error_name(code)))
 }
 
 #[cfg(test)]

@@ -234,10 +234,7 @@ impl Work<'_> {
 }
 
 fn fault(cause: io::Error) -> Error {
-    match Error::from_io(cause) {
-        Ok(error) => error,
-        Err(cause) => Error::bug("zstd refuses to compress").cause(cause),
-    }
+    Error::of_library("zstd refuses to compress", cause)
 }
 
 /// No thread panics while it holds one of these locks, so what they guard is whole.

@@ -201,7 +201,7 @@ impl Share {
 
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
         let left = zstd::bulk::compress(bytes, DEFAULT_LEVEL)
-            .map_err(|error| Error::bug("zstd refuses to compress").cause(error))?;
+            .map_err(|error| Error::of_library("zstd refuses to compress", error))?;
         self.left += left.len() as u64;
         self.of += bytes.len() as u64;
         Ok(())

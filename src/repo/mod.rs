@@ -173,7 +173,7 @@ fn check_there(options: &RepoOptions<'_>) -> Result<()> {
     faults.finish().context(doing)
 }
 
-/// Publishes to `store`, which no other run writes to, with the threads of whoever calls.
+/// Publishes to `store`, which no other run writes to, on the threads of the current rayon pool.
 pub fn publish_to(
     store: &dyn Store,
     options: &RepoOptions<'_>,

@@ -159,7 +159,8 @@ impl<'a> SplitOptions<'a> {
     }
 }
 
-/// Takes all artifacts of a scan apart; faults of several are reported together.
+/// Takes all artifacts of a scan apart, on the threads of the current rayon pool; faults of several
+/// are reported together.
 pub fn split_all(
     scan: &Scan,
     options: &SplitOptions<'_>,

@@ -339,7 +339,7 @@ impl StreamSource for Frame {
     fn open(&self) -> Result<Box<dyn Read + Send>> {
         let input = BufReader::with_capacity(zstd_safe::DCtx::in_size(), self.stored.reader());
         let decoder = Decoder::with_buffer(input)
-            .map_err(|cause| Error::bug("no zstd decoder").cause(cause))?;
+            .map_err(|cause| Error::of_library("no zstd decoder", cause))?;
         Ok(Box::new(FrameReader { decoder: decoder.single_frame(), left: self.len }))
     }
 

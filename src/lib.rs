@@ -121,12 +121,13 @@ pub fn build_and_publish(
         false => repo.formats.clone(),
     };
     let repo = repo::RepoOptions { formats, ..repo };
-    repo::check_ahead(&repo)?;
+    let jobs = options.set.jobs;
+    threads::with(jobs, || repo::check_ahead(&repo))?;
     let (built, indexed) = build_set(options, true, progress)?;
     let packages = indexed.keys().cloned().collect();
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };
     let doing = || "the packages are written, and not published".to_owned();
-    let published = repo::publish(&repo, progress).context(doing)?;
+    let published = threads::with(jobs, || repo::publish(&repo, progress)).context(doing)?;
     Ok((built, published))
 }
 

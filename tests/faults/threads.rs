@@ -1,7 +1,9 @@
 //! A system that starts no more threads, as in a container with a limit of them.
 
+use std::path::Path;
 use std::process::Command;
 
+use crate::example::{rockpack, shards};
 use crate::fixture::{deb, repo};
 use crate::keys::key;
 use crate::left::Left;
@@ -68,6 +70,35 @@ fn artifacts_and_code_objects_are_as_before_where_no_thread_starts() {
 fn a_publication_that_gets_no_threads_leaves_a_repository_that_clients_can_use() {
     if have(&publications::TOOLS) {
         sweep(&publications::scenario(), &at(FEW));
+    }
+}
+
+/// Threads that a build with `--jobs jobs` starts to publish. It makes the packages with xz, which
+/// keeps no thread from one to the next.
+fn starts_to_publish(jobs: &str) -> usize {
+    let room = folder();
+    let starts = |name, more: &[&Path]| {
+        let mut build = rockpack();
+        build.args(["build", "--version", "7.1.0", "--compression", "xz", "--jobs", jobs]);
+        build.arg("--artifacts").arg(shards().join("gfx1151-build"));
+        build.arg("--out").arg(room.path().join(name)).args(more);
+        let run = strike(&mut build, room.path(), Fault { calls: "thread", act: EAGAIN, at: 0 });
+        assert_eq!(run.code(), Some(0), "{}", run.stderr);
+        run.counted
+    };
+    let repository = room.path().join("repository");
+    let alone = starts("alone", &[]);
+    let all = starts("published", &["--repo".as_ref(), &repository]);
+    assert!(repository.join("dists").exists());
+    all - alone
+}
+
+/// As many look what can be refused before there are packages, and as many publish. What compresses
+/// the indexes starts the same number in any case.
+#[test]
+fn a_build_publishes_with_as_many_threads_as_it_is_told() {
+    if have(&["gcc"]) {
+        assert_eq!(starts_to_publish("5") - starts_to_publish("1"), 2 * (5 - 1));
     }
 }
 

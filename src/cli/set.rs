@@ -78,6 +78,12 @@ impl SetArguments {
             Some(path) => Config::open(path)?,
             None => Config::default(),
         };
+        let jobs = match self.jobs {
+            Some(jobs) => usize::from(jobs),
+            None => threads::count(),
+        };
+        let read_all = || self.since.iter().map(|path| listing::read(path)).collect();
+        let since: Vec<_> = threads::with(jobs, read_all)?;
         let mut formats: Vec<Format> = self.format.into_iter().map(Format::from).collect();
         formats.sort();
         formats.dedup();
@@ -93,11 +99,8 @@ impl SetArguments {
             distro: self.distro,
             formats,
             only: self.only,
-            since: self.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?,
-            jobs: match self.jobs {
-                Some(jobs) => usize::from(jobs),
-                None => threads::count(),
-            },
+            since,
+            jobs,
             strict: self.strict,
             source_date_epoch: environment::source_date_epoch()?,
         })

@@ -18,13 +18,8 @@ const ENOSPC_FROM_THEN_ON: &str = "errors:28";
 /// A run that failed says why and leaves the earlier output; one that could do without the call
 /// gives the whole.
 fn failed_or_whole(left: &Left<'_>) {
-    match left.struck.code() {
-        Some(0) => left.is_whole(),
-        Some(2) => {
-            left.is_taken_back();
-            says_what_failed(left);
-        }
-        _ => panic!("{}", left.about),
+    if left.is_whole_or_failed() {
+        says_what_failed(left);
     }
 }
 

@@ -23,6 +23,16 @@ impl Left<'_> {
         self.left_nothing();
     }
 
+    /// All of the new output, or a failure that left the earlier one; whether it failed.
+    pub fn is_whole_or_failed(&self) -> bool {
+        match self.struck.code() {
+            Some(0) => self.is_whole(),
+            Some(2) => self.is_taken_back(),
+            _ => panic!("{}", self.about),
+        }
+        self.struck.code() == Some(2)
+    }
+
     /// All of the new output, but what need not be there.
     pub fn is_new(&self) {
         let aside = self.scenario.promise.aside;

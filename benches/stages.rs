@@ -133,7 +133,7 @@ fn framing(criterion: &mut Criterion) {
     }
 }
 
-const PLAIN: rockpack::plan::package::Treatment = rockpack::plan::package::Treatment::Plain;
+const PLAIN: rockpack::package::Treatment = rockpack::package::Treatment::Plain;
 
 fn tar_of(count: usize, len: usize) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());

@@ -12,7 +12,7 @@ use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
 use crate::formats::rpm::{Front, LEAD_MAGIC};
 use crate::formats::{apt_index, deb, rpm, rpm_md};
-use crate::plan::package::Format;
+use crate::package::Format;
 
 /// What the file of a package is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::plan::package::{
+use crate::package::{
     DebControl, Format, Formats, Package, PackageEntry, Rights, Role, RpmControl, Treatment,
 };
 use crate::tree::{Node, TreePath};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, PackageList, Scheme};
 use crate::listing::Listing;
-use crate::plan::package::Format;
+use crate::package::Format;
 use crate::policy::Policy;
 use crate::receipt::Part;
 use crate::signing::Signer;

@@ -18,7 +18,7 @@ mod tools;
 use packages::{Tree, emit_set, options, package};
 use rockpack::content::Content;
 use rockpack::emit::{Compression, Emitted};
-use rockpack::plan::package::{Format, Treatment};
+use rockpack::package::{Format, Treatment};
 use tools::{have, succeed};
 
 /// A byte more than 32 bits can say.

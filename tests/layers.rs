@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "indexed",
             "options",
             "pack",
+            "package",
             "plan",
             "recombine",
             "records",
@@ -67,20 +68,26 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
     // What the index of a repository says of a package is taken up while its digests are.
-    ("emit", &["cache", "content", "formats", "indexed", "plan", "receipt", "signing", "tree"]),
+    (
+        "emit",
+        &[
+            "cache", "content", "formats", "indexed", "package", "plan", "receipt", "signing",
+            "tree",
+        ],
+    ),
     ("error", &[]),
     ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
     ("formats", &["content", "gfx", "records"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
-    ("indexed", &["content", "formats", "plan"]),
+    ("indexed", &["content", "formats", "package"]),
     (
         "inspect",
         &["artifact", "content", "database", "formats", "gfx", "host_binary", "split", "tree"],
     ),
     // Sets as they were written: receipts, plans, packages.
     ("listing", &["content", "formats", "receipt", "threads"]),
-    ("keyring", &["content", "plan", "tree"]),
+    ("keyring", &["content", "package", "tree"]),
     ("interrupt", &[]),
     ("new_file", &["content"]),
     (
@@ -93,6 +100,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "formats",
             "gfx",
             "host_binary",
+            "package",
             "plan",
             "recombine",
             "receipt",
@@ -100,8 +108,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
+    // What a package is, whoever decides or reads it.
+    ("package", &["config", "formats", "receipt", "tree"]),
     // The whole set is decided on every machine; sizes are asked of the sources that packing reads.
-    ("partition", &["content", "pack", "plan", "receipt", "recombine", "tree"]),
+    ("partition", &["content", "pack", "package", "plan", "receipt", "recombine", "tree"]),
     // Relations are listed in the receipt's words; an update knows the set before it. Dependencies of
     // host files on libraries are part of what a package says.
     (
@@ -115,6 +125,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gfx",
             "listing",
             "once",
+            "package",
             "receipt",
             "recombine",
             "split",
@@ -122,9 +133,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // A plan is shown without being packed: sizes are asked of the sources that packing reads.
-    ("planned", &["content", "formats", "listing", "pack", "plan", "recombine", "tree"]),
+    ("planned", &["content", "formats", "listing", "pack", "package", "plan", "recombine", "tree"]),
     // Levels and window are what readers of packages can take.
-    ("options", &["config", "listing", "plan", "policy", "receipt", "signing"]),
+    ("options", &["config", "listing", "package", "plan", "policy", "receipt", "signing"]),
     ("policy", &["formats"]),
     // What others wrote has each key once.
     ("once", &[]),
@@ -153,14 +164,27 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "verify",
         ],
     ),
-    // Of the plan, the names of the formats. Files for clients say where the key package, which is
-    // named after the repository, puts the key.
-    ("repo", &["content", "formats", "indexed", "keyring", "once", "plan", "signing", "threads"]),
+    // Files for clients say where the key package, which is named after the repository, puts the key.
+    (
+        "repo",
+        &["content", "formats", "indexed", "keyring", "once", "package", "signing", "threads"],
+    ),
     ("report", &[]),
     // Of every file of every package, where its bytes come from.
     (
         "sbom",
-        &["artifact", "content", "emit", "formats", "pack", "plan", "receipt", "recombine", "tree"],
+        &[
+            "artifact",
+            "content",
+            "emit",
+            "formats",
+            "pack",
+            "package",
+            "plan",
+            "receipt",
+            "recombine",
+            "tree",
+        ],
     ),
     // Fingerprints are shown in hex.
     // Signatures of rpm headers are made for `formats::rpm` to put in place.
@@ -182,7 +206,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "dependencies",
             "formats",
             "gfx",
-            "plan",
+            "package",
             "receipt",
             "threads",
             "tree",

@@ -16,7 +16,7 @@ use std::process::Command;
 use packages::{Tree, emit_one, package, relation};
 use rockpack::content::Content;
 use rockpack::formats::payload::{Digest, Reader};
-use rockpack::plan::package::{Package, RelationKind, Treatment};
+use rockpack::package::{Package, RelationKind, Treatment};
 use sha2::Digest as _;
 use tools::{have, succeed};
 
@@ -101,7 +101,7 @@ fn tree_below(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
 
 /// The same of a package's entries.
 fn tree_of(package: &Package<Content>, deb: bool) -> BTreeMap<String, (u32, Vec<u8>)> {
-    use rockpack::plan::package::Format;
+    use rockpack::package::Format;
     use rockpack::tree::Node;
     let format = if deb { Format::Deb } else { Format::Rpm };
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));

@@ -16,7 +16,7 @@ use std::process::Command;
 use packages::{CONTENT_DATE, EPOCH, Tree, emit_one, package, relation};
 use rockpack::content::Content;
 use rockpack::formats::rpm::Reader;
-use rockpack::plan::package::{Package, RelationKind, Treatment};
+use rockpack::package::{Package, RelationKind, Treatment};
 use rpm::IndexData;
 use tools::{have, succeed};
 

@@ -17,7 +17,7 @@ use rockpack::content::Content;
 use rockpack::emit::{Compression, Staging, emit_package};
 use rockpack::error::Kind;
 use rockpack::formats::payload::Reader;
-use rockpack::plan::package::{Package, Treatment};
+use rockpack::package::{Package, Treatment};
 use rockpack::receipt::{Part, file_name};
 use tools::{have, succeed};
 

@@ -13,7 +13,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::Method;
 use crate::formats::rpm::HeaderSigner;
-use crate::plan::package::{Format, Package};
+use crate::package::{Format, Package};
 use crate::render;
 use crate::repo::{Changes, KeyPackage, RepoOptions, Settings, publish};
 use crate::signing::{IndexSigner, Signer, header_signer, header_signer_of};

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::environment;
 use crate::config::{Config, PackageList, Scheme};
 use crate::error::{Error, Kind, Result};
-use crate::plan::package::Format;
+use crate::package::Format;
 use crate::{SetOptions, listing, threads};
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::deb::{Control, Field, INSTALLED_UNIT, Specification, installed_kib};
 use crate::formats::payload;
-use crate::plan::package::{Comparison, DebControl, Format, Package, Relation, RelationKind};
+use crate::package::{Comparison, DebControl, Format, Package, Relation, RelationKind};
 
 /// Fields of relations in the order of Debian's own tools.
 const RELATIONS: [(RelationKind, &str); 8] = [

@@ -20,7 +20,7 @@ use crate::content::{Content, WINDOW};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::compression::Effort;
 use crate::formats::payload::{FileDigests, Finished, PayloadWriter};
-use crate::plan::package::{Format, PackageEntry};
+use crate::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 use crate::tree::Node;
 

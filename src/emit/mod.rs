@@ -37,7 +37,7 @@ use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::payload::{Entry, EntryKind, FileDigests, Marking, Specification};
 use crate::indexed::Indexed;
-use crate::plan::package::{Format, Package, PackageEntry, Treatment};
+use crate::package::{Format, Package, PackageEntry, Treatment};
 use crate::report::{Compressed, Progress, Stage, Work};
 use crate::signing::Signer;
 use crate::tree::Node;

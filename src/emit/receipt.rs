@@ -2,8 +2,8 @@
 
 use super::{Emitted, Member, MemberKind};
 use crate::content::hex;
+use crate::package::Role;
 use crate::plan::Plan;
-use crate::plan::package::Role;
 use crate::receipt::{
     CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, PartRecord, Receipt, SCHEMA,
 };

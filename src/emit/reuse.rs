@@ -17,7 +17,7 @@ use crate::cache::{Cache, Key, KeyMaker};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::payload::{Entry, FileDigests, Ready, Specification, io_fault};
-use crate::plan::package::{Format, Package, PackageEntry};
+use crate::package::{Format, Package, PackageEntry};
 use crate::tree::Node;
 
 /// Raised when payloads of the same entries get other bytes.

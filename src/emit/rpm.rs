@@ -9,9 +9,7 @@ use crate::formats::payload;
 use crate::formats::rpm::{
     self, Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, installed_size,
 };
-use crate::plan::package::{
-    Change, Comparison, Format, Package, Relation, RelationKind, RpmControl,
-};
+use crate::package::{Change, Comparison, Format, Package, Relation, RelationKind, RpmControl};
 use crate::signing::header_signer;
 
 /// Decides everything that does not depend on the content of files.

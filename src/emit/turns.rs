@@ -11,7 +11,7 @@ use std::thread;
 
 use super::{EmitOptions, compressor};
 use crate::error::{Error, Result};
-use crate::plan::package::Package;
+use crate::package::Package;
 
 /// Packages that may wait for the disk, beside those that compress: each has a thread and open
 /// files.

@@ -9,7 +9,7 @@ use crate::content::{Content, WINDOW, unhex};
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::payload::{Finished, io_fault};
 use crate::indexed::Indexed;
-use crate::plan::package::Format;
+use crate::package::Format;
 use crate::report::Stage;
 
 /// A package whose files are written, but neither on disk for certain nor digested as a whole:

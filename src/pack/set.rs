@@ -6,7 +6,7 @@ use super::loose::{PackedCode, packed_code};
 use super::{PackedArchive, Packer, Sources, kpm};
 use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
-use crate::plan::package::{Package, PackageEntry, Role};
+use crate::package::{Package, PackageEntry, Role};
 use crate::plan::{Plan, Source};
 use crate::receipt::{CodeObjectRecord, Place};
 use crate::recombine::{Kernel, Recombined};

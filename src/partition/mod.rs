@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::content::hex;
 use crate::error::{Error, Result};
 use crate::pack::Sources;
-use crate::plan::package::{Package, RelationKind, Role};
+use crate::package::{Package, RelationKind, Role};
 use crate::plan::{Plan, Source};
 use crate::receipt::{Part, PartRecord};
 use crate::recombine::Recombined;

@@ -16,10 +16,10 @@ use super::drafts::Draft;
 use super::extras::{Extras, Placed};
 use super::layout::file_mode;
 use super::naming::Names;
-use super::package::{Format, Formats, RelationKind, Role, Treatment};
 use super::relations::Link;
 use super::setting::Setting;
 use crate::error::Result;
+use crate::package::{Format, Formats, RelationKind, Role, Treatment};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 

@@ -6,8 +6,8 @@ use std::fmt;
 
 use super::drafts::Draft;
 use super::extras;
-use super::package::Format;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::package::Format;
 use crate::tree::{Node, TreePath};
 
 /// Fails unless every name in one of `formats` and every path is one package's.

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::linkage::{Found, Reader};
-use super::package::{Comparison, Format, Package, Relation, RelationKind};
 use super::relations::parse_deb;
 use super::setting::Setting;
 use crate::dependencies::debian::Gathered;
 use crate::dependencies::rpm;
 use crate::error::{Error, Result};
 use crate::formats::elf::Linking;
+use crate::package::{Comparison, Format, Package, Relation, RelationKind};
 use crate::report::{Code, Finding, Findings};
 
 /// How many files a finding names.

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::package::{Format, Package, Relation, RelationKind};
 use super::relations::simplified_deb;
 use crate::config::Config;
 use crate::error::{Faults, Result};
+use crate::package::{Format, Package, Relation, RelationKind};
 
 /// The changes of a set, by package.
 #[derive(Default)]

@@ -7,14 +7,14 @@ use super::discovered;
 use super::drafts::Draft;
 use super::extras::{self, Placed};
 use super::layout::{Files, file_mode};
-use super::package::{
-    Change, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
-};
 use super::scripts::Scripts;
 use super::setting::Setting;
 use super::texts::Rights;
 use super::words::Words;
 use crate::error::Result;
+use crate::package::{
+    Change, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
+};
 use crate::tree::{Node, TreePath};
 
 /// The field of kernel packages that names their archs.

@@ -7,10 +7,10 @@ use minijinja::context;
 use super::device::{DeviceFiles, Served};
 use super::drafts::{Draft, Maker};
 use super::naming::Names;
-use super::package::{RelationKind, Role};
 use super::relations::Link;
 use super::texts::Description;
 use crate::error::Result;
+use crate::package::{RelationKind, Role};
 
 impl Maker<'_> {
     pub fn kernel_names(&self, index: usize, group: usize) -> Result<Names> {

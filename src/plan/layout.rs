@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use super::Source;
 use super::extras::Placed;
-use super::package::{Format, Formats, PackageEntry, Treatment};
 use super::prefix::Prefix;
 use crate::error::Result;
+use crate::package::{Format, Formats, PackageEntry, Treatment};
 use crate::tree::{Node, TreePath};
 
 /// Mode of folders and of files that somebody may run.

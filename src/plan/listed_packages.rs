@@ -8,12 +8,12 @@ use super::listed::{Listed, short, stem};
 use super::listed_relations::{Dependent, Made, Resolver};
 use super::metas::{self, About};
 use super::naming::Names;
-use super::package::{RelationKind, Role};
 use super::relations::Link;
 use super::setting::Setting;
 use super::texts::Description;
 use crate::config::{ListedPackage, SUMMARY_LIMIT};
 use crate::error::Result;
+use crate::package::{RelationKind, Role};
 use crate::recombine::Group;
 use crate::report::{Code, Finding, Findings};
 

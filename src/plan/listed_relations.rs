@@ -18,11 +18,11 @@ use std::collections::BTreeSet;
 use super::drafts::Draft;
 use super::listed::stem;
 use super::naming::Names;
-use super::package::{Format, Relation, RelationKind, Role};
 use super::relations::{self, Link};
 use super::setting::Setting;
 use crate::config::{ListedPackage, PackageList};
 use crate::error::Result;
+use crate::package::{Format, Relation, RelationKind, Role};
 use crate::recombine::Group;
 use crate::report::{Code, Finding, Findings};
 

@@ -17,11 +17,11 @@ use minijinja::{Value, context};
 
 use super::drafts::Draft;
 use super::naming::Names;
-use super::package::{RelationKind, Role};
 use super::relations::Link;
 use super::setting::Setting;
 use crate::config::MetaTemplates;
 use crate::error::Result;
+use crate::package::{RelationKind, Role};
 use crate::recombine::Group;
 
 /// Debian's section of packages without files.

@@ -43,7 +43,6 @@ mod listed_relations;
 mod metas;
 mod naming;
 mod only;
-pub mod package;
 mod parts;
 mod places;
 mod prefix;
@@ -55,7 +54,6 @@ mod setting;
 mod since;
 mod texts;
 mod upgrades;
-mod version;
 mod words;
 
 #[cfg(test)]
@@ -66,13 +64,13 @@ use std::collections::BTreeSet;
 pub use listed::Import;
 pub use places::Places;
 pub use prefix::Prefix;
-pub use version::Version;
 
 use crate::config::{Config, Scheme};
 use crate::dependencies::distribution::PayloadCompression;
 use crate::error::Result;
 use crate::gfx::BaseArch;
 use crate::listing::Listing;
+use crate::package::{Format, Package, Version};
 use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
@@ -80,7 +78,6 @@ use drafts::Draft;
 use edits::Edits;
 use listed::Listed;
 use only::Only;
-use package::{Format, Package};
 use parts::Parts;
 use selectors::Bundle;
 use setting::Setting;

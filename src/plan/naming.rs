@@ -8,10 +8,9 @@
 //! and a letter or digit in front. `_`, `+` and `:` never appear: they mean something to tools
 //! that take file names or architectures apart.
 
-use super::package::Format;
-use super::version::Version;
 use crate::config::{KernelsPer, MetaTemplates, Scheme, Template};
 use crate::error::{Error, Kind, Result};
+use crate::package::{Format, Version};
 use crate::recombine::Group;
 
 /// Artifacts with such names are families of their own.

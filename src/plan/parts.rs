@@ -189,7 +189,7 @@ fn check(config: &Config) -> Result<()> {
 mod tests {
     use super::*;
     use crate::config::{Scheme, Syntax};
-    use crate::plan::Version;
+    use crate::package::Version;
 
     fn parts(toml: &str) -> Result<Parts> {
         let version = Version::new("7.1.0", "1").unwrap();

@@ -1,12 +1,11 @@
 //! Relations: how packages of the set refer to each other, and what the configuration adds.
 
 use super::naming::{Names, Naming};
-use super::package::{Comparison, Format, Relation, RelationKind};
 use super::setting::Setting;
-use super::version::Version;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::deb::compare_versions;
+use crate::package::{Comparison, Format, Relation, RelationKind, Version};
 
 /// A relation to a package or capability of the set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -19,10 +19,10 @@ use minijinja::context;
 
 use super::common;
 use super::drafts::Draft;
-use super::package::{Format, Relation, RelationKind};
 use super::setting::Setting;
 use crate::config::Alternatives;
 use crate::error::Result;
+use crate::package::{Format, Relation, RelationKind};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
 

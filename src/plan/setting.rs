@@ -6,16 +6,15 @@ use jiff::tz::TimeZone;
 use super::PlanOptions;
 use super::folders::Folders;
 use super::naming::{Names, Naming};
-use super::package::{Format, Relation};
 use super::prefix::Prefix;
 use super::relations;
 use super::selectors::Bundle;
 use super::texts::Texts;
-use super::version::Version;
 use crate::config::{Config, DEFAULT_SCHEME, Scheme};
 use crate::dependencies::Distribution;
 use crate::dependencies::distribution::{self, PayloadCompression};
 use crate::error::{Error, Kind, Result};
+use crate::package::{Format, Relation, Version};
 use crate::report::{Code, Finding, Findings};
 
 /// The version of packages that were given none.

@@ -11,12 +11,11 @@ use super::Source;
 use super::drafts::Draft;
 use super::extras;
 use super::naming::Names;
-use super::package::{Format, Package, PackageEntry, RelationKind};
 use super::relations::depend_exactly;
 use super::setting::Setting;
 use super::upgrades::{Former, is_newer, of_moved};
-use super::version::Version;
 use crate::listing::{ListedPackage, Listing, Owners};
+use crate::package::{Format, Package, PackageEntry, RelationKind, Version};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::Node;
 

@@ -5,9 +5,9 @@ mod schemes;
 mod shared;
 mod upgrades;
 
-use super::package::{Formats, Relation, RelationKind, Role};
 use super::*;
 use crate::content::Content;
+use crate::package::{Formats, Relation, RelationKind, Role};
 use crate::recombine::fixture::{Part, config, join, path, wrapper};
 use crate::split::WrapperCode;
 

@@ -8,10 +8,10 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use std::io::Write;
 
 use super::licences::{self, Licence};
-use super::package::Format;
 use super::prefix::Prefix;
 use crate::config::SUMMARY_LIMIT;
 use crate::error::{Error, Kind, Result};
+use crate::package::Format;
 
 const COPYRIGHT: &str = include_str!("../../templates/copyright");
 const CHANGELOG: &str = include_str!("../../templates/changelog");

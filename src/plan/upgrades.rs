@@ -24,11 +24,11 @@
 use std::collections::BTreeMap;
 
 use super::drafts::{self, Draft};
-use super::package::{Comparison, Format, Relation, RelationKind};
 use super::relations;
 use super::setting::Setting;
 use crate::config::{FormerPackage, FormerPackages};
 use crate::error::{Faults, Result};
+use crate::package::{Comparison, Format, Relation, RelationKind};
 
 /// Adds what the configuration says under `replaces` and `moved`.
 pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {

@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 
 use super::drafts::{self, Draft};
-use super::package::{Rights, Role};
 use super::setting::Setting;
 use crate::config::{Config, PackageTexts};
 use crate::error::{Faults, Result};
+use crate::package::{Rights, Role};
 
 /// The words of a package that others may say for it.
 pub(super) struct Words<'a> {

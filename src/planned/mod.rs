@@ -26,7 +26,7 @@ use crate::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, payload_member,
 };
 use crate::pack::Sources;
-use crate::plan::package::{Format, Package, PackageEntry};
+use crate::package::{Format, Package, PackageEntry};
 use crate::plan::{Plan, Source};
 use crate::recombine::Recombined;
 use crate::report::Findings;

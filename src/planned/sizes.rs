@@ -22,8 +22,8 @@ use crate::error::{Error, Result};
 use crate::formats::kpack;
 use crate::listing::{CodeRow, ListedMember, Size, code_digest};
 use crate::pack::{DEFAULT_LEVEL, Sources};
+use crate::package::{Format, Package};
 use crate::plan::Source;
-use crate::plan::package::{Format, Package};
 use crate::recombine::Kernel;
 
 /// Files of a package, or code objects of an archive, that are looked into.

@@ -19,7 +19,7 @@ use super::store::{Modified, Store};
 use super::{ChannelReport, RepoOptions};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::keyring;
-use crate::plan::package::Format;
+use crate::package::Format;
 use crate::report::{Code, Finding, Findings};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.

@@ -13,7 +13,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::indexed::Indexed;
 use crate::keyring;
-use crate::plan::package::Package;
+use crate::package::Package;
 
 /// Writes a package into a folder and says what the index has of its files.
 type Write<'a> = dyn Fn(&Package<Content>, &Path) -> Result<BTreeMap<PathBuf, Indexed>> + Sync + 'a;

@@ -59,7 +59,7 @@ use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::compression::Method;
 use crate::formats::rpm::HeaderSigner;
 use crate::indexed::Indexed;
-use crate::plan::package::Format;
+use crate::package::Format;
 use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
 use crate::threads;

@@ -8,7 +8,7 @@ use crate::artifact::{Artifact, Scan};
 use crate::content::Content;
 use crate::error::Result;
 use crate::pack::Sources;
-use crate::plan::package::Package;
+use crate::package::Package;
 use crate::plan::{Plan, Source};
 use crate::recombine::Recombined;
 use crate::tree::Node;

@@ -7,7 +7,7 @@ use super::installed::{Installed, InstalledNode};
 use super::problem::{Check, Problems};
 use super::recorded::Recorded;
 use crate::content::hex;
-use crate::plan::package::Format;
+use crate::package::Format;
 use crate::receipt::{MemberRecord, PackageRecord, Receipt};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::installed::{Against, Capability, Installed};
 use super::problem::{Check, Problems};
-use crate::plan::package::Format;
+use crate::package::Format;
 
 /// Holds what packages exclude against the packages of the same set.
 pub(super) fn check(packages: &[&Installed], problems: &mut Problems) {

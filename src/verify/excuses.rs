@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::digest::Sha;
 use crate::content::hex;
-use crate::plan::package::Format;
+use crate::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
 use crate::report::Code;
 use crate::tree::TreePath;

@@ -7,7 +7,7 @@ use std::fmt;
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
 use crate::gfx::BaseArch;
-use crate::plan::package::Format;
+use crate::package::Format;
 
 /// What a package installs and what it says of itself.
 #[derive(Debug)]

@@ -61,7 +61,7 @@ pub use subject::Folders;
 use crate::artifact::Scan;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::plan::package::Format;
+use crate::package::Format;
 use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
 use crate::threads;

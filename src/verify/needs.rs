@@ -26,7 +26,7 @@ use super::linked::Linked;
 use super::problem::{Check, Problems};
 use crate::dependencies::Distribution;
 use crate::error::Result;
-use crate::plan::package::Format;
+use crate::package::Format;
 
 /// Library → the packages that have it, in all distributions with a table.
 type Tables = BTreeMap<String, BTreeSet<String>>;

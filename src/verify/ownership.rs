@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::installed::{Installed, InstalledNode, Side};
 use super::problem::{Check, Problems};
-use crate::plan::package::Format;
+use crate::package::Format;
 
 /// Where rpm's packages of debug files own what they have in common.
 const SHARED: &str = "/usr/lib/debug/.build-id/";

@@ -15,7 +15,7 @@ use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::payload::{Digest, EntryKind, Marking, ReadEntry, Reader};
 use crate::formats::{deb, rpm};
-use crate::plan::package::Format;
+use crate::package::Format;
 
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";

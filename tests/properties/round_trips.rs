@@ -14,7 +14,7 @@ use rockpack::formats::kpm::{Archive, Manifest};
 use rockpack::formats::marker::{AnyMarker, Marker, parse};
 use rockpack::formats::payload::{EntryKind, Reader};
 use rockpack::formats::{ccob, fatbin, offload_bundle};
-use rockpack::plan::package::Treatment;
+use rockpack::package::Treatment;
 
 use super::{bytes, packages};
 

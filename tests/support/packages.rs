@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rockpack::content::Content;
 use rockpack::emit::{Compression, EmitOptions, Emitted, Staging, emit_package};
-use rockpack::plan::package::{
+use rockpack::package::{
     Comparison, DebControl, Format, Formats, Package, PackageEntry, Relation, RelationKind, Rights,
     Role, RpmControl, Treatment,
 };

@@ -15,7 +15,7 @@
 //! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
 //! digits, `.`, `+` and `~` mean the same in both; everything else is refused.
 
-use super::package::Format;
+use super::Format;
 use crate::config::DistributionTag;
 use crate::error::{Error, Kind, Result};
 

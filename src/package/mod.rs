@@ -6,6 +6,7 @@
 
 mod control;
 mod relation;
+mod version;
 
 use std::cmp::Ordering;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 pub use control::{Change, DebControl, RpmControl};
 pub use relation::{Comparison, Relation, RelationKind};
+pub use version::Version;
 
 use crate::formats::{deb, rpm};
 use crate::receipt::RelationRecord;

@@ -74,7 +74,7 @@ use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 use split::SplitOptions;
 pub use write::write_key_package;
-use write::{Places, write};
+use write::{Places, whole_set, write};
 
 impl CacheOptions {
     fn open(&self, set: &SetOptions) -> Result<Cache> {
@@ -201,7 +201,7 @@ fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result
         let document = sbom::document(scan, recombined, plan, &written, stamp, options.part)?;
         staging.write_sbom(|sink| document.write(sink))?;
     }
-    let receipt = emit::receipt(plan, written, part, findings);
+    let receipt = emit::receipt(whole_set(plan), written, part, findings);
     let removed = staging.commit(|sink| receipt.write(sink))?;
     Ok((Built { receipt, removed }, indexed))
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::content::Content;
-use crate::emit::{self, Compression, EmitOptions, Staging, Turn, Written};
+use crate::emit::{self, Compression, EmitOptions, Staging, Turn, WholeSet, Written};
 use crate::error::Result;
 use crate::indexed::Indexed;
 use crate::options::BuildOptions;
 use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use crate::package::Package;
-use crate::plan::Plan;
+use crate::plan::{Plan, Source};
 use crate::recombine::Recombined;
 use crate::records;
 use crate::report::{Progress, Silent, Stage};
@@ -65,6 +65,17 @@ pub(crate) fn write(
         write_one(packed, turn, staging, &emit_options)
     })?;
     Ok(written)
+}
+
+/// What the receipt of `plan`, or of one part of it, says of the whole set.
+pub(crate) fn whole_set(plan: &Plan) -> WholeSet<'_, Source> {
+    WholeSet {
+        version: &plan.version,
+        prefix: plan.prefix.absolute(),
+        content_date: plan.content_date,
+        packages: &plan.packages,
+        left_out: plan.left_out_paths(),
+    }
 }
 
 /// Its content and cores are let go before the disk is waited for.

@@ -44,13 +44,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("cache", &["content"]),
-    ("config", &["artifact", "content", "database", "gfx", "once"]),
+    ("config", &["artifact", "content", "database", "gfx", "once", "package"]),
     // Who reads asks whether to go on, and whether there is room.
     ("content", &["interrupt", "records"]),
     ("database", &["content", "formats", "gfx", "once", "tree"]),
     // Files in, relations out: what libraries a file links to is read by the formats.
     ("dependencies", &["content", "formats", "tree"]),
-    ("difference", &["listing", "receipt"]),
+    ("difference", &["listing", "package", "receipt"]),
     (
         "directories",
         &[
@@ -68,13 +68,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
     // What the index of a repository says of a package is taken up while its digests are.
-    (
-        "emit",
-        &[
-            "cache", "content", "formats", "indexed", "package", "plan", "receipt", "signing",
-            "tree",
-        ],
-    ),
+    ("emit", &["cache", "content", "formats", "indexed", "package", "receipt", "signing", "tree"]),
     ("error", &[]),
     ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
     ("formats", &["content", "gfx", "records"]),
@@ -83,10 +77,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("indexed", &["content", "formats", "package"]),
     (
         "inspect",
-        &["artifact", "content", "database", "formats", "gfx", "host_binary", "split", "tree"],
+        &[
+            "artifact",
+            "content",
+            "database",
+            "formats",
+            "gfx",
+            "host_binary",
+            "package",
+            "split",
+            "tree",
+        ],
     ),
     // Sets as they were written: receipts, plans, packages.
-    ("listing", &["content", "formats", "receipt", "threads"]),
+    ("listing", &["content", "formats", "package", "receipt", "threads"]),
     ("keyring", &["content", "package", "tree"]),
     ("interrupt", &[]),
     ("new_file", &["content"]),
@@ -109,11 +113,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // What a package is, whoever decides or reads it.
-    ("package", &["config", "formats", "receipt", "tree"]),
+    ("package", &["formats", "tree"]),
     // The whole set is decided on every machine; sizes are asked of the sources that packing reads.
     ("partition", &["content", "pack", "package", "plan", "receipt", "recombine", "tree"]),
-    // Relations are listed in the receipt's words; an update knows the set before it. Dependencies of
-    // host files on libraries are part of what a package says.
+    // An update knows the set before it. Dependencies of host files on libraries are part of what a
+    // package says.
     (
         "plan",
         &[
@@ -126,20 +130,32 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "listing",
             "once",
             "package",
-            "receipt",
             "recombine",
             "split",
             "tree",
         ],
     ),
     // A plan is shown without being packed: sizes are asked of the sources that packing reads.
-    ("planned", &["content", "formats", "listing", "pack", "package", "plan", "recombine", "tree"]),
+    (
+        "planned",
+        &[
+            "content",
+            "formats",
+            "listing",
+            "pack",
+            "package",
+            "plan",
+            "receipt",
+            "recombine",
+            "tree",
+        ],
+    ),
     // Levels and window are what readers of packages can take.
-    ("options", &["config", "listing", "package", "plan", "policy", "receipt", "signing"]),
+    ("options", &["config", "listing", "package", "policy", "receipt", "signing"]),
     ("policy", &["formats"]),
     // What others wrote has each key once.
     ("once", &[]),
-    ("receipt", &["once"]),
+    ("receipt", &["once", "package"]),
     // Whoever takes something in that is remembered counts it.
     ("records", &[]),
     // What several shards have of a kernel database is brought together by its formats.
@@ -158,6 +174,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "inspect",
             "listing",
             "new_file",
+            "package",
             "planned",
             "receipt",
             "repo",

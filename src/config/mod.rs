@@ -56,14 +56,15 @@ use std::path::Path;
 
 pub use former::{FormerPackage, FormerPackages};
 pub use schema::{
-    AddedRelations, DebRelations, DistributionTag, OutsideLibrary, PartRole, PartSchema,
-    RpmRelations, Runpath, RuntimeRelation, Selector,
+    AddedRelations, DebRelations, OutsideLibrary, PartRole, PartSchema, RpmRelations, Runpath,
+    RuntimeRelation, Selector,
 };
 
 use crate::content::Content;
 use crate::database::Rule;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
+use crate::package::DistributionTag;
 use origin::Origin;
 pub use origin::Syntax;
 pub use package_list::{Claim, ListedPackage, PackageList, deb_name};

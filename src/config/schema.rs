@@ -7,6 +7,7 @@ use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, Valid
 use super::scheme::Suffix;
 use crate::database::Rule;
 use crate::once::Ordered;
+use crate::package::DistributionTag;
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -109,16 +110,6 @@ pub enum Runpath {
 pub struct OutsideLibrary {
     /// The dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`; none if it needs none.
     pub deb: Option<String>,
-}
-
-/// What the release ends in, in each format.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DistributionTag {
-    /// E.g. `~deb12`.
-    pub deb: Option<String>,
-    /// E.g. `.el9`.
-    pub rpm: Option<String>,
 }
 
 /// Relations that the configuration adds to a package, and takes from it.

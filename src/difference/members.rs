@@ -6,13 +6,14 @@ use serde::Serialize;
 
 use super::Moved;
 use crate::listing::{ListedMember, ListedPackage, Owned, Owners};
+use crate::package::Format;
 
 /// The paths that have other owners than before. One that lost a path to a package that had it, too,
 /// and one that has it beside the package that had it, are named as well. Of several that lost a path
 /// and several that got it, each is named once, not with each of the others.
 pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
-    let paths: BTreeSet<(&str, &str)> =
-        new.files().map(|Owned { package, member }| (&*package.format, &*member.path)).collect();
+    let paths: BTreeSet<(Format, &str)> =
+        new.files().map(|Owned { package, member }| (package.format, &*member.path)).collect();
     let mut moved = Vec::new();
     for (format, path) in paths {
         let [before, after] = [old, new].map(|set| names(set, format, path));
@@ -22,7 +23,7 @@ pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
         }
         let pairs = paired(&or_all(lost, before), &or_all(gained, after));
         moved.extend(pairs.into_iter().map(|(from, to)| Moved {
-            format: format.to_owned(),
+            format,
             path: path.to_owned(),
             from: from.to_owned(),
             to: to.to_owned(),
@@ -40,7 +41,7 @@ fn paired<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<(&'a str, &'a str)> {
     (0..count).filter_map(|index| at(from, index).zip(at(to, index))).collect()
 }
 
-fn names<'a>(set: &Owners<'a>, format: &str, path: &str) -> BTreeSet<&'a str> {
+fn names<'a>(set: &Owners<'a>, format: Format, path: &str) -> BTreeSet<&'a str> {
     set.owners(format, path).map(|package| package.name.as_str()).collect()
 }
 
@@ -159,11 +160,12 @@ fn content(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> 
 mod tests {
     use super::*;
     use crate::listing::Size;
+    use crate::package::MemberKind;
 
     fn file(size: Option<u64>, sha256: Option<&str>) -> ListedMember {
         ListedMember {
             path: "/x".to_owned(),
-            kind: "file".to_owned(),
+            kind: MemberKind::File,
             mode: 0o644,
             size: size.map(Size::exact),
             sha256: sha256.map(str::to_owned),
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(compared(&file(None, None), &file(None, None)), (None, 1, 0));
         assert_eq!(compared(&whole, &file(Some(2), None)), (Some(Change::Size), 0, 0));
         assert_eq!(compared(&whole, &file(Some(1), None)), (None, 0, 1));
-        let folder = ListedMember { kind: "directory".to_owned(), ..file(None, None) };
+        let folder = ListedMember { kind: MemberKind::Directory, ..file(None, None) };
         assert_eq!(compared(&folder, &folder), (None, 0, 0));
     }
 }

@@ -21,6 +21,7 @@ use serde::Serialize;
 pub use members::{Change, FileChange};
 
 use crate::listing::{ListedPackage, Listing, Owners, Size};
+use crate::package::Format;
 use crate::receipt::RelationRecord;
 
 /// The difference between an earlier and a later set.
@@ -59,8 +60,8 @@ pub struct Changed<T> {
 /// A package of one set only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Named {
-    /// `deb` or `rpm`.
-    pub format: String,
+    /// Its format.
+    pub format: Format,
     /// Its name.
     pub name: String,
     /// Its version.
@@ -76,8 +77,8 @@ pub struct Named {
 /// A path that went from one package to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Moved {
-    /// `deb` or `rpm`.
-    pub format: String,
+    /// Its format.
+    pub format: Format,
     /// The absolute path, as the later set has it.
     pub path: String,
     /// The package that had it.
@@ -89,8 +90,8 @@ pub struct Moved {
 /// A package of both sets. Lists are of what differs only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedPackage {
-    /// `deb` or `rpm`.
-    pub format: String,
+    /// Its format.
+    pub format: Format,
     /// Its name.
     pub name: String,
     /// Its versions, if they are different.
@@ -168,7 +169,7 @@ fn different(from: &Option<String>, to: &Option<String>) -> Option<Changed<Strin
 
 fn named(package: &ListedPackage) -> Named {
     Named {
-        format: package.format.clone(),
+        format: package.format,
         name: package.name.clone(),
         version: package.version.clone(),
         architecture: package.architecture.clone(),
@@ -182,7 +183,7 @@ fn changed_text(from: &str, to: &str) -> Option<Changed<String>> {
 }
 
 /// Format, path and name of a package.
-type Place<'a> = (&'a str, &'a str, &'a str);
+type Place<'a> = (Format, &'a str, &'a str);
 
 /// What is told as moved, and is no loss of one package and nothing new in another.
 struct Told<'a> {
@@ -192,8 +193,8 @@ struct Told<'a> {
 
 impl<'a> Told<'a> {
     fn of(moved: &'a [Moved]) -> Self {
-        let from = moved.iter().map(|moved| (&*moved.format, &*moved.path, &*moved.from));
-        let to = moved.iter().map(|moved| (&*moved.format, &*moved.path, &*moved.to));
+        let from = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.from));
+        let to = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.to));
         Self { from: from.collect(), to: to.collect() }
     }
 }
@@ -208,14 +209,14 @@ fn compare(
         package.members.iter().map(|member| member.path.clone()).collect()
     };
     let (paths_before, paths_after) = (paths(before), paths(after));
-    let format = after.format.as_str();
+    let format = after.format;
     let gone = paths_before.difference(&paths_after);
     let gone = gone.filter(|path| !told.from.contains(&(format, path, &after.name)));
     let come = paths_after.difference(&paths_before);
     let come = come.filter(|path| !told.to.contains(&(format, path, &after.name)));
     let relations = relations::compare(before, after);
     let changed = ChangedPackage {
-        format: after.format.clone(),
+        format: after.format,
         name: after.name.clone(),
         version: changed_text(&before.version, &after.version),
         architecture: changed_text(&before.architecture, &after.architecture),

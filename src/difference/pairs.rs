@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::listing::ListedPackage;
+use crate::package::Format;
 
 /// The packages of two sets.
 #[derive(Default)]
@@ -48,8 +49,8 @@ pub(super) fn compared(packages: &[ListedPackage]) -> impl Iterator<Item = &List
 /// The packages by format and name; of several versions, which are in their order, the last. One
 /// for every machine and one for some are versions of each other, too, unless they are of one
 /// version.
-fn by_name(packages: &[ListedPackage]) -> BTreeMap<(&str, &str), Named<'_>> {
-    let mut found: BTreeMap<(&str, &str), Named<'_>> = BTreeMap::new();
+fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), Named<'_>> {
+    let mut found: BTreeMap<(Format, &str), Named<'_>> = BTreeMap::new();
     for package in packages {
         let named = found.entry(package.key()).or_default();
         let stays = |earlier: &ListedPackage| earlier.is_of_version_of(package);

@@ -42,10 +42,11 @@ fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
     use crate::listing::tests::listed;
+    use crate::package::{Format, MemberKind};
 
     fn moved(paths: &[&str], (from, to): (&str, &str)) -> Vec<String> {
-        let paths: Vec<_> = paths.iter().map(|path| (*path, "file")).collect();
-        let mut members = listed("deb", "x", "1", &paths).members;
+        let paths: Vec<_> = paths.iter().map(|path| (*path, MemberKind::File)).collect();
+        let mut members = listed(Format::Deb, "x", "1", &paths).members;
         move_members(&mut members, (from, to));
         members.into_iter().map(|member| member.path).collect()
     }

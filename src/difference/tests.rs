@@ -1,13 +1,14 @@
 use super::*;
 use crate::listing::tests::listed;
+use crate::package::MemberKind;
 
-type Paths<'a> = &'a [(&'a str, &'a str)];
+type Paths<'a> = &'a [(&'a str, MemberKind)];
 
-const X: Paths<'_> = &[("/x", "file")];
-const Y: Paths<'_> = &[("/y", "file")];
+const X: Paths<'_> = &[("/x", MemberKind::File)];
+const Y: Paths<'_> = &[("/y", MemberKind::File)];
 
 fn package(version: &str, architecture: &str, paths: Paths<'_>) -> ListedPackage {
-    let package = listed("deb", "rocm-blas", version, paths);
+    let package = listed(Format::Deb, "rocm-blas", version, paths);
     ListedPackage { architecture: architecture.to_owned(), ..package }
 }
 
@@ -46,7 +47,7 @@ fn each_architecture_is_compared_with_its_own() {
 /// Nothing that a package loses or gets goes untold because something else has that path.
 #[test]
 fn what_is_not_told_as_moved_is_told_of_the_package() {
-    let other = |paths| listed("deb", "rocm-other", "1", paths);
+    let other = |paths| listed(Format::Deb, "rocm-other", "1", paths);
     let lost = |earlier: Vec<ListedPackage>, later: Vec<ListedPackage>| {
         let difference = compared(earlier, later);
         assert!(difference.moved.is_empty(), "{difference:?}");
@@ -57,7 +58,7 @@ fn what_is_not_told_as_moved_is_told_of_the_package() {
     let before = vec![package("1", "amd64", X), arm64(), other(X)];
     assert_eq!(lost(before, vec![package("1", "amd64", &[]), arm64(), other(X)]), ["/x"]);
     // A folder that is a file elsewhere.
-    let folder = vec![package("1", "amd64", &[("/x", "directory")]), other(&[])];
+    let folder = vec![package("1", "amd64", &[("/x", MemberKind::Directory)]), other(&[])];
     assert_eq!(lost(folder, vec![package("1", "amd64", &[]), other(X)]), ["/x"]);
     // Only an older version of it had what another package has now.
     let before = vec![package("1", "amd64", X), package("2", "amd64", Y)];
@@ -67,7 +68,7 @@ fn what_is_not_told_as_moved_is_told_of_the_package() {
 #[test]
 fn what_moves_from_an_older_version_for_another_architecture_is_told() {
     let newer = || package("2", "arm64", &[]);
-    let other = listed("deb", "rocm-other", "1", X);
+    let other = listed(Format::Deb, "rocm-other", "1", X);
     let earlier = vec![package("1", "amd64", X), newer()];
     let difference = compared(earlier, vec![package("1", "amd64", &[]), newer(), other]);
     let moved: Vec<_> = difference.moved.iter().map(|moved| (&*moved.from, &*moved.to)).collect();
@@ -91,7 +92,7 @@ fn a_package_may_change_its_architecture() {
 
 #[test]
 fn paths_that_a_change_of_the_prefix_would_make_one_stay_two() {
-    let paths = [("/opt/a/bin/x", "file"), ("/opt/b/bin/x", "file")];
+    let paths = [("/opt/a/bin/x", MemberKind::File), ("/opt/b/bin/x", MemberKind::File)];
     let mut before = package("1", "amd64", &paths);
     before.members[1].mode = 0o4755;
     let earlier = set("/opt/a", vec![before.clone()]);
@@ -109,7 +110,7 @@ fn paths_that_a_change_of_the_prefix_would_make_one_stay_two() {
 #[test]
 fn every_package_that_loses_or_gets_a_path_is_named() {
     let of = |names: &[&str]| -> Vec<ListedPackage> {
-        names.iter().map(|name| listed("deb", name, "1", X)).collect()
+        names.iter().map(|name| listed(Format::Deb, name, "1", X)).collect()
     };
     let moved = |before: &[&str], after: &[&str]| -> Vec<String> {
         let moved = compared(of(before), of(after)).moved.into_iter();

@@ -5,19 +5,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::deb::{Control, Field, INSTALLED_UNIT, Specification, installed_kib};
 use crate::formats::payload;
-use crate::package::{Comparison, DebControl, Format, Package, Relation, RelationKind};
-
-/// Fields of relations in the order of Debian's own tools.
-const RELATIONS: [(RelationKind, &str); 8] = [
-    (RelationKind::Depends, "Depends"),
-    (RelationKind::Recommends, "Recommends"),
-    (RelationKind::Suggests, "Suggests"),
-    (RelationKind::Enhances, "Enhances"),
-    (RelationKind::Breaks, "Breaks"),
-    (RelationKind::Conflicts, "Conflicts"),
-    (RelationKind::Replaces, "Replaces"),
-    (RelationKind::Provides, "Provides"),
-];
+use crate::package::{DEB_FIELDS, DebControl, Format, Package, Relation};
 
 /// Decides everything that does not depend on the content of files.
 pub(super) fn prepare(
@@ -55,7 +43,7 @@ fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<
         Field::new("Maintainer", &control.maintainer),
         Field::new("Installed-Size", kib.to_string()),
     ];
-    for (kind, name) in RELATIONS {
+    for (kind, name) in DEB_FIELDS {
         let all = control.relations.iter();
         let same: Vec<String> = all.filter(|r| r.kind == kind).map(relation).collect();
         if !same.is_empty() {
@@ -74,7 +62,7 @@ fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<
 }
 
 fn refuse_foreign(relations: &[Relation]) -> Result<()> {
-    let known = |relation: &&Relation| !RELATIONS.iter().any(|(kind, _)| *kind == relation.kind);
+    let known = |relation: &&Relation| !DEB_FIELDS.iter().any(|(kind, _)| *kind == relation.kind);
     let faults = relations.iter().filter(known).map(|relation| {
         let message = format!("{:?} {} has no field in a .deb", relation.kind, relation.name);
         Error::new(Kind::Bug, message)
@@ -86,12 +74,6 @@ fn relation(relation: &Relation) -> String {
     let Some((comparison, version)) = &relation.version else {
         return relation.name.clone();
     };
-    let sign = match comparison {
-        Comparison::Less => "<<",
-        Comparison::LessEqual => "<=",
-        Comparison::Equal => "=",
-        Comparison::GreaterEqual => ">=",
-        Comparison::Greater => ">>",
-    };
+    let sign = comparison.sign(Format::Deb);
     format!("{} ({sign} {version})", relation.name)
 }

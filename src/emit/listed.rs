@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Vi
 
 use crate::content::WINDOW;
 use crate::error::{Error, Kind, Result};
+use crate::package::Format;
 
 /// What is looked at of a receipt; however many files it lists, no more than this is kept.
 type Listed = Object<Packages>;
@@ -95,6 +96,7 @@ pub(super) fn packages_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
 
 /// A receipt can name nothing but package files beside it.
 fn is_package_name(name: &str) -> bool {
-    let packaged = name.ends_with(".deb") || name.ends_with(".rpm");
-    packaged && !name.starts_with('.') && !name.contains(['/', '\0'])
+    Format::of_file_name(Path::new(name)).is_some()
+        && !name.starts_with('.')
+        && !name.contains(['/', '\0'])
 }

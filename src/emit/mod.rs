@@ -27,7 +27,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub use compressor::Compression;
-pub use receipt::{Written, receipt};
+pub use receipt::{WholeSet, Written, receipt};
 pub use staging::Staging;
 pub use turns::{Turn, in_turn};
 pub use unsealed::Unsealed;
@@ -37,7 +37,7 @@ use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::payload::{Entry, EntryKind, FileDigests, Marking, Specification};
 use crate::indexed::Indexed;
-use crate::package::{Format, Package, PackageEntry, Treatment};
+use crate::package::{Format, MemberKind, Package, PackageEntry, Treatment};
 use crate::report::{Compressed, Progress, Stage, Work};
 use crate::signing::Signer;
 use crate::tree::Node;
@@ -116,18 +116,6 @@ pub struct Member {
     /// The text of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-}
-
-/// What a [`Member`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MemberKind {
-    /// A directory.
-    Directory,
-    /// A regular file.
-    File,
-    /// A symbolic link.
-    Link,
 }
 
 fn hexadecimal<S: Serializer>(digest: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
@@ -255,17 +243,15 @@ pub fn file_digests(emitted: &[Emitted]) -> BTreeMap<&str, &[u8; 32]> {
 }
 
 fn member(entry: &PackageEntry<Content>, digests: Option<FileDigests>, format: Format) -> Member {
-    let (kind, mode, size, target) = match &entry.node {
-        Node::Directory { mode } => (MemberKind::Directory, *mode, 0, None),
-        Node::File { data, mode } => {
-            (MemberKind::File, entry.treatment.mode(*mode, format), data.len(), None)
-        }
-        Node::Link { target } => (MemberKind::Link, LINK_MODE, 0, Some(target.clone())),
+    let (mode, size, target) = match &entry.node {
+        Node::Directory { mode } => (*mode, 0, None),
+        Node::File { data, mode } => (entry.treatment.mode(*mode, format), data.len(), None),
+        Node::Link { target } => (LINK_MODE, 0, Some(target.clone())),
     };
     let path = format!("/{}", entry.path);
     let sha256 = digests.map(|digests| digests.sha256);
     let sha1 = digests.and_then(|digests| digests.sha1);
-    Member { path, kind, mode, size, sha256, sha1, target }
+    Member { path, kind: MemberKind::of(&entry.node), mode, size, sha256, sha1, target }
 }
 
 /// Permission bits of every symbolic link; Linux has no others.

@@ -1,11 +1,11 @@
 //! The receipt of a written set.
 
-use super::{Emitted, Member, MemberKind};
+use super::{Emitted, Member};
 use crate::content::hex;
-use crate::package::Role;
-use crate::plan::Plan;
+use crate::package::{MemberKind, Package, Role, Version};
 use crate::receipt::{
-    CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, PartRecord, Receipt, SCHEMA,
+    CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
+    RelationRecord, SCHEMA,
 };
 use crate::report::{Findings, Severity};
 
@@ -22,9 +22,23 @@ pub struct Written {
     pub emitted: Vec<Emitted>,
 }
 
-/// The receipt of the packages `written` for `plan`, which may be one part of it.
-pub fn receipt(
-    plan: &Plan,
+/// What a receipt says of the whole set. `F` is what a file of a planned package is.
+pub struct WholeSet<'a, F> {
+    /// Of all packages.
+    pub version: &'a Version,
+    /// The install prefix, absolute.
+    pub prefix: String,
+    /// Seconds since 1970 that every packed file carries.
+    pub content_date: u32,
+    /// What the packages say, at least of those that were written.
+    pub packages: &'a [Package<F>],
+    /// Absolute install paths of the input that are in no package.
+    pub left_out: Vec<String>,
+}
+
+/// The receipt of the packages `written` of `set`, which may be one part of it.
+pub fn receipt<F>(
+    set: WholeSet<'_, F>,
     written: Vec<Written>,
     part: Option<PartRecord>,
     findings: &Findings,
@@ -33,40 +47,39 @@ pub fn receipt(
     // What was written is let go package by package: of many files both would be much.
     for mut written in written {
         code_objects.append(&mut written.code_objects);
-        packages.extend(package_records(plan, written));
+        packages.extend(package_records(set.packages, written));
     }
     packages.sort_by(|a: &PackageRecord, b| a.file_name.cmp(&b.file_name));
     code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
-    let prefix = plan.prefix.absolute();
     Receipt {
         schema: SCHEMA,
         generator: env!("CARGO_PKG_VERSION").to_owned(),
-        version: plan.version.upstream().to_owned(),
-        release: plan.version.release().to_owned(),
-        prefix: prefix.clone(),
-        content_date: i64::from(plan.content_date),
+        version: set.version.upstream().to_owned(),
+        release: set.version.release().to_owned(),
+        prefix: set.prefix,
+        content_date: i64::from(set.content_date),
         part,
         packages,
         code_objects,
-        left_out: plan.left_out.iter().map(|path| format!("{prefix}/{path}")).collect(),
+        left_out: set.left_out,
         findings: finding_records(findings),
     }
 }
 
-fn package_records(plan: &Plan, written: Written) -> Vec<PackageRecord> {
+fn package_records<F>(planned: &[Package<F>], written: Written) -> Vec<PackageRecord> {
     let Written { role, distinct, emitted, .. } = written;
     let record = |emitted: Emitted| {
-        let planned = plan.packages.iter().find(|package| package.id == emitted.package);
+        let planned = planned.iter().find(|package| package.id == emitted.package);
         PackageRecord {
             version: planned.and_then(|package| package.full_version(emitted.format)),
-            relations: planned.and_then(|package| package.relation_records(emitted.format)),
+            relations: planned.and_then(|p| RelationRecord::of_package(p, emitted.format)),
             id: emitted.package,
-            format: emitted.format.as_str().to_owned(),
+            format: emitted.format,
             file_name: emitted.file_name,
             size: emitted.size,
             installed_size: emitted.installed_size,
             sha256: hex(&emitted.sha256),
-            role: role.as_str().to_owned(),
+            role: role.kind(),
             group: role.group().map(str::to_owned),
             archs: role.archs().to_vec(),
             code_objects: distinct,
@@ -77,14 +90,9 @@ fn package_records(plan: &Plan, written: Written) -> Vec<PackageRecord> {
 }
 
 fn member_record(member: Member) -> MemberRecord {
-    let kind = match member.kind {
-        MemberKind::Directory => "directory",
-        MemberKind::File => "file",
-        MemberKind::Link => "link",
-    };
     MemberRecord {
         path: member.path,
-        kind: kind.to_owned(),
+        kind: member.kind,
         mode: member.mode,
         size: (member.kind == MemberKind::File).then_some(member.size),
         sha256: member.sha256.map(|digest| hex(&digest)),

@@ -97,7 +97,7 @@ fn kind(kind: RelationKind) -> Option<DependencyKind> {
         RelationKind::Provides => DependencyKind::Provides,
         RelationKind::Conflicts => DependencyKind::Conflicts,
         RelationKind::Obsoletes => DependencyKind::Obsoletes,
-        RelationKind::Breaks | RelationKind::Replaces => return None,
+        RelationKind::PreDepends | RelationKind::Breaks | RelationKind::Replaces => return None,
     })
 }
 

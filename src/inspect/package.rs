@@ -19,12 +19,13 @@ use crate::formats::hold::hold;
 use crate::formats::payload::{EntryKind, ReadEntry, Reader};
 use crate::formats::rpm::LEAD_MAGIC;
 use crate::formats::{ar, ccob, compression, kpack, offload_bundle};
+use crate::package::{Format, MemberKind};
 
 /// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Package {
-    /// `deb` or `rpm`.
-    pub format: &'static str,
+    /// Its format.
+    pub format: Format,
     /// Size of the file in bytes.
     pub size: u64,
     /// The fields of a control file, or the tags of a header, by the names that `dpkg-deb -I` and
@@ -43,8 +44,8 @@ pub struct Package {
 pub struct Member {
     /// The absolute path.
     pub path: String,
-    /// `directory`, `file` or `link`.
-    pub kind: &'static str,
+    /// What stands there.
+    pub kind: MemberKind,
     /// Permission bits, in octal.
     pub mode: String,
     /// Owner and group, e.g. `root/root`.
@@ -79,8 +80,8 @@ pub struct Device {
 pub(super) fn package(content: &Content) -> Result<Package> {
     let reader = Reader::open(content.clone())?;
     let (format, fields) = match &reader {
-        Reader::Deb(deb) => ("deb", deb.control().to_map()),
-        Reader::Rpm(rpm) => ("rpm", rpm_fields(rpm.metadata())),
+        Reader::Deb(deb) => (Format::Deb, deb.control().to_map()),
+        Reader::Rpm(rpm) => (Format::Rpm, rpm_fields(rpm.metadata())),
     };
     let mut members = Vec::new();
     reader.visit(&mut |entry, content| {
@@ -101,9 +102,9 @@ pub(super) fn package(content: &Content) -> Result<Package> {
 fn member(read: &ReadEntry, content: &mut dyn Read) -> Result<Member> {
     let entry = &read.entry;
     let (kind, target) = match &entry.kind {
-        EntryKind::Directory => ("directory", None),
-        EntryKind::File => ("file", None),
-        EntryKind::Link { target } => ("link", Some(target.clone())),
+        EntryKind::Directory => (MemberKind::Directory, None),
+        EntryKind::File => (MemberKind::File, None),
+        EntryKind::Link { target } => (MemberKind::Link, Some(target.clone())),
     };
     let found = match entry.is_file() {
         true => device(&entry.path, content, entry.size)?,

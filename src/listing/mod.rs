@@ -13,7 +13,6 @@ mod package;
 mod read;
 
 use std::cmp::Ordering;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +21,7 @@ pub use owners::{Owned, Owners};
 pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, parse, read};
 
-use crate::formats::{deb, rpm};
+use crate::package::{Format, MemberKind, RelationKind, RoleKind};
 use crate::receipt::RelationRecord;
 
 /// A set of packages.
@@ -39,8 +38,8 @@ pub struct Listing {
 /// One package in one format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedPackage {
-    /// `deb` or `rpm`.
-    pub format: String,
+    /// Its format.
+    pub format: Format,
     /// The name in that format.
     pub name: String,
     /// Version and release with the epoch, if any, in front: `7.1.0-1`, `1:7.1.0-1`.
@@ -49,9 +48,9 @@ pub struct ListedPackage {
     pub architecture: String,
     /// The name of the package file.
     pub file_name: String,
-    /// `host`, `kernels`, `kernels-common`, `support` or `meta`, where it is known.
+    /// What it is for, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
+    pub role: Option<RoleKind>,
     /// For kernel packages: the name of the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -85,8 +84,8 @@ pub struct Size {
 pub struct ListedMember {
     /// Absolute path.
     pub path: String,
-    /// `file`, `link` or `directory`.
-    pub kind: String,
+    /// What stands there.
+    pub kind: MemberKind,
     /// Permission bits.
     pub mode: u32,
     /// For files: bytes of content.
@@ -136,36 +135,36 @@ impl std::iter::Sum for Size {
 impl ListedMember {
     /// Whether it is a file, which has bytes.
     pub fn is_file(&self) -> bool {
-        self.kind == "file"
+        self.kind == MemberKind::File
     }
 
     /// Whether it is a directory, which packages share.
     pub fn is_directory(&self) -> bool {
-        self.kind == "directory"
+        self.kind == MemberKind::Directory
     }
 }
 
 impl ListedPackage {
     /// Format and name: what a package is known by in a set.
-    pub fn key(&self) -> (&str, &str) {
-        (&self.format, &self.name)
+    pub fn key(&self) -> (Format, &str) {
+        (self.format, &self.name)
     }
 
     /// The order of packages in a listing. Equal are those that are one and the same to those who
     /// install them, in whatever words their versions say so.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
-        let versions = || compare_versions(&self.format, &self.version, &other.version);
+        let versions = || self.format.compare_versions(&self.version, &other.version);
         let architectures = || self.architecture.cmp(&other.architecture);
         self.key().cmp(&other.key()).then_with(versions).then_with(architectures)
     }
 
     /// Whether it has the version of `other`, which is of the same format, in whatever words.
     pub(crate) fn is_of_version_of(&self, other: &Self) -> bool {
-        compare_versions(&self.format, &self.version, &other.version).is_eq()
+        self.format.compare_versions(&self.version, &other.version).is_eq()
     }
 
-    /// The relations of a kind (`depends`), if they are known.
-    pub fn relations_of(&self, kind: &str) -> impl Iterator<Item = &RelationRecord> {
+    /// The relations of a kind, if they are known.
+    pub fn relations_of(&self, kind: RelationKind) -> impl Iterator<Item = &RelationRecord> {
         let all = self.relations.iter().flatten();
         all.filter(move |relation| relation.kind == kind)
     }
@@ -180,40 +179,20 @@ impl Listing {
     }
 }
 
-/// Which of two versions is newer, as package managers of `format` decide it.
-fn compare_versions(format: &str, one: &str, other: &str) -> Ordering {
-    match format {
-        "rpm" => rpm::compare_versions(one, other),
-        _ => deb::compare_versions(one, other),
-    }
-}
-
-impl fmt::Display for RelationRecord {
-    /// As a `.deb` writes it without the parentheses: `rocm-blas = 7.1.0-1`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.comparison, &self.version) {
-            (Some(comparison), Some(version)) => {
-                write!(f, "{} {comparison} {version}", self.name)
-            }
-            _ => f.write_str(&self.name),
-        }
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
     /// A package with entries of these paths and kinds.
     pub(crate) fn listed(
-        format: &str,
+        format: Format,
         name: &str,
         version: &str,
-        paths: &[(&str, &str)],
+        paths: &[(&str, MemberKind)],
     ) -> ListedPackage {
-        let member = |(path, kind): &(&str, &str)| ListedMember {
+        let member = |(path, kind): &(&str, MemberKind)| ListedMember {
             path: (*path).to_owned(),
-            kind: (*kind).to_owned(),
+            kind: *kind,
             mode: 0o644,
             size: None,
             sha256: None,
@@ -221,7 +200,7 @@ pub(crate) mod tests {
             target: None,
         };
         ListedPackage {
-            format: format.to_owned(),
+            format,
             name: name.to_owned(),
             version: version.to_owned(),
             architecture: "amd64".to_owned(),
@@ -238,8 +217,9 @@ pub(crate) mod tests {
 
     #[test]
     fn the_newest_of_several_versions_is_the_last() {
-        let package = |format, version| listed(format, "rocm-blas", version, &[("/x", "file")]);
-        for format in ["deb", "rpm"] {
+        let package =
+            |format, version| listed(format, "rocm-blas", version, &[("/x", MemberKind::File)]);
+        for format in Format::ALL {
             for versions in [["7.9.0-1", "7.10.0-1"], ["7.10.0~rc1-1", "7.10.0-1"]] {
                 let both = [versions, [versions[1], versions[0]]];
                 for order in both {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ListedMember, ListedPackage};
+use crate::package::Format;
 
 /// A path and a package that has it.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +17,7 @@ pub struct Owned<'a> {
 /// The paths of a set by format, path and the name of the package: nothing keeps two packages of a
 /// set from having one path, and each of them is updated.
 #[derive(Debug, Default)]
-pub struct Owners<'a>(BTreeMap<(&'a str, &'a str, &'a str), Owned<'a>>);
+pub struct Owners<'a>(BTreeMap<(Format, &'a str, &'a str), Owned<'a>>);
 
 impl<'a> Owners<'a> {
     /// The paths of `packages`, which are in their order: of several versions of a package that have
@@ -25,7 +26,7 @@ impl<'a> Owners<'a> {
         let mut owners = BTreeMap::new();
         for package in packages {
             for member in &package.members {
-                let key = (&*package.format, &*member.path, &*package.name);
+                let key = (package.format, &*member.path, &*package.name);
                 owners.insert(key, Owned { package, member });
             }
         }
@@ -33,11 +34,7 @@ impl<'a> Owners<'a> {
     }
 
     /// What stands at `path` in `format`, whatever it is, in the order of the packages' names.
-    pub fn at<'s>(
-        &'s self,
-        format: &'s str,
-        path: &'s str,
-    ) -> impl Iterator<Item = Owned<'a>> + 's {
+    pub fn at<'s>(&'s self, format: Format, path: &'s str) -> impl Iterator<Item = Owned<'a>> + 's {
         let from = self.0.range((format, path, "")..);
         let there = from.take_while(move |((of, at, _), _)| (*of, *at) == (format, path));
         there.map(|(_, owned)| *owned)
@@ -46,7 +43,7 @@ impl<'a> Owners<'a> {
     /// The packages that have `path`, which is no directory there.
     pub fn owners<'s>(
         &'s self,
-        format: &'s str,
+        format: Format,
         path: &'s str,
     ) -> impl Iterator<Item = &'a ListedPackage> + 's {
         let files = self.at(format, path).filter(|owned| !owned.member.is_directory());
@@ -54,7 +51,7 @@ impl<'a> Owners<'a> {
     }
 
     /// Whether a package has `path`, which is no directory there.
-    pub fn has(&self, format: &str, path: &str) -> bool {
+    pub fn has(&self, format: Format, path: &str) -> bool {
         self.owners(format, path).next().is_some()
     }
 

@@ -11,24 +11,8 @@ use crate::error::{Error, Result};
 use crate::formats::compression::decoder_fault;
 use crate::formats::deb;
 use crate::formats::payload::{Entry, EntryKind, Reader};
+use crate::package::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind};
 use crate::receipt::RelationRecord;
-
-/// Control fields of relations and the kinds they are listed as.
-const DEB_FIELDS: [(&str, &str); 9] = [
-    ("Pre-Depends", "pre-depends"),
-    ("Depends", "depends"),
-    ("Recommends", "recommends"),
-    ("Suggests", "suggests"),
-    ("Enhances", "enhances"),
-    ("Breaks", "breaks"),
-    ("Conflicts", "conflicts"),
-    ("Replaces", "replaces"),
-    ("Provides", "provides"),
-];
-
-/// The comparisons of Debian's control files and what relations write for them everywhere.
-const DEB_SIGNS: [(&str, &str); 5] =
-    [("<<", "<"), ("<=", "<="), (">>", ">"), (">=", ">="), ("=", "=")];
 
 /// Lists the package file `content`, which is called `file_name`. Every file in it is read.
 pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
@@ -68,13 +52,13 @@ fn digest(bytes: &mut dyn Read) -> Result<String> {
 /// An entry of a payload, with the digest of its content in hex if that is known.
 pub fn payload_member(entry: &Entry, sha256: Option<String>) -> ListedMember {
     let kind = match entry.kind {
-        EntryKind::Directory => "directory",
-        EntryKind::File => "file",
-        EntryKind::Link { .. } => "link",
+        EntryKind::Directory => MemberKind::Directory,
+        EntryKind::File => MemberKind::File,
+        EntryKind::Link { .. } => MemberKind::Link,
     };
     ListedMember {
         path: format!("/{}", entry.path),
-        kind: kind.to_owned(),
+        kind,
         mode: entry.mode,
         size: entry.is_file().then(|| Size::exact(entry.size)),
         sha256,
@@ -96,7 +80,7 @@ fn of_deb(deb: &deb::Reader) -> Result<ListedPackage> {
         })?,
     };
     Ok(ListedPackage {
-        format: "deb".to_owned(),
+        format: Format::Deb,
         name: required("Package")?,
         version: required("Version")?,
         architecture: required("Architecture")?,
@@ -113,7 +97,7 @@ fn of_deb(deb: &deb::Reader) -> Result<ListedPackage> {
 
 fn deb_relations(deb: &deb::Reader) -> Vec<RelationRecord> {
     let mut relations = Vec::new();
-    for (field, kind) in DEB_FIELDS {
+    for (kind, field) in DEB_FIELDS {
         let list = deb.control().get(field).map_or("", String::as_str);
         let texts = list.split(',').map(str::trim).filter(|text| !text.is_empty());
         relations.extend(texts.map(|text| deb_relation(kind, text)));
@@ -123,32 +107,24 @@ fn deb_relations(deb: &deb::Reader) -> Vec<RelationRecord> {
 }
 
 /// `name`, `name (>= version)`; alternatives stay whole.
-fn deb_relation(kind: &str, text: &str) -> RelationRecord {
-    let plain = RelationRecord {
-        kind: kind.to_owned(),
-        name: text.to_owned(),
-        comparison: None,
-        version: None,
-    };
+fn deb_relation(kind: RelationKind, text: &str) -> RelationRecord {
+    let plain = || whole(kind, text.to_owned());
     if text.contains('|') {
-        return plain;
+        return plain();
     }
-    let Some((name, bound)) = text.split_once('(') else {
-        return plain;
-    };
+    let Some((name, bound)) = text.split_once('(') else { return plain() };
     let bound = bound.trim().trim_end_matches(')').trim();
-    let sign = DEB_SIGNS.iter().find(|(sign, _)| bound.starts_with(sign));
-    let Some((version, sign)) =
-        sign.and_then(|(sign, meaning)| Some((bound.strip_prefix(sign)?, meaning)))
-    else {
-        return plain;
-    };
+    let Some((comparison, version)) = Comparison::split(bound, Format::Deb) else { return plain() };
     RelationRecord {
-        kind: kind.to_owned(),
+        kind,
         name: name.trim().to_owned(),
-        comparison: Some((*sign).to_owned()),
+        comparison: Some(comparison),
         version: Some(version.trim().to_owned()),
     }
+}
+
+fn whole(kind: RelationKind, name: String) -> RelationRecord {
+    RelationRecord { kind, name, comparison: None, version: None }
 }
 
 type RpmResult<T> = std::result::Result<T, ::rpm::Error>;
@@ -166,7 +142,7 @@ fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
     let installed = metadata.get_installed_size().unwrap_or_default();
     let relations = rpm_relations(metadata, &name);
     Ok(ListedPackage {
-        format: "rpm".to_owned(),
+        format: Format::Rpm,
         architecture: text("ARCH", metadata.get_arch())?,
         name,
         version,
@@ -183,14 +159,14 @@ fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
 
 fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> {
     let lists = [
-        ("depends", metadata.get_requires()),
-        ("recommends", metadata.get_recommends()),
-        ("suggests", metadata.get_suggests()),
-        ("enhances", metadata.get_enhances()),
-        ("supplements", metadata.get_supplements()),
-        ("conflicts", metadata.get_conflicts()),
-        ("obsoletes", metadata.get_obsoletes()),
-        ("provides", metadata.get_provides()),
+        (RelationKind::Depends, metadata.get_requires()),
+        (RelationKind::Recommends, metadata.get_recommends()),
+        (RelationKind::Suggests, metadata.get_suggests()),
+        (RelationKind::Enhances, metadata.get_enhances()),
+        (RelationKind::Supplements, metadata.get_supplements()),
+        (RelationKind::Conflicts, metadata.get_conflicts()),
+        (RelationKind::Obsoletes, metadata.get_obsoletes()),
+        (RelationKind::Provides, metadata.get_provides()),
     ];
     let mut relations = Vec::new();
     for (kind, list) in lists {
@@ -204,14 +180,15 @@ fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> 
 }
 
 /// Whether a dependency follows from the package itself; see `formats::rpm::dependencies`.
-fn follows(kind: &str, dependency: &Dependency, name: &str) -> bool {
+fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
     let automatic = DependencyFlags::RPMLIB | DependencyFlags::INTERP | DependencyFlags::CONFIG;
     let own = |rest: &str| rest.is_empty() || rest == "(x86-64)" || rest == "(aarch-64)";
     let is_own = dependency.name.strip_prefix(name).is_some_and(own);
-    dependency.flags.intersects(automatic) || (kind == "provides" && is_own)
+    dependency.flags.intersects(automatic) || (kind == RelationKind::Provides && is_own)
 }
 
-fn rpm_relation(kind: &str, dependency: &Dependency) -> RelationRecord {
+/// A relation whose bound is no comparison, which rpm's own tools cannot write, stays whole.
+fn rpm_relation(kind: RelationKind, dependency: &Dependency) -> RelationRecord {
     let has = |flag| dependency.flags.contains(flag);
     let signs = [
         (DependencyFlags::LESS, '<'),
@@ -219,11 +196,17 @@ fn rpm_relation(kind: &str, dependency: &Dependency) -> RelationRecord {
         (DependencyFlags::EQUAL, '='),
     ];
     let sign: String = signs.iter().filter(|(flag, _)| has(*flag)).map(|(_, sign)| *sign).collect();
-    let bounded = !sign.is_empty();
-    RelationRecord {
-        kind: kind.to_owned(),
-        name: dependency.name.clone(),
-        comparison: bounded.then_some(sign),
-        version: bounded.then(|| dependency.version.clone()),
+    let Dependency { name, version, .. } = dependency;
+    if sign.is_empty() {
+        return whole(kind, name.clone());
+    }
+    match Comparison::split(&sign, Format::Rpm) {
+        Some((comparison, "")) => RelationRecord {
+            kind,
+            name: name.clone(),
+            comparison: Some(comparison),
+            version: Some(version.clone()),
+        },
+        _ => whole(kind, format!("{name} {sign} {version}")),
     }
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, package};
 use crate::content::{Content, is_file, is_folder};
 use crate::error::{Error, Kind, Result, ResultExt};
+use crate::package::Format;
 use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Place, Receipt};
 use crate::threads;
 
@@ -158,7 +159,7 @@ fn code_of(records: &[CodeObjectRecord]) -> BTreeMap<&str, String> {
 
 /// A package of a receipt. Receipts of earlier versions leave name and version to the file name.
 fn of_record(record: PackageRecord, code: &BTreeMap<&str, String>) -> Result<ListedPackage> {
-    let parts = name_parts(&record.format, &record.file_name).ok_or_else(|| {
+    let parts = name_parts(record.format, &record.file_name).ok_or_else(|| {
         let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
         Error::malformed(message).structure("packages")
     })?;
@@ -197,28 +198,27 @@ struct NameParts {
 }
 
 /// `name_version_arch.deb` or `name-version-release.arch.rpm`.
-fn name_parts(format: &str, file_name: &str) -> Option<NameParts> {
-    let stem = file_name.strip_suffix(format)?.strip_suffix('.')?;
+fn name_parts(format: Format, file_name: &str) -> Option<NameParts> {
+    let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
     let (name, version, architecture) = match format {
-        "deb" => {
+        Format::Deb => {
             let (rest, architecture) = stem.rsplit_once('_')?;
             let (name, version) = rest.split_once('_')?;
             (name, version, architecture)
         }
-        "rpm" => {
+        Format::Rpm => {
             let (rest, architecture) = stem.rsplit_once('.')?;
             let (with_version, _) = rest.rsplit_once('-')?;
             let (name, _) = with_version.rsplit_once('-')?;
             (name, rest.strip_prefix(name)?.strip_prefix('-')?, architecture)
         }
-        _ => return None,
     };
     let [name, version, architecture] = [name, version, architecture].map(str::to_owned);
     Some(NameParts { name, version, architecture })
 }
 
 fn is_package(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "deb" || ending == "rpm")
+    Format::of_file_name(path).is_some()
 }
 
 /// The packages that lie in `folder`; what else is there is left alone.
@@ -252,6 +252,7 @@ fn listed(path: &Path) -> Result<ListedPackage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::package::MemberKind;
 
     /// A difference would have to choose one of the two, and be silent about the other.
     #[test]
@@ -260,10 +261,10 @@ mod tests {
         let set = |packages: Vec<ListedPackage>| {
             in_order(Listing { name: "x".to_owned(), prefix: None, packages })
         };
-        fn package(version: &str, paths: &[(&str, &str)]) -> ListedPackage {
-            listed("deb", "rocm-blas", version, paths)
+        fn package(version: &str, paths: &[(&str, MemberKind)]) -> ListedPackage {
+            listed(Format::Deb, "rocm-blas", version, paths)
         }
-        let one = [("/x", "file")];
+        let one = [("/x", MemberKind::File)];
         set(vec![package("2", &one), package("1", &one)]).unwrap();
         let error = set(vec![package("1", &one), package("1", &[])]).unwrap_err();
         let text = error.to_string();
@@ -273,19 +274,24 @@ mod tests {
         assert!(error.to_string().contains("is there twice as"), "{error}");
         let copy = ListedPackage { file_name: "l.deb".to_owned(), ..package("1", &one) };
         assert_eq!(set(vec![package("1", &one), copy]).unwrap().packages.len(), 1);
-        let error = set(vec![package("1", &[one[0], ("/y", "file"), one[0]])]).unwrap_err();
+        let error =
+            set(vec![package("1", &[one[0], ("/y", MemberKind::File), one[0]])]).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("deb rocm-blas 1 for amd64: has the path /x twice"), "{text}");
-        let folders = [("/x", "directory"), ("/x/y", "file"), ("/x", "directory")];
+        let folders = [
+            ("/x", MemberKind::Directory),
+            ("/x/y", MemberKind::File),
+            ("/x", MemberKind::Directory),
+        ];
         let accepted = set(vec![package("1", &folders)]).unwrap();
         assert_eq!(accepted.packages[0].members, package("1", &folders[..2]).members);
         let mut other = package("1", &folders);
         other.members[2].mode = 0o700;
         let error = set(vec![other]).unwrap_err();
         assert!(error.to_string().contains("has the path /x twice"), "{error}");
-        for kind in ["file", "link"] {
+        for kind in [MemberKind::File, MemberKind::Link] {
             let paths = [("/x", kind), ("/x", kind)];
-            assert!(set(vec![package("1", &paths)]).is_err(), "{kind}");
+            assert!(set(vec![package("1", &paths)]).is_err(), "{kind:?}");
         }
     }
 
@@ -296,10 +302,12 @@ mod tests {
             Some([parts.name, parts.version, parts.architecture])
         };
         let expected = Some(["rocm-blas", "7.1.0-1", "amd64"].map(str::to_owned));
-        assert_eq!(parts("deb", "rocm-blas_7.1.0-1_amd64.deb"), expected);
+        assert_eq!(parts(Format::Deb, "rocm-blas_7.1.0-1_amd64.deb"), expected);
         let expected = Some(["rocm-blas-devel", "7.1.0~rc1-1.el9", "noarch"].map(str::to_owned));
-        assert_eq!(parts("rpm", "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm"), expected);
-        for (format, name) in [("deb", "x.deb"), ("rpm", "a-1.rpm"), ("deb", "a_1_b.rpm")] {
+        assert_eq!(parts(Format::Rpm, "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm"), expected);
+        for (format, name) in
+            [(Format::Deb, "x.deb"), (Format::Rpm, "a-1.rpm"), (Format::Deb, "a_1_b.rpm")]
+        {
             assert_eq!(parts(format, name), None, "{name}");
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn packed_code(
         Source::Host { .. } => (None, None),
         _ => return Ok(Vec::new()),
     };
-    let mut written = [Format::Deb, Format::Rpm].into_iter().filter(|f| package.name(*f).is_some());
+    let mut written = Format::ALL.into_iter().filter(|f| package.name(*f).is_some());
     if !written.any(|format| entry.formats.has(format)) {
         return Ok(Vec::new());
     }

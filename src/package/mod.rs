@@ -5,29 +5,31 @@
 //! once packed.
 
 mod control;
+mod named;
 mod relation;
 mod version;
 
 use std::cmp::Ordering;
+use std::path::Path;
 
 use serde::Serialize;
 
 pub use control::{Change, DebControl, RpmControl};
-pub use relation::{Comparison, Relation, RelationKind};
-pub use version::Version;
+pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
+pub use version::{DistributionTag, Version};
 
 use crate::formats::{deb, rpm};
-use crate::receipt::RelationRecord;
 use crate::tree::{Node, TreePath};
+use named::named_enum;
 
-/// A package format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// Debian's format 2.0.
-    Deb,
-    /// RPM's format 4 (header v4).
-    Rpm,
+named_enum! {
+    /// A package format.
+    pub enum Format {
+        /// Debian's format 2.0.
+        Deb = "deb",
+        /// RPM's format 4 (header v4).
+        Rpm = "rpm",
+    }
 }
 
 /// What a package is for.
@@ -56,15 +58,38 @@ pub enum Role {
     Meta,
 }
 
+named_enum! {
+    /// What a package is for, whatever its group and archs: see [`Role`].
+    pub enum RoleKind {
+        /// Host files.
+        Host = "host",
+        /// Device code of one group.
+        Kernels = "kernels",
+        /// Device code that several groups share.
+        KernelsCommon = "kernels-common",
+        /// No device code of its own.
+        Support = "support",
+        /// No files.
+        Meta = "meta",
+    }
+}
+
+impl RoleKind {
+    /// Whether packages of it have device code.
+    pub fn is_kernels(self) -> bool {
+        matches!(self, Self::Kernels | Self::KernelsCommon)
+    }
+}
+
 impl Role {
-    /// As plans and receipts write it: `kernels-common`.
-    pub fn as_str(&self) -> &'static str {
+    /// What it is for, without the groups and archs.
+    pub fn kind(&self) -> RoleKind {
         match self {
-            Self::Host => "host",
-            Self::Kernels { .. } => "kernels",
-            Self::KernelsCommon { .. } => "kernels-common",
-            Self::Support => "support",
-            Self::Meta => "meta",
+            Self::Host => RoleKind::Host,
+            Self::Kernels { .. } => RoleKind::Kernels,
+            Self::KernelsCommon { .. } => RoleKind::KernelsCommon,
+            Self::Support => RoleKind::Support,
+            Self::Meta => RoleKind::Meta,
         }
     }
 
@@ -86,12 +111,13 @@ impl Role {
 }
 
 impl Format {
-    /// `deb` or `rpm`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Deb => "deb",
-            Self::Rpm => "rpm",
-        }
+    /// Both, in the order in which packages are listed.
+    pub const ALL: [Self; 2] = [Self::Deb, Self::Rpm];
+
+    /// The format that the name of a package file ends in.
+    pub fn of_file_name(name: &Path) -> Option<Self> {
+        let ending = name.extension()?;
+        Self::ALL.into_iter().find(|format| ending == format.as_str())
     }
 
     /// Which of two full versions is newer, as the package manager decides it.
@@ -127,6 +153,29 @@ impl Treatment {
             (Self::Library, Format::Deb) => 0o644,
             (Self::Library, Format::Rpm) => 0o755,
             _ => mode,
+        }
+    }
+}
+
+named_enum! {
+    /// What a package installs at a path.
+    pub enum MemberKind {
+        /// A directory.
+        Directory = "directory",
+        /// A regular file.
+        File = "file",
+        /// A symbolic link.
+        Link = "link",
+    }
+}
+
+impl MemberKind {
+    /// What stands at a node.
+    pub fn of<F>(node: &Node<F>) -> Self {
+        match node {
+            Node::Directory { .. } => Self::Directory,
+            Node::File { .. } => Self::File,
+            Node::Link { .. } => Self::Link,
         }
     }
 }
@@ -228,18 +277,14 @@ impl<F> Package<F> {
         }
     }
 
-    /// Its relations in `format`, as plans and receipts list them, sorted; none if it is not wanted
-    /// in that format.
-    pub fn relation_records(&self, format: Format) -> Option<Vec<RelationRecord>> {
+    /// All of its relations in `format`, also those that rpmbuild would find by itself; none if it
+    /// is not wanted in that format.
+    pub fn all_relations(&self, format: Format) -> Option<impl Iterator<Item = &Relation>> {
         let discovered = match format {
             Format::Deb => self.deb.as_ref().map(|_| [].as_slice())?,
             Format::Rpm => &self.rpm.as_ref()?.discovered,
         };
-        let relations = self.relations(format).iter().chain(discovered);
-        let mut records: Vec<RelationRecord> = relations.map(Relation::record).collect();
-        records.sort();
-        records.dedup();
-        Some(records)
+        Some(self.relations(format).iter().chain(discovered))
     }
 
     /// Its full version in `format`, with the epoch in front if it has one.
@@ -253,9 +298,7 @@ impl<F> Package<F> {
             }
         }
     }
-}
 
-impl<F> Package<F> {
     /// The same package with other entries.
     pub fn with_entries<G>(&self, entries: Vec<PackageEntry<G>>) -> Package<G> {
         Package {

@@ -2,83 +2,85 @@
 
 use serde::Serialize;
 
-use crate::receipt::RelationRecord;
+use super::Format;
+use super::named::named_enum;
 
-/// The kind of a relation between packages. Emission maps each to the format's own field; kinds
-/// that a format lacks are left out by the plan, never by emission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RelationKind {
-    /// deb `Depends`, rpm `Requires`.
-    Depends,
-    /// deb and rpm `Recommends`.
-    Recommends,
-    /// deb and rpm `Suggests`.
-    Suggests,
-    /// deb and rpm `Enhances`.
-    Enhances,
-    /// rpm `Supplements`.
-    Supplements,
-    /// deb and rpm `Provides`.
-    Provides,
-    /// deb and rpm `Conflicts`.
-    Conflicts,
-    /// deb `Breaks`.
-    Breaks,
-    /// deb `Replaces`.
-    Replaces,
-    /// rpm `Obsoletes`.
-    Obsoletes,
-}
-
-impl RelationKind {
-    /// As plans and receipts write it: `depends`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Depends => "depends",
-            Self::Recommends => "recommends",
-            Self::Suggests => "suggests",
-            Self::Enhances => "enhances",
-            Self::Supplements => "supplements",
-            Self::Provides => "provides",
-            Self::Conflicts => "conflicts",
-            Self::Breaks => "breaks",
-            Self::Replaces => "replaces",
-            Self::Obsoletes => "obsoletes",
-        }
+named_enum! {
+    /// The kind of a relation between packages. Kinds that a format lacks are left out by the plan,
+    /// never by emission.
+    pub enum RelationKind {
+        /// deb `Pre-Depends`: of packages that others made, never of a plan.
+        PreDepends = "pre-depends",
+        /// deb `Depends`, rpm `Requires`.
+        Depends = "depends",
+        /// deb and rpm `Recommends`.
+        Recommends = "recommends",
+        /// deb and rpm `Suggests`.
+        Suggests = "suggests",
+        /// deb and rpm `Enhances`.
+        Enhances = "enhances",
+        /// rpm `Supplements`.
+        Supplements = "supplements",
+        /// deb and rpm `Provides`.
+        Provides = "provides",
+        /// deb and rpm `Conflicts`.
+        Conflicts = "conflicts",
+        /// deb `Breaks`.
+        Breaks = "breaks",
+        /// deb `Replaces`.
+        Replaces = "replaces",
+        /// rpm `Obsoletes`.
+        Obsoletes = "obsoletes",
     }
 }
 
-/// How a relation compares versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub enum Comparison {
-    /// `<<` in deb, `<` in rpm.
-    #[serde(rename = "<")]
-    Less,
-    /// `<=`.
-    #[serde(rename = "<=")]
-    LessEqual,
-    /// `=`.
-    #[serde(rename = "=")]
-    Equal,
-    /// `>=`.
-    #[serde(rename = ">=")]
-    GreaterEqual,
-    /// `>>` in deb, `>` in rpm.
-    #[serde(rename = ">")]
-    Greater,
+/// The fields of relations in a control file, in the order of Debian's own tools.
+pub const DEB_FIELDS: [(RelationKind, &str); 9] = [
+    (RelationKind::PreDepends, "Pre-Depends"),
+    (RelationKind::Depends, "Depends"),
+    (RelationKind::Recommends, "Recommends"),
+    (RelationKind::Suggests, "Suggests"),
+    (RelationKind::Enhances, "Enhances"),
+    (RelationKind::Breaks, "Breaks"),
+    (RelationKind::Conflicts, "Conflicts"),
+    (RelationKind::Replaces, "Replaces"),
+    (RelationKind::Provides, "Provides"),
+];
+
+named_enum! {
+    /// How a relation compares versions; the names are those of rpm.
+    pub enum Comparison {
+        /// `<<` in deb, `<` in rpm.
+        Less = "<",
+        /// `<=`.
+        LessEqual = "<=",
+        /// `=`.
+        Equal = "=",
+        /// `>=`.
+        GreaterEqual = ">=",
+        /// `>>` in deb, `>` in rpm.
+        Greater = ">",
+    }
 }
 
 impl Comparison {
-    /// As plans, receipts and rpm write it: `<=`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Less => "<",
-            Self::LessEqual => "<=",
-            Self::Equal => "=",
-            Self::GreaterEqual => ">=",
-            Self::Greater => ">",
+    /// All of them, those first that others begin with in neither format.
+    const ALL: [Self; 5] =
+        [Self::LessEqual, Self::GreaterEqual, Self::Less, Self::Greater, Self::Equal];
+
+    /// As `format` writes it.
+    pub const fn sign(self, format: Format) -> &'static str {
+        match (self, format) {
+            (Self::Less, Format::Deb) => "<<",
+            (Self::Greater, Format::Deb) => ">>",
+            _ => self.as_str(),
         }
+    }
+
+    /// Takes the sign off the front of a bound as `format` writes it: `>= 7.1`.
+    pub fn split(bound: &str, format: Format) -> Option<(Self, &str)> {
+        let rest_of = |comparison: Self| bound.strip_prefix(comparison.sign(format));
+        Self::ALL.into_iter().find_map(|comparison| Some((comparison, rest_of(comparison)?)))
     }
 }
 
@@ -93,15 +95,20 @@ pub struct Relation {
     pub version: Option<(Comparison, String)>,
 }
 
-impl Relation {
-    /// As plans and receipts list it.
-    pub fn record(&self) -> RelationRecord {
-        let version = self.version.as_ref();
-        RelationRecord {
-            kind: self.kind.as_str().to_owned(),
-            name: self.name.clone(),
-            comparison: version.map(|(comparison, _)| comparison.as_str().to_owned()),
-            version: version.map(|(_, version)| version.clone()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_are_read_as_they_are_written() {
+        for format in Format::ALL {
+            for comparison in Comparison::ALL {
+                let bound = format!("{}1.2", comparison.sign(format));
+                assert_eq!(Comparison::split(&bound, format), Some((comparison, "1.2")));
+            }
+            assert_eq!(Comparison::split("1.2", format), None);
         }
+        // Debian's `<` and `>` are ambiguous and no longer allowed.
+        assert_eq!(Comparison::split("< 1", Format::Deb), None);
     }
 }

@@ -15,8 +15,9 @@
 //! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
 //! digits, `.`, `+` and `~` mean the same in both; everything else is refused.
 
+use serde::Deserialize;
+
 use super::Format;
-use crate::config::DistributionTag;
 use crate::error::{Error, Kind, Result};
 
 /// Words that mark a pre-release.
@@ -30,6 +31,16 @@ const NEWEST: u32 = 9999;
 
 /// Digits of a date, `YYYYMMDD`.
 const DATE_DIGITS: usize = 8;
+
+/// What the release ends in, in each format.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DistributionTag {
+    /// E.g. `~deb12`.
+    pub deb: Option<String>,
+    /// E.g. `.el9`.
+    pub rpm: Option<String>,
+}
 
 /// The version and release of all packages of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ pub(super) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
     let mut paths: BTreeMap<Place<'_>, (&Draft, bool)> = BTreeMap::new();
     for draft in drafts {
         // Receipts and plans know packages by their name as .deb in any case.
-        for format in [Format::Deb, Format::Rpm] {
+        for format in Format::ALL {
             if format == Format::Rpm && !formats.contains(&format) {
                 continue;
             }

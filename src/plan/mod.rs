@@ -138,6 +138,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// [`Plan::left_out`] as absolute paths.
+    pub fn left_out_paths(&self) -> Vec<String> {
+        let prefix = self.prefix.absolute();
+        self.left_out.iter().map(|path| format!("{prefix}/{path}")).collect()
+    }
+
     /// Leaves the packages with these ids, and the archives that they refer to.
     pub fn keep(&mut self, ids: &BTreeSet<String>) {
         self.packages.retain(|package| ids.contains(&package.id));

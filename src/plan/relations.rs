@@ -51,24 +51,6 @@ pub(super) fn depend_exactly<'a>(
     relations.any(|r| r.kind == RelationKind::Depends && r.name == name && is_exact(r))
 }
 
-/// Debian's comparisons, the longer before those they start with.
-const DEB_COMPARISONS: [(&str, Comparison); 5] = [
-    ("<<", Comparison::Less),
-    ("<=", Comparison::LessEqual),
-    (">>", Comparison::Greater),
-    (">=", Comparison::GreaterEqual),
-    ("=", Comparison::Equal),
-];
-
-/// RPM's comparisons, the longer before those they start with.
-const RPM_COMPARISONS: [(&str, Comparison); 5] = [
-    ("<=", Comparison::LessEqual),
-    (">=", Comparison::GreaterEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
-    ("=", Comparison::Equal),
-];
-
 /// Reads a relation of `kind` as `format` writes it.
 pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Relation> {
     match format {
@@ -95,7 +77,7 @@ pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
     };
     let name = check_name(name.trim()).ok_or_else(refuse)?;
     let bound = bound.trim_end().strip_suffix(')').ok_or_else(refuse)?;
-    let version = bound_of(bound, &DEB_COMPARISONS).ok_or_else(refuse)?;
+    let version = bound_of(bound, Format::Deb).ok_or_else(refuse)?;
     Ok(Relation { version: Some(version), ..plain(kind, name) })
 }
 
@@ -117,7 +99,7 @@ fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
         return Ok(plain(kind, text));
     };
     let name = check_name(name).ok_or_else(refuse)?;
-    let version = bound_of(bound, &RPM_COMPARISONS).ok_or_else(refuse)?;
+    let version = bound_of(bound, Format::Rpm).ok_or_else(refuse)?;
     Ok(Relation { version: Some(version), ..plain(kind, name) })
 }
 
@@ -169,14 +151,12 @@ fn check_name(name: &str) -> Option<&str> {
     (starts && name.chars().all(good)).then_some(name)
 }
 
-fn bound_of(text: &str, known: &[(&str, Comparison)]) -> Option<(Comparison, String)> {
-    let text = text.trim();
-    let found = known.iter().find(|(sign, _)| text.starts_with(sign));
-    let (sign, comparison) = found?;
-    let version = text[sign.len()..].trim();
+fn bound_of(text: &str, format: Format) -> Option<(Comparison, String)> {
+    let (comparison, version) = Comparison::split(text.trim(), format)?;
+    let version = version.trim();
     let good = |c: char| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c);
     let legal = version.chars().all(good) && !version.is_empty();
-    legal.then(|| (*comparison, version.to_owned()))
+    legal.then(|| (comparison, version.to_owned()))
 }
 
 fn refused(text: &str, example: &str) -> Error {

@@ -15,7 +15,7 @@ use super::relations::depend_exactly;
 use super::setting::Setting;
 use super::upgrades::{Former, is_newer, of_moved};
 use crate::listing::{ListedPackage, Listing, Owners};
-use crate::package::{Format, Package, PackageEntry, RelationKind, Version};
+use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::Node;
 
@@ -96,7 +96,7 @@ fn note_beside(
         let path = format!("/{}", entry.path);
         let is_folder = matches!(entry.node, Node::Directory { .. });
         let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
-        if !is_folder && formats.any(|format| owners.has(format.as_str(), &path)) {
+        if !is_folder && formats.any(|format| owners.has(*format, &path)) {
             shared.insert(path);
         }
     }
@@ -133,7 +133,7 @@ impl Update<'_> {
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
             let is_folder = matches!(entry.node, Node::Directory { .. });
-            let owners = self.owners.owners(self.format.as_str(), &path);
+            let owners = self.owners.owners(self.format, &path);
             for owner in owners.filter(|owner| owner.name != own && !is_folder) {
                 taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
             }
@@ -178,10 +178,11 @@ impl Update<'_> {
         }
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
-            let kind = entry.node.kind();
-            let before = self.owners.at(self.format.as_str(), &path);
-            let mut before = before.map(|owned| owned.member.kind.as_str());
-            let was = before.find(|was| *was != kind && [*was, kind].contains(&"directory"));
+            let kind = MemberKind::of(&entry.node);
+            let before = self.owners.at(self.format, &path);
+            let mut before = before.map(|owned| owned.member.kind);
+            let is_folder = |was: MemberKind| [was, kind].contains(&MemberKind::Directory);
+            let was = before.find(|was| *was != kind && is_folder(*was));
             if let Some(was) = was {
                 let message = format!(
                     "was a {was} in the earlier set and is a {kind}: dpkg leaves what is there, \
@@ -202,7 +203,7 @@ impl Update<'_> {
                 continue;
             };
             let same = self.earlier.iter();
-            let mut same = same.filter(|p| p.key() == (self.format.as_str(), own));
+            let mut same = same.filter(|p| p.key() == (self.format, own));
             let newer = same.find(|earlier| is_newer(self.format, &earlier.version, &version));
             older.extend(newer.map(|newer| (own, version, newer.version.as_str())));
         }
@@ -211,7 +212,7 @@ impl Update<'_> {
                 "{} packages are older as .{} than in the earlier set, where {name} is {newer}: \
                  package managers do not update to them",
                 older.len(),
-                self.format.as_str()
+                self.format
             );
             findings.add(Finding::new(Code::VersionNotNewer, version.as_str(), message));
         }
@@ -225,7 +226,7 @@ impl Update<'_> {
             let relations = package.relations(self.format).iter();
             removed.extend(relations.filter(|r| kinds.contains(&r.kind)).map(|r| r.name.as_str()));
         }
-        let earlier = self.earlier.iter().filter(|p| p.format == self.format.as_str());
+        let earlier = self.earlier.iter().filter(|p| p.format == self.format);
         let gone: BTreeSet<&str> = earlier
             .map(|package| package.name.as_str())
             .filter(|name| !self.set.has(self.format, name) && !removed.contains(name))
@@ -234,7 +235,7 @@ impl Update<'_> {
             let message = format!(
                 "is a .{} of the earlier set and not of this one: where it is installed, its exact \
                  dependencies hold back the update; name it under `replaces`",
-                self.format.as_str()
+                self.format
             );
             findings.add(Finding::new(Code::PackageDropped, name, message));
         }
@@ -246,7 +247,7 @@ fn moved_finding(to: &str, format: Format, from: &str, paths: &[String]) -> Find
     let message = format!(
         "has {} paths that were in {from} of the earlier set, as .{} ({first}{})",
         paths.len(),
-        format.as_str(),
+        format,
         if paths.len() > 1 { ", …" } else { "" }
     );
     Finding::new(Code::PathMoved, to, message)

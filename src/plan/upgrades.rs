@@ -175,8 +175,7 @@ impl<'a> Heir<'a> {
             let message = format!(
                 "the set's own .{} package {} {own} is before {before}: the set could not be \
                  installed",
-                format.as_str(),
-                former.name
+                format, former.name
             );
             let hint =
                 format!("write a bound that is not above the set's version, as in `< {own}`");

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::listing::{ListedPackage, Size};
+use crate::package::{Format, RelationKind, RoleKind};
 use crate::recombine::Group;
 
 /// The packages that a group needs, in one format.
@@ -14,8 +15,8 @@ pub struct GroupSum {
     /// The group's name in the configuration, e.g. `gfx110X`, or a target in schemes with a package
     /// for each.
     pub group: String,
-    /// `deb` or `rpm`.
-    pub format: String,
+    /// Of the packages.
+    pub format: Format,
     /// The names of the packages of the set that are installed: the group's kernel packages, those
     /// of tests left out, and what they depend on, by name. Packages of the distribution are not
     /// counted.
@@ -39,23 +40,23 @@ pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum
         packages.iter().filter_map(|package| package.group.as_deref()).collect();
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_by_key(|name| (place(name), name.len(), *name));
-    let sets = ["deb", "rpm"].map(|format| (format, Set::new(packages, format)));
+    let sets = Format::ALL.map(|format| (format, Set::new(packages, format)));
     let mut sums = Vec::new();
     for group in names {
         for (format, set) in &sets {
             let members = set.closure(set.kernels(group));
             if !members.is_empty() {
-                sums.push(sum(group, format, &members));
+                sums.push(sum(group, *format, &members));
             }
         }
     }
     sums
 }
 
-fn sum(group: &str, format: &str, members: &BTreeMap<&str, &ListedPackage>) -> GroupSum {
+fn sum(group: &str, format: Format, members: &BTreeMap<&str, &ListedPackage>) -> GroupSum {
     GroupSum {
         group: group.to_owned(),
-        format: format.to_owned(),
+        format,
         packages: members.keys().map(|name| (*name).to_owned()).collect(),
         download: members.values().map(|package| package.download).sum(),
         installed: members.values().map(|package| package.installed).sum(),
@@ -71,12 +72,12 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    fn new(packages: &'a [ListedPackage], format: &str) -> Self {
+    fn new(packages: &'a [ListedPackage], format: Format) -> Self {
         let packages: Vec<_> = packages.iter().filter(|p| p.format == format).collect();
         let by_name = packages.iter().map(|package| (package.name.as_str(), *package)).collect();
         let mut provided = BTreeMap::new();
         for package in &packages {
-            for relation in package.relations_of("provides") {
+            for relation in package.relations_of(RelationKind::Provides) {
                 provided.entry(relation.name.as_str()).or_insert(*package);
             }
         }
@@ -87,10 +88,10 @@ impl<'a> Set<'a> {
     fn kernels(&self, group: &str) -> Vec<&'a ListedPackage> {
         let of_group = |package: &&&ListedPackage| package.group.as_deref() == Some(group);
         let of_tests = |package: &ListedPackage| {
-            let mut hosts = package.relations_of("enhances");
+            let mut hosts = package.relations_of(RelationKind::Enhances);
             hosts.any(|host| {
                 let host = self.by_name.get(host.name.as_str());
-                host.is_some_and(|host| host.role.as_deref() == Some("support"))
+                host.is_some_and(|host| host.role == Some(RoleKind::Support))
             })
         };
         let kernels = self.packages.iter().filter(of_group);
@@ -105,8 +106,10 @@ impl<'a> Set<'a> {
             if found.insert(&package.name, package).is_some() {
                 continue;
             }
-            let needed: BTreeSet<&str> =
-                package.relations_of("depends").map(|relation| relation.name.as_str()).collect();
+            let needed: BTreeSet<&str> = package
+                .relations_of(RelationKind::Depends)
+                .map(|relation| relation.name.as_str())
+                .collect();
             waiting.extend(needed.into_iter().filter_map(|name| self.find(name)));
         }
         found

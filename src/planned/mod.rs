@@ -28,6 +28,7 @@ use crate::listing::{
 use crate::pack::Sources;
 use crate::package::{Format, Package, PackageEntry};
 use crate::plan::{Plan, Source};
+use crate::receipt::RelationRecord;
 use crate::recombine::Recombined;
 use crate::report::Findings;
 use crate::tree::Node;
@@ -100,7 +101,7 @@ pub fn planned(
         groups: groups::sums(&recombined.groups, &listing.packages),
         packages: listing.packages,
         content_date: plan.content_date,
-        left_out: plan.left_out.iter().map(|path| format!("{prefix}/{path}")).collect(),
+        left_out: plan.left_out_paths(),
         prefix,
         findings,
     })
@@ -133,8 +134,7 @@ fn of_package(package: &Package<Source>, sizes: &Sizes<'_>) -> Result<Vec<Listed
         looked.push(Looked { entry, measured });
     }
     sizes.compress(looked.iter_mut().filter_map(|looked| looked.measured.as_mut()))?;
-    let formats = [Format::Deb, Format::Rpm].into_iter();
-    Ok(formats.filter_map(|format| in_format(package, &looked, format)).collect())
+    Ok(Format::ALL.into_iter().filter_map(|format| in_format(package, &looked, format)).collect())
 }
 
 fn in_format(
@@ -165,17 +165,17 @@ fn in_format(
     let compressed = inside.iter().filter_map(|l| l.measured.as_ref()).map(|m| m.compressed);
     let download = sizes::overhead(package, format, &members) + compressed.sum::<u64>();
     Some(ListedPackage {
-        format: format.as_str().to_owned(),
+        format,
         name: name.clone(),
         version: package.full_version(format)?,
         architecture: architecture.clone(),
         file_name,
-        role: Some(package.role.as_str().to_owned()),
+        role: Some(package.role.kind()),
         group: package.role.group().map(str::to_owned),
         archs: package.role.archs().to_vec(),
         download: Size::estimate(download),
         installed: Size { bytes: installed, estimated },
-        relations: package.relation_records(format),
+        relations: RelationRecord::of_package(package, format),
         members,
     })
 }

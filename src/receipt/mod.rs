@@ -5,6 +5,7 @@
 
 mod part;
 mod place;
+mod relation;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -13,8 +14,10 @@ use serde::{Deserialize, Serialize};
 
 pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file, part_of_sbom, sbom_name};
 pub use place::Place;
+pub use relation::RelationRecord;
 
 use crate::error::{Error, Kind, Result};
+use crate::package::{Format, MemberKind, RoleKind};
 
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
@@ -58,8 +61,8 @@ pub struct Receipt {
 pub struct PackageRecord {
     /// Format-independent name, e.g. `rocm-blas-gfx110x`; equal for a package's `.deb` and `.rpm`.
     pub id: String,
-    /// `deb` or `rpm`.
-    pub format: String,
+    /// Its format.
+    pub format: Format,
     /// File name inside the output folder.
     pub file_name: String,
     /// Size of the file in bytes.
@@ -69,8 +72,8 @@ pub struct PackageRecord {
     pub installed_size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// `host`, `kernels`, `kernels-common`, `support` or `meta`.
-    pub role: String,
+    /// What it is for.
+    pub role: RoleKind,
     /// For kernel packages: the name of the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -90,29 +93,13 @@ pub struct PackageRecord {
     pub members: Vec<MemberRecord>,
 }
 
-/// One relation of a package.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RelationRecord {
-    /// `depends`, `recommends`, `suggests`, `enhances`, `supplements`, `provides`, `conflicts`,
-    /// `breaks`, `replaces` or `obsoletes`; rpm's `Requires` are `depends`.
-    pub kind: String,
-    /// Package or capability; alternatives and boolean dependencies whole.
-    pub name: String,
-    /// `<`, `<=`, `=`, `>=` or `>` in both formats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<String>,
-    /// The version that it compares with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-}
-
 /// One installed path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberRecord {
     /// Absolute path.
     pub path: String,
-    /// `file`, `link` or `directory`.
-    pub kind: String,
+    /// What stands there.
+    pub kind: MemberKind,
     /// Permission bits.
     pub mode: u32,
     /// For files: size in bytes.
@@ -223,6 +210,52 @@ mod tests {
         let text = text.replace('9', &SCHEMA.to_string());
         let receipt = Receipt::parse(text.as_bytes()).unwrap();
         assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
+    }
+
+    /// Other tools read receipts: no name in them may change with the types behind it.
+    #[test]
+    fn names_in_a_receipt_are_pinned() {
+        let of = |lines: &[&str]| lines.join(",");
+        let kinds = [
+            "pre-depends",
+            "depends",
+            "recommends",
+            "suggests",
+            "enhances",
+            "supplements",
+            "provides",
+            "conflicts",
+            "breaks",
+            "replaces",
+            "obsoletes",
+        ];
+        let relations = kinds.map(|kind| format!(r#"{{"kind":"{kind}","name":"a"}}"#));
+        let signs = ["<", "<=", "=", ">=", ">"].map(|sign| {
+            format!(r#"{{"kind":"depends","name":"a","comparison":"{sign}","version":"1"}}"#)
+        });
+        let members = ["file", "link", "directory"]
+            .map(|kind| format!(r#"{{"path":"/x","kind":"{kind}","mode":493}}"#));
+        let packages = ["host", "kernels", "kernels-common", "support", "meta"].map(|role| {
+            let format = if role == "host" { "deb" } else { "rpm" };
+            format!(
+                r#"{{"id":"{role}","format":"{format}","file_name":"{role}","size":1,"installed_size":2,"sha256":"","role":"{role}","code_objects":0,"relations":[{},{}],"members":[{}]}}"#,
+                relations.join(","), signs.join(","), members.join(",")
+            )
+        });
+        let text = of(&[
+            &format!(r#"{{"schema":{SCHEMA},"generator":"","version":"","release":"","prefix":"""#),
+            r#""content_date":0"#,
+            &format!(r#""packages":[{}]"#, packages.join(",")),
+            r#""code_objects":[],"findings":[]}"#,
+        ]);
+        let receipt = Receipt::parse(text.as_bytes()).unwrap();
+        assert_eq!(serde_json::to_string(&receipt).unwrap(), text);
+        for known in ["\"deb\"", "\"meta\"", "\"replaces\"", "\">=\"", "\"link\""] {
+            assert!(
+                Receipt::parse(text.replace(known, "\"other\"").as_bytes()).is_err(),
+                "{known}"
+            );
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::findings_text;
 use super::table::{Align, Table};
 use super::units::size;
 use crate::listing::{ListedMember, ListedPackage, Size};
+use crate::package::RelationKind;
 use crate::planned::{GroupSum, Planned};
 
 /// Packages, what each group needs, and every finding; with `details` also the relations and files
@@ -40,7 +41,7 @@ fn packages_text(planned: &Planned) -> String {
             size(package.download),
             size(package.installed),
             files.to_string(),
-            package.relations_of("depends").count().to_string(),
+            package.relations_of(RelationKind::Depends).count().to_string(),
             archs,
         ]);
     }
@@ -63,7 +64,7 @@ fn groups_text(groups: &[GroupSum]) -> String {
     for group in groups {
         table.row([
             group.group.clone(),
-            group.format.clone(),
+            group.format.to_string(),
             group.packages.len().to_string(),
             size(group.download),
             size(group.installed),
@@ -96,8 +97,8 @@ fn member_text(member: &ListedMember) -> String {
 /// The packages of the first format as a graph in Graphviz's language. Packages of a group are
 /// drawn together; packages and capabilities from outside of the set are dotted.
 pub fn plan_dot(planned: &Planned) -> String {
-    let format = planned.packages.first().map_or("", |package| &package.format);
-    let packages: Vec<_> = planned.packages.iter().filter(|p| p.format == format).collect();
+    let format = planned.packages.first().map(|package| package.format);
+    let packages: Vec<_> = planned.packages.iter().filter(|p| Some(p.format) == format).collect();
     let names: BTreeSet<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     let mut text = String::from("digraph packages {\n  rankdir=LR;\n  node [shape=box];\n");
     let mut clusters: BTreeMap<Option<&str>, String> = BTreeMap::new();
@@ -127,7 +128,9 @@ fn edges(packages: &[&ListedPackage], names: &BTreeSet<&str>) -> (String, BTreeS
     let mut outside = BTreeSet::new();
     let mut text = String::new();
     for package in packages {
-        for (kind, style) in [("depends", "solid"), ("recommends", "dashed")] {
+        for (kind, style) in
+            [(RelationKind::Depends, "solid"), (RelationKind::Recommends, "dashed")]
+        {
             let needed: BTreeSet<&str> =
                 package.relations_of(kind).map(|relation| relation.name.as_str()).collect();
             for name in needed {

@@ -14,6 +14,7 @@ use crate::content::{Content, real_path};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::rpm;
 use crate::indexed::{Facts, Indexed};
+use crate::package::Format;
 use crate::report::{Progress, Stage};
 
 /// A package file that was given.
@@ -207,10 +208,9 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
             continue;
         }
         let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
-        let extension = path.extension().and_then(|extension| extension.to_str());
         if kind.is_dir() {
             walk(&path, files)?;
-        } else if matches!(extension, Some("deb" | "rpm")) {
+        } else if Format::of_file_name(&path).is_some() {
             files.push(path);
         }
     }

@@ -7,12 +7,12 @@ use super::installed::{Installed, InstalledNode};
 use super::problem::{Check, Problems};
 use super::recorded::Recorded;
 use crate::content::hex;
-use crate::package::Format;
+use crate::package::{Format, MemberKind};
 use crate::receipt::{MemberRecord, PackageRecord, Receipt};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.
 pub(super) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
-    let kernels = receipt.packages.iter().filter(|record| record.role.starts_with("kernels"));
+    let kernels = receipt.packages.iter().filter(|record| record.role.is_kernels());
     let records: BTreeMap<&str, &PackageRecord> =
         kernels.map(|record| (record.file_name.as_str(), record)).collect();
     for package in packages {
@@ -55,7 +55,7 @@ impl<'a> Claims<'a> {
                 problems.add(Check::ReceiptMismatch, package.at(path), message);
             }
         }
-        for format in [Format::Deb, Format::Rpm] {
+        for format in Format::ALL {
             let set: Vec<&Installed> =
                 self.packages.iter().copied().filter(|p| p.format == Some(format)).collect();
             if !set.is_empty() {
@@ -108,12 +108,14 @@ fn code_objects(package: &Installed) -> u64 {
 
 fn same(member: &MemberRecord, node: &InstalledNode) -> bool {
     match node {
-        InstalledNode::Directory { mode } => member.kind == "directory" && member.mode == *mode,
+        InstalledNode::Directory { mode } => {
+            member.kind == MemberKind::Directory && member.mode == *mode
+        }
         InstalledNode::Link { target } => {
-            member.kind == "link" && member.target.as_ref() == Some(target)
+            member.kind == MemberKind::Link && member.target.as_ref() == Some(target)
         }
         InstalledNode::File { mode, facts } => {
-            member.kind == "file"
+            member.kind == MemberKind::File
                 && member.mode == *mode
                 && member.size == Some(facts.size)
                 && member.sha256.as_ref() == Some(&hex(&facts.sha256))

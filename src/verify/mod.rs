@@ -148,7 +148,7 @@ fn verify_packages(
     }
     let receipts: Vec<&Receipt> = sources.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());
-    let sets = [Format::Deb, Format::Rpm].map(|format| of_format(&packages, format));
+    let sets = Format::ALL.map(|format| of_format(&packages, format));
     for set in &sets {
         check_set(set, &excuses, problems)?;
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::documents;
 use crate::content::{read_file, real_path};
 use crate::error::{Error, Result};
+use crate::package::Format;
 use crate::receipt::{self, Part, Receipt};
 
 /// One argument: a package, or a folder of packages.
@@ -73,7 +74,7 @@ fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut packages = Vec::new();
     for entry in entries {
         let found = entry.map_err(|e| Error::io(folder, "list", e))?.path();
-        if found.extension().is_some_and(|extension| extension == "deb" || extension == "rpm") {
+        if Format::of_file_name(&found).is_some() {
             packages.push(found);
         }
     }

@@ -17,6 +17,7 @@ use super::source::Source;
 use crate::artifact::{MANIFEST_NAME, is_artifact};
 use crate::content::{is_folder, is_there};
 use crate::error::{Error, Kind, Result};
+use crate::package::Format;
 
 /// What is verified.
 pub(super) enum Subject {
@@ -51,9 +52,8 @@ impl Subject {
         let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
         let path = path.to_path_buf();
         if !metadata.is_dir() {
-            let extension = path.extension().and_then(|extension| extension.to_str());
-            return match extension {
-                Some("deb" | "rpm") => Ok(Self::Packages(Box::new(Source::of_package(path)))),
+            return match Format::of_file_name(&path) {
+                Some(_) => Ok(Self::Packages(Box::new(Source::of_package(path)))),
                 _ if is_artifact(&path)? => Ok(Self::Artifact(path)),
                 _ => Ok(Self::File(path)),
             };

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 use rockpack::formats::spdx::{Checksum, Document, File, Package};
 use rockpack::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, parse,
 };
+use rockpack::package::{Comparison, Format, MemberKind, RelationKind, RoleKind};
 use rockpack::planned::{GroupSum, Planned};
 use rockpack::receipt::{MemberRecord, Receipt, RelationRecord};
 use rockpack::report::Findings;
@@ -24,9 +26,16 @@ fn size() -> impl Strategy<Value = Size> {
     (any::<u64>(), any::<bool>()).prop_map(|(bytes, estimated)| Size { bytes, estimated })
 }
 
+const KINDS: [RelationKind; 3] =
+    [RelationKind::Depends, RelationKind::Supplements, RelationKind::Obsoletes];
+const COMPARISONS: [Comparison; 2] = [Comparison::Equal, Comparison::Less];
+const MEMBERS: [MemberKind; 3] = [MemberKind::File, MemberKind::Link, MemberKind::Directory];
+const ROLES: [RoleKind; 2] = [RoleKind::Host, RoleKind::KernelsCommon];
+
 prop_compose! {
     fn relation()(
-        kind in text(), name in text(), comparison in option::of(text()), version in option::of(text()),
+        (kind, name) in (select(&KINDS[..]), text()),
+        (comparison, version) in (option::of(select(&COMPARISONS[..])), option::of(text())),
     ) -> RelationRecord {
         RelationRecord { kind, name, comparison, version }
     }
@@ -34,7 +43,7 @@ prop_compose! {
 
 prop_compose! {
     fn member()(
-        (path, kind, mode) in (text(), text(), any::<u32>()),
+        (path, kind, mode) in (text(), select(&MEMBERS[..]), any::<u32>()),
         size in option::of(size()),
         (sha256, code_sha256, target) in (option::of(text()), option::of(text()), option::of(text())),
     ) -> ListedMember {
@@ -44,9 +53,11 @@ prop_compose! {
 
 prop_compose! {
     fn package()(
-        (format, name, version) in ("deb|rpm", text(), "[0-9][0-9.]{0,5}-[0-9]"),
+        (format, name) in (select(&Format::ALL[..]), text()),
+        version in "[0-9][0-9.]{0,5}-[0-9]",
         (architecture, file_name) in (text(), text()),
-        (role, group, archs) in (option::of(text()), option::of(text()), vec(text(), 0..3)),
+        role in option::of(select(&ROLES[..])),
+        (group, archs) in (option::of(text()), vec(text(), 0..3)),
         (download, installed) in (size(), size()),
         relations in option::of(vec(relation(), 0..3)),
         members in vec(member(), 0..4),
@@ -94,7 +105,7 @@ proptest! {
     ) {
         let packages_of_group = vec![group.clone()];
         let sum = GroupSum {
-            format: "deb".to_owned(), packages: packages_of_group, group, download, installed,
+            format: Format::Deb, packages: packages_of_group, group, download, installed,
         };
         let plan = plan(packages, words, vec![sum]);
         let read = parse("x".to_owned(), &serde_json::to_vec(&plan).unwrap()).unwrap();
@@ -104,14 +115,15 @@ proptest! {
     /// All that a receipt says of one package and one path.
     #[test]
     fn receipts(
-        words in [text(), text(), text(), text(), text()],
+        words in [text(), text(), text(), text()],
+        kind in select(&MEMBERS[..]),
         (mode, size, installed_size) in (any::<u32>(), option::of(any::<u64>()), any::<u64>()),
         relations in option::of(vec(relation(), 0..3)),
         content_date in any::<i64>(),
         left_out in vec(text(), 0..3),
     ) {
         let mut receipt = Receipt::parse(&file("fuzz/seeds/receipt/two-packages")).unwrap();
-        let [version, path, kind, sha256, target] = words;
+        let [version, path, sha256, target] = words;
         let package = &mut receipt.packages[1];
         let members = &mut package.members;
         members.push(MemberRecord { path, kind, mode, size, sha256: Some(sha256), target: Some(target) });

@@ -5,6 +5,7 @@
 use std::fs;
 use std::process::Command;
 
+use rockpack::package::MemberKind;
 use rockpack::receipt::{PackageRecord, Place};
 
 use crate::tampered::{self, Archive, Set, patch};
@@ -143,7 +144,7 @@ fn v002_a_receipt_that_lies() {
         |record| record.sha256 = "0".repeat(64),
         |record| record.size += 1,
         |record| record.code_objects += 1,
-        |record| record.members.iter_mut().find(|m| m.kind == "file").unwrap().mode ^= 1,
+        |record| record.members.iter_mut().find(|m| m.kind == MemberKind::File).unwrap().mode ^= 1,
         |record| drop(record.members.pop()),
     ];
     for set in [Set::of_debs(), Set::of_rpms()] {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rockpack::package::MemberKind;
 use rockpack::receipt::{CodeObjectRecord, Place, Receipt};
 use tempfile::TempDir;
 
@@ -214,7 +215,8 @@ fn only_what_the_receipt_says_is_left_out() {
     set.fires(SHARDS, &["V013"]);
     set.fresh_receipt();
     let packed = receipt.packages.iter().flat_map(|package| &package.members);
-    let file = packed.filter(|member| member.kind == "file").map(|member| &member.path).next();
+    let file =
+        packed.filter(|member| member.kind == MemberKind::File).map(|member| &member.path).next();
     set.edit_receipt(|receipt| receipt.left_out.extend(file.cloned()));
     set.fires(&[], &["V002"]);
 }

@@ -166,7 +166,10 @@ fn packed_code(recombined: &Recombined, plan: &Plan, format: Format) -> Vec<Code
     code
 }
 
-fn entries(plan: &Plan, format: Format) -> impl Iterator<Item = &package::PackageEntry<Source>> {
+fn entries(
+    plan: &Plan,
+    format: Format,
+) -> impl Iterator<Item = &crate::package::PackageEntry<Source>> {
     let entries = plan.packages.iter().flat_map(|package| &package.entries);
     entries.filter(move |entry| entry.formats.has(format))
 }
@@ -205,12 +208,12 @@ proptest! {
         let recombined = join(parts(&files, count), &toml).unwrap();
         let plan = plan(&recombined, &config(&toml), &options()).unwrap();
         let (paths, code) = (given(&files, count), given_code(&files, count));
-        for format in [Format::Deb, Format::Rpm] {
+        for format in Format::ALL {
             prop_assert_eq!(packed(&plan, format), paths.iter().cloned().collect::<Vec<_>>());
             prop_assert_eq!(packed_code(&recombined, &plan, format), code.clone());
         }
         for package in &plan.packages {
-            for format in [Format::Deb, Format::Rpm] {
+            for format in Format::ALL {
                 let mut seen = BTreeSet::new();
                 for entry in package.entries.iter().filter(|entry| entry.formats.has(format)) {
                     let above = entry.path.parent();

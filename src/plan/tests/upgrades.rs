@@ -1,6 +1,7 @@
 use super::*;
 use crate::listing::tests::listed;
 use crate::listing::{ListedPackage, Listing};
+use crate::package::MemberKind;
 
 fn since(packages: Vec<ListedPackage>) -> PlanOptions {
     let earlier = Listing { name: "earlier".to_owned(), prefix: None, packages };
@@ -9,7 +10,7 @@ fn since(packages: Vec<ListedPackage>) -> PlanOptions {
 
 /// Both formats of a package that had `path`.
 fn both(name: &str, version: &str, path: &str) -> Vec<ListedPackage> {
-    ["deb", "rpm"].map(|format| listed(format, name, version, &[(path, "file")])).into()
+    Format::ALL.map(|format| listed(format, name, version, &[(path, MemberKind::File)])).into()
 }
 
 #[test]
@@ -41,11 +42,11 @@ fn a_path_of_several_packages_is_taken_from_each() {
 /// Whoever has that version or architecture updates, too.
 #[test]
 fn a_path_that_only_an_older_version_or_another_architecture_had_is_taken() {
-    let of = |version, architecture: &str, paths: &[(&str, &str)]| ListedPackage {
+    let of = |version, architecture: &str, paths: &[(&str, MemberKind)]| ListedPackage {
         architecture: architecture.to_owned(),
-        ..listed("deb", "aa-tools", version, paths)
+        ..listed(Format::Deb, "aa-tools", version, paths)
     };
-    let bench = [("/opt/rocm-7.1/bin/bench", "file")];
+    let bench = [("/opt/rocm-7.1/bin/bench", MemberKind::File)];
     for architecture in ["amd64", "arm64"] {
         let earlier = vec![of("7.0.0-1", "amd64", &bench), of("7.0.1-1", architecture, &[])];
         let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
@@ -56,16 +57,19 @@ fn a_path_that_only_an_older_version_or_another_architecture_had_is_taken() {
 
 #[test]
 fn a_path_that_one_of_several_packages_had_as_a_directory_is_noted() {
-    let of = |kinds: [&str; 2]| {
+    let of = |kinds: [MemberKind; 2]| {
         let packages = ["aa-tools", "zz-tools"].into_iter().zip(kinds);
         let path = "/opt/rocm-7.1/bin/bench";
-        let listed = packages.map(|(name, kind)| listed("deb", name, "7.0.2-1", &[(path, kind)]));
+        let listed =
+            packages.map(|(name, kind)| listed(Format::Deb, name, "7.0.2-1", &[(path, kind)]));
         codes(&planned_with(blas(), GROUPS, &since(listed.collect())).unwrap())
     };
-    for kinds in [["directory", "file"], ["file", "directory"]] {
+    for kinds in
+        [[MemberKind::Directory, MemberKind::File], [MemberKind::File, MemberKind::Directory]]
+    {
         assert!(of(kinds).contains(&Code::PathKindChanged), "{kinds:?}");
     }
-    assert!(!of(["file", "file"]).contains(&Code::PathKindChanged));
+    assert!(!of([MemberKind::File; 2]).contains(&Code::PathKindChanged));
 }
 
 #[test]
@@ -81,8 +85,8 @@ fn rpm_needs_a_conflict_only_where_nothing_ties_the_versions() {
 
 #[test]
 fn a_package_that_is_only_not_made_this_time_still_exists() {
-    let bench = [("/opt/rocm-7.1/bin/bench", "file")];
-    let earlier = vec![listed("rpm", "rocm-blas-devel", "7.0.2-1", &bench)];
+    let bench = [("/opt/rocm-7.1/bin/bench", MemberKind::File)];
+    let earlier = vec![listed(Format::Rpm, "rocm-blas-devel", "7.0.2-1", &bench)];
     let part = PlanOptions { only: vec!["rocm-blas".to_owned()], ..since(earlier.clone()) };
     for options in [since(earlier), part] {
         let plan = planned_with(blas(), GROUPS, &options).unwrap();
@@ -104,7 +108,12 @@ fn what_package_managers_cannot_update_is_noted() {
     let plan = planned_with(blas(), GROUPS, &since(same)).unwrap();
     assert!(codes(&plan).contains(&Code::VersionNotNewer), "a bound that does not apply");
 
-    let folder = listed("deb", "rocm-blas", "7.0-1", &[("/opt/rocm-7.1/bin/bench", "directory")]);
+    let folder = listed(
+        Format::Deb,
+        "rocm-blas",
+        "7.0-1",
+        &[("/opt/rocm-7.1/bin/bench", MemberKind::Directory)],
+    );
     let plan = planned_with(blas(), GROUPS, &since(vec![folder])).unwrap();
     assert!(codes(&plan).contains(&Code::PathKindChanged));
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use rockpack::package::MemberKind;
 use rockpack::receipt::MemberRecord;
 use tempfile::TempDir;
 
@@ -106,8 +107,8 @@ impl Set {
         let package = fs::read(self.path(name)).unwrap();
         let (root, members) = (unpacked.root.path(), unpacked.members());
         let archives = members.iter();
-        let archives =
-            archives.filter(|member| member.kind == "file" && member.path.ends_with(".kpack"));
+        let archives = archives
+            .filter(|member| member.kind == MemberKind::File && member.path.ends_with(".kpack"));
         let count = archives.map(|member| {
             let bytes = fs::read(root.join(&member.path[1..])).unwrap();
             u64::from(u32::from_le_bytes(bytes[64..68].try_into().unwrap()))
@@ -181,7 +182,7 @@ fn sum(root: &Path) {
     let mut members = Vec::new();
     walk(root, root, &mut members);
     let mut sums = String::new();
-    for member in members.iter().filter(|member| member.kind == "file") {
+    for member in members.iter().filter(|member| member.kind == MemberKind::File) {
         use md5::Digest as _;
         let bytes = fs::read(root.join(&member.path[1..])).unwrap();
         sums += &format!("{}  {}\n", hex(&md5::Md5::digest(&bytes)), &member.path[1..]);
@@ -198,17 +199,17 @@ pub fn walk(root: &Path, folder: &Path, members: &mut Vec<MemberRecord>) {
         let metadata = path.symlink_metadata().unwrap();
         let mut member = MemberRecord {
             path: format!("/{}", path.strip_prefix(root).unwrap().display()),
-            kind: "file".to_owned(),
+            kind: MemberKind::File,
             mode: metadata.permissions().mode() & 0o7777,
             size: None,
             sha256: None,
             target: None,
         };
         if metadata.is_dir() {
-            member.kind = "directory".to_owned();
+            member.kind = MemberKind::Directory;
             walk(root, &path, members);
         } else if metadata.is_symlink() {
-            member.kind = "link".to_owned();
+            member.kind = MemberKind::Link;
             member.target = Some(fs::read_link(&path).unwrap().display().to_string());
         } else {
             let bytes = fs::read(&path).unwrap();

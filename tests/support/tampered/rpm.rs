@@ -8,6 +8,7 @@ use std::process::Command;
 
 use rockpack::content::Content;
 use rockpack::formats::rpm::Front;
+use rockpack::package::MemberKind;
 use rockpack::receipt::MemberRecord;
 use sha2::Digest as _;
 
@@ -80,7 +81,7 @@ fn text(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[S
     text += &format!("cp -a '{}/.' %{{buildroot}}\n", root.display());
     text += "%files\n%defattr(-,root,root,-)\n";
     for MemberRecord { path, kind, .. } in members {
-        let directive = if kind == "directory" { "%dir " } else { "" };
+        let directive = if *kind == MemberKind::Directory { "%dir " } else { "" };
         text += &format!("{directive}\"{path}\"\n");
     }
     text

@@ -15,7 +15,7 @@ use std::process::Command;
 
 use packages::{Tree, emit_one, package, relation};
 use rockpack::content::Content;
-use rockpack::formats::payload::{Digest, Reader};
+use rockpack::formats::{package_file::Reader, payload::Digest};
 use rockpack::package::{Package, RelationKind, Treatment};
 use sha2::Digest as _;
 use tools::{have, succeed};

@@ -13,7 +13,7 @@ use md5::Digest as _;
 use packages::{Tree, emit_one, package};
 use rockpack::content::Content;
 use rockpack::error::{Error, Result};
-use rockpack::formats::payload::{Digest, Reader};
+use rockpack::formats::{package_file::Reader, payload::Digest};
 
 fn samples(out: &std::path::Path) -> [Vec<u8>; 2] {
     let tree = Tree::default()

@@ -16,7 +16,7 @@ use packages::{Tree, emit_set, options, package, receipt};
 use rockpack::content::Content;
 use rockpack::emit::{Compression, Staging, emit_package};
 use rockpack::error::Kind;
-use rockpack::formats::payload::Reader;
+use rockpack::formats::package_file::Reader;
 use rockpack::package::{Package, Treatment};
 use rockpack::receipt::{Part, file_name};
 use tools::{have, succeed};

@@ -3,7 +3,7 @@
 
 use rockpack::content::Content;
 use rockpack::error::Error;
-use rockpack::formats::payload::Reader;
+use rockpack::formats::package_file::Reader;
 
 pub fn run(bytes: &[u8]) {
     let Some(reader) = super::read(Reader::open(Content::of_bytes(bytes))) else {

@@ -4,7 +4,7 @@ use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries,
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::deb::{Control, Field, INSTALLED_UNIT, Specification, installed_kib};
-use crate::formats::payload;
+use crate::formats::package_file;
 use crate::package::{DEB_FIELDS, DebControl, Format, Package, Relation};
 
 /// Decides everything that does not depend on the content of files.
@@ -31,7 +31,7 @@ pub(super) fn prepare(
         format: Format::Deb,
         file_name: check_file_name(control.file_name())?,
         installed_size: kib * INSTALLED_UNIT,
-        specification: payload::Specification::Deb(Box::new(specification)),
+        specification: package_file::Specification::Deb(Box::new(specification)),
     })
 }
 

@@ -16,7 +16,8 @@ use super::{EmitOptions, compressor};
 use crate::cache::{Cache, Key, KeyMaker};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::payload::{Entry, FileDigests, Ready, Specification, io_fault};
+use crate::formats::package_file::Specification;
+use crate::formats::payload::{Entry, FileDigests, Ready};
 use crate::package::{Format, Package, PackageEntry};
 use crate::tree::Node;
 
@@ -82,7 +83,7 @@ impl<'a> Reuse<'a> {
             files: &files,
         };
         let around = specification.around(&ready)?;
-        let fault = |e| io_fault("write the package", e);
+        let fault = |e| Error::io_unplaced("write the package", e);
         file.write_all(&around.front).map_err(fault)?;
         if self.cache.copy(&entry, &mut file).map_err(fault)? {
             file.write_all(around.back).map_err(fault)?;

@@ -5,7 +5,7 @@ use ::rpm::DependencyFlags;
 use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::formats::payload;
+use crate::formats::package_file;
 use crate::formats::rpm::{
     self, Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, installed_size,
 };
@@ -48,7 +48,7 @@ pub(super) fn prepare(
         format: Format::Rpm,
         file_name: check_file_name(control.file_name())?,
         installed_size,
-        specification: payload::Specification::Rpm(Box::new(specification)),
+        specification: package_file::Specification::Rpm(Box::new(specification)),
     })
 }
 

@@ -7,7 +7,7 @@ use super::{EmitOptions, Emitted, Member, Staging};
 use crate::cache::{Cache, Key};
 use crate::content::{Content, WINDOW, unhex};
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::payload::{Finished, io_fault};
+use crate::formats::payload::Finished;
 use crate::indexed::Indexed;
 use crate::package::Format;
 use crate::report::Stage;
@@ -80,7 +80,7 @@ fn digested(content: &Content, options: &EmitOptions<'_>) -> Result<([u8; 32], O
 fn keep_payload(cache: &Cache, key: &Key, finished: &Finished, mut file: File) -> Result<()> {
     let Finished { payload, facts } = finished;
     let start = file.seek(SeekFrom::Start(payload.start));
-    start.map_err(|e| io_fault("read the package", e))?;
+    start.map_err(|e| Error::io_unplaced("read the package", e))?;
     let len = payload.end - payload.start;
     let mut body = BufReader::with_capacity(WINDOW, file).take(len);
     cache.keep(key, facts, (len, &mut body));

@@ -42,6 +42,19 @@ fn is_refused_memory(source: &io::Error) -> bool {
 }
 
 impl Error {
+    /// A failed system call on a file that the caller knows and this code does not; whoever knows
+    /// the file adds it.
+    pub fn io_unplaced(action: &str, source: io::Error) -> Self {
+        Self::from_io(source).unwrap_or_else(|source| {
+            let hint = system_hint(source.kind());
+            let error = Self::new(Kind::Io, format!("cannot {action}")).cause(source);
+            match hint {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        })
+    }
+
     /// A failed system call on `file`.
     pub fn io(file: impl AsRef<Path>, action: &str, source: io::Error) -> Self {
         match Self::from_io(source) {

@@ -15,7 +15,7 @@ use crate::formats::hold::hold;
 use crate::formats::kpack;
 use crate::formats::marker::{self, AnyMarker};
 use crate::formats::offload_bundle::EntryKind;
-use crate::formats::payload::Reader;
+use crate::formats::package_file::Reader;
 use crate::formats::{ar, rpm};
 use crate::gfx::Target;
 use crate::host_binary::{self, Analysis, Examined, Transformed};

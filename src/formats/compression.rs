@@ -14,7 +14,6 @@ use std::io::{self, BufRead, Read, Write};
 use liblzma::stream::{CONCATENATED, Check, MtStreamBuilder, Stream};
 
 use crate::error::{Error, Kind, Result};
-use crate::formats::payload::io_fault;
 use crate::formats::zstd_frame;
 pub use crate::formats::zstd_frame::Effort;
 
@@ -159,7 +158,7 @@ impl<W: Write> Encoder<W> {
             }
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
         };
-        let inner = inner.map_err(|e| io_fault("start the compressor", e))?;
+        let inner = inner.map_err(|e| Error::io_unplaced("start the compressor", e))?;
         Ok(Self { inner })
     }
 

@@ -19,6 +19,7 @@ pub mod marker;
 mod member;
 pub(crate) mod message_pack;
 pub mod offload_bundle;
+pub mod package_file;
 pub mod payload;
 pub mod rpm;
 pub mod rpm_md;

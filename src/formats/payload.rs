@@ -4,14 +4,11 @@
 //! Both formats carry an archive of directories, symbolic links and regular files, owned by root.
 //! Everything else (devices, pipes, hard links, sparse files, capabilities) is refused.
 
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
-use super::compression::{Compression, Effort};
-use super::{deb, rpm};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result, system_hint};
+use super::compression::Effort;
+use crate::error::Result;
 
 /// What stands at a path of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,19 +127,10 @@ pub trait PayloadWriter {
 pub struct Finished {
     /// Where its compressed bytes lie in the package.
     pub payload: Range<u64>,
-    /// What the package says of the content elsewhere, and [`Specification::around`] needs to say
-    /// it again: of a deb the MD5 sum of each file; of an rpm the SHA-256 of the archive and, as
-    /// u32, the colour of each entry.
+    /// What the package states about the content outside of its payload: the MD5 sum of each file
+    /// in a deb; the SHA-256 of the archive and the color of each entry, as u32, in an rpm. A
+    /// payload that is reused ([`Ready`]) needs it again.
     pub facts: Vec<u8>,
-}
-
-/// Everything about a package of either format but the content of its files.
-#[derive(Debug)]
-pub enum Specification {
-    /// Of a `.deb`.
-    Deb(Box<deb::Specification>),
-    /// Of an `.rpm`.
-    Rpm(Box<rpm::Specification>),
 }
 
 /// A payload that was compressed before.
@@ -165,91 +153,4 @@ pub struct Around {
     pub front: Vec<u8>,
     /// Those behind.
     pub back: &'static [u8],
-}
-
-impl Specification {
-    /// A writer into `file`, which is empty.
-    pub fn writer(self, file: File) -> Result<Box<dyn PayloadWriter + Send>> {
-        Ok(match self {
-            Self::Deb(specification) => Box::new(deb::Writer::create(file, *specification)?),
-            Self::Rpm(specification) => Box::new(rpm::Writer::create(file, *specification)?),
-        })
-    }
-
-    /// What is around a payload that need not be compressed again.
-    pub fn around(&self, ready: &Ready<'_>) -> Result<Around> {
-        match self {
-            Self::Deb(specification) => deb::around(specification, ready),
-            Self::Rpm(specification) => rpm::around(specification, ready),
-        }
-    }
-
-    /// The entries in their order.
-    pub fn entries(&self) -> &[Entry] {
-        match self {
-            Self::Deb(specification) => &specification.entries,
-            Self::Rpm(specification) => &specification.entries,
-        }
-    }
-
-    /// How the payload is compressed.
-    pub fn compression(&self) -> Compression {
-        match self {
-            Self::Deb(specification) => specification.compression,
-            Self::Rpm(specification) => specification.compression,
-        }
-    }
-
-    /// Modification time of every entry, seconds since 1970.
-    pub fn mtime(&self) -> u64 {
-        match self {
-            Self::Deb(specification) => specification.mtime,
-            Self::Rpm(specification) => specification.mtime.into(),
-        }
-    }
-}
-
-/// A finished package of either format.
-#[derive(Debug)]
-pub enum Reader {
-    /// A `.deb`.
-    Deb(Box<deb::Reader>),
-    /// An `.rpm`.
-    Rpm(Box<rpm::Reader>),
-}
-
-impl Reader {
-    /// Opens a package by its magic bytes.
-    pub fn open(content: Content) -> Result<Self> {
-        let mut magic = [0; 8];
-        let known = usize::try_from(content.len()).map_or(8, |len| len.min(8));
-        content.read_at(0, &mut magic[..known])?;
-        if &magic == super::ar::MAGIC {
-            return Ok(Self::Deb(Box::new(deb::Reader::open(content)?)));
-        }
-        if magic.starts_with(&rpm::LEAD_MAGIC) {
-            return Ok(Self::Rpm(Box::new(rpm::Reader::open(content)?)));
-        }
-        Err(Error::unsupported("is neither a .deb nor an .rpm").at(&content.place(0)))
-    }
-
-    /// Goes once through the payload, in its order.
-    pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
-        match self {
-            Self::Deb(reader) => reader.visit(visitor),
-            Self::Rpm(reader) => reader.visit(visitor),
-        }
-    }
-}
-
-/// A failed write into a package; whoever knows the package's file names it.
-pub fn io_fault(action: &str, source: std::io::Error) -> Error {
-    Error::from_io(source).unwrap_or_else(|source| {
-        let hint = system_hint(source.kind());
-        let error = Error::new(Kind::Io, format!("cannot {action}")).cause(source);
-        match hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
-    })
 }

@@ -10,7 +10,8 @@ use crate::content::{Content, WINDOW, hex};
 use crate::error::{Error, Result};
 use crate::formats::compression::decoder_fault;
 use crate::formats::deb;
-use crate::formats::payload::{Entry, EntryKind, Reader};
+use crate::formats::package_file::Reader;
+use crate::formats::payload::{Entry, EntryKind};
 use crate::package::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind};
 use crate::receipt::RelationRecord;
 

@@ -13,7 +13,8 @@ use super::installed::{Against, Capability, Installed, InstalledNode, Requiremen
 use super::problem::{Check, Problems};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::payload::{Digest, EntryKind, Marking, ReadEntry, Reader};
+use crate::formats::package_file::Reader;
+use crate::formats::payload::{Digest, EntryKind, Marking, ReadEntry};
 use crate::formats::{deb, rpm};
 use crate::package::Format;
 

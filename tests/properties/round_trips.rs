@@ -12,7 +12,8 @@ use rockpack::emit::Compression;
 use rockpack::formats::apt_index::{IndexFile, Release};
 use rockpack::formats::kpm::{Archive, Manifest};
 use rockpack::formats::marker::{AnyMarker, Marker, parse};
-use rockpack::formats::payload::{EntryKind, Reader};
+use rockpack::formats::package_file::Reader;
+use rockpack::formats::payload::EntryKind;
 use rockpack::formats::{ccob, fatbin, offload_bundle};
 use rockpack::package::Treatment;
 

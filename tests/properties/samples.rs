@@ -4,7 +4,7 @@ use rockpack::artifact;
 use rockpack::content::Content;
 use rockpack::emit::Compression;
 use rockpack::error::{Error, Result};
-use rockpack::formats::payload::Reader;
+use rockpack::formats::package_file::Reader;
 use rockpack::formats::{
     amdgpu_metadata, ccob, code_object, kpack, kpm, marker, offload_bundle, rpm, rpm_md,
 };

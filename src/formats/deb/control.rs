@@ -13,7 +13,7 @@ use super::fields::fault;
 use super::tar::Archive;
 use crate::content::hex;
 use crate::error::{Error, Result};
-use crate::formats::payload::{Entry, EntryKind, Marking, io_fault};
+use crate::formats::payload::{Entry, EntryKind, Marking};
 
 /// A field of the control file: its name and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Control {
             archive.end()?;
         }
         let gzip = archive.finish()?;
-        gzip.finish().map_err(|e| io_fault("write control.tar.gz", e))
+        gzip.finish().map_err(|e| Error::io_unplaced("write control.tar.gz", e))
     }
 
     /// Name, mode and text of the files; absent ones are left out.
@@ -179,7 +179,7 @@ pub(super) fn refill(sink: &mut impl Write, bytes: &[u8], reserved: u64) -> Resu
         let message = format!("control archive has {} bytes, {reserved} reserved", bytes.len());
         return Err(Error::bug(message));
     }
-    sink.write_all(bytes).map_err(|e| io_fault("write control.tar.gz", e))
+    sink.write_all(bytes).map_err(|e| Error::io_unplaced("write control.tar.gz", e))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tar::{EntryType, Header};
 
 use crate::error::{Error, Kind, Result};
 use crate::formats::member::Announced;
-use crate::formats::payload::{Entry, EntryKind, io_fault};
+use crate::formats::payload::{Entry, EntryKind};
 use crate::formats::tar::{BLOCK, LONG_NAME_MAX};
 
 /// Bytes that a header has for a name and for a link name.
@@ -121,7 +121,7 @@ impl<W: Write> Archive<W> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.sink.write_all(bytes).map_err(|e| io_fault("write the tar archive", e))
+        self.sink.write_all(bytes).map_err(|e| Error::io_unplaced("write the tar archive", e))
     }
 }
 
@@ -136,7 +136,7 @@ fn blank_header(kind: EntryType, mode: u32, mtime: u64, size: u64) -> Result<Hea
     header
         .set_username("root")
         .and_then(|()| header.set_groupname("root"))
-        .map_err(|e| io_fault("make a tar header", e))?;
+        .map_err(|e| Error::io_unplaced("make a tar header", e))?;
     Ok(header)
 }
 

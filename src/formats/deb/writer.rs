@@ -8,9 +8,7 @@ use super::tar::{Archive, archive_size};
 use crate::error::{Error, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Compression, Effort, Encoder};
-use crate::formats::payload::{
-    Around, Entry, FileDigests, Finished, PayloadWriter, Ready, io_fault,
-};
+use crate::formats::payload::{Around, Entry, FileDigests, Finished, PayloadWriter, Ready};
 
 /// Everything about a `.deb` but the content of its files.
 #[derive(Debug, Clone)]
@@ -177,5 +175,5 @@ fn check_parents(entries: &[Entry]) -> Result<()> {
 }
 
 fn fault(source: std::io::Error) -> Error {
-    io_fault("write the package", source)
+    Error::io_unplaced("write the package", source)
 }

@@ -19,7 +19,6 @@ use std::io::{Read, Write};
 use crate::error::{Error, Result};
 use crate::formats::compression::decoder_fault;
 use crate::formats::member::{self, Announced, Source};
-use crate::formats::payload::io_fault;
 
 const NEWC_MAGIC: &[u8; 6] = b"070701";
 const STRIPPED_MAGIC: &[u8; 6] = b"07070X";
@@ -159,7 +158,7 @@ impl<W: Write> Archive<W> {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.written += bytes.len() as u64;
-        self.sink.write_all(bytes).map_err(|e| io_fault("write the cpio archive", e))
+        self.sink.write_all(bytes).map_err(|e| Error::io_unplaced("write the cpio archive", e))
     }
 }
 

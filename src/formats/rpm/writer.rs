@@ -10,9 +10,7 @@ use super::header::{self, Digests, Specification};
 use super::signature::{Sizes, front};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Effort, Encoder};
-use crate::formats::payload::{
-    Around, Entry, FileDigests, Finished, PayloadWriter, Ready, io_fault,
-};
+use crate::formats::payload::{Around, Entry, FileDigests, Finished, PayloadWriter, Ready};
 
 /// Counts and digests what passes through.
 struct Digesting<W> {
@@ -195,5 +193,5 @@ fn color_of(bytes: &[u8]) -> u32 {
 }
 
 fn fault(source: io::Error) -> Error {
-    io_fault("write the package", source)
+    Error::io_unplaced("write the package", source)
 }

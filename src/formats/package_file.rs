@@ -1,0 +1,94 @@
+//! A package file of either format: what it takes to write one, and a reader that tells the format
+//! by the first bytes.
+
+use std::fs::File;
+
+use super::compression::Compression;
+use super::payload::{Around, Entry, PayloadWriter, Ready, Visitor};
+use super::{deb, rpm};
+use crate::content::Content;
+use crate::error::{Error, Result};
+
+/// Everything about a package of either format but the content of its files.
+#[derive(Debug)]
+pub enum Specification {
+    /// Of a `.deb`.
+    Deb(Box<deb::Specification>),
+    /// Of an `.rpm`.
+    Rpm(Box<rpm::Specification>),
+}
+
+impl Specification {
+    /// A writer into `file`, which is empty.
+    pub fn writer(self, file: File) -> Result<Box<dyn PayloadWriter + Send>> {
+        Ok(match self {
+            Self::Deb(specification) => Box::new(deb::Writer::create(file, *specification)?),
+            Self::Rpm(specification) => Box::new(rpm::Writer::create(file, *specification)?),
+        })
+    }
+
+    /// What is around a payload that need not be compressed again.
+    pub fn around(&self, ready: &Ready<'_>) -> Result<Around> {
+        match self {
+            Self::Deb(specification) => deb::around(specification, ready),
+            Self::Rpm(specification) => rpm::around(specification, ready),
+        }
+    }
+
+    /// The entries in their order.
+    pub fn entries(&self) -> &[Entry] {
+        match self {
+            Self::Deb(specification) => &specification.entries,
+            Self::Rpm(specification) => &specification.entries,
+        }
+    }
+
+    /// How the payload is compressed.
+    pub fn compression(&self) -> Compression {
+        match self {
+            Self::Deb(specification) => specification.compression,
+            Self::Rpm(specification) => specification.compression,
+        }
+    }
+
+    /// Modification time of every entry, seconds since 1970.
+    pub fn mtime(&self) -> u64 {
+        match self {
+            Self::Deb(specification) => specification.mtime,
+            Self::Rpm(specification) => specification.mtime.into(),
+        }
+    }
+}
+
+/// A finished package of either format.
+#[derive(Debug)]
+pub enum Reader {
+    /// A `.deb`.
+    Deb(Box<deb::Reader>),
+    /// An `.rpm`.
+    Rpm(Box<rpm::Reader>),
+}
+
+impl Reader {
+    /// Opens a package by its magic bytes.
+    pub fn open(content: Content) -> Result<Self> {
+        let mut magic = [0; 8];
+        let known = usize::try_from(content.len()).map_or(8, |len| len.min(8));
+        content.read_at(0, &mut magic[..known])?;
+        if &magic == super::ar::MAGIC {
+            return Ok(Self::Deb(Box::new(deb::Reader::open(content)?)));
+        }
+        if magic.starts_with(&rpm::LEAD_MAGIC) {
+            return Ok(Self::Rpm(Box::new(rpm::Reader::open(content)?)));
+        }
+        Err(Error::unsupported("is neither a .deb nor an .rpm").at(&content.place(0)))
+    }
+
+    /// Goes once through the payload, in its order.
+    pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
+        match self {
+            Self::Deb(reader) => reader.visit(visitor),
+            Self::Rpm(reader) => reader.visit(visitor),
+        }
+    }
+}

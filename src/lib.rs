@@ -9,7 +9,6 @@
 //! [`build`] is that line.
 
 pub mod artifact;
-mod budget;
 pub mod cache;
 pub mod cli;
 pub mod config;
@@ -27,7 +26,6 @@ pub mod gfx;
 pub mod host_binary;
 pub mod indexed;
 pub mod inspect;
-pub mod interrupt;
 pub mod keyring;
 pub mod listing;
 pub mod new_file;
@@ -41,14 +39,13 @@ pub mod planned;
 pub mod policy;
 pub mod receipt;
 pub mod recombine;
-pub mod records;
 pub mod render;
 pub mod repo;
 pub mod report;
+pub mod run;
 pub mod sbom;
 pub mod signing;
 pub mod split;
-mod threads;
 pub mod tree;
 pub mod verify;
 mod write;
@@ -72,9 +69,10 @@ use planned::{Digests, Planned};
 use receipt::{Part, PartRecord, Receipt};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
+use run::{Budget, threads};
 use split::SplitOptions;
 pub use write::write_key_package;
-use write::{Places, whole_set, write};
+use write::{Means, WriteOptions, whole_set, write};
 
 impl CacheOptions {
     fn open(&self, set: &SetOptions) -> Result<Cache> {
@@ -105,8 +103,8 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
 }
 
 fn build_set(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
-    let (threads, _limited) = budget::pack_threads(options)?;
-    threads::with(threads, || run(options, indexed, progress))
+    let means = Means::of(options)?;
+    threads::with(means.budget.threads(), || run_build(options, &means, indexed, progress))
 }
 
 /// [`build`], and publishes what was written. The packages are not read again; where the repository
@@ -136,10 +134,11 @@ pub fn build_and_publish(
 pub fn plan_set(
     options: &SetOptions,
     digests: Digests,
+    budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Planned> {
     threads::with(options.jobs, || {
-        let decided = decide(options, &ScanOptions::default(), progress)?;
+        let decided = decide(options, &ScanOptions::within(budget), progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
         let planned = planned::planned(recombined, plan, findings.clone(), digests)?;
         scan.inputs.recheck()?;
@@ -151,10 +150,11 @@ pub fn plan_set(
 pub fn plan_matrix(
     options: &SetOptions,
     jobs: u32,
+    budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<partition::Matrix> {
     threads::with(options.jobs, || {
-        let decided = decide(options, &ScanOptions::default(), progress)?;
+        let decided = decide(options, &ScanOptions::within(budget), progress)?;
         let shares = partition::divide(&decided.recombined, &decided.plan, jobs)?;
         decided.scan.inputs.recheck()?;
         Ok(partition::matrix(shares))
@@ -162,9 +162,13 @@ pub fn plan_matrix(
 }
 
 /// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
-pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discover::Discovery> {
+pub fn discover(
+    artifacts: &[PathBuf],
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<discover::Discovery> {
     threads::some(|| {
-        let scan = artifact::scan(artifacts)?;
+        let scan = artifact::scan_with(artifacts, &ScanOptions::within(budget))?;
         let rules = Rules::builtin()?;
         // A binary that cannot be transformed is for `build` to refuse; here it is a finding.
         let split_options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
@@ -175,20 +179,28 @@ pub fn discover(artifacts: &[PathBuf], progress: &dyn Progress) -> Result<discov
     })
 }
 
-fn run(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
+fn run_build(
+    options: &BuildOptions,
+    means: &Means,
+    indexed: bool,
+    progress: &dyn Progress,
+) -> Result<WrittenSet> {
     check_signer(options)?;
     artifact::refuse_inside(&options.set.artifacts, &options.out, "output folder")?;
     let cache = options.cache.as_ref().map(|cache| cache.open(&options.set)).transpose()?;
-    let mut decided = decide(&options.set, &ScanOptions::beside(&options.out), progress)?;
-    let part = options.part.map(|part| decided.keep_part(part, options)).transpose()?;
+    let scan_options = ScanOptions::beside(&options.out, &means.budget);
+    let mut decided = decide(&options.set, &scan_options, progress)?;
+    let keep_part = |part| decided.keep_part(part, &means.settings(options)?);
+    let part = options.part.map(keep_part).transpose()?;
     let Decided { scan, recombined, plan, findings } = &decided;
     let staging = Staging::begin_part(&options.out, options.part)?;
-    let places = Places { staging: &staging, cache: cache.as_ref() };
     if options.sbom {
         staging.expect_sbom()?;
     }
-    let written = write(options, indexed, recombined, plan, places, progress)?;
-    for finding in cache.iter().flat_map(Cache::findings) {
+    let cache = cache.as_ref();
+    let write_options = WriteOptions { options, means, staging: &staging, cache, indexed };
+    let written = write(recombined, plan, &write_options, progress)?;
+    for finding in cache.into_iter().flat_map(Cache::findings) {
         progress.warn(&finding);
     }
     scan.inputs.recheck()?;
@@ -217,9 +229,8 @@ struct Decided {
 
 impl Decided {
     /// Leaves what belongs to `part`, and says what the whole set is.
-    fn keep_part(&mut self, part: Part, options: &BuildOptions) -> Result<PartRecord> {
-        let settings = options.settings(&self.plan)?;
-        let digest = partition::digest(&self.recombined, &self.plan, &self.findings, &settings)?;
+    fn keep_part(&mut self, part: Part, settings: &str) -> Result<PartRecord> {
+        let digest = partition::digest(&self.recombined, &self.plan, &self.findings, settings)?;
         partition::keep(&self.recombined, &mut self.plan, part, digest)
     }
 }

@@ -7,48 +7,91 @@ use std::sync::Arc;
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::content::Content;
+use crate::dependencies::distribution::PayloadCompression;
 use crate::emit::{self, Compression, EmitOptions, Staging, Turn, WholeSet, Written};
 use crate::error::Result;
+use crate::formats::compression::Method;
 use crate::indexed::Indexed;
-use crate::options::BuildOptions;
-use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
+use crate::options::{BuildOptions, SetOptions};
+use crate::pack::{self, PackOptions, PackedPackage, Packer, SetPacker};
 use crate::package::Package;
-use crate::plan::{Plan, Source};
+use crate::plan::{self, Plan, Source};
 use crate::recombine::Recombined;
-use crate::records;
 use crate::report::{Progress, Silent, Stage};
+use crate::run::{Budget, Use, shares};
 use crate::signing::Signer;
 
-/// Where a build writes.
-pub(crate) struct Places<'a> {
+/// How a build compresses, and what it may take.
+pub(crate) struct Means {
+    pub compression: Compression,
+    pub budget: Budget,
+}
+
+impl Means {
+    /// What cannot be is refused before anything is read.
+    pub fn of(options: &BuildOptions) -> Result<Self> {
+        let BuildOptions { policy, set, .. } = options;
+        let method = policy.method.map_or_else(|| readable(set), Ok)?;
+        let compression = policy.payload(method)?;
+        let needs = shares::BuildNeeds {
+            compressors: compression.memory(1).saturating_mul(set.formats.len() as u64),
+            thread: pack::thread_memory(policy.archive_level()?),
+            jobs: set.jobs,
+        };
+        let budget = Budget::new(shares::of_build(policy.memory, needs)?);
+        Ok(Self { compression, budget })
+    }
+
+    /// Everything beside the plan that decides the bytes of packages.
+    pub fn settings(&self, options: &BuildOptions) -> Result<String> {
+        let (compression, level) = (self.compression, options.policy.archive_level()?);
+        let signer = options.signer.as_ref().map(|signer| signer.fingerprint());
+        Ok(format!("{compression:?} {level} {:?} {signer:?}", options.set.source_date_epoch))
+    }
+}
+
+/// How payloads are compressed that the package managers of a set can read.
+fn readable(set: &SetOptions) -> Result<Method> {
+    let readable = plan::readable_payloads(&set.config, set.distro.as_deref(), &set.formats)?;
+    Ok(match readable {
+        PayloadCompression::Zstd => Method::Zstd,
+        PayloadCompression::Xz => Method::Xz,
+    })
+}
+
+/// What a build writes with, and where.
+pub(crate) struct WriteOptions<'a> {
+    pub options: &'a BuildOptions,
+    pub means: &'a Means,
     pub staging: &'a Staging,
     pub cache: Option<&'a Cache>,
+    /// Whether the packages are to be published.
+    pub indexed: bool,
 }
 
 /// Packs one package after the other on all cores and writes each in its turn.
 pub(crate) fn write(
-    options: &BuildOptions,
-    indexed: bool,
     recombined: &Recombined,
     plan: &Plan,
-    Places { staging, cache }: Places<'_>,
+    write_options: &WriteOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<Written>> {
-    let policy = &options.policy;
-    let compression = options.compression(plan)?;
-    let shares = options.shares(compression)?;
+    let WriteOptions { options, means, staging, cache, indexed } = *write_options;
+    let Means { compression, budget } = means;
+    // Where records need more than usual, the frames have less.
+    let _records = budget.draw(Use::Frames, budget.excess_records());
     let pack_options = PackOptions {
-        level: policy.archive_level()?,
+        level: options.policy.archive_level()?,
         spool_dir: &options.out,
-        memory: shares.frames.saturating_sub(records::excess()),
+        budget: budget.clone(),
         cache,
         progress,
     };
     let content_date = i64::from(plan.content_date);
     let emit_options = EmitOptions {
         jobs: options.set.jobs,
-        memory: shares.compressors,
-        compression,
+        budget: budget.clone(),
+        compression: *compression,
         content_date,
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
         indexed,
@@ -81,7 +124,7 @@ pub(crate) fn whole_set(plan: &Plan) -> WholeSet<'_, Source> {
 /// Its content and cores are let go before the disk is waited for.
 fn write_one(
     packed: PackedPackage,
-    turn: Turn<'_>,
+    turn: Turn,
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Written> {
@@ -107,7 +150,7 @@ pub fn write_key_package(
     let date = i64::from(Config::default().content_date);
     let options = EmitOptions {
         jobs: 1,
-        memory: u64::MAX,
+        budget: Budget::default(),
         compression: Compression::XZ,
         content_date: date,
         source_date_epoch: date,

@@ -10,43 +10,31 @@ use std::path::{Path, PathBuf};
 /// Module → what it may use besides itself, `error` and `report` (findings and progress).
 const MAY_USE: &[(&str, &[&str])] = &[
     // Packed artifacts are compressed tar archives.
-    ("artifact", &["content", "formats", "records", "threads", "tree"]),
+    ("artifact", &["content", "formats", "run", "tree"]),
     // The parts of the pipeline that `lib.rs` leaves out.
-    (
-        "budget",
-        &[
-            "content",
-            "dependencies",
-            "emit",
-            "formats",
-            "options",
-            "pack",
-            "plan",
-            "policy",
-            "records",
-        ],
-    ),
     (
         "write",
         &[
             "cache",
             "config",
             "content",
+            "dependencies",
             "emit",
+            "formats",
             "indexed",
             "options",
             "pack",
             "package",
             "plan",
             "recombine",
-            "records",
+            "run",
             "signing",
         ],
     ),
     ("cache", &["content"]),
     ("config", &["artifact", "content", "database", "gfx", "once", "package"]),
     // Who reads asks whether to go on, and whether there is room.
-    ("content", &["interrupt", "records"]),
+    ("content", &["run"]),
     ("database", &["content", "formats", "gfx", "once", "tree"]),
     // Files in, relations out: what libraries a file links to is read by the formats.
     ("dependencies", &["content", "formats", "tree"]),
@@ -61,17 +49,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gfx",
             "pack",
             "recombine",
-            "records",
+            "run",
             "split",
             "tree",
         ],
     ),
     ("discover", &["artifact", "config", "gfx", "split", "tree"]),
     // What the index of a repository says of a package is taken up while its digests are.
-    ("emit", &["cache", "content", "formats", "indexed", "package", "receipt", "signing", "tree"]),
+    (
+        "emit",
+        &["cache", "content", "formats", "indexed", "package", "receipt", "run", "signing", "tree"],
+    ),
     ("error", &[]),
-    ("extract", &["content", "formats", "gfx", "host_binary", "new_file"]),
-    ("formats", &["content", "gfx", "records"]),
+    ("extract", &["content", "formats", "gfx", "host_binary", "new_file", "run"]),
+    ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
     ("indexed", &["content", "formats", "package"]),
@@ -85,14 +76,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gfx",
             "host_binary",
             "package",
+            "run",
             "split",
             "tree",
         ],
     ),
     // Sets as they were written: receipts, plans, packages.
-    ("listing", &["content", "formats", "package", "receipt", "threads"]),
+    ("listing", &["content", "formats", "package", "receipt", "run"]),
     ("keyring", &["content", "package", "tree"]),
-    ("interrupt", &[]),
     ("new_file", &["content"]),
     (
         "pack",
@@ -108,6 +99,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan",
             "recombine",
             "receipt",
+            "run",
             "split",
             "tree",
         ],
@@ -156,8 +148,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // What others wrote has each key once.
     ("once", &[]),
     ("receipt", &["once", "package"]),
-    // Whoever takes something in that is remembered counts it.
-    ("records", &[]),
     // What several shards have of a kernel database is brought together by its formats.
     (
         "recombine",
@@ -182,11 +172,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Files for clients say where the key package, which is named after the repository, puts the key.
-    (
-        "repo",
-        &["content", "formats", "indexed", "keyring", "once", "package", "signing", "threads"],
-    ),
+    ("repo", &["content", "formats", "indexed", "keyring", "once", "package", "run", "signing"]),
     ("report", &[]),
+    // What a run may take is handed down as a value: whoever needs some of it draws from that.
+    ("run", &[]),
     // Of every file of every package, where its bytes come from.
     (
         "sbom",
@@ -206,11 +195,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Fingerprints are shown in hex.
     // Signatures of rpm headers are made for `formats::rpm` to put in place.
     ("signing", &["content", "formats"]),
-    (
-        "split",
-        &["artifact", "content", "database", "formats", "gfx", "host_binary", "records", "tree"],
-    ),
-    ("threads", &[]),
+    ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
     ("tree", &[]),
     // Of the databases, the rules: which files they have, not what became of them. Of the
     // dependencies, the tables of distributions: who has a library, not who needs it.
@@ -225,7 +210,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gfx",
             "package",
             "receipt",
-            "threads",
+            "run",
             "tree",
         ],
     ),

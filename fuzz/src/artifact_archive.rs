@@ -5,11 +5,12 @@ use std::path::Path;
 
 use rockpack::artifact::Packed;
 use rockpack::content::BlockStore;
+use rockpack::run::Budget;
 use rockpack::tree::Node;
 
 pub fn run(bytes: &[u8]) {
     let bytes = &summed(bytes)[..];
-    let store = BlockStore::create(&std::env::temp_dir()).unwrap();
+    let store = BlockStore::create(&std::env::temp_dir(), &Budget::default()).unwrap();
     let packed = match Packed::read(bytes, Path::new("a.tar.zst"), &store) {
         Ok(packed) => packed,
         Err(error) => return super::refuse_bug(&error),

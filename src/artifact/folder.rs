@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::contents::{Contents, Found};
 use super::listing::list;
 use super::manifest::{MANIFEST_NAME, Manifest};
 use super::prefix::{Walk, locate, refuse_leaving};
-use crate::content::{Content, InputFile, Inputs};
+use crate::content::Inputs;
 use crate::error::{Error, Faults, Result};
 use crate::tree::{Tree, TreePath};
 
@@ -72,11 +71,7 @@ impl Folder<'_> {
 fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<Manifest> {
     let path = root.join(MANIFEST_NAME);
     match std::fs::metadata(&path) {
-        Ok(metadata) if metadata.is_file() => {
-            let file = Arc::new(InputFile::open(&path)?);
-            inputs.add(Arc::clone(&file));
-            Manifest::read(&Content::of_file(file), &path)
-        }
+        Ok(metadata) if metadata.is_file() => Manifest::read(&inputs.content(&path)?, &path),
         Ok(_) => Err(Error::malformed("is no regular file").file(path)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(Error::malformed("the artifact has no manifest")

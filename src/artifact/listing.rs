@@ -9,7 +9,6 @@ use rustix::io::Errno;
 
 use crate::content::{Inputs, is_folder};
 use crate::error::{Error, Faults, Kind, Result};
-use crate::records;
 use crate::tree::TreePath;
 
 /// The setuid and setgid bits. A file that has them runs with rights that a build folder cannot
@@ -103,12 +102,13 @@ pub(super) fn special(what: &str) -> Error {
 /// fault, and then none is returned.
 pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> Vec<Listed> {
     // Once is enough to say that there are too many.
-    if records::exhausted() && faults.has(Kind::Limit) {
+    if inputs.budget().is_exhausted() && faults.has(Kind::Limit) {
         return Vec::new();
     }
     // Before the names are read, so that none of them can come later unnoticed.
     faults.keep(inputs.add_folder(folder));
-    gather(folder, faults, |entry| records::charge_entry(entry.name.len()).map(|()| true))
+    let charge = |entry: &Listed| inputs.budget().charge_entry(entry.name.len()).map(|()| true);
+    gather(folder, faults, charge)
 }
 
 /// Those that are `wanted`, for a look ahead, after which nothing of the folder may be used. Others are

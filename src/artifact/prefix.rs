@@ -1,12 +1,10 @@
 //! The tree below one stage prefix.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::listing::{Listed, list, refuse_deep};
-use crate::content::{Content, InputFile, Inputs};
+use crate::content::{Content, Inputs};
 use crate::error::{Error, Faults, Kind, Result};
-use crate::records;
 use crate::tree::{Node, Tree, TreePath, link_leaves};
 
 /// Bytes that the text of a link may have on Linux: PATH_MAX without the byte that ends it.
@@ -24,7 +22,7 @@ impl Walk<'_> {
     pub fn folder(&mut self, path: &Path, at: Option<&TreePath>) {
         let entries = list(path, self.inputs, self.faults);
         let above = at.map_or(0, |at| at.as_str().len() * entries.len());
-        let room = records::charge_paths(above).map_err(|error| error.file(path));
+        let room = self.inputs.budget().charge_paths(above).map_err(|error| error.file(path));
         if self.faults.keep(room).is_none() {
             return;
         }
@@ -63,10 +61,7 @@ fn node_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node
     if entry.metadata.is_symlink() {
         return link_of(entry, place, inputs);
     }
-    let file = Arc::new(InputFile::open(&entry.path)?);
-    inputs.add(Arc::clone(&file));
-    let data = Content::of_file(file);
-    Ok(Node::File { data, mode })
+    Ok(Node::File { data: inputs.content(&entry.path)?, mode })
 }
 
 fn link_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {

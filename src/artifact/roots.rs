@@ -19,6 +19,7 @@ use crate::content::{Inputs, is_there};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::compression::Method;
 use crate::report::{Code, Finding, Findings};
+use crate::run::Budget;
 
 /// What was found in the roots.
 #[derive(Default)]
@@ -48,9 +49,14 @@ enum EntryKind {
 }
 
 impl Roots {
+    /// Nothing yet; what is remembered of the input is drawn from `budget`.
+    fn within(budget: &Budget) -> Self {
+        Self { inputs: Inputs::within(budget), ..Self::default() }
+    }
+
     /// Looks through `roots`.
-    pub fn find(roots: &[PathBuf]) -> Self {
-        let mut found = Self::default();
+    pub fn find(roots: &[PathBuf], budget: &Budget) -> Self {
+        let mut found = Self::within(budget);
         for root in roots {
             found.root(root);
         }
@@ -58,14 +64,14 @@ impl Roots {
     }
 
     /// The artifact at `path` as the only one of the shard of this name.
-    pub fn of_artifact(path: &Path, (shard, listed): (String, Listed)) -> Self {
+    pub fn of_artifact(path: &Path, (shard, listed): (String, Listed), budget: &Budget) -> Self {
         let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![listed] };
-        Self { shards: [(shard, only)].into(), ..Self::default() }
+        Self { shards: [(shard, only)].into(), ..Self::within(budget) }
     }
 
     /// Looks through a folder that is a shard.
-    pub fn find_shard(folder: &Path) -> Self {
-        let mut found = Self::default();
+    pub fn find_shard(folder: &Path, budget: &Budget) -> Self {
+        let mut found = Self::within(budget);
         let entries = list(folder, &mut found.inputs, &mut found.faults);
         let kinds = found.kinds(&entries);
         found.shard(folder, entries, &kinds);

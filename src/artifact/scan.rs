@@ -16,6 +16,7 @@ use super::unpacking::{Pending, unpack};
 use crate::content::{Content, Inputs, real_path};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Findings;
+use crate::run::Budget;
 use crate::tree::{Node, Tree};
 
 /// What lies in the folders that a build was given.
@@ -84,21 +85,29 @@ pub struct ScanOptions {
     /// An existing folder. On its file system, in a file without a name, what packed artifacts
     /// hold is kept while the scan lives: in somewhat more bytes than the archives have.
     pub spool_dir: PathBuf,
+    /// What reading the artifacts, and remembering what they hold, is drawn from.
+    pub budget: Budget,
 }
 
 impl Default for ScanOptions {
-    /// The system's folder for temporary files.
+    /// The system's folder for temporary files, and no limits.
     fn default() -> Self {
-        Self { spool_dir: std::env::temp_dir() }
+        Self::within(&Budget::default())
     }
 }
 
 impl ScanOptions {
+    /// Keeps the content of packed artifacts in the system's folder for temporary files.
+    pub fn within(budget: &Budget) -> Self {
+        Self { spool_dir: std::env::temp_dir(), budget: budget.clone() }
+    }
+
     /// Keeps the content of packed artifacts where the output folder `out` is, or will be.
-    pub fn beside(out: &Path) -> Self {
+    pub fn beside(out: &Path, budget: &Budget) -> Self {
         let existing = out.ancestors().find(|path| path.is_dir());
         // A relative path without a folder of its own is below the current one.
-        Self { spool_dir: existing.unwrap_or(Path::new(".")).to_path_buf() }
+        let spool_dir = existing.unwrap_or(Path::new(".")).to_path_buf();
+        Self { spool_dir, budget: budget.clone() }
     }
 }
 
@@ -109,7 +118,7 @@ pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
 
 /// [`scan`] with options.
 pub fn scan_with(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
-    Scanner::default().read(Roots::find(roots), options)
+    Scanner::default().read(Roots::find(roots, &options.budget), options)
 }
 
 /// Where artifacts are; nothing of them was read.
@@ -132,13 +141,13 @@ impl FoundArtifacts {
 }
 
 /// The artifacts of the shards in `roots`.
-pub fn find(roots: &[PathBuf]) -> Result<FoundArtifacts> {
-    FoundArtifacts::of(Roots::find(roots))
+pub fn find(roots: &[PathBuf], budget: &Budget) -> Result<FoundArtifacts> {
+    FoundArtifacts::of(Roots::find(roots, budget))
 }
 
 /// The artifacts of the shard in `folder`; an error if there is none.
-pub fn find_shard(folder: &Path) -> Result<FoundArtifacts> {
-    let found = FoundArtifacts::of(Roots::find_shard(folder))?;
+pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
+    let found = FoundArtifacts::of(Roots::find_shard(folder, budget))?;
     match found.shards.iter().all(|(_, artifacts)| artifacts.is_empty()) {
         true => Err(nothing_in(folder)),
         false => Ok(found),
@@ -157,21 +166,21 @@ pub fn scan_artifact_with(
     component: Option<&str>,
     options: &ScanOptions,
 ) -> Result<Scan> {
-    let roots = Roots::of_artifact(path, alone(path, component)?);
+    let roots = Roots::of_artifact(path, alone(path, component)?, &options.budget);
     Scanner::default().read(roots, options)
 }
 
-/// [`scan`] of all that can be read, and what is wrong with the rest.
-pub fn scan_readable(roots: &[PathBuf]) -> (Scan, Option<Error>) {
-    let (scan, faults) =
-        Scanner::default().read_what_it_can(Roots::find(roots), &ScanOptions::default());
+/// [`scan_with`] of all that can be read, and what is wrong with the rest.
+pub fn scan_readable(roots: &[PathBuf], options: &ScanOptions) -> (Scan, Option<Error>) {
+    let roots = Roots::find(roots, &options.budget);
+    let (scan, faults) = Scanner::default().read_what_it_can(roots, options);
     (scan, faults.finish().err())
 }
 
-/// [`scan_artifact`] of all that can be read, and what is wrong with the rest.
-pub fn scan_artifact_readable(path: &Path) -> Result<(Scan, Option<Error>)> {
-    let roots = Roots::of_artifact(path, alone(path, None)?);
-    let (scan, faults) = Scanner::default().read_what_it_can(roots, &ScanOptions::default());
+/// [`scan_artifact_with`] of all that can be read, and what is wrong with the rest.
+pub fn scan_artifact_readable(path: &Path, options: &ScanOptions) -> Result<(Scan, Option<Error>)> {
+    let roots = Roots::of_artifact(path, alone(path, None)?, &options.budget);
+    let (scan, faults) = Scanner::default().read_what_it_can(roots, options);
     Ok((scan, faults.finish().err()))
 }
 
@@ -263,7 +272,7 @@ impl Scanner {
             let read = entries.filter_map(|entry| self.artifact(name, entry)).collect();
             self.artifacts.insert(name.clone(), read);
         }
-        for artifact in unpack(&self.pending, &options.spool_dir, &mut self.faults) {
+        for artifact in unpack(&self.pending, options, &mut self.faults) {
             self.artifacts.entry(artifact.shard.clone()).or_default().push(artifact);
         }
         let shards = self.artifacts.into_iter().map(|(name, mut artifacts)| {

@@ -7,11 +7,11 @@ use std::thread;
 
 use super::contents::{Whereabouts, assemble};
 use super::packed::{Checksum, Packed};
-use super::{Artifact, ArtifactName};
+use super::{Artifact, ArtifactName, ScanOptions};
 use crate::content::{BlockStore, InputFile, Inputs};
 use crate::error::{Error, Faults, Result, ResultExt};
 use crate::formats::compression::Method;
-use crate::threads;
+use crate::run::threads;
 
 /// Most archives that are decoded at a time. The window of a decoder may have 128 MiB, and that of
 /// all has to fit a run of 1 GiB.
@@ -36,8 +36,7 @@ impl Pending {
         method: Method,
         inputs: &mut Inputs,
     ) -> Result<Self> {
-        let file = Arc::new(InputFile::open(path)?);
-        inputs.add(Arc::clone(&file));
+        let file = inputs.open(path)?;
         let checksum = Checksum::of(path, inputs)?;
         let (shard, path) = (shard.to_owned(), path.to_path_buf());
         Ok(Self { shard, name, path, method, file, checksum })
@@ -56,13 +55,16 @@ impl Pending {
     }
 }
 
-/// Decodes all of `pending`; the content is kept on the file system of `spool_dir`. The order of
-/// the artifacts and faults is theirs.
-pub(super) fn unpack(pending: &[Pending], spool_dir: &Path, faults: &mut Faults) -> Vec<Artifact> {
+/// Decodes all of `pending`, whose order is that of the artifacts and faults.
+pub(super) fn unpack(
+    pending: &[Pending],
+    options: &ScanOptions,
+    faults: &mut Faults,
+) -> Vec<Artifact> {
     let Some(first) = pending.first() else {
         return Vec::new();
     };
-    let Some(store) = faults.keep(BlockStore::create(spool_dir)) else {
+    let Some(store) = faults.keep(BlockStore::create(&options.spool_dir, &options.budget)) else {
         return Vec::new();
     };
     let decoders = threads::count().min(DECODERS).min(pending.len());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::memory::parse_size;
 use super::progress::Terminal;
 use super::repo::Publication;
 use super::set::SetArguments;
@@ -12,7 +13,7 @@ use super::signing::SigningArguments;
 use super::{Outcome, terminal};
 use crate::error::Result;
 use crate::formats::compression::Method;
-use crate::policy::{self, Policy, Preset};
+use crate::policy::{Policy, Preset};
 use crate::receipt::Part;
 use crate::repo::{Changes, Published};
 use crate::{BuildOptions, Built, CacheOptions, render};
@@ -45,7 +46,7 @@ pub(super) struct Arguments {
     cache: Option<PathBuf>,
     /// Bytes that the cache may take, with K, M, G or T behind the number for powers of 1024; what
     /// was not used for the longest time goes first
-    #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = policy::parse_size)]
+    #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = parse_size)]
     cache_size: u64,
     /// Write packages.spdx.json, too: an SPDX 2.3 document with every package and file of the set,
     /// their digests, and the artifacts that they were made from. A part of a set has one of its own,
@@ -102,7 +103,7 @@ struct CostArguments {
     payload_level: Option<u32>,
     /// Memory to keep to, e.g. 4G; the packages do not depend on it. With less there are fewer
     /// threads, and more in nameless files beside OUT [default: a quarter of the machine's]
-    #[arg(long, value_name = "SIZE", value_parser = policy::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::progress::Terminal;
-use super::{Outcome, terminal};
+use super::{Outcome, memory, terminal};
 use crate::config::Syntax;
 use crate::content::Content;
 use crate::discover::{Discovery, Proposal, propose};
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let file = arguments.propose.as_ref().and_then(Option::as_deref);
     let syntax = file.map(syntax_of).transpose()?;
     let folders = [arguments.folders, arguments.artifacts].concat();
-    let discovery = crate::discover(&folders, progress)?;
+    let discovery = crate::discover(&folders, &memory::by_default(), progress)?;
     let proposal = arguments.propose.as_ref().map(|_| propose(&discovery)).transpose()?;
     if let (Some(proposal), Some(file), Some(syntax)) = (&proposal, file, syntax) {
         let text = proposal.configuration(syntax)?;

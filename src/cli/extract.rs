@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Outcome, terminal};
+use super::{Outcome, memory, terminal};
 use crate::error::Result;
 use crate::extract::{Selection, extract};
 use crate::gfx::Target;
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let selection = Selection { targets: arguments.target, kernels: arguments.kernel };
-    let extracted = extract(&arguments.files, &arguments.out, &selection)?;
+    let extracted = extract(&arguments.files, &arguments.out, &selection, &memory::by_default())?;
     match arguments.json {
         true => terminal::print_json(&extracted)?,
         false => terminal::print(&render::extract_text(&extracted))?,

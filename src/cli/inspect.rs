@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Outcome, terminal};
+use super::{Outcome, memory, terminal};
 use crate::artifact::is_artifact;
 use crate::content::{Content, is_folder};
 use crate::error::{Faults, Result, ResultExt, printable};
 use crate::inspect::{Inspected, inspect, inspect_artifact};
-use crate::{interrupt, render};
+use crate::render;
+use crate::run::interrupt;
 
 /// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
 ///
@@ -37,13 +38,17 @@ struct Named {
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+    let budget = memory::by_default();
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
         let is_whole = is_folder(path).and_then(|it| Ok(it || is_artifact(path)?));
         let inspected = is_whole.and_then(|it| match it {
-            true => inspect_artifact(path).map(Inspected::Artifact),
-            false => Content::open(path).and_then(|content| inspect(&content).file(path)),
+            true => inspect_artifact(path, &budget).map(Inspected::Artifact),
+            false => {
+                let content = Content::open(path).map(|content| content.within(&budget));
+                content.and_then(|content| inspect(&content).file(path))
+            }
         });
         let named = |inspected| Named { file: path.display().to_string(), inspected };
         all.extend(faults.keep(inspected).map(named));

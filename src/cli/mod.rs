@@ -110,7 +110,6 @@ fn failed(terminal: &Terminal, error: &Error) -> ExitCode {
 }
 
 fn dispatch(command: Command, terminal: &Terminal) -> Result<Outcome> {
-    memory::limit_by_default();
     match command {
         Command::Build(arguments) => build::run(*arguments, terminal),
         Command::Plan(arguments) => plan::run(arguments, terminal),

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::progress::Terminal;
 use super::set::SetArguments;
-use super::{Outcome, terminal};
+use super::{Outcome, memory, terminal};
 use crate::error::Result;
 use crate::planned::Digests;
 use crate::receipt::Part;
@@ -48,14 +48,15 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    let budget = memory::by_default();
     if let Some(jobs) = arguments.matrix {
-        let matrix = crate::plan_matrix(&arguments.set.options()?, jobs, progress)?;
+        let matrix = crate::plan_matrix(&arguments.set.options()?, jobs, &budget, progress)?;
         terminal::print_json_line(&matrix)?;
         return Ok(Outcome::Done);
     }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
     let earlier = arguments.diff.as_deref().map(listing::read).transpose()?;
-    let planned = crate::plan_set(&arguments.set.options()?, digests, progress)?;
+    let planned = crate::plan_set(&arguments.set.options()?, digests, &budget, progress)?;
     let Some(earlier) = earlier else {
         match (arguments.json, arguments.dot) {
             (true, _) => terminal::print_json(&planned)?,

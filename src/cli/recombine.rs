@@ -48,9 +48,9 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         None => Config::default(),
     };
     let artifacts = arguments.input_shards_dir.into_iter().chain(arguments.artifacts).collect();
-    let mut options = RecombineOptions { artifacts, config, out: arguments.output_dir, memory: 0 };
-    let report = arguments.memory.within(|frames| {
-        options.memory = frames;
+    let out = printable(&arguments.output_dir.to_string_lossy()).into_owned();
+    let report = arguments.memory.within(|budget| {
+        let options = RecombineOptions { artifacts, config, out: arguments.output_dir, budget };
         directories::recombine(&options, progress)
     })?;
     if arguments.json {
@@ -62,8 +62,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         false => report.findings.warnings(),
     };
     let text = render::directories_text(&report.artifacts, &report.removed, &shown);
-    let (count, out) = (report.artifacts.len(), options.out.to_string_lossy());
-    let out = printable(&out);
+    let count = report.artifacts.len();
     terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
     Ok(Outcome::Done)
 }

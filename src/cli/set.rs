@@ -8,7 +8,8 @@ use super::environment;
 use crate::config::{Config, PackageList, Scheme};
 use crate::error::{Error, Kind, Result};
 use crate::package::Format;
-use crate::{SetOptions, listing, threads};
+use crate::run::threads;
+use crate::{SetOptions, listing};
 
 #[derive(Debug, Args)]
 pub(super) struct SetArguments {

@@ -15,7 +15,7 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::error::{Error, Kind, Result};
-use crate::interrupt;
+use crate::run::interrupt;
 
 const ENDING: [(i32, &str); 3] = [(SIGHUP, "SIGHUP"), (SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
 

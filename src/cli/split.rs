@@ -12,6 +12,7 @@ use crate::directories::{self, SplitInput, SplitOptions, SplitReport};
 use crate::error::{Error, Kind, Result, printable};
 use crate::gfx::{BaseArch, Target};
 use crate::render::{self, DirectoriesReport};
+use crate::run::Budget;
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
@@ -68,10 +69,8 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
     let (json, verbose) = (arguments.json, arguments.verbose);
     let out = printable(&arguments.output_dir.to_string_lossy()).into_owned();
     let memory = std::mem::take(&mut arguments.memory);
-    let report = memory.within(|frames| {
-        let options = SplitOptions { memory: frames, ..options(arguments)? };
-        directories::split(&options, progress)
-    })?;
+    let report =
+        memory.within(|budget| directories::split(&options(arguments, budget)?, progress))?;
     if json {
         terminal::print_json(&DirectoriesReport::of_split(&report))?;
     } else {
@@ -123,14 +122,14 @@ fn note_unused(arguments: &Arguments, progress: &Terminal) {
     }
 }
 
-fn options(arguments: Arguments) -> Result<SplitOptions> {
+fn options(arguments: Arguments, budget: Budget) -> Result<SplitOptions> {
     let input = match (arguments.artifact_dir, arguments.batch_artifact_parent_dir) {
         (Some(folder), _) => SplitInput::Artifact { folder, component: arguments.artifact_prefix },
         (None, Some(folder)) => SplitInput::Shard(folder),
         (None, None) => SplitInput::Shards(arguments.artifacts),
     };
     let targets = targets(&arguments.gpu_targets)?;
-    Ok(SplitOptions { input, out: arguments.output_dir, targets, memory: 0 })
+    Ok(SplitOptions { input, out: arguments.output_dir, targets, budget })
 }
 
 /// The archs of target IDs: features are left out, since an arch has one archive for all of them.

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::progress::Terminal;
-use super::{Outcome, environment, terminal};
+use super::{Outcome, environment, memory, terminal};
+use crate::artifact::ScanOptions;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
+use crate::run::interrupt;
 use crate::verify::{Folders, Keys, Options, Report, Trust};
-use crate::{artifact, interrupt, new_file, render, verify};
+use crate::{artifact, new_file, render, verify};
 
 /// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
 /// binaries.
@@ -48,16 +50,17 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    let budget = memory::by_default();
     let scan = match arguments.against.is_empty() {
         true => None,
-        false => Some(artifact::scan(&arguments.against)?),
+        false => Some(artifact::scan_with(&arguments.against, &ScanOptions::within(&budget))?),
     };
     let folders = match arguments.prefix {
         true => Folders::Prefixes,
         false => Folders::ByContent,
     };
     let trust = Trust { keys: Keys::open(&arguments.key)?, now: environment::now()? };
-    let options = Options { folders, against: scan.as_ref(), trust };
+    let options = Options { folders, against: scan.as_ref(), trust, budget };
     let report = verify::verify(&arguments.paths, &options, progress)?;
     // What could not be read because the run was asked to end is no problem of the package.
     interrupt::check()?;

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Content, Spool};
 use crate::error::{Error, Result};
+use crate::run::Budget;
 
 /// Bytes of a block. Readers go on in windows of four of them; smaller blocks compress worse,
 /// larger ones cost more where a reader wants a header only.
@@ -29,6 +30,8 @@ const LEVEL: i32 = 1;
 /// Keeps blocks in a nameless file.
 pub struct BlockStore {
     spool: Spool,
+    /// What reading the content of runs draws from.
+    budget: Budget,
     /// Number of the next block.
     next: AtomicU64,
     /// Blocks by number, the one used last at the back.
@@ -36,10 +39,10 @@ pub struct BlockStore {
 }
 
 impl BlockStore {
-    /// An empty one on the file system of `directory`.
-    pub fn create(directory: &Path) -> Result<Arc<Self>> {
-        let spool = Spool::create(directory)?;
-        Ok(Arc::new(Self { spool, next: AtomicU64::new(0), cache: Mutex::default() }))
+    /// An empty one on the file system of `directory`, whose content is read within `budget`.
+    pub fn create(directory: &Path, budget: &Budget) -> Result<Arc<Self>> {
+        let (spool, budget) = (Spool::create(directory)?, budget.clone());
+        Ok(Arc::new(Self { spool, budget, next: AtomicU64::new(0), cache: Mutex::default() }))
     }
 
     /// Takes a run of bytes.
@@ -113,6 +116,11 @@ pub struct BlockWriter {
 }
 
 impl BlockWriter {
+    /// The budget within which the content will be read.
+    pub fn budget(&self) -> &Budget {
+        &self.store.budget
+    }
+
     /// Bytes taken so far.
     pub fn position(&self) -> u64 {
         self.len
@@ -174,7 +182,7 @@ impl Blocks {
         }
         let len = range.end - range.start;
         let part = BlockRange { blocks: Arc::clone(self), start: range.start, name };
-        Ok(Content::of_blocks(Arc::new(part), len))
+        Ok(Content::of_blocks(Arc::new(part), len).within(&self.store.budget))
     }
 }
 
@@ -225,7 +233,7 @@ mod tests {
     }
 
     fn store() -> Arc<BlockStore> {
-        BlockStore::create(&std::env::temp_dir()).unwrap()
+        BlockStore::create(&std::env::temp_dir(), &Budget::default()).unwrap()
     }
 
     #[test]

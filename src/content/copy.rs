@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::{Content, Piece, Source, WINDOW};
 use crate::error::{Error, Result};
-use crate::interrupt;
+use crate::run::{Budget, interrupt};
 
 /// Bytes that the kernel copies before it is asked whether to go on.
 const COPIED_AT_ONCE: usize = 64 << 20;
@@ -55,7 +55,7 @@ fn write_rest(piece: &Piece, copied: u64, file: &mut File, path: &Path) -> Resul
     let rest =
         Piece { at: 0, len: piece.len - copied, offset: piece.offset + copied, ..piece.clone() };
     let len = rest.len;
-    let mut reader = Content { pieces: [rest].into(), len }.reader();
+    let mut reader = Content { pieces: [rest].into(), len, budget: Budget::default() }.reader();
     let mut window = vec![0; usize::try_from(len).map_or(WINDOW, |len| len.min(WINDOW))];
     loop {
         match reader.read_window(&mut window)? {

@@ -3,16 +3,16 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::{Error, Place, Result};
+use crate::run::{Budget, Lease, Use};
 
 /// A stream that can be decoded again from its start.
 ///
 /// Output of up to [`HOLD_LIMIT`] bytes is decoded into memory while somebody reads or pins it;
-/// longer output, and what is beyond [`limit_held`], is decoded anew, up to the wanted position, by
-/// every read.
+/// longer output, and what the budget has no room for, is decoded anew, up to the wanted position,
+/// by every read. Nobody waits for others to let go.
 pub trait StreamSource: Debug + Send + Sync {
     /// Number of decoded bytes.
     fn len(&self) -> u64;
@@ -29,57 +29,50 @@ pub trait StreamSource: Debug + Send + Sync {
 /// The longest decoded stream that is held in memory as a whole.
 pub const HOLD_LIMIT: u64 = 256 << 20;
 
-/// Bytes that may still be held, of all streams together.
-static LEFT: AtomicU64 = AtomicU64::new(u64::MAX / 2);
-
-/// Limits the bytes of all streams that are held at the same time in this process. Call it before
-/// anything is read. Nobody waits for others to let go: what does not fit is decoded by every read.
-pub fn limit_held(bytes: u64) {
-    LEFT.store(bytes, Ordering::Release);
+/// Bytes in memory, with what they took of a budget.
+#[derive(Debug)]
+pub struct Held {
+    pub(super) bytes: Vec<u8>,
+    _lease: Lease,
 }
 
-/// Decoded bytes, within the limit of all that are held.
-#[derive(Debug)]
-pub struct Held(Vec<u8>, u64);
-
 impl Held {
-    /// Room for `len` bytes, if they may be held. All of it is set aside at once: a vector that grows
+    /// Bytes for which `lease` was drawn.
+    pub fn new(bytes: Vec<u8>, lease: Lease) -> Self {
+        Self { bytes, _lease: lease }
+    }
+
+    /// Room for `len` bytes, if `budget` has it. All of it is set aside at once: a vector that grows
     /// would have twice as much meanwhile. The system gives what is then written to, and no more.
-    pub fn take(len: u64) -> Option<Self> {
-        let within = |left: u64| left.checked_sub(len);
-        let fits = len <= HOLD_LIMIT
-            && LEFT.fetch_update(Ordering::AcqRel, Ordering::Acquire, within).is_ok();
-        let mut held = fits.then(|| Self(Vec::new(), len))?;
-        held.0.try_reserve_exact(usize::try_from(len).ok()?).ok()?;
-        Some(held)
+    pub fn take(len: u64, budget: &Budget) -> Option<Self> {
+        let lease = (len <= HOLD_LIMIT).then(|| budget.try_draw(Use::Held, len))??;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(usize::try_from(len).ok()?).ok()?;
+        Some(Self::new(bytes, lease))
     }
 
     /// Takes the next bytes, of no more than there is room for.
     pub fn extend(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        LEFT.fetch_add(self.1, Ordering::AcqRel);
+        self.bytes.extend_from_slice(bytes);
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Decoded {
     stream: Arc<dyn StreamSource>,
+    budget: Budget,
     held: Mutex<Weak<Held>>,
 }
 
 impl Decoded {
-    pub(super) fn new(stream: Arc<dyn StreamSource>) -> Self {
-        Self { stream, held: Mutex::new(Weak::new()) }
-    }
-
-    /// Output of which `bytes` is the whole.
-    pub(super) fn holding(stream: Arc<dyn StreamSource>, bytes: &Arc<Held>) -> Self {
-        Self { stream, held: Mutex::new(Arc::downgrade(bytes)) }
+    /// Output that is held within `budget`; `bytes` is all of it, if it is held already.
+    pub(super) fn new(
+        stream: Arc<dyn StreamSource>,
+        budget: Budget,
+        bytes: Option<&Arc<Held>>,
+    ) -> Self {
+        let held = bytes.map(Arc::downgrade).unwrap_or_default();
+        Self { stream, budget, held: Mutex::new(held) }
     }
 
     pub(super) fn place(&self) -> Place {
@@ -93,13 +86,13 @@ impl Decoded {
         if let Some(bytes) = held.upgrade() {
             return Ok(Some(bytes));
         }
-        let Some(mut bytes) = Held::take(len) else {
+        let Some(mut bytes) = Held::take(len, &self.budget) else {
             return Ok(None);
         };
         let capacity = usize::try_from(len).map_err(|_| Error::bug("hold limit above usize"))?;
-        bytes.0.resize(capacity, 0);
+        bytes.bytes.resize(capacity, 0);
         let mut reader = self.stream.open()?;
-        reader.read_exact(&mut bytes.0).map_err(|e| self.fault(e))?;
+        reader.read_exact(&mut bytes.bytes).map_err(|e| self.fault(e))?;
         let bytes = Arc::new(bytes);
         *held = Arc::downgrade(&bytes);
         Ok(Some(bytes))
@@ -108,7 +101,7 @@ impl Decoded {
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         if let Some(bytes) = self.hold()? {
             let start = usize::try_from(offset).map_err(|_| Error::bug("held offset"))?;
-            buffer.copy_from_slice(&bytes.0[start..start + buffer.len()]);
+            buffer.copy_from_slice(&bytes.bytes[start..start + buffer.len()]);
             return Ok(());
         }
         let mut reader = self.stream.open()?;

@@ -7,8 +7,10 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use super::Content;
 use super::open::open_at_once;
 use crate::error::{Error, Kind, Result};
+use crate::run::Budget;
 
 /// What identifies the state of a file or folder: a change of any of it is a changed input. The time
 /// of a folder changes with the names in it.
@@ -134,15 +136,33 @@ fn changed(path: &Path, what: &str) -> Error {
 /// All input of a run, to be checked once more before its output becomes visible.
 #[derive(Debug, Default)]
 pub struct Inputs {
+    budget: Budget,
     files: Vec<Arc<InputFile>>,
     folders: Vec<(PathBuf, Stamp)>,
     links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Inputs {
-    /// Remembers `file`.
-    pub fn add(&mut self, file: Arc<InputFile>) {
-        self.files.push(file);
+    /// None yet; reading them and remembering what they hold draws from `budget`.
+    pub fn within(budget: &Budget) -> Self {
+        Self { budget: budget.clone(), ..Self::default() }
+    }
+
+    /// The budget that reading them draws from.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Opens the file at `path` and remembers it.
+    pub fn open(&mut self, path: &Path) -> Result<Arc<InputFile>> {
+        let file = Arc::new(InputFile::open(path)?);
+        self.files.push(Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// The content of the file at `path`, which is remembered.
+    pub fn content(&mut self, path: &Path) -> Result<Content> {
+        Ok(Content::of_file(self.open(path)?).within(&self.budget))
     }
 
     /// Remembers the folder at `path`, the names in which are read next.
@@ -204,7 +224,7 @@ mod tests {
         fs::write(folder.join("file"), "text").unwrap();
         symlink("file", folder.join("link")).unwrap();
         let mut inputs = Inputs::default();
-        inputs.add(Arc::new(InputFile::open(&folder.join("file")).unwrap()));
+        inputs.open(&folder.join("file")).unwrap();
         inputs.add_folder(folder).unwrap();
         inputs.add_link(&folder.join("link"), Path::new("file"));
         inputs.recheck().unwrap();

@@ -4,7 +4,8 @@
 //! ranges of decoded streams, of the run's own spool and of blocks in it. A transformed library is its own file
 //! with a few patched ranges and one removed. Content is read by positioned reads in windows;
 //! nothing returns a whole file as a slice, so a file that shrinks under the run is an error with
-//! its name, never a crash.
+//! its name, never a crash. Content carries the [`Budget`] that it was opened within; so do its
+//! slices and what is decoded from it.
 
 mod blocks;
 mod copy;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use blocks::{BlockStore, BlockWriter, Blocks};
-pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource, limit_held};
+pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
 pub use digest::{hex, unhex};
 pub use file::{InputFile, Inputs};
 pub use open::{open_file, read_file};
@@ -32,8 +33,7 @@ pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;
 
 use crate::error::{Error, Place, Result};
-use crate::interrupt;
-use crate::records;
+use crate::run::{Budget, Lease, interrupt};
 use blocks::BlockRange;
 use decoded::Decoded;
 
@@ -42,6 +42,7 @@ use decoded::Decoded;
 pub struct Content {
     pieces: Arc<[Piece]>,
     len: u64,
+    budget: Budget,
 }
 
 /// A run of bytes from one source; `at` is its position within the content.
@@ -57,7 +58,7 @@ struct Piece {
 #[derive(Clone, Debug)]
 enum Source {
     File(Arc<InputFile>),
-    Bytes(Arc<Vec<u8>>),
+    Bytes(Arc<Held>),
     Decoded(Arc<Decoded>),
     Spool(Arc<File>),
     Blocks(Arc<BlockRange>),
@@ -66,9 +67,20 @@ enum Source {
 
 impl Content {
     /// The whole of the file at `path`, as it is now: a later change of its size, time or
-    /// identity is an error when it is read.
+    /// identity is an error when it is read. Reading it has no budget.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Ok(Self::of_file(Arc::new(InputFile::open(path.as_ref())?)))
+    }
+
+    /// The same bytes; what reading them takes is drawn from `budget`.
+    #[must_use]
+    pub fn within(self, budget: &Budget) -> Self {
+        Self { budget: budget.clone(), ..self }
+    }
+
+    /// The budget that reading it draws from.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// The whole of an input file.
@@ -76,13 +88,18 @@ impl Content {
         // An empty file is a piece, too, so that it can be named.
         let len = file.len();
         let piece = Piece { at: 0, len, source: Source::File(file), offset: 0 };
-        Self { pieces: Arc::new([piece]), len }
+        Self { pieces: Arc::new([piece]), len, budget: Budget::default() }
     }
 
     /// A buffer on the heap.
     pub fn of_bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        let bytes = bytes.into();
-        let len = bytes.len() as u64;
+        Self::of_held(Held::new(bytes.into(), Lease::default()))
+    }
+
+    /// A buffer on the heap that was drawn from a budget, which has it back with the last piece of
+    /// the content.
+    pub fn of_held(bytes: Held) -> Self {
+        let len = bytes.bytes.len() as u64;
         Self::of_source(Source::Bytes(Arc::new(bytes)), 0, len)
     }
 
@@ -97,21 +114,25 @@ impl Content {
         Self::of_source(Source::Zeros, 0, len)
     }
 
-    /// The output of a decoder; see [`StreamSource`] for what is held in memory and when.
-    pub fn decoded(stream: Arc<dyn StreamSource>) -> Self {
-        let len = stream.len();
-        Self::of_source(Source::Decoded(Arc::new(Decoded::new(stream))), 0, len)
+    /// The output of a decoder of this content; see [`StreamSource`] for what is held in memory and
+    /// when.
+    pub fn decoded(&self, stream: Arc<dyn StreamSource>) -> Self {
+        self.decoded_from(stream, None).0
     }
 
-    /// The output of a decoder that is decoded already: `bytes` is all of it, and is held until
-    /// the guard is dropped.
-    pub fn decoded_from(stream: Arc<dyn StreamSource>, bytes: Held) -> (Self, Pinned) {
-        let (bytes, mut pinned) = (Arc::new(bytes), Pinned::default());
+    /// The output of a decoder of this content, which may be decoded already: `bytes` is all of it,
+    /// and is held until the guard is dropped.
+    pub fn decoded_from(
+        &self,
+        stream: Arc<dyn StreamSource>,
+        bytes: Option<Held>,
+    ) -> (Self, Pinned) {
+        let (bytes, mut pinned) = (bytes.map(Arc::new), Pinned::default());
         let len = stream.len();
-        let decoded = Decoded::holding(stream, &bytes);
-        pinned.keep_bytes(Some(bytes));
+        let decoded = Decoded::new(stream, self.budget.clone(), bytes.as_ref());
+        pinned.keep_bytes(bytes);
         let source = Source::Decoded(Arc::new(decoded));
-        (Self::of_source(source, 0, len), pinned)
+        (Self::of_source(source, 0, len).within(&self.budget), pinned)
     }
 
     fn of_blocks(part: Arc<BlockRange>, len: u64) -> Self {
@@ -123,19 +144,24 @@ impl Content {
         if len == 0 && !matches!(source, Source::File(_) | Source::Blocks(_)) {
             return Self::default();
         }
-        Self { pieces: Arc::new([Piece { at: 0, len, source, offset }]), len }
+        let pieces = Arc::new([Piece { at: 0, len, source, offset }]);
+        Self { pieces, len, budget: Budget::default() }
     }
 
-    /// Pieces one after the other.
+    /// Pieces one after the other, within the budget of the first that has one.
     pub fn concat<'a>(parts: impl IntoIterator<Item = &'a Content>) -> Self {
         let mut pieces = Vec::new();
-        let mut at = 0;
-        let all = parts.into_iter().flat_map(|part| part.pieces.iter());
-        for piece in all.filter(|piece| piece.len > 0) {
-            pieces.push(Piece { at, ..piece.clone() });
-            at += piece.len;
+        let (mut at, mut budget) = (0, Budget::default());
+        for part in parts {
+            if !budget.has_limits() {
+                budget = part.budget.clone();
+            }
+            for piece in part.pieces.iter().filter(|piece| piece.len > 0) {
+                pieces.push(Piece { at, ..piece.clone() });
+                at += piece.len;
+            }
         }
-        Self { pieces: pieces.into(), len: at }
+        Self { pieces: pieces.into(), len: at, budget }
     }
 
     /// The bytes of `range`, which must lie inside.
@@ -159,7 +185,8 @@ impl Content {
                 pieces.push(Piece { at, len: end - start, source: piece.source.clone(), offset });
             }
         }
-        Ok(Self { pieces: pieces.into(), len: range.end - range.start })
+        let len = range.end - range.start;
+        Ok(Self { pieces: pieces.into(), len, budget: self.budget.clone() })
     }
 
     /// The same bytes with `patch` in place of those that start at `offset`.
@@ -217,7 +244,7 @@ impl Content {
                 format!("{what} of {} bytes exceeds the limit of {limit} bytes", part.len);
             return Err(Error::new(crate::error::Kind::Limit, message).at(&part.place(0)));
         }
-        records::check_structure(part.len, what).map_err(|e| e.at(&part.place(0)))?;
+        self.budget.check_structure(part.len, what).map_err(|e| e.at(&part.place(0)))?;
         let len = usize::try_from(part.len).map_err(|_| Error::bug("limit above usize"))?;
         let mut buffer = vec![0; len];
         part.read_at(0, &mut buffer)?;
@@ -294,7 +321,7 @@ impl Piece {
             }
             Source::Bytes(bytes) => {
                 let start = usize::try_from(offset).map_err(|_| Error::bug("heap offset"))?;
-                buffer.copy_from_slice(&bytes[start..start + buffer.len()]);
+                buffer.copy_from_slice(&bytes.bytes[start..start + buffer.len()]);
                 Ok(())
             }
         }

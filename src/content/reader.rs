@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::{Content, Piece, Source};
 use crate::error::Error;
-use crate::interrupt;
+use crate::run::interrupt;
 
 /// Size of the windows in which content is read, in bytes.
 pub const WINDOW: usize = 1 << 20;

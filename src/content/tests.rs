@@ -35,7 +35,7 @@ fn rope() -> (Content, Vec<u8>) {
         Content::open(&path).unwrap().slice(2..8).unwrap(),
         Content::zeros(3),
         Content::of_bytes(*b"heap"),
-        Content::decoded(Arc::new(Counting(20))).slice(5..9).unwrap(),
+        Content::default().decoded(Arc::new(Counting(20))).slice(5..9).unwrap(),
     ];
     (Content::concat(&parts), b"234567\0\0\0heap\x05\x06\x07\x08".to_vec())
 }

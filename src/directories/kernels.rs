@@ -73,19 +73,15 @@ impl Kernels<'_> {
     }
 
     fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
-        let Means { staging, memory, progress } = self.means;
+        let Means { staging, budget, progress } = self.means;
         let options = PackOptions {
             cache: None,
             level: LEVEL,
             spool_dir: staging.folder(),
-            memory: memory.get(),
+            budget: budget.clone(),
             progress,
         };
-        let archives = pack::pack_kernels(name, kernels, &options)?;
-        // Archives that share a frame are both counted: that is too much rather than too little.
-        let used = archives.iter().map(|archive| archive.content.len()).sum();
-        memory.set(options.memory.saturating_sub(used));
-        Ok(archives)
+        pack::pack_kernels(name, kernels, &options)
     }
 }
 

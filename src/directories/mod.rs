@@ -22,13 +22,12 @@ mod recombine;
 mod split;
 mod staging;
 
-use std::cell::Cell;
-
 pub use output::{OutputArtifact, Written};
 pub use recombine::{RecombineOptions, RecombineReport, recombine};
 pub use split::{SplitInput, SplitOptions, SplitReport, split};
 
 use crate::report::Progress;
+use crate::run::Budget;
 
 /// The zstd level of kernel archives in artifact directories. These are read once more, by the
 /// step that makes packages and compresses anew, so speed counts: measured on Debian's librocblas
@@ -39,9 +38,9 @@ const LEVEL: i32 = 1;
 #[derive(Clone, Copy)]
 struct Means<'a> {
     staging: &'a staging::Staging,
-    /// Bytes of compressed code objects that may still be held, of all archives that are written
-    /// together; the others go to nameless files.
-    memory: &'a Cell<u64>,
+    /// What compressed code objects are drawn from, of all archives that are written together; what
+    /// it has no room for goes to nameless files.
+    budget: &'a Budget,
     progress: &'a dyn Progress,
 }
 

@@ -1,6 +1,5 @@
 //! `{component}_generic` and `{component}_{group}`: what all shards have, joined.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -15,6 +14,7 @@ use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
 use crate::recombine::{self, Component, Group, Recombined};
 use crate::report::{Findings, Progress, Stage};
+use crate::run::Budget;
 use crate::split::{self, HostKind, SplitOptions};
 use crate::tree::{Node, TreePath};
 
@@ -27,8 +27,8 @@ pub struct RecombineOptions {
     pub config: Config,
     /// Where the artifacts go; created if missing.
     pub out: PathBuf,
-    /// Bytes of compressed code objects that are held in memory; the others go to nameless files.
-    pub memory: u64,
+    /// What it may take; its threads are the caller's.
+    pub budget: Budget,
 }
 
 /// What joining left in the output folder.
@@ -45,7 +45,7 @@ pub struct RecombineReport {
 /// Joins the artifacts of all shards and writes the result. On an error nothing appears.
 pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
     artifact::refuse_inside(&options.artifacts, &options.out, "output folder")?;
-    let scan_options = ScanOptions::beside(&options.out);
+    let scan_options = ScanOptions::beside(&options.out, &options.budget);
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
     let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
@@ -56,7 +56,6 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
     let primary = options.config.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
-    let memory = Cell::new(options.memory);
     progress.expect(Stage::Pack, device_bytes(&recombined));
     progress.begin(Stage::Pack);
     for component in &recombined.components {
@@ -64,7 +63,7 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
             component,
             groups: &recombined.groups,
             places: Places::of(&inputs, primary, component),
-            means: Means { staging: &staging, memory: &memory, progress },
+            means: Means { staging: &staging, budget: &options.budget, progress },
         };
         let outputs = writer.outputs();
         artifacts.extend(outputs.context(|| format!("writing {}", component.id()))?);

@@ -8,7 +8,6 @@
 mod joined;
 mod sorting;
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -19,8 +18,8 @@ use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::records;
 use crate::report::{Code, Finding, Findings, Progress, Stage};
+use crate::run::Budget;
 use crate::split::{self, SplitArtifact};
 use crate::tree::LinkSet;
 use sorting::Component;
@@ -50,8 +49,8 @@ pub struct SplitOptions {
     pub out: PathBuf,
     /// Archs to keep; all if empty.
     pub targets: BTreeSet<BaseArch>,
-    /// Bytes of compressed code objects that are held in memory; the others go to nameless files.
-    pub memory: u64,
+    /// What it may take; its threads are the caller's.
+    pub budget: Budget,
 }
 
 /// What became of the input.
@@ -85,8 +84,6 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
         let Some(staging) = outs.get(job.out.as_path()) else {
             return Err(Error::bug("a staging folder is gone"));
         };
-        // Of what was done nothing is remembered that grows with it.
-        let _counted = records::scope();
         match job.run(options, &rules, &mut links, staging, progress) {
             Ok(done) => {
                 found.extend(done.archs.iter().cloned());
@@ -177,13 +174,13 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
             Ok((vec![job], Findings::default()))
         }
         SplitInput::Shard(folder) => {
-            let found = artifact::find_shard(folder)?;
+            let found = artifact::find_shard(folder, &options.budget)?;
             let jobs = found.shards.into_iter();
             let jobs = jobs.flat_map(|(shard, folders)| by_component(&shard, folders, out, false));
             Ok((jobs.collect(), found.findings))
         }
         SplitInput::Shards(roots) => {
-            let found = artifact::find(roots)?;
+            let found = artifact::find(roots, &options.budget)?;
             // The folder of a shard may be the one that is read.
             for (shard, _) in &found.shards {
                 let own = out.join(shard);
@@ -244,7 +241,9 @@ impl Job {
         staging: &Staging,
         progress: &dyn Progress,
     ) -> Result<Done> {
-        let scans = self.scan()?;
+        // What is remembered of a component is given back with it.
+        let budget = options.budget.scope();
+        let scans = self.scan(&budget)?;
         let artifacts: Vec<&Artifact> =
             scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
         let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
@@ -262,8 +261,7 @@ impl Job {
             artifact.databases.iter().for_each(|file| links.add(&file.path));
         }
         own.refuse_leaving()?;
-        let memory = Cell::new(options.memory);
-        let means = Means { staging, memory: &memory, progress };
+        let means = Means { staging, budget: &budget, progress };
         let (outputs, mut findings) = self.outputs(&artifacts, split, &options.targets, means)?;
         let replacing = Replacing {
             components: vec![self.component.clone()],
@@ -302,10 +300,10 @@ impl Job {
         Ok((outputs, findings))
     }
 
-    fn scan(&self) -> Result<Vec<Scan>> {
+    fn scan(&self, budget: &Budget) -> Result<Vec<Scan>> {
         let mut faults = Faults::default();
         let renamed = self.renamed.as_deref();
-        let options = ScanOptions::beside(&self.out);
+        let options = ScanOptions::beside(&self.out, budget);
         let scan = |folder| artifact::scan_artifact_with(folder, renamed, &options);
         let scans = self.folders.iter().map(|folder| scan(folder));
         let scans = scans.filter_map(|scan| faults.keep(scan)).collect();

@@ -40,6 +40,7 @@ use crate::formats::payload::{Entry, EntryKind, FileDigests, Marking};
 use crate::indexed::Indexed;
 use crate::package::{Format, MemberKind, Package, PackageEntry, Treatment};
 use crate::report::{Compressed, Progress, Stage, Work};
+use crate::run::Budget;
 use crate::signing::Signer;
 use crate::tree::Node;
 use fan_out::Sink;
@@ -47,12 +48,12 @@ use reuse::{Known, Reuse};
 use unsealed::UnsealedFile;
 
 /// How packages are written.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct EmitOptions<'a> {
     /// Threads to spread over the compressors; the bytes do not depend on their number.
     pub jobs: usize,
-    /// Bytes that all compressors together may take.
-    pub memory: u64,
+    /// What the memory of compressors is drawn from.
+    pub budget: Budget,
     /// How payloads are compressed.
     pub compression: Compression,
     /// Modification time of every payload entry, seconds since 1970.

@@ -6,55 +6,20 @@
 //! memory goes with its threads, there is a limit to that of all of them together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
 use super::{EmitOptions, compressor};
 use crate::error::{Error, Result};
 use crate::package::Package;
+use crate::run::{Lease, Pool, Use};
 
 /// Packages that may wait for the disk, beside those that compress: each has a thread and open
 /// files.
 const SEALING_MAX: usize = 16;
 
-/// A number of things of which several can be taken at once.
-struct Tokens {
-    left: Mutex<usize>,
-    returned: Condvar,
-    all: usize,
-}
-
-/// What was taken; given back when dropped.
-struct Taken<'a> {
-    tokens: &'a Tokens,
-    count: usize,
-}
-
-impl Tokens {
-    fn new(all: usize) -> Self {
-        Self { left: Mutex::new(all), returned: Condvar::new(), all }
-    }
-
-    /// Waits until `count` are there; all of them where there are not so many.
-    fn take(&self, count: usize) -> Taken<'_> {
-        let count = count.min(self.all);
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let enough = self.returned.wait_while(left, |left| *left < count);
-        *enough.unwrap_or_else(PoisonError::into_inner) -= count;
-        Taken { tokens: self, count }
-    }
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        *self.tokens.left.lock().unwrap_or_else(PoisonError::into_inner) += self.count;
-        self.tokens.returned.notify_all();
-    }
-}
-
 /// The cores and the memory of a package that is being compressed; given back when dropped.
 #[expect(dead_code, reason = "held, not read")]
-pub struct Turn<'a>(Taken<'a>, Taken<'a>);
+pub struct Turn(Lease, Lease);
 
 /// Makes the content of one package after the other on this thread and writes each on a thread of
 /// its own, when it is its turn. `write` drops the turn when it needs the cores no more.
@@ -63,14 +28,13 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
     packages: &'p [Package<F>],
     options: &EmitOptions<'_>,
     mut make: impl FnMut(&'p Package<F>) -> Result<M>,
-    write: impl Fn(M, Turn<'_>) -> Result<T> + Sync,
+    write: impl Fn(M, Turn) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let cores = Tokens::new(options.jobs);
-    let memory = Tokens::new(compressor::all_mebibytes(options));
-    let threads = Tokens::new(options.jobs.saturating_add(SEALING_MAX));
+    let cores = Pool::new(options.jobs as u64);
+    let threads = Pool::new(options.jobs.saturating_add(SEALING_MAX) as u64);
     let failed = AtomicBool::new(false);
     let write_one = |made, turn, place| {
-        let _place: Taken<'_> = place;
+        let _place: Lease = place;
         let written = write(made, turn);
         failed.fetch_or(written.is_err(), Ordering::Relaxed);
         written
@@ -78,10 +42,11 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
     let results = thread::scope(|scope| {
         let mut started = Vec::new();
         for package in packages {
-            let place = threads.take(1);
+            let place = threads.draw(1);
             let streams = package.formats();
-            let cores = cores.take(compressor::cores(streams, options));
-            let turn = Turn(cores, memory.take(compressor::mebibytes(streams, options)));
+            let cores = cores.draw(compressor::cores(streams, options) as u64);
+            let memory = compressor::memory(streams, options);
+            let turn = Turn(cores, options.budget.draw(Use::Compressors, memory));
             if failed.load(Ordering::Relaxed) {
                 break;
             }
@@ -118,21 +83,6 @@ fn sorted_out<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tokens_are_lent_out_and_come_back() {
-        let tokens = Tokens::new(3);
-        let left = || *tokens.left.lock().unwrap();
-        let two = tokens.take(2);
-        assert_eq!(left(), 1);
-        thread::scope(|scope| {
-            // More than there are waits for all of them.
-            let all = scope.spawn(|| tokens.take(9).count);
-            drop(two);
-            assert_eq!(all.join().unwrap(), 3);
-        });
-        assert_eq!(left(), 3);
-    }
 
     #[test]
     fn all_faults_are_kept() {

@@ -42,7 +42,7 @@ impl Unsealed {
                 keep_payload(cache, key, finished, staging.open(&file_name)?)?;
             }
             progress.begin(Stage::Seal);
-            let content = staging.seal(&file_name)?;
+            let content = staging.seal(&file_name)?.within(&options.budget);
             let size = content.len();
             let digested = digested(&content, options);
             progress.end(Stage::Seal);

@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::content::{Content, InputFile, Inputs, NAME_MAX};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::new_file;
+use crate::run::Budget;
 
 pub use selection::Selection;
 
@@ -61,8 +62,13 @@ struct Found {
 }
 
 /// Writes the selected code objects of `files` into the folder `out`, which is made if missing.
-pub fn extract(files: &[PathBuf], out: &Path, selection: &Selection) -> Result<Vec<Extracted>> {
-    let mut inputs = Inputs::default();
+pub fn extract(
+    files: &[PathBuf],
+    out: &Path,
+    selection: &Selection,
+    budget: &Budget,
+) -> Result<Vec<Extracted>> {
+    let mut inputs = Inputs::within(budget);
     let written = extract_from(files, out, selection, &mut inputs);
     inputs.explain(written)
 }
@@ -76,10 +82,9 @@ fn extract_from(
     let mut faults = Faults::default();
     let mut planned = Planned::default();
     for file in files {
-        let Some(input) = faults.keep(InputFile::open(file)) else { continue };
-        let input = Arc::new(input);
-        inputs.add(input.clone());
-        let found = source::open(&input, selection).file(file);
+        let Some(input) = faults.keep(inputs.open(file)) else { continue };
+        let content = Content::of_file(input.clone()).within(inputs.budget());
+        let found = source::open(file, &content, selection).file(file);
         if let Some(found) = faults.keep(found) {
             planned.add(&input, found, &mut faults);
         }

@@ -1,13 +1,13 @@
 //! The code objects that a file holds.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::path::Path;
 
 use object::elf;
 
 use super::name::Part;
 use super::{Found, Selection};
-use crate::content::{Content, InputFile};
+use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::elf::FileHeader;
 use crate::formats::fatbin::{self, Bundles, FatbinBundle};
@@ -21,12 +21,11 @@ use crate::gfx::Target;
 use crate::host_binary::{self, Analysis, Examined, Transformed};
 
 /// The wanted code objects of a file; an error if there is none.
-pub(super) fn open(input: &Arc<InputFile>, selection: &Selection) -> Result<Vec<Found>> {
-    let (path, content) = (input.path(), Content::of_file(input.clone()));
+pub(super) fn open(path: &Path, content: &Content, selection: &Selection) -> Result<Vec<Found>> {
     let _open = content.pin()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut taker = Taker { selection, found: Vec::new(), seen: BTreeSet::new() };
-    taker.file(&content, &name)?;
+    taker.file(content, &name)?;
     match (taker.found.is_empty(), selection.is_everything()) {
         (false, _) => Ok(taker.found),
         (true, true) => Err(Error::new(Kind::Usage, "holds no code objects").file(path)),
@@ -130,7 +129,7 @@ impl Taker<'_> {
             let entry = &entry.entry;
             if entry.is_file() && entry.path.ends_with(ARCHIVE_ENDING) {
                 let path = format!("/{}", entry.path);
-                let archive = hold(bytes, entry.size)?;
+                let archive = hold(bytes, entry.size)?.within(content.budget());
                 archives += 1;
                 self.archive(&archive, Some(&path)).context(|| format!("reading {path}"))?;
             }

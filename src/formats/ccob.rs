@@ -130,10 +130,7 @@ pub fn open(content: &Content) -> Result<Opened> {
     let decoded = checked.map_err(|error| error.structure("CCOB stream").at(&place))?;
     let extent = header.len() + decoded.stream.compressed.len();
     let stream = Arc::new(decoded.stream);
-    let (content, pinned) = match decoded.held {
-        Some(bytes) => Content::decoded_from(stream, bytes),
-        None => (Content::decoded(stream), Pinned::default()),
-    };
+    let (content, pinned) = content.decoded_from(stream, decoded.held);
     Ok(Opened { header, extent, content, pinned })
 }
 
@@ -203,9 +200,11 @@ struct Decoded {
 /// Decodes `payload` to its end and checks sizes and hash.
 fn decode(header: &Header, payload: Content) -> Result<Decoded> {
     let mut input = Counting::new(&payload);
+    let expected = header.uncompressed_size;
+    let held = Held::take(expected, payload.budget());
     let output = match header.method {
-        Method::Zlib => drain(&mut ZlibDecoder::new(&mut input), header.uncompressed_size),
-        Method::Zstd => drain(&mut zstd_decoder(&mut input)?, header.uncompressed_size),
+        Method::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held),
+        Method::Zstd => drain(&mut zstd_decoder(&mut input)?, expected, held),
     }?;
     if output.hash != header.hash {
         return Err(Error::malformed("the hash does not match the uncompressed bundle")
@@ -219,7 +218,7 @@ fn decode(header: &Header, payload: Content) -> Result<Decoded> {
     let stream = Stream {
         compressed: payload.slice(0..input.consumed)?,
         method: header.method,
-        len: header.uncompressed_size,
+        len: expected,
     };
     Ok(Decoded { stream, held: output.held })
 }
@@ -229,11 +228,10 @@ struct Output {
     held: Option<Held>,
 }
 
-/// Reads `decoder` to its end, which must come after exactly `expected` bytes. Holds the bytes as
-/// they come, up to the limit of content that is held.
-fn drain(decoder: &mut impl Read, expected: u64) -> Result<Output> {
+/// Reads `decoder` to its end, which must come after exactly `expected` bytes. The bytes are kept as
+/// they come if there is room for them in `held`.
+fn drain(decoder: &mut impl Read, expected: u64, mut held: Option<Held>) -> Result<Output> {
     let mut window = vec![0; WINDOW];
-    let mut held = Held::take(expected);
     let (mut md5, mut len) = (Md5::new(), 0_u64);
     loop {
         let filled = decoder.read(&mut window).map_err(decoder_fault)?;

@@ -9,12 +9,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::artifact;
+use crate::artifact::{self, ScanOptions};
 use crate::content::{is_folder, is_there};
 use crate::database::Rules;
 use crate::error::{Error, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::report::Findings;
+use crate::run::Budget;
 use crate::split::{
     self, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact,
     SplitOptions,
@@ -55,12 +56,12 @@ pub struct ArtifactFile {
 }
 
 /// Looks into the artifact at `path`, a folder or packed.
-pub fn inspect_artifact(path: &Path) -> Result<ArtifactFolder> {
+pub fn inspect_artifact(path: &Path, budget: &Budget) -> Result<ArtifactFolder> {
     if is_folder(path)? && !is_there(&path.join(artifact::MANIFEST_NAME))? {
         let error = Error::unsupported("is a folder without artifact_manifest.txt, no artifact");
         return Err(error.file(path).hint("`rockpack discover` looks into shards"));
     }
-    let scan = artifact::scan_artifact(path, None)?;
+    let scan = artifact::scan_artifact_with(path, None, &ScanOptions::within(budget))?;
     let one = scan.shards.iter().flat_map(|shard| &shard.artifacts).next();
     let one = one.ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
     let rules = Rules::builtin()?;

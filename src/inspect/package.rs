@@ -17,10 +17,11 @@ use crate::content::Content;
 use crate::error::{Kind, Result};
 use crate::formats::hold::hold;
 use crate::formats::package_file::Reader;
-use crate::formats::payload::{EntryKind, ReadEntry};
+use crate::formats::payload::{Entry, EntryKind, ReadEntry};
 use crate::formats::rpm::LEAD_MAGIC;
 use crate::formats::{ar, ccob, compression, kpack, offload_bundle};
 use crate::package::{Format, MemberKind};
+use crate::run::Budget;
 
 /// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -85,8 +86,8 @@ pub(super) fn package(content: &Content) -> Result<Package> {
         Reader::Rpm(rpm) => (Format::Rpm, rpm_fields(rpm.metadata())),
     };
     let mut members = Vec::new();
-    reader.visit(&mut |entry, content| {
-        members.push(member(entry, content)?);
+    reader.visit(&mut |entry, bytes| {
+        members.push(member(entry, bytes, content.budget())?);
         Ok(())
     })?;
     let devices = members.iter().filter_map(|member: &Member| member.device.as_ref());
@@ -100,7 +101,7 @@ pub(super) fn package(content: &Content) -> Result<Package> {
     })
 }
 
-fn member(read: &ReadEntry, content: &mut dyn Read) -> Result<Member> {
+fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<Member> {
     let entry = &read.entry;
     let (kind, target) = match &entry.kind {
         EntryKind::Directory => (MemberKind::Directory, None),
@@ -108,7 +109,7 @@ fn member(read: &ReadEntry, content: &mut dyn Read) -> Result<Member> {
         EntryKind::Link { target } => (MemberKind::Link, Some(target.clone())),
     };
     let found = match entry.is_file() {
-        true => device(&entry.path, content, entry.size)?,
+        true => device(entry, content, budget)?,
         false => Ok(None),
     };
     let (device, fault) = match found {
@@ -135,16 +136,20 @@ const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
 
 /// Looks into a file that may have to do with device code. The outer error is one of the package,
 /// the inner one is a fault of the file.
-fn device(path: &str, content: &mut dyn Read, size: u64) -> Result<Result<Option<Device>>> {
+fn device(
+    entry: &Entry,
+    content: &mut dyn Read,
+    budget: &Budget,
+) -> Result<Result<Option<Device>>> {
     let mut head = Vec::new();
     content.take(HEAD).read_to_end(&mut head).map_err(compression::decoder_fault)?;
     let known = [&kpack::MAGIC[..], b"\x7fELF", ccob::MAGIC, offload_bundle::MAGIC];
     let is_package = head.starts_with(ar::MAGIC) || head.starts_with(&LEAD_MAGIC);
-    let named = !is_package && NAMES.iter().any(|ending| path.ends_with(ending));
+    let named = !is_package && NAMES.iter().any(|ending| entry.path.ends_with(ending));
     if !named && !known.iter().any(|magic| head.starts_with(magic)) {
         return Ok(Ok(None));
     }
-    let whole = hold(&mut Cursor::new(head).chain(content), size)?;
+    let whole = hold(&mut Cursor::new(head).chain(content), entry.size)?.within(budget);
     Ok(match super::inspect(&whole) {
         Ok(inspected) => Ok(summary(&inspected)),
         // Objects and foreign ELF files have nothing to show here.

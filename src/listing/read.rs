@@ -11,7 +11,7 @@ use crate::content::{Content, is_file, is_folder};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::package::Format;
 use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Place, Receipt};
-use crate::threads;
+use crate::run::threads;
 
 /// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
 const DOCUMENT_LIMIT: u64 = 2 << 30;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
@@ -13,10 +13,11 @@ use zstd::stream::write::Encoder;
 
 use super::PackOptions;
 use crate::cache::{Key, KeyMaker};
-use crate::content::{Content, Pinned, Spool, WINDOW};
+use crate::content::{Content, Held, Pinned, Spool, WINDOW};
 use crate::error::{Error, Kind, Result};
 use crate::recombine::Kernel;
 use crate::report::{self, Compressed, Stage};
+use crate::run::{Budget, Use};
 
 /// Longest code object in bytes that is held whole while it is worked on. Its hash is then known
 /// before it is compressed, so that a copy of it costs no compression; longer ones are hashed and
@@ -137,7 +138,8 @@ impl Work<'_> {
         let (sha256, sink) = self.compressed(content)?;
         match self.claim(sha256) {
             true => self.keep((sha256, content.len()), sink)?,
-            false => sink.discard(),
+            // Its memory is given back.
+            false => drop(sink),
         }
         Ok(sha256)
     }
@@ -167,7 +169,6 @@ impl Work<'_> {
         let mut sink = Sink::new(self.store);
         // What a sink fails with is this crate's own error.
         if !cache.copy(&entry, &mut sink).map_err(fault)? {
-            sink.discard();
             return Ok(false);
         }
         let content = sink.finish()?;
@@ -291,32 +292,26 @@ impl Bundles {
     }
 }
 
-/// Keeps frames: in memory up to a budget, beyond it in a spool.
+/// Keeps frames: in memory as far as a budget goes, beyond it in a spool.
 #[derive(Debug)]
 pub(super) struct FrameStore {
     directory: PathBuf,
-    /// Bytes of the budget that are not used.
-    budget: AtomicU64,
+    budget: Budget,
     /// Made when it is first needed.
     spool: Mutex<Option<Arc<Spool>>>,
 }
 
 impl FrameStore {
-    /// A store that holds `memory` bytes and spools the rest in `directory`.
-    pub(super) fn new(directory: &Path, memory: u64) -> Self {
-        Self {
-            directory: directory.to_path_buf(),
-            budget: AtomicU64::new(memory),
-            spool: Mutex::default(),
-        }
+    /// A store that holds what `budget` has room for and spools the rest in `directory`.
+    pub(super) fn new(directory: &Path, budget: &Budget) -> Self {
+        let (directory, budget) = (directory.to_path_buf(), budget.clone());
+        Self { directory, budget, spool: Mutex::default() }
     }
 
-    fn keep(&self, bytes: Vec<u8>) -> Result<Kept> {
-        let len = bytes.len() as u64;
-        let within = |left: u64| left.checked_sub(len);
-        match self.budget.fetch_update(Ordering::AcqRel, Ordering::Acquire, within) {
-            Ok(_) => Ok(Kept { content: Content::of_bytes(bytes), budgeted: len }),
-            Err(_) => Ok(Kept { content: self.spool()?.append(&bytes)?, budgeted: 0 }),
+    fn keep(&self, bytes: Vec<u8>) -> Result<Content> {
+        match self.budget.try_draw(Use::Frames, bytes.len() as u64) {
+            Some(lease) => Ok(Content::of_held(Held::new(bytes, lease))),
+            None => self.spool()?.append(&bytes),
         }
     }
 
@@ -331,18 +326,11 @@ impl FrameStore {
     }
 }
 
-/// A piece of a frame.
-struct Kept {
-    content: Content,
-    /// Bytes of the budget that it uses.
-    budgeted: u64,
-}
-
 /// Takes the bytes of one frame.
 struct Sink<'a> {
     store: &'a FrameStore,
     gathered: Vec<u8>,
-    pieces: Vec<Kept>,
+    pieces: Vec<Content>,
 }
 
 impl<'a> Sink<'a> {
@@ -359,13 +347,7 @@ impl<'a> Sink<'a> {
 
     fn finish(mut self) -> Result<Content> {
         self.put_away()?;
-        Ok(Content::concat(self.pieces.iter().map(|kept| &kept.content)))
-    }
-
-    /// Gives the memory of a frame back that nobody needs.
-    fn discard(self) {
-        let budgeted = self.pieces.iter().map(|kept| kept.budgeted).sum();
-        self.store.budget.fetch_add(budgeted, Ordering::AcqRel);
+        Ok(Content::concat(&self.pieces))
     }
 }
 

@@ -34,6 +34,7 @@ use crate::formats::marker::Marker;
 use crate::gfx::BaseArch;
 use crate::recombine::Kernel;
 use crate::report::Progress;
+use crate::run::Budget;
 use crate::tree::TreePath;
 use frames::{Frame, FrameStore};
 
@@ -60,8 +61,8 @@ pub struct PackOptions<'a> {
     pub level: i32,
     /// An existing directory for the spool, on the file system of the output.
     pub spool_dir: &'a Path,
-    /// Bytes of frames that are held in memory before the spool is used.
-    pub memory: u64,
+    /// What frames that are held in memory are drawn from; the others go to the spool.
+    pub budget: Budget,
     /// Where frames are looked for that an earlier run compressed, and kept for later ones.
     pub cache: Option<&'a Cache>,
     /// Told of every byte of code objects read and of every frame; the caller says how many bytes to
@@ -91,9 +92,9 @@ impl<'a> Packer<'a> {
     /// neighbours: a compressed bundle is then decoded once. Work is handed out in that order to
     /// the threads of the current rayon pool.
     pub fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
-        // A store per component: its memory and its spool go when the component's packages are
-        // written, so that the disk never holds the frames of all components.
-        let store = FrameStore::new(self.options.spool_dir, self.options.memory);
+        // A store per component: its spool goes when the component's packages are written, so that
+        // the disk never holds the frames of all components.
+        let store = FrameStore::new(self.options.spool_dir, &self.options.budget);
         let frames = frames::compress(kernels, &store, self.options)
             .map_err(|error| error.context(format!("packing the kernels of {name}")))?;
         let mut by_arch: BTreeMap<&BaseArch, Vec<(&Kernel, &Frame)>> = BTreeMap::new();

@@ -64,9 +64,9 @@ use std::collections::BTreeSet;
 pub use listed::Import;
 pub use places::Places;
 pub use prefix::Prefix;
+pub use setting::readable_payloads;
 
 use crate::config::{Config, Scheme};
-use crate::dependencies::distribution::PayloadCompression;
 use crate::error::Result;
 use crate::gfx::BaseArch;
 use crate::listing::Listing;
@@ -128,8 +128,6 @@ pub struct Plan {
     pub content_date: u32,
     /// Install-relative paths of files whose library search paths are written anew; in order.
     pub rewritten: BTreeSet<TreePath>,
-    /// What the distribution's package manager can read, for where nothing else was asked for.
-    pub compression: PayloadCompression,
     /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
     /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
@@ -270,7 +268,6 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
     Ok(Plan {
         archives: used(made.archives, &packages),
         packages,
-        compression: setting.compression(),
         prefix: setting.prefix,
         version: setting.version,
         content_date: config.content_date,

@@ -93,12 +93,6 @@ impl<'a> Setting<'a> {
             || distribution.is_some_and(|distribution| distribution.library(soname).is_some())
     }
 
-    /// Which payloads the package managers of the set can read. Every rpm since 4.14 reads zstd.
-    pub fn compression(&self) -> PayloadCompression {
-        let distribution = self.distribution.as_ref();
-        distribution.map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
-    }
-
     /// The dependency of a `.deb` on the library `soname`, if the configuration or the scheme
     /// knows the library and names one.
     pub fn configured_library(&self, soname: &str) -> Option<Option<&Relation>> {
@@ -199,6 +193,19 @@ pub(super) fn distribution(config: &Config, given: Option<&str>) -> Result<Distr
     let chosen = Chosen::new("distro", &given, &config.distro);
     let name = chosen.text().unwrap_or(distribution::DEFAULT);
     Distribution::named(name).map_err(|error| chosen.blame(config, &error))
+}
+
+/// Which payloads the package managers of a set can read whose `.deb`s are for the distribution
+/// `distro`. Every rpm since 4.14 reads zstd.
+pub fn readable_payloads(
+    config: &Config,
+    distro: Option<&str>,
+    formats: &[Format],
+) -> Result<PayloadCompression> {
+    if !formats.contains(&Format::Deb) {
+        return Ok(PayloadCompression::Zstd);
+    }
+    distribution(config, distro).map(|distribution| distribution.compression)
 }
 
 fn date(seconds: i64) -> Result<String> {

@@ -61,8 +61,8 @@ use crate::formats::rpm::HeaderSigner;
 use crate::indexed::Indexed;
 use crate::package::Format;
 use crate::report::{Findings, Progress};
+use crate::run::threads;
 use crate::signing::IndexSigner;
-use crate::threads;
 use draft::{Channel, Draft};
 use state::{Announced, Channels};
 

@@ -10,7 +10,6 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::code_object::{self, FeatureState, Header};
 use crate::formats::offload_bundle::{Bundle, Entry, EntryId, EntryKind};
 use crate::gfx::{BaseArch, Target};
-use crate::records;
 use crate::report::Code;
 use crate::tree::TreePath;
 
@@ -27,7 +26,7 @@ pub(super) fn code_objects(
             Ok(Some(code)) => match known(&found, &code) {
                 Ok(true) => note_twice(&code, path, notes),
                 Ok(false) => {
-                    if let Err(fault) = records::charge_code_object(0) {
+                    if let Err(fault) = entry.content.budget().charge_code_object(0) {
                         faults.push(fault);
                         break;
                     }

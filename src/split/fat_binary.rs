@@ -10,7 +10,6 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::fatbin::{Bundles, FatbinBundle};
 use crate::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
-use crate::records;
 use crate::report::Code;
 use crate::tree::TreePath;
 
@@ -153,7 +152,7 @@ fn tie(
         match bundles.get(&wrapper.bundle_offset) {
             Some(code_objects) => {
                 if !used.insert(wrapper.bundle_offset) {
-                    records::charge_code_objects_again(code_objects.len())?;
+                    section.budget().charge_code_objects_again(code_objects.len())?;
                 }
                 tied.push(WrapperCode {
                     symbol: wrapper.symbol.as_deref().map(str::to_owned),

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::formats::hold::{fault, hold};
 use crate::formats::marker::{self, AnyMarker, Marker};
 use crate::formats::{code_object, kpm};
+use crate::run::Budget;
 
 /// Bytes of a file that decide what it is: an ELF64 header.
 const HEAD: usize = 64;
@@ -119,7 +120,12 @@ fn unclaimed(head: Vec<u8>) -> Class {
 }
 
 /// Reads the file installed at `path`, of `size` bytes, to its end.
-pub(super) fn examine(path: &str, reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
+pub(super) fn examine(
+    path: &str,
+    reader: &mut dyn Read,
+    size: u64,
+    budget: &Budget,
+) -> Result<FileFacts> {
     let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
     reader.read_exact(&mut head).map_err(fault)?;
     let mut whole = head.as_slice().chain(reader);
@@ -133,7 +139,7 @@ pub(super) fn examine(path: &str, reader: &mut dyn Read, size: u64) -> Result<Fi
         let sha256 = hash(&mut whole)?;
         return Ok(FileFacts { size, sha256, class: unclaimed(head) });
     };
-    let content = hold(&mut whole, size)?;
+    let content = hold(&mut whole, size)?.within(budget);
     let class = classify(path, &content, &head).unwrap_or_else(|e| Class::Broken(claimed, e));
     Ok(FileFacts { size, sha256: content.sha256()?, class })
 }

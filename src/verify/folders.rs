@@ -11,6 +11,7 @@ use super::problem::{Check, Problems};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::report::{Progress, Stage};
+use crate::run::Budget;
 use crate::tree::Node;
 
 /// Files before they are looked into, by absolute install path.
@@ -62,11 +63,11 @@ fn examined(path: &str, node: Node<Content>) -> Result<InstalledNode> {
 }
 
 /// Everything below `root`, as it would be found below `/`; what cannot be read is a problem.
-pub(super) fn below(root: &Path, problems: &mut Problems) -> Files {
+pub(super) fn below(root: &Path, budget: &Budget, problems: &mut Problems) -> Files {
     let mut files = Files::new();
     let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, at)) = waiting.pop() {
-        if let Err(error) = list((&folder, &at), (&mut files, &mut waiting), problems) {
+        if let Err(error) = list((&folder, &at), (&mut files, &mut waiting), budget, problems) {
             problems.add(Check::Unreadable, folder.display().to_string(), error.to_string());
         }
     }
@@ -76,6 +77,7 @@ pub(super) fn below(root: &Path, problems: &mut Problems) -> Files {
 fn list(
     (folder, at): (&Path, &str),
     (files, waiting): (&mut Files, &mut Vec<(PathBuf, String)>),
+    budget: &Budget,
     problems: &mut Problems,
 ) -> Result<()> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
@@ -104,7 +106,7 @@ fn list(
                 }
             }
         } else if kind.is_file() {
-            let data = Content::open(&path)?;
+            let data = Content::open(&path)?.within(budget);
             files.insert(place, Node::File { data, mode: 0 });
         }
     }

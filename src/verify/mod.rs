@@ -64,7 +64,7 @@ use crate::error::{Error, Kind, Result};
 use crate::package::Format;
 use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
-use crate::threads;
+use crate::run::{Budget, threads};
 use crate::tree::TreePath;
 use against::Comparison;
 use claims::Claims;
@@ -85,10 +85,10 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
 }
 
 fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
-    let Options { folders, against, trust } = options;
+    let Options { folders, against, trust, budget } = options;
     let mut problems = Problems::default();
     let mut repositories = Report::default();
-    let mut others = others::Others::default();
+    let mut others = others::Others::within(budget);
     let mut sources = Vec::new();
     for path in paths {
         match Subject::of(path, *folders)? {
@@ -105,7 +105,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
             .hint("name packages, or a folder of packages"));
     }
     let joined = joined::join(&mut sources, &mut problems)?;
-    let mut report = verify_packages(&sources, *against, progress, &mut problems)?;
+    let mut report = verify_packages(&sources, options, progress, &mut problems)?;
     others.count(&mut report);
     let Report { repositories, indexed, elsewhere, signatures, .. } = repositories;
     let problems = problems.finish();
@@ -122,19 +122,21 @@ pub struct Options<'a> {
     pub against: Option<&'a Scan>,
     /// What repositories are trusted by.
     pub trust: Trust,
+    /// What reading takes is drawn from it.
+    pub budget: Budget,
 }
 
 /// Checks packages as one set.
 fn verify_packages(
     sources: &[Source],
-    against: Option<&Scan>,
+    options: &Options<'_>,
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Result<Report> {
     if sources.is_empty() {
         return Ok(Report::default());
     }
-    let mut packages = read_all(sources, progress, problems);
+    let mut packages = read_all(sources, &options.budget, progress, problems);
     for (position, source) in sources.iter().enumerate() {
         if let Some(receipt) = &source.receipt {
             let own = packages.iter_mut().filter(|package| package.source == position);
@@ -155,7 +157,7 @@ fn verify_packages(
     let mut report = Report { packages: packages.len(), ..Report::default() };
     count(&packages, &mut report);
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
-    if let Some(scan) = against {
+    if let Some(scan) = options.against {
         let prefix = prefix(&receipts, &sets)?;
         let inputs = Inputs::read(scan, progress)?;
         for packages in sets.iter().filter(|set| !set.is_empty()) {
@@ -172,7 +174,7 @@ fn verify_packages(
 /// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
 /// it claims to hold device code, or references to it, and cannot be read.
 pub fn read_file(path: &str, content: &Content) -> Result<()> {
-    let facts = facts::examine(path, &mut content.reader(), content.len())?;
+    let facts = facts::examine(path, &mut content.reader(), content.len(), content.budget())?;
     if let Class::Broken(_, error) = facts.class {
         return Err(error);
     }
@@ -187,6 +189,7 @@ fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {
 /// Reads every package; one that cannot be read is a problem.
 fn read_all(
     sources: &[Source],
+    budget: &Budget,
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Vec<Installed> {
@@ -198,7 +201,7 @@ fn read_all(
     progress.expect(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
     progress.begin(Stage::Verify);
     let read = files.par_iter().map(|(position, path)| {
-        let read = package::read(path, *position);
+        let read = package::read(path, *position, budget);
         progress.advance(Stage::Verify, size(path));
         read
     });

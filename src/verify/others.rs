@@ -12,14 +12,16 @@ use super::problem::{Problems, Report};
 use super::scope::Scope;
 use super::subject::Subject;
 use super::{manifests, markers, pairs};
-use crate::artifact::{self, Scan};
+use crate::artifact::{self, Scan, ScanOptions};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::report::Progress;
+use crate::run::Budget;
 
 /// What was checked so far.
 #[derive(Default)]
 pub(super) struct Others {
+    budget: Budget,
     artifacts: usize,
     prefixes: usize,
     files: usize,
@@ -27,6 +29,11 @@ pub(super) struct Others {
 }
 
 impl Others {
+    /// Nothing yet; what reading takes is drawn from `budget`.
+    pub(super) fn within(budget: &Budget) -> Self {
+        Self { budget: budget.clone(), ..Self::default() }
+    }
+
     /// Checks a subject that is no package.
     pub(super) fn check(
         &mut self,
@@ -36,11 +43,12 @@ impl Others {
     ) -> Result<()> {
         match subject {
             Subject::Artifact(path) => {
-                let scan = artifact::scan_artifact_readable(&path)?;
+                let scan =
+                    artifact::scan_artifact_readable(&path, &ScanOptions::within(&self.budget))?;
                 self.artifacts((scan, Extent::One), progress, problems)
             }
             Subject::Shards(path) => {
-                let scan = artifact::scan_readable(&[path]);
+                let scan = artifact::scan_readable(&[path], &ScanOptions::within(&self.budget));
                 self.artifacts((scan, Extent::Shards), progress, problems)
             }
             Subject::Prefix(path) => self.prefix(&path, progress, problems),
@@ -78,7 +86,7 @@ impl Others {
         progress: &dyn Progress,
         problems: &mut Problems,
     ) -> Result<()> {
-        let files = folders::below(path, problems);
+        let files = folders::below(path, &self.budget, problems);
         let name = path.display().to_string();
         let read = folders::examine((name, Side::Both), files, progress, problems);
         let excuses = Excuses::default();
@@ -95,7 +103,7 @@ impl Others {
     fn file(&mut self, path: &PathBuf, problems: &mut Problems) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let place = format!("/{name}");
-        let facts = facts::examine_content(&place, &Content::open(path)?)?;
+        let facts = facts::examine_content(&place, &Content::open(path)?.within(&self.budget))?;
         let says_nothing = matches!(facts.class, Class::Other);
         let node = InstalledNode::File { mode: 0, facts };
         let folder = path.parent().unwrap_or(Path::new("")).display().to_string();

@@ -17,13 +17,14 @@ use crate::formats::package_file::Reader;
 use crate::formats::payload::{Digest, EntryKind, Marking, ReadEntry};
 use crate::formats::{deb, rpm};
 use crate::package::Format;
+use crate::run::Budget;
 
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 
 /// The package at `path`, which argument `source` names, and what is wrong with it in itself.
-pub(super) fn read(path: &Path, source: usize) -> Result<(Installed, Problems)> {
-    let package = Content::open(path)?;
+pub(super) fn read(path: &Path, source: usize, budget: &Budget) -> Result<(Installed, Problems)> {
+    let package = Content::open(path)?.within(budget);
     let reader = Reader::open(package.clone()).file(path)?;
     let said = match &reader {
         Reader::Deb(deb) => deb_says(deb)?,
@@ -47,17 +48,22 @@ pub(super) fn read(path: &Path, source: usize) -> Result<(Installed, Problems)> 
         paths: BTreeMap::new(),
     };
     let mut problems = Problems::default();
-    read_payload(&reader, &mut installed, &mut problems).file(path)?;
+    read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
     if let Reader::Deb(deb) = &reader {
         check_listed(deb, &installed, &mut problems);
     }
     Ok((installed, problems))
 }
 
-fn read_payload(reader: &Reader, installed: &mut Installed, problems: &mut Problems) -> Result<()> {
+fn read_payload(
+    reader: &Reader,
+    installed: &mut Installed,
+    budget: &Budget,
+    problems: &mut Problems,
+) -> Result<()> {
     reader.visit(&mut |entry, content| {
         let path = format!("/{}", entry.entry.path);
-        let (node, fault) = node(&path, entry, content)?;
+        let (node, fault) = node(&path, entry, content, budget)?;
         if let Some(fault) = fault {
             problems.add(Check::DigestMismatch, installed.at(&path), fault);
         }
@@ -206,6 +212,7 @@ fn node(
     path: &str,
     entry: &ReadEntry,
     content: &mut dyn Read,
+    budget: &Budget,
 ) -> Result<(InstalledNode, Option<&'static str>)> {
     let mode = entry.entry.mode;
     match &entry.entry.kind {
@@ -213,7 +220,7 @@ fn node(
         EntryKind::Link { target } => Ok((InstalledNode::Link { target: target.clone() }, None)),
         EntryKind::File => {
             let mut digesting = Md5Reader { inner: content, md5: Md5::default() };
-            let facts = facts::examine(path, &mut digesting, entry.entry.size)?;
+            let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
             let md5 = <[u8; 16]>::from(digesting.md5.finalize());
             let fault = match entry.declared {
                 Some(Digest::Md5(sum)) if sum != md5 => Some("its MD5 is not the one of md5sums"),

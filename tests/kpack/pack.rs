@@ -16,6 +16,7 @@ use rockpack::formats::kpm::Manifest;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
 use rockpack::report::{Compressed, Progress, Silent, Stage, Work};
+use rockpack::run::{Budget, Limits};
 
 use crate::support::{bytes, code, judged, kernel, pack, python_is_there, sha256};
 
@@ -157,7 +158,7 @@ fn a_compressed_bundle_is_decoded_once() {
     let opened = Arc::new(AtomicU64::new(0));
     let mut kernels = Vec::new();
     for co_index in 0..40 {
-        let bundle = Content::decoded(Arc::new(CountedBundle {
+        let bundle = Content::default().decoded(Arc::new(CountedBundle {
             bytes: code(co_index, 8000),
             opened: Arc::clone(&opened),
         }));
@@ -193,7 +194,7 @@ fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
         cache,
         level: 1,
         spool_dir: "/nonexistent".as_ref(),
-        memory: u64::MAX,
+        budget: Budget::default(),
         progress: &counter,
     };
     let archives = pack_kernels("blas_lib", kernels, &options).unwrap();
@@ -227,7 +228,7 @@ fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack::error::Erro
         cache: None,
         level,
         spool_dir: "/nonexistent".as_ref(),
-        memory,
+        budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,
     };
     pack_kernels("blas_lib", kernels, &options).unwrap_err()

@@ -9,6 +9,7 @@ use rockpack::content::{Content, hex};
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
 use rockpack::report::Silent;
+use rockpack::run::{Budget, Limits};
 use rockpack::tree::TreePath;
 
 use crate::tools;
@@ -84,7 +85,7 @@ pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
         cache: None,
         level: rockpack::pack::DEFAULT_LEVEL,
         spool_dir: spool.path(),
-        memory,
+        budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,
     };
     let archives = pack_kernels("blas_lib", kernels, &options).unwrap();

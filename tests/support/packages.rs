@@ -12,6 +12,7 @@ use rockpack::package::{
     Role, RpmControl, Treatment,
 };
 use rockpack::report::Silent;
+use rockpack::run::{Budget, Limits};
 use rockpack::tree::{Node, TreePath};
 
 /// 2024-01-01, the date of all payload entries of these tests.
@@ -125,7 +126,7 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
     EmitOptions {
         cache: None,
         jobs,
-        memory: 896 << 20,
+        budget: Budget::new(Limits { compressors: 896 << 20, ..Limits::default() }),
         compression,
         content_date: CONTENT_DATE,
         source_date_epoch: EPOCH,

@@ -10,9 +10,8 @@
 //! anything else, a file that says nothing about its archive, and one that says two things.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::content::{Content, InputFile, Inputs, hex, unhex};
+use crate::content::{Inputs, hex, unhex};
 use crate::error::{Error, Result};
 
 /// What the name of an archive's checksum file adds to the archive's.
@@ -39,9 +38,7 @@ impl Checksum {
             Err(e) => return Err(Error::io(&path, "inspect", e)),
             Ok(_) => {}
         }
-        let file = Arc::new(InputFile::open(&path)?);
-        inputs.add(Arc::clone(&file));
-        let content = Content::of_file(file);
+        let content = inputs.content(&path)?;
         let bytes = content.read_vec(0..content.len(), LIMIT, "checksum file")?;
         let name = archive.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let digest = parse(&bytes, name).map_err(|error| error.file(&path))?;

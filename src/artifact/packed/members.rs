@@ -13,7 +13,6 @@ use crate::content::{BlockWriter, Blocks};
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::decoder_fault;
 use crate::formats::tar::{self, EntryType};
-use crate::records;
 use crate::tree::TreePath;
 
 /// Bytes of a member that are read at once.
@@ -212,7 +211,7 @@ impl<'a> Collector<'a> {
             return Err(Error::new(Kind::Conflict, message));
         }
         self.imply(path.parent())?;
-        records::charge_entry(path.as_str().len())?;
+        self.writer.budget().charge_entry(path.as_str().len())?;
         self.paths += path.as_str().len();
         self.members.insert(path, member);
         match self.members.len() > MEMBER_LIMIT || self.paths > PATHS_LIMIT {
@@ -232,7 +231,7 @@ impl<'a> Collector<'a> {
                 }
                 None => {}
             }
-            records::charge_entry(path.as_str().len())?;
+            self.writer.budget().charge_entry(path.as_str().len())?;
             folder = path.parent();
             self.implied.insert(path.clone());
             self.paths += path.as_str().len();

@@ -18,7 +18,6 @@ use super::format::{
 use crate::content::{Content, ContentReader, StreamSource, WINDOW};
 use crate::error::{Error, Kind, Place, Result};
 use crate::formats::message_pack::{Fields, decode};
-use crate::records;
 
 /// Longest zstd frame header in bytes (RFC 8878, 3.1.1.1, with the magic number).
 const FRAME_HEADER_LIMIT: u64 = 18;
@@ -38,7 +37,7 @@ impl Reader {
         let _open = content.pin()?;
         let toc_offset = read_header(&content)?;
         let table = content.slice(toc_offset..content.len())?;
-        let alone = records::one_table(table.len(), "kernel archive TOC");
+        let alone = table.budget().table(table.len(), "kernel archive TOC");
         let _alone = alone.map_err(|error| error.at(&table.place(0)))?;
         let value = decode(&table, TOC_LIMIT, "kernel archive TOC")?;
         let fields = Fields::of(&value, "kernel archive TOC", &table.place(0))?;
@@ -49,7 +48,7 @@ impl Reader {
             Scheme::None => body.plain(&fields)?,
         };
         let sizes = original_sizes(&content, toc.scheme, &frames)?;
-        toc.rows = read_rows(&fields, &table.place(0), &sizes)?;
+        toc.rows = read_rows(&fields, &table, &sizes)?;
         Ok(Self { content, toc, frames })
     }
 
@@ -85,7 +84,7 @@ impl Reader {
             return Ok(stored);
         }
         let len = content_size(&stored)?;
-        Ok(Content::decoded(Arc::new(Frame { stored, len })))
+        Ok(stored.decoded(Arc::new(Frame { stored: stored.clone(), len })))
     }
 }
 
@@ -168,15 +167,16 @@ fn read_toc(fields: &Fields<'_>) -> Result<Toc> {
 
 type Rows = BTreeMap<String, BTreeMap<String, Row>>;
 
-/// The rows; `sizes` are those of the stored code objects.
-fn read_rows(fields: &Fields<'_>, place: &Place, sizes: &[u64]) -> Result<Rows> {
+/// The rows in `table`; `sizes` are those of the stored code objects.
+fn read_rows(fields: &Fields<'_>, table: &Content, sizes: &[u64]) -> Result<Rows> {
+    let place = &table.place(0);
     let toc = Fields::of(fields.required("toc")?, "kernel archive TOC, toc", place)?;
     let mut rows = Rows::new();
     for (key, targets) in toc.iter() {
         let targets = Fields::of(targets, &format!("kernel archive TOC, {key}"), place)?;
         let mut by_target = BTreeMap::new();
         for (target, row) in targets.iter() {
-            records::charge_code_object(key.len() + target.len())?;
+            table.budget().charge_code_object(key.len() + target.len())?;
             let row = Fields::of(row, &format!("kernel archive TOC, {key}, {target}"), place)?;
             by_target.insert(target.to_owned(), read_row(&row, sizes)?);
         }

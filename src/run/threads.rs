@@ -1,4 +1,4 @@
-//! The threads that work in parallel.
+//! The threads that work in parallel. Only this module makes pools of them.
 //!
 //! What uses rayon outside of a pool gets its global one, which panics where the system starts no
 //! thread. So each way into the library that goes parallel asks for its threads here.

@@ -1,0 +1,93 @@
+//! Amounts that are lent out and come back.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// An amount from which several users draw at the same time.
+#[derive(Debug)]
+pub struct Pool {
+    all: u64,
+    left: Mutex<u64>,
+    returned: Condvar,
+}
+
+/// What was drawn from a pool; it goes back there when this is dropped. The default is nothing.
+#[must_use]
+#[derive(Debug, Default)]
+pub struct Lease(Option<(Arc<Pool>, u64)>);
+
+impl Pool {
+    /// A pool of which nothing is drawn yet.
+    pub fn new(all: u64) -> Arc<Self> {
+        Arc::new(Self { all, left: Mutex::new(all), returned: Condvar::new() })
+    }
+
+    /// What is in it when nothing is drawn.
+    pub fn all(&self) -> u64 {
+        self.all
+    }
+
+    /// Draws `amount` if that much is left.
+    pub fn try_draw(self: &Arc<Self>, amount: u64) -> Option<Lease> {
+        let mut left = self.lock();
+        *left = left.checked_sub(amount)?;
+        drop(left);
+        Some(Lease(Some((Arc::clone(self), amount))))
+    }
+
+    /// Waits until `amount` is left, or everything if the pool is smaller than that.
+    pub fn draw(self: &Arc<Self>, amount: u64) -> Lease {
+        let amount = amount.min(self.all);
+        let enough = self.returned.wait_while(self.lock(), |left| *left < amount);
+        *enough.unwrap_or_else(PoisonError::into_inner) -= amount;
+        Lease(Some((Arc::clone(self), amount)))
+    }
+
+    /// No thread panics while it holds the lock, so the number is right.
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some((pool, amount)) = &self.0 {
+            *pool.lock() += amount;
+            pool.returned.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_lease_comes_back_when_it_is_dropped() {
+        let pool = Pool::new(3);
+        let two = pool.draw(2);
+        assert!(pool.try_draw(2).is_none());
+        assert_eq!(*pool.lock(), 1);
+        thread::scope(|scope| {
+            // A draw of more than the pool has waits for all of it.
+            let all = scope.spawn(|| pool.draw(9));
+            drop(two);
+            let all = all.join().unwrap();
+            assert_eq!(*pool.lock(), 0);
+            drop(all);
+        });
+        assert_eq!(*pool.lock(), 3);
+    }
+
+    #[test]
+    fn a_lease_comes_back_on_an_error() {
+        let pool = Pool::new(3);
+        let fails = || {
+            let _lease = pool.try_draw(3).ok_or("nothing is left")?;
+            Err::<(), _>("failed")
+        };
+        assert_eq!([fails(), fails()], [Err("failed"); 2]);
+        assert_eq!(*pool.lock(), 3);
+    }
+}

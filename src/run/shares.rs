@@ -1,0 +1,165 @@
+//! How memory is divided among what a run needs it for.
+//!
+//! Memory never changes the bytes of the output: less of it means fewer threads and more bytes in
+//! spools. Refused: less memory than one package needs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::budget::Limits;
+use crate::error::{Error, Kind, Result};
+
+/// Memory beside everything that is counted: windows between threads, the plan, what was scanned.
+const ASIDE: u64 = 128 << 20;
+
+/// Of the budget, one part in so many is for threads that compress code objects.
+const THREADS: u64 = 8;
+
+/// What a thread takes that reads artifacts: the largest window of a decoder, and a code object
+/// with its frame.
+const READER: u64 = 192 << 20;
+
+/// What a build cannot do without.
+#[derive(Debug, Clone, Copy)]
+pub struct BuildNeeds {
+    /// Bytes of the compressors of one package, with one thread for each of its payloads.
+    pub compressors: u64,
+    /// Bytes of a thread that compresses code objects.
+    pub thread: u64,
+    /// Threads that were asked for.
+    pub jobs: usize,
+}
+
+/// The shares of a build in `memory` bytes, or in a quarter of what the machine has.
+pub fn of_build(memory: Option<u64>, needs: BuildNeeds) -> Result<Limits> {
+    let BuildNeeds { compressors, thread, jobs } = needs;
+    let payloads = compressors.saturating_sub(ASIDE).saturating_mul(2);
+    let least = payloads.max(thread.saturating_mul(THREADS));
+    let memory = match memory {
+        Some(memory) if memory < least => return Err(too_little(memory, least)),
+        Some(memory) => memory,
+        None => (machine_memory()? / 4).max(least),
+    };
+    let compressors = (memory / 2).max(compressors);
+    let fitting = usize::try_from(memory / THREADS / thread.max(1)).unwrap_or(usize::MAX);
+    Ok(Limits {
+        // Records that need more than lies beside the budget take from the frames.
+        records: memory / 4,
+        // As long as the input is read, nothing is compressed yet.
+        structures: compressors,
+        held: memory / 8,
+        frames: memory / 4,
+        compressors,
+        threads: jobs.min(fitting).max(1),
+    })
+}
+
+fn too_little(memory: u64, least: u64) -> Error {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let message = format!("--memory {}M is too little", mib(memory));
+    let hint = format!(
+        "{}M are the least at these levels of compression, and 1 format needs less than 2",
+        mib(least)
+    );
+    Error::new(Kind::Usage, message).hint(hint)
+}
+
+/// The shares of a command that reads artifacts with up to `jobs` threads and compresses no
+/// payloads, in `memory` bytes or in a quarter of what the machine has.
+pub fn of_reader(memory: Option<u64>, jobs: usize) -> Result<Limits> {
+    let memory = memory.map_or_else(|| Ok(machine_memory()? / 4), Ok)?;
+    let fitting = usize::try_from(memory / 2 / READER).unwrap_or(usize::MAX);
+    Ok(Limits {
+        records: memory / 8,
+        structures: memory / 4,
+        held: memory / 4,
+        frames: memory / 8,
+        threads: jobs.min(fitting).max(1),
+        ..Limits::default()
+    })
+}
+
+/// The shares of a command without a budget of its own: decoded streams are held in a part of a
+/// quarter of the machine's memory. Where the system does not say how much that is, only each
+/// stream has a limit.
+pub fn by_default() -> Limits {
+    let held = of_reader(None, 1).map_or(u64::MAX, |shares| shares.held);
+    Limits { held, ..Limits::default() }
+}
+
+/// Bytes that the machine has, or the control groups of this process, if those have less.
+fn machine_memory() -> Result<u64> {
+    let path = "/proc/meminfo";
+    let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read", e))?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let total = total.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    let total = total.ok_or_else(|| {
+        Error::unsupported("does not say how much memory there is")
+            .file(path)
+            .hint("say it with --memory")
+    })?;
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limit = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    Ok(limits(&groups).filter_map(limit).fold(total.saturating_mul(1 << 10), u64::min))
+}
+
+/// Where limits of memory stand for a process whose `/proc/self/cgroup` is `groups`: of each of its
+/// control groups and those around it, by version 2 (`0::/path`) and 1 (`4:memory:/path`). See
+/// cgroups(7).
+fn limits(groups: &str) -> impl Iterator<Item = PathBuf> {
+    groups.lines().flat_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""));
+        let (mount, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        };
+        let is_memory =
+            controllers.is_empty() || controllers.split(',').any(|name| name == "memory");
+        // Where a container sees its own group as the root, the path may name what it cannot see.
+        let own = Path::new(path.trim_start_matches('/')).ancestors();
+        own.filter(move |_| is_memory).map(move |group| Path::new(mount).join(group).join(file))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_shared_out_and_too_little_is_refused() {
+        let needs = BuildNeeds { compressors: 640 << 20, thread: 64 << 20, jobs: 100 };
+        let of = |memory, needs| of_build(Some(memory), needs);
+        let Limits { frames, compressors, held, threads, .. } = of(4 << 30, needs).unwrap();
+        assert_eq!(frames + compressors + held + threads as u64 * needs.thread, 4 << 30);
+        assert_eq!(of(1 << 30, needs).unwrap().compressors, needs.compressors);
+        assert_eq!(of((1 << 30) - 1, needs).unwrap_err().kind(), Kind::Usage);
+        assert!(of(0, BuildNeeds { compressors: ASIDE, thread: 0, jobs: 1 }).is_ok());
+        assert!(of_build(None, needs).is_ok());
+        let thread = BuildNeeds { thread: 1 << 30, ..needs };
+        assert!(of(4 << 30, thread).is_err());
+        assert_eq!(of(8 << 30, thread).unwrap().threads, 1);
+        assert_eq!(of(8 << 30, BuildNeeds { jobs: 3, ..needs }).unwrap().threads, 3);
+    }
+
+    #[test]
+    fn limits_are_those_of_all_groups_around_the_process() {
+        let all =
+            |groups| limits(groups).map(|path| path.display().to_string()).collect::<Vec<_>>();
+        let unified = ["a/b.service/", "a/", ""].map(|g| format!("/sys/fs/cgroup/{g}memory.max"));
+        assert_eq!(all("0::/a/b.service\n"), unified);
+        let expected =
+            ["a/", ""].map(|g| format!("/sys/fs/cgroup/memory/{g}memory.limit_in_bytes"));
+        assert_eq!(all("5:cpu:/a\n4:hugetlb,memory:/a\n1:name=systemd:/a\n"), expected);
+    }
+
+    #[test]
+    fn readers_have_a_thread_whatever_the_budget() {
+        let of = |memory| of_reader(Some(memory), 64).unwrap();
+        let Limits { frames, records, held, threads, .. } = of(0);
+        assert_eq!((frames, records, held, threads), (0, 0, 0, 1));
+        let Limits { frames, records, held, threads, .. } = of(4 << 30);
+        assert!(frames + records + held + threads as u64 * READER <= 4 << 30 && threads == 10);
+        assert!(of_reader(None, 64).is_ok());
+    }
+}

@@ -30,7 +30,7 @@ use md5::{Digest as _, Md5};
 use content::{ARCHS, Numbers, bundle, code_object, instructions};
 use rockpack::content::Content;
 use rockpack::database::Rules;
-use rockpack::formats::compression::{Compression, Effort, Encoder};
+use rockpack::formats::compression::{Compression, Effort, Encoder, Workers};
 use rockpack::formats::tar::{Extensions, Members};
 use rockpack::formats::{ccob, fatbin};
 use rockpack::tree::TreePath;
@@ -174,13 +174,14 @@ fn compression(criterion: &mut Criterion) {
     {
         let mut group = group(criterion, "payload compression", bytes.len());
         let bytes = Arc::new(bytes);
-        group.bench_function(name, |b| b.iter(|| compressed(&bytes)));
+        let workers = Workers::new(1);
+        group.bench_function(name, |b| b.iter(|| compressed(&bytes, &workers)));
     }
 }
 
-fn compressed(bytes: &[u8]) -> usize {
+fn compressed(bytes: &[u8], workers: &Workers) -> usize {
     let size = bytes.len() as u64;
-    let mut encoder = Encoder::new(Vec::new(), Compression::default(), 1, size).unwrap();
+    let mut encoder = Encoder::new(Vec::new(), Compression::default(), workers, size).unwrap();
     encoder.set_effort(Effort::of(&bytes[..Effort::START], size)).unwrap();
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap().len()

@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::config::Config;
 use crate::content::Content;
 use crate::dependencies::distribution::PayloadCompression;
-use crate::emit::{self, Compression, EmitOptions, Staging, Turn, WholeSet, Written};
+use crate::emit::{self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, Written};
 use crate::error::Result;
 use crate::formats::compression::Method;
 use crate::indexed::Indexed;
@@ -91,6 +91,7 @@ pub(crate) fn write(
     let emit_options = EmitOptions {
         jobs: options.set.jobs,
         budget: budget.clone(),
+        contexts: Contexts::default(),
         compression: *compression,
         content_date,
         source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
@@ -151,6 +152,7 @@ pub fn write_key_package(
     let options = EmitOptions {
         jobs: 1,
         budget: Budget::default(),
+        contexts: Contexts::default(),
         compression: Compression::XZ,
         content_date: date,
         source_date_epoch: date,

@@ -227,6 +227,7 @@ fn a_failing_input_is_named_and_leaves_nothing() {
 
 #[test]
 fn a_full_disk_is_an_error_that_says_so() {
+    use rockpack::formats::compression::Workers;
     use rockpack::formats::deb::{Control, Field, Specification, Writer};
     use rockpack::formats::payload::PayloadWriter;
     let specification = Specification {
@@ -235,7 +236,7 @@ fn a_full_disk_is_an_error_that_says_so() {
         mtime: 0,
         stamp: 0,
         compression: Compression::default(),
-        workers: 1,
+        workers: Workers::new(1),
     };
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let written = Writer::create(full, specification).and_then(|writer| Box::new(writer).finish());

@@ -1,28 +1,33 @@
 //! How many threads each compressor gets.
 
-pub use crate::formats::compression::Compression;
+pub use crate::formats::compression::{Compression, Contexts};
 
 use super::EmitOptions;
+use crate::formats::compression::Workers;
 use crate::run::Use;
 
 /// More threads than this do not pay: reading and digesting hold them up.
 const MOST: u32 = 8;
 
+/// Compressor threads of each of `streams` payloads that are written at the same time.
+pub(super) fn workers(streams: usize, options: &EmitOptions<'_>) -> Workers {
+    Workers { count: count(streams, options), contexts: options.contexts.clone() }
+}
+
 /// Compressor threads of a package with `streams` payloads.
 pub(super) fn cores(streams: usize, options: &EmitOptions<'_>) -> usize {
-    let count = workers(streams, options);
+    let count = count(streams, options);
     usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(streams)
 }
 
 /// Memory of a package with `streams` payloads, in bytes.
 pub(super) fn memory(streams: usize, options: &EmitOptions<'_>) -> u64 {
-    let one = options.compression.memory(workers(streams, options));
+    let one = options.compression.memory(count(streams, options));
     one.saturating_mul(streams as u64)
 }
 
-/// Compressor threads of each of `streams` payloads that are written at the same time: the jobs are
-/// shared out as far as the memory goes, and each stream has at least one thread.
-pub(super) fn workers(streams: usize, options: &EmitOptions<'_>) -> u32 {
+/// The jobs are shared out as far as the memory goes, and each stream has at least one thread.
+fn count(streams: usize, options: &EmitOptions<'_>) -> u32 {
     let streams = streams.max(1);
     let share = options.jobs.div_ceil(streams);
     let memory = options.budget.all(Use::Compressors) / streams as u64;
@@ -41,6 +46,7 @@ mod tests {
         EmitOptions {
             jobs,
             budget: Budget::new(Limits { compressors: 896 << 20, ..Limits::default() }),
+            contexts: Contexts::default(),
             cache: None,
             compression,
             content_date: 0,

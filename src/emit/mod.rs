@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-pub use compressor::Compression;
+pub use compressor::{Compression, Contexts};
 pub use receipt::{WholeSet, Written, receipt};
 pub use staging::Staging;
 pub use turns::{Turn, in_turn};
@@ -54,6 +54,8 @@ pub struct EmitOptions<'a> {
     pub jobs: usize,
     /// What the memory of compressors is drawn from.
     pub budget: Budget,
+    /// Contexts of compressors, for all packages.
+    pub contexts: Contexts,
     /// How payloads are compressed.
     pub compression: Compression,
     /// Modification time of every payload entry, seconds since 1970.

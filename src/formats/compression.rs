@@ -15,7 +15,7 @@ use liblzma::stream::{CONCATENATED, Check, MtStreamBuilder, Stream};
 
 use crate::error::{Error, Kind, Result};
 use crate::formats::zstd_frame;
-pub use crate::formats::zstd_frame::Effort;
+pub use crate::formats::zstd_frame::{Contexts, Effort};
 
 /// The largest zstd window that package managers in use accept (2^27 bytes).
 pub const WINDOW_LOG_MAX: u32 = 27;
@@ -135,6 +135,22 @@ fn xz_dictionary(preset: u32) -> u64 {
     }
 }
 
+/// The threads of a compressor. The bytes do not depend on them.
+#[derive(Debug, Clone)]
+pub struct Workers {
+    /// How many, at least one.
+    pub count: u32,
+    /// What other compressors allocated and do not need any more.
+    pub contexts: Contexts,
+}
+
+impl Workers {
+    /// `count` threads with contexts of their own.
+    pub fn new(count: u32) -> Self {
+        Self { count, contexts: Contexts::default() }
+    }
+}
+
 /// Compresses into a sink.
 pub struct Encoder<W: Write> {
     inner: Inner<W>,
@@ -146,15 +162,15 @@ enum Inner<W: Write> {
 }
 
 impl<W: Write> Encoder<W> {
-    /// A compressor of `size` bytes, no more and no less, on `workers` threads of its own, at
-    /// least one.
-    pub fn new(sink: W, compression: Compression, workers: u32, size: u64) -> Result<Self> {
+    /// A compressor of `size` bytes, no more and no less, on threads of its own.
+    pub fn new(sink: W, compression: Compression, threads: &Workers, size: u64) -> Result<Self> {
         compression.check()?;
-        let workers = workers.max(1);
+        let workers = threads.count.max(1);
         let inner = match compression {
             Compression::Zstd { level, window_log, long } => {
                 let settings = zstd_frame::Settings { level, window_log, long, workers, size };
-                zstd_frame::Encoder::new(sink, &settings).map(Inner::Zstd)
+                let contexts = threads.contexts.clone();
+                zstd_frame::Encoder::new(sink, &settings, contexts).map(Inner::Zstd)
             }
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
         };
@@ -350,7 +366,8 @@ mod tests {
 
     fn compressed(compression: Compression, workers: u32, chunk: usize, input: &[u8]) -> Vec<u8> {
         let size = input.len() as u64;
-        let mut encoder = Encoder::new(Vec::new(), compression, workers, size).unwrap();
+        let workers = Workers::new(workers);
+        let mut encoder = Encoder::new(Vec::new(), compression, &workers, size).unwrap();
         for part in input.chunks(chunk) {
             encoder.write_all(part).unwrap();
             encoder.flush().unwrap();

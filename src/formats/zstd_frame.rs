@@ -4,16 +4,34 @@
 //! the change ends the job at a place that the content alone decides, so the bytes do not depend on
 //! threads. Matches over long distances are looked for whatever the level is.
 
+use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
 
-/// Contexts that are not in use. Their memory, a window and jobs of some hundred MB, is taken from
-/// the system once and not for every package.
-static IDLE: Mutex<Vec<CCtx<'static>>> = Mutex::new(Vec::new());
+/// Contexts that are not in use, shared by all clones. Their memory, a window and jobs of some
+/// hundred MB, is taken from the system once and not for every package.
+#[derive(Clone, Default)]
+pub struct Contexts(Arc<Mutex<Vec<CCtx<'static>>>>);
+
+impl Contexts {
+    fn take(&self) -> Option<CCtx<'static>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn put_back(&self, context: CCtx<'static>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(context);
+    }
+}
+
+impl fmt::Debug for Contexts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contexts").finish_non_exhaustive()
+    }
+}
 
 /// Bytes of compressed output that are gathered before they are written.
 const OUTPUT: usize = 128 << 10;
@@ -86,6 +104,7 @@ pub(super) struct Settings {
 pub(super) struct Encoder<W> {
     /// None when the frame is whole.
     context: Option<CCtx<'static>>,
+    idle: Contexts,
     sink: W,
     output: Vec<u8>,
     level: i32,
@@ -93,9 +112,9 @@ pub(super) struct Encoder<W> {
 }
 
 impl<W: Write> Encoder<W> {
-    pub fn new(sink: W, settings: &Settings) -> io::Result<Self> {
-        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut context = match idle {
+    /// Takes a context that is idle, if there is one.
+    pub fn new(sink: W, settings: &Settings, idle: Contexts) -> io::Result<Self> {
+        let mut context = match idle.take() {
             Some(context) => context,
             None => CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?,
         };
@@ -113,7 +132,7 @@ impl<W: Write> Encoder<W> {
         told(context.set_pledged_src_size(Some(size)))?;
         let output = Vec::with_capacity(OUTPUT);
         let mut encoder =
-            Self { context: Some(context), sink, output, level, effort: Effort::Full };
+            Self { context: Some(context), idle, sink, output, level, effort: Effort::Full };
         // Begins the frame, so that nothing but the level of its jobs changes later.
         encoder.run(&[], ZSTD_EndDirective::ZSTD_e_continue)?;
         Ok(encoder)
@@ -140,7 +159,7 @@ impl<W: Write> Encoder<W> {
         self.run(&[], ZSTD_EndDirective::ZSTD_e_end)?;
         if let Some(mut context) = self.context.take() {
             told(context.reset(ResetDirective::SessionAndParameters))?;
-            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(context);
+            self.idle.put_back(context);
         }
         Ok(self.sink)
     }
@@ -217,10 +236,10 @@ mod tests {
         ]
     }
 
-    fn frame(parts: &[(Effort, Vec<u8>)], level: i32, workers: u32, chunk: usize) -> Vec<u8> {
+    fn frame(parts: &[(Effort, Vec<u8>)], workers: u32, chunk: usize, idle: &Contexts) -> Vec<u8> {
         let size = parts.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        let settings = Settings { level, window_log: 27, long: true, workers, size };
-        let mut encoder = Encoder::new(Vec::new(), &settings).unwrap();
+        let settings = Settings { level: 9, window_log: 27, long: true, workers, size };
+        let mut encoder = Encoder::new(Vec::new(), &settings, idle.clone()).unwrap();
         for (effort, bytes) in parts {
             encoder.set_effort(*effort).unwrap();
             for bytes in bytes.chunks(chunk) {
@@ -233,9 +252,12 @@ mod tests {
     #[test]
     fn changes_of_effort_give_one_frame_whatever_the_threads() {
         let parts = parts();
-        let expected = frame(&parts, 9, 1, 1 << 20);
+        // The second frame and those after it reuse the context of the first.
+        let idle = Contexts::default();
+        let expected = frame(&parts, 1, 1 << 20, &idle);
         for (workers, chunk) in [(1, 99_999), (2, 1 << 20), (3, 77_777)] {
-            assert!(frame(&parts, 9, workers, chunk) == expected, "{workers} workers");
+            assert!(frame(&parts, workers, chunk, &idle) == expected, "{workers} workers");
+            assert_eq!(idle.0.lock().unwrap().len(), 1);
         }
         let whole: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
         let size = zstd::zstd_safe::get_frame_content_size(&expected).unwrap();

@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::GzBuilder;
 
 use crate::error::{Error, Result};
-use crate::formats::compression::{Compression, Encoder, Method};
+use crate::formats::compression::{Compression, Encoder, Method, Workers};
 
 /// Levels at which an index of thousands of packages takes a fraction of a second.
 const GZIP_LEVEL: u32 = 6;
@@ -21,7 +21,7 @@ pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
         Method::Zstd => ZSTD,
     };
     let fault = |error| Error::io_unplaced("compress an index", error);
-    let mut encoder = Encoder::new(Vec::new(), compression, 1, bytes.len() as u64)?;
+    let mut encoder = Encoder::new(Vec::new(), compression, &Workers::new(1), bytes.len() as u64)?;
     encoder.write_all(bytes).map_err(fault)?;
     encoder.finish().map_err(fault)
 }

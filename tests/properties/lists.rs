@@ -7,7 +7,7 @@ use rockpack::content::{Content, hex};
 use rockpack::database::{Index, Rules, read_index};
 use rockpack::emit::Compression;
 use rockpack::error::{Error, Result};
-use rockpack::formats::compression::Encoder;
+use rockpack::formats::compression::{Encoder, Workers};
 use rockpack::formats::{apt_index, fatbin, hip_wrapper, spdx};
 use rockpack::listing;
 use rockpack::receipt::{Part, PartRecord, Receipt};
@@ -204,7 +204,8 @@ fn compressed_index(bytes: &[u8]) -> Result<String> {
 fn packed(compression: Compression) -> Vec<u8> {
     use std::io::Write;
     let tar = file("fuzz/seeds/artifact_archive/gnu");
-    let mut encoder = Encoder::new(Vec::new(), compression, 1, tar.len() as u64).unwrap();
+    let mut encoder =
+        Encoder::new(Vec::new(), compression, &Workers::new(1), tar.len() as u64).unwrap();
     encoder.write_all(&tar).unwrap();
     encoder.finish().unwrap()
 }

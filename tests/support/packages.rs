@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use rockpack::content::Content;
-use rockpack::emit::{Compression, EmitOptions, Emitted, Staging, emit_package};
+use rockpack::emit::{Compression, Contexts, EmitOptions, Emitted, Staging, emit_package};
 use rockpack::package::{
     Comparison, DebControl, Format, Formats, Package, PackageEntry, Relation, RelationKind, Rights,
     Role, RpmControl, Treatment,
@@ -127,6 +127,7 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
         cache: None,
         jobs,
         budget: Budget::new(Limits { compressors: 896 << 20, ..Limits::default() }),
+        contexts: Contexts::default(),
         compression,
         content_date: CONTENT_DATE,
         source_date_epoch: EPOCH,

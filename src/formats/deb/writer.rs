@@ -7,7 +7,7 @@ use super::control::{self, Control};
 use super::tar::{Archive, archive_size};
 use crate::error::{Error, Result};
 use crate::formats::ar;
-use crate::formats::compression::{Compression, Effort, Encoder};
+use crate::formats::compression::{Compression, Effort, Encoder, Workers};
 use crate::formats::payload::{Around, Entry, FileDigests, Finished, PayloadWriter, Ready};
 
 /// Everything about a `.deb` but the content of its files.
@@ -23,8 +23,8 @@ pub struct Specification {
     pub stamp: u64,
     /// How the data archive is compressed.
     pub compression: Compression,
-    /// Compressor threads, at least one; the bytes do not depend on their number.
-    pub workers: u32,
+    /// Compressor threads.
+    pub workers: Workers,
 }
 
 /// A `.deb` that is being written.
@@ -49,7 +49,7 @@ impl Writer {
         sink.write_all(&bytes).map_err(fault)?;
         let root = control::root();
         let size = archive_size(std::iter::once(&root).chain(&specification.entries));
-        let Specification { compression, workers, mtime, .. } = specification;
+        let Specification { compression, ref workers, mtime, .. } = specification;
         let mut archive = Archive::new(Encoder::new(sink, compression, workers, size)?, mtime);
         archive.begin(&root)?;
         Ok(Self { specification, archive, next: 0, sums: Vec::new(), control, data })

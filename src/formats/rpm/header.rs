@@ -16,7 +16,7 @@ use super::signature::HeaderSigner;
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use crate::content::hex;
 use crate::error::{Error, Kind, Result};
-use crate::formats::compression::Compression;
+use crate::formats::compression::{Compression, Workers};
 use crate::formats::payload::{Entry, EntryKind, Marking};
 
 /// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
@@ -67,8 +67,8 @@ pub struct Specification {
     pub signer: Option<HeaderSigner>,
     /// How the payload is compressed.
     pub compression: Compression,
-    /// Compressor threads, at least one; the bytes do not depend on their number.
-    pub workers: u32,
+    /// Compressor threads.
+    pub workers: Workers,
 }
 
 impl Specification {

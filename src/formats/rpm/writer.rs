@@ -69,7 +69,7 @@ impl Writer {
         let room = front(&specification, &digests, sizes, None)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&room).map_err(fault)?;
-        let Specification { compression, workers, .. } = specification;
+        let Specification { compression, ref workers, .. } = specification;
         let encoder = Encoder::new(Digesting::new(sink), compression, workers, archive_size)?;
         let archive = Archive::new(Digesting::new(encoder), form);
         let front = room.len();

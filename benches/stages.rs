@@ -1,4 +1,5 @@
-//! The stages of a build one by one: `cargo bench`, with the name of a stage for that alone.
+//! The stages of a build one by one: `cargo bench -p rockpack-benches`, with the name of a
+//! stage behind it for that alone.
 //!
 //! Input is generated or committed, so figures of two revisions can be compared; whole builds are
 //! what `e2e.sh` measures.
@@ -9,23 +10,16 @@
 #[path = "../examples/generate/content.rs"]
 #[allow(dead_code, reason = "shared with the generator")]
 mod content;
-#[path = "../tests/support/kpack.rs"]
-mod kpack;
-#[path = "../tests/support/packages.rs"]
-mod packages;
-#[path = "../tests/support/tools.rs"]
-mod tools;
-#[path = "../tests/support/transform.rs"]
-mod transform;
 
 use std::hint::black_box;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use md5::{Digest as _, Md5};
+
+use support::{kpack, packages, tools, transform};
 
 use content::{ARCHS, Numbers, bundle, code_object, instructions};
 use rockpack::content::Content;
@@ -67,7 +61,7 @@ fn ccob_decode(criterion: &mut Criterion) {
 }
 
 fn elf_transform(criterion: &mut Criterion) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/binaries/bfd_shared");
+    let path = tools::repository("tests/fixtures/binaries/bfd_shared");
     let size = path.metadata().unwrap().len();
     let mut group = group(criterion, "ELF transform", usize::try_from(size).unwrap());
     let marker = transform::marker();

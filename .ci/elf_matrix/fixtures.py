@@ -8,7 +8,7 @@ import tempfile
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 # What tests/fixtures/build.sh reads.
 SOURCES = ["tests/fixtures", "tests/support", "examples/shards/source"]
-# Shapes of tests/fixtures/src/cases.S, as tests/host_binary_tools.rs has them.
+# Shapes of tests/fixtures/src/cases.S, as tests/transform/tools.rs has them.
 SHAPES = {"ordered": "", "reversed": "-DORDER=1", "shared_bundle": "-DORDER=2", "exact_pages": "-DCODE=4096",
           "one_word": "-DCODE=512", "before_bss": "-DCODE=520 -DWRITABLE"}
 HELPERS = ["load", "libamdhip64.so.5"]

@@ -7,7 +7,7 @@ from .judged import TREATMENTS
 HEAD = """# The ELF matrix
 
 Made by `.ci/elf-matrix`; remake it with that after a change of the transform or of the fixtures.
-`cargo test` runs the tools of the machine over the same fixtures (`tests/host_binary_tools.rs`). All
+`cargo test` runs the tools of the machine over the same fixtures (`tests/transform/tools.rs`). All
 that stands here was made by one and the same rockpack.
 
 Every fixture (`tests/fixtures/build.sh`, `tests/fixtures/src/cases.S`, and the committed binaries) is built in a

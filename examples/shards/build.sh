@@ -2,7 +2,7 @@
 # Builds the example shards from source/. Usage: build.sh [OUT], by default the folder of this
 # script. Needs Debian's clang-19 and lld-19 (19.1.7) and no ROCm. The result has the same bytes
 # wherever and whenever it is built; only the compressed bundle in libexblas also depends on the
-# libzstd that clang uses (1.5.4 for the committed files). tests/examples.rs compares.
+# libzstd that clang uses (1.5.4 for the committed files). tests/tree/examples.rs compares.
 set -euo pipefail
 export LC_ALL=C
 umask 022

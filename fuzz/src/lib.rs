@@ -1,5 +1,5 @@
 //! The readers of untrusted bytes, each with what must hold for any input. One module per target;
-//! `fuzz_targets/` gives them to libFuzzer, `tests/fuzz_smoke` of the crate runs them without.
+//! `fuzz_targets/` gives them to libFuzzer, `tests/limits/fuzz_smoke` of the crate runs them without.
 //!
 //! What an input may cost is part of that: [`run`] counts the heap that a target takes at most and
 //! holds it against the [`Bound`] of the target. Memory of the C decoders of zstd and xz is not

@@ -10,7 +10,7 @@ fn code_object() -> Content {
     Content::of_bytes(std::fs::read(folder.join("TensileLibrary_gfx1100.co")).unwrap())
 }
 
-/// As `llvm-readelf --notes` shows it; tests/inspect/kernels.rs compares with the tool itself.
+/// As `llvm-readelf --notes` shows it; tests/pipeline/inspect/kernels.rs compares with the tool itself.
 #[test]
 fn the_metadata_of_a_kernel() {
     let found = read(&code_object()).unwrap();

@@ -1,5 +1,5 @@
 //! Rows of archives and the binaries that ask for them; whole artifacts are in
-//! `tests/directories`.
+//! `tests/pipeline/directories`.
 
 use super::*;
 use crate::formats::kpack::{self, HSACO, Reader, Scheme, Toc, VERSION};

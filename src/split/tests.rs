@@ -1,4 +1,4 @@
-//! Splitting made-up artifacts; fat binaries of real compilers are in `tests/device_code.rs`.
+//! Splitting made-up artifacts; fat binaries of real compilers are in `tests/pipeline/device_code.rs`.
 
 use std::collections::BTreeSet;
 

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::example::{rockpack, shards, tree};
+use support::example::{rockpack, shards, tree};
+use support::tools::{self, need};
+
 use crate::room::{Fault, Struck, calls, folder, strike};
-use crate::tools::{self, have};
 
 /// A shard with a fat artifact, and what its owner has of the same component.
 fn shard(at: &Path) {
@@ -44,9 +45,7 @@ fn strike_all(
 
 #[test]
 fn artifacts_beside_an_input_that_cannot_be_looked_at_stay() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let split = |room: &Path| {
         let mut split = rockpack();
         split.arg("split").arg("--artifact-dir").arg(room.join("s/blas_lib_gfx110X-dgpu"));
@@ -69,9 +68,7 @@ fn artifacts_beside_an_input_that_cannot_be_looked_at_stay() {
 
 #[test]
 fn an_output_inside_of_its_input_is_refused_whatever_cannot_be_looked_at() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let room = folder();
     shard(&room.path().join("s"));
     // Nothing else shows then that the input changes.
@@ -95,9 +92,7 @@ fn an_output_inside_of_its_input_is_refused_whatever_cannot_be_looked_at() {
 /// A file system need not say with the names of a folder what they are.
 #[test]
 fn what_a_dead_run_left_is_not_passed_over_because_it_cannot_be_looked_at() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let room = folder();
     shard(&room.path().join("s"));
     let (out, kinds) = (room.path().join("out"), "stat,list");

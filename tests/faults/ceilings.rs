@@ -2,12 +2,13 @@
 
 use std::process::Command;
 
+use support::tools::{self, need};
+
 use crate::left::Left;
 use crate::publications;
 use crate::room::{self, Struck, places, visible};
 use crate::scenarios::Scenario;
 use crate::sweep::Judge;
-use crate::tools::{self, have};
 
 /// A command as it is under a limit of prlimit.
 fn under(limit: &str, command: &Command) -> Command {
@@ -56,9 +57,7 @@ fn says(left: &Left<'_>, said: &str) {
 
 #[test]
 fn a_file_that_may_not_become_so_large_is_an_error_and_no_signal() {
-    if !have(&["gcc", "prlimit"]) {
-        return;
-    }
+    need(&["gcc", "prlimit"]);
     let sizes = places(24, 8).into_iter().map(|kib| kib << 10).chain([1 << 30]);
     let sizes: Vec<_> = sizes.map(|size| format!("--fsize={size}")).collect();
     for scenario in [Scenario::build(), Scenario::split(), Scenario::recombine()] {
@@ -73,9 +72,8 @@ fn a_file_that_may_not_become_so_large_is_an_error_and_no_signal() {
 /// A folder that cannot be opened cannot be cleared away either: the next run does.
 #[test]
 fn more_open_files_than_a_run_may_have_are_an_error() {
-    if !have(&["prlimit"]) || !have(&publications::TOOLS) {
-        return;
-    }
+    need(&["prlimit"]);
+    need(&publications::TOOLS);
     // Fewer are too few for the dynamic loader.
     let numbers: Vec<_> =
         (4..16).chain([1024]).map(|number| format!("--nofile={number}")).collect();
@@ -91,9 +89,7 @@ fn more_open_files_than_a_run_may_have_are_an_error() {
 /// allocator aborts, and so do libraries.
 #[test]
 fn a_run_that_gets_no_memory_leaves_no_part() {
-    if !have(&["gcc", "prlimit"]) {
-        return;
-    }
+    need(&["gcc", "prlimit"]);
     let sizes = [80_u64, 128, 192, 256, 64 << 10].map(|mib| format!("--as={}", mib << 20));
     limited(&Scenario::build(), &sizes, |left| left.has_no_part());
 }

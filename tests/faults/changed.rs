@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use support::tools::need;
+
 use crate::left::Left;
 use crate::publications;
 use crate::room::{ALL, Fault, places};
 use crate::scenarios::Scenario;
 use crate::sweep::Sweep;
-use crate::tools::have;
 
 /// A file of the input.
 struct Victim {
@@ -106,39 +107,33 @@ fn sweep((scenario, victim): (&Scenario, &Victim), some: usize, judge: fn(&Left<
 
 #[test]
 fn a_build_notices_that_its_input_changed() {
-    if have(&["gcc"]) {
-        sweep((&Scenario::build(), &LIBRARY), 2, noticed);
-    }
+    need(&["gcc"]);
+    sweep((&Scenario::build(), &LIBRARY), 2, noticed);
 }
 
 #[test]
 fn a_split_notices_that_its_input_changed() {
-    if have(&["gcc"]) {
-        sweep((&Scenario::split(), &LIBRARY), 1, noticed);
-    }
+    need(&["gcc"]);
+    sweep((&Scenario::split(), &LIBRARY), 1, noticed);
 }
 
 #[test]
 fn a_recombination_notices_that_its_input_changed() {
-    if have(&["gcc"]) {
-        sweep((&Scenario::recombine(), &LIBRARY), 1, noticed);
-    }
+    need(&["gcc"]);
+    sweep((&Scenario::recombine(), &LIBRARY), 1, noticed);
 }
 
 #[test]
 fn an_extraction_notices_that_its_input_changed() {
-    if have(&["gcc"]) {
-        sweep((&Scenario::extract(), &LIBRARY), 2, noticed);
-    }
+    need(&["gcc"]);
+    sweep((&Scenario::extract(), &LIBRARY), 2, noticed);
 }
 
 /// Every place: there are few, and the last of them is between the look at a package and the read
 /// of what is copied.
 #[test]
 fn a_publication_notices_that_its_packages_changed() {
-    if !have(&publications::TOOLS) {
-        return;
-    }
+    need(&publications::TOOLS);
     let scenario = publications::scenario();
     for path in ["3/one_3_amd64.deb", "3/one-3-1.noarch.rpm"] {
         let last = std::fs::metadata(scenario.room.path().join(path)).unwrap().len() - 1;

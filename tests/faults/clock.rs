@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::example::rockpack;
-use crate::fixture::EPOCH;
+use support::example::rockpack;
+use support::repo_fixture::EPOCH;
+use support::tools::need;
+
 use crate::publications;
 use crate::room::{Fault, Struck, strike, visible};
 use crate::scenarios::Scenario;
-use crate::tools::have;
 
 /// Seconds: 126 and 54 years back, and 63 ahead.
 const SHIFTS: [i64; 3] = [-4_000_000_000, -1_700_000_000, 2_000_000_000];
@@ -23,9 +24,7 @@ fn shifted(command: &mut Command, room: &Path, (shift, at): (i64, usize)) -> Str
 
 #[test]
 fn what_is_built_asks_for_no_time() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let scenarios = [
         Scenario::build_with_document(),
         Scenario::split(),
@@ -44,9 +43,7 @@ fn what_is_built_asks_for_no_time() {
 /// It notes when an entry was used, which nothing but the choice of what to remove depends on.
 #[test]
 fn a_cache_with_a_wrong_clock_gives_the_same() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let scenario = Scenario::build_with_cache();
     for shift in SHIFTS {
         for at in [1, 3] {
@@ -83,9 +80,7 @@ fn is_dated(out: &Path, seconds: i64) {
 /// neither before 1970 nor before the last publication.
 #[test]
 fn a_publication_is_dated_by_the_clock_or_refused() {
-    if !have(&publications::TOOLS) {
-        return;
-    }
+    need(&publications::TOOLS);
     let scenario = publications::scenario();
     for shift in SHIFTS {
         for at in [1, 2] {
@@ -111,9 +106,7 @@ fn a_publication_is_dated_by_the_clock_or_refused() {
 /// Nor is anything built that could not be published, and nothing verified against such a date.
 #[test]
 fn other_commands_that_need_a_date_refuse_such_a_clock() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let scenario = Scenario::build();
     let room = scenario.room.path();
     let (out, repository) = (room.join("dated"), room.join("repository"));

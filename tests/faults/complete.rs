@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use support::tools::need;
+
 use crate::publications;
 use crate::room::{ALL, traced};
 use crate::scenarios::Scenario;
-use crate::tools::have;
 
 /// System calls by the kind that they are of. Not among them: folders are listed and looked at by
 /// functions of libc that make several calls of the kernel, or a part of one.
@@ -107,9 +108,8 @@ fn seen(command: &Command, room: &Path) -> (Counts, Counts) {
 
 #[test]
 fn no_call_of_a_run_escapes() {
-    if !have(&publications::TOOLS) || !have(&["gcc", "strace"]) {
-        return;
-    }
+    need(&publications::TOOLS);
+    need(&["gcc", "strace"]);
     let scenarios = [
         Scenario::build_with_cache(),
         Scenario::build_with_document(),

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::example;
+use support::example;
+use support::tools::{self, need, need_root};
+
 use crate::publications;
 use crate::room::all;
 use crate::scenarios::{AT_ONCE, Scenario};
-use crate::tools::{self, have, is_root};
 
 /// Runs a command twice over an earlier output, at first on a file system with some options, then
 /// with all the room it wants, and lists what is in `disk/out` before, after and in the end.
@@ -53,19 +54,16 @@ struct Ended {
     unfinished: String,
 }
 
-/// Whether this process may mount.
-fn may_mount() -> bool {
-    if !is_root() || !have(&["unshare", "mount", "sha256sum"]) {
-        return false;
-    }
+/// Skips the test that calls it unless this process may mount.
+fn need_to_mount() {
+    need_root();
+    need(&["unshare", "mount", "sha256sum"]);
     let folder = tempfile::tempdir().unwrap();
     let mut mount = Command::new("unshare");
     mount.args(["-m", "mount", "-t", "tmpfs", "none"]).arg(folder.path());
-    let may = mount.output().unwrap().status.success();
-    if !may {
-        tools::skip("file systems cannot be mounted here");
+    if !mount.output().unwrap().status.success() {
+        tools::skip("needs to mount file systems");
     }
-    may
 }
 
 fn run_on(scenario: &Scenario, options: &str) -> Ended {
@@ -150,53 +148,47 @@ fn full_disks(scenario: &Scenario, rough: (usize, usize)) {
 
 #[test]
 fn a_build_on_a_full_disk_leaves_the_earlier_set() {
-    if may_mount() {
-        full_disks(&Scenario::build(), (72, 9));
-    }
+    need_to_mount();
+    full_disks(&Scenario::build(), (72, 9));
 }
 
 /// What packed artifacts hold goes into a nameless file beside the output.
 #[test]
 fn a_build_without_room_for_its_spool_leaves_the_earlier_set() {
-    if may_mount() && have(&["tar", "zstd"]) {
-        let scenario = Scenario::build_of_packed();
-        sweep(&scenario, ("size", 4, 100));
-    }
+    need_to_mount();
+    need(&["tar", "zstd"]);
+    let scenario = Scenario::build_of_packed();
+    sweep(&scenario, ("size", 4, 100));
 }
 
 #[test]
 fn a_recombination_on_a_full_disk_leaves_the_earlier_artifacts() {
-    if may_mount() {
-        full_disks(&Scenario::recombine(), (72, 9));
-    }
+    need_to_mount();
+    full_disks(&Scenario::recombine(), (72, 9));
 }
 
 #[test]
 fn a_split_on_a_full_disk_leaves_whole_components() {
-    if may_mount() {
-        full_disks(&Scenario::split(), (72, 9));
-    }
+    need_to_mount();
+    full_disks(&Scenario::split(), (72, 9));
 }
 
 #[test]
 fn an_extraction_on_a_full_disk_leaves_whole_code_objects() {
-    if may_mount() {
-        full_disks(&Scenario::extract(), (4, 1));
-    }
+    need_to_mount();
+    full_disks(&Scenario::extract(), (4, 1));
 }
 
 #[test]
 fn a_publication_on_a_full_disk_leaves_a_repository_of_whole_files() {
-    if may_mount() && have(&publications::TOOLS) {
-        full_disks(&publications::scenario(), (12, 4));
-    }
+    need_to_mount();
+    need(&publications::TOOLS);
+    full_disks(&publications::scenario(), (12, 4));
 }
 
 #[test]
 fn nothing_is_changed_where_nothing_may_be_written() {
-    if !may_mount() {
-        return;
-    }
+    need_to_mount();
     for scenario in [Scenario::build(), Scenario::recombine()] {
         let ended = run_on(&scenario, "ro");
         assert!(!ended.judge(&scenario, "ro", "Read-only file system"));
@@ -206,9 +198,8 @@ fn nothing_is_changed_where_nothing_may_be_written() {
 /// Commands without an output folder keep what packed artifacts hold in TMPDIR.
 #[test]
 fn a_full_folder_for_temporary_files_is_named() {
-    if !may_mount() || !have(&["tar", "zstd"]) {
-        return;
-    }
+    need_to_mount();
+    need(&["tar", "zstd"]);
     let scenario = Scenario::build_of_packed();
     let room = scenario.room.path();
     let disk = room.join("disk");

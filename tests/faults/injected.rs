@@ -1,13 +1,14 @@
 //! Calls that fail.
 
-use crate::example::{rockpack, shards};
-use crate::fixture::{deb, repo};
+use support::example::{rockpack, shards};
+use support::repo_fixture::{deb, repo};
+use support::tools::need;
+
 use crate::left::Left;
 use crate::publications;
 use crate::room::{ALL, FILLING, Fault, folder, strike};
 use crate::scenarios::Scenario;
 use crate::sweep::{Strikes, sweep};
-use crate::tools::have;
 
 const EINTR: &str = "error:4";
 const EIO: &str = "error:5";
@@ -87,32 +88,27 @@ const BEGINNING: [Strikes; 2] =
 
 #[test]
 fn a_build_whose_calls_fail_leaves_the_earlier_set() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::build(), &FAULTS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::build(), &FAULTS);
 }
 
 #[test]
 fn a_document_goes_back_with_the_set_it_describes() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::build_with_document(), &COMMITTING);
-        sweep(&Scenario::build_without_document(), &COMMITTING);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::build_with_document(), &COMMITTING);
+    sweep(&Scenario::build_without_document(), &COMMITTING);
 }
 
 #[test]
 fn a_build_whose_calls_fail_leaves_whole_entries_in_its_cache() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::build_with_cache(), &FAULTS);
-        sweep(&Scenario::build_with_new_cache(), &BEGINNING);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::build_with_cache(), &FAULTS);
+    sweep(&Scenario::build_with_new_cache(), &BEGINNING);
 }
 
 #[test]
 fn a_cache_that_cannot_be_begun_has_nothing_in_part() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let room = folder();
     let [cache, out] = ["cache", "out"].map(|name| room.path().join(name));
     let mut build = rockpack();
@@ -128,41 +124,35 @@ fn a_cache_that_cannot_be_begun_has_nothing_in_part() {
 
 #[test]
 fn a_split_whose_calls_fail_leaves_whole_components() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::split(), &FAULTS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::split(), &FAULTS);
 }
 
 #[test]
 fn a_recombination_whose_calls_fail_leaves_the_earlier_artifacts() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::recombine(), &FAULTS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::recombine(), &FAULTS);
 }
 
 #[test]
 fn an_extraction_whose_calls_fail_leaves_whole_code_objects() {
-    if have(&["gcc"]) {
-        let scenario = Scenario::extract();
-        sweep(&scenario, &FAULTS);
-        // It analyzes a library, transforms it and checks the result, each by reads of its own.
-        sweep(&scenario, &[("read", EIO, failed_or_whole, usize::MAX)]);
-    }
+    need(&["gcc"]);
+    let scenario = Scenario::extract();
+    sweep(&scenario, &FAULTS);
+    // It analyzes a library, transforms it and checks the result, each by reads of its own.
+    sweep(&scenario, &[("read", EIO, failed_or_whole, usize::MAX)]);
 }
 
 #[test]
 fn a_publication_whose_calls_fail_leaves_a_repository_that_clients_can_use() {
-    if have(&publications::TOOLS) {
-        sweep(&publications::scenario(), &FAULTS);
-    }
+    need(&publications::TOOLS);
+    sweep(&publications::scenario(), &FAULTS);
 }
 
 /// Where the repository or a package is cannot be told: then it is not known to lie elsewhere.
 #[test]
 fn a_publication_of_what_cannot_be_resolved_is_refused() {
-    if !have(&["gcc", "dpkg-deb"]) {
-        return;
-    }
+    need(&["gcc", "dpkg-deb"]);
     let room = folder();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
     deb(&packages, ("one", "1", "amd64"), "");

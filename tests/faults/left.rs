@@ -1,6 +1,7 @@
 //! What a disturbed run leaves, and what has to be true of it.
 
-use crate::example::Entry;
+use support::example::Entry;
+
 use crate::room::{Struck, Tree};
 use crate::scenarios::{AT_ONCE, Scenario};
 

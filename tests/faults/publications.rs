@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::fixture::{deb, plain_spec, repo_at, rpm};
-use crate::keys::key;
-use crate::published::{between, served};
+use support::keys::key;
+use support::published::{between, served};
+use support::repo_fixture::{deb, plain_spec, repo_at, rpm};
+use support::tools;
+
 use crate::room::folder;
 use crate::scenarios::{Promise, Scenario};
-use crate::tools;
 
 /// What makes packages and keys, and reads lists.
 pub const TOOLS: [&str; 5] = ["gcc", "dpkg-deb", "rpmbuild", "gpg", "gzip"];

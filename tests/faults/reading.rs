@@ -5,11 +5,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::archives::{Packing, pack};
-use crate::example::{rockpack, shards};
+use support::archives::{Packing, pack};
+use support::example::{rockpack, shards};
+use support::tools::{self, need};
+
 use crate::publications;
 use crate::room::{ALL, Fault, Struck, calls, figures, folder, places, strike};
-use crate::tools::{self, have};
 
 pub const TOOLS: [&str; 3] = ["gcc", "tar", "zstd"];
 
@@ -107,9 +108,8 @@ fn said(struck: &Struck) -> String {
 
 #[test]
 fn a_command_that_reads_and_is_asked_to_end_finds_nothing_wrong() {
-    if !have(&publications::TOOLS) || !have(&TOOLS) {
-        return;
-    }
+    need(&publications::TOOLS);
+    need(&TOOLS);
     Input::new().sweep((ALL, "signal:2", 6), |_, struck, whole| match struck.code() {
         code if code == whole.code() => {
             assert_eq!(struck.output.stdout, whole.output.stdout, "{}", about(struck));
@@ -126,9 +126,7 @@ fn a_command_that_reads_and_is_asked_to_end_finds_nothing_wrong() {
 /// A check that cannot be done has not passed.
 #[test]
 fn a_command_that_cannot_read_its_input_names_it() {
-    if !have(&TOOLS) {
-        return;
-    }
+    need(&TOOLS);
     let input = Input::new();
     let shard = input.room.path().join("s");
     input.sweep(("open,read,list", "error:5", 6), |word, struck, whole| {
@@ -143,9 +141,8 @@ fn a_command_that_cannot_read_its_input_names_it() {
 /// A signal that comes while a file is read, or a read that gives less than was asked for, is no end.
 #[test]
 fn a_command_whose_reads_are_interrupted_or_short_reads_all() {
-    if !have(&publications::TOOLS) || !have(&TOOLS) {
-        return;
-    }
+    need(&publications::TOOLS);
+    need(&TOOLS);
     let input = Input::new();
     for act in ["error:4", "short"] {
         input.sweep(("read", act, 6), |_, struck, whole| {
@@ -157,9 +154,7 @@ fn a_command_whose_reads_are_interrupted_or_short_reads_all() {
 /// What is there is not taken for absent because the system does not say that it is.
 #[test]
 fn a_command_that_cannot_look_at_its_input_names_it() {
-    if !have(&TOOLS) {
-        return;
-    }
+    need(&TOOLS);
     let input = Input::new();
     let shard = input.room.path().join("s");
     input.sweep(("stat", "error:5", 12), |word, struck, whole| {
@@ -189,9 +184,7 @@ fn is_same(struck: &Struck, whole: &Struck) -> bool {
 /// leads.
 #[test]
 fn a_linked_artifact_that_cannot_be_looked_at_is_not_left_out() {
-    if !have(&TOOLS) {
-        return;
-    }
+    need(&TOOLS);
     let input = Input::new();
     let linked = input.room.path().join("linked");
     let names = ["s", "s/blas_run_gfx1151", "s/host-suite-sparse_lib_generic.tar.zst"];
@@ -220,9 +213,7 @@ fn a_linked_artifact_that_cannot_be_looked_at_is_not_left_out() {
 /// A `.repo` file that may ask for signatures is looked at, or the run says that it was not.
 #[test]
 fn a_repo_file_that_cannot_be_found_or_read_is_not_taken_for_absent() {
-    if !have(&TOOLS) {
-        return;
-    }
+    need(&TOOLS);
     let (input, kinds) = (Input::new(), "open,read,stat,list");
     let root = input.room.path().join("repository");
     let verify = || {

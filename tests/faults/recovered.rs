@@ -1,12 +1,13 @@
 //! The run that clears up after a killed one is disturbed, too.
 
+use support::tools::need;
+
 use crate::left::Left;
 use crate::publications;
 use crate::room::{ALL, Fault, places};
 use crate::scenarios::Scenario;
 use crate::signals::killed;
 use crate::sweep::{Judge, Sweep};
-use crate::tools::have;
 
 /// What strikes the run that clears up, and how many places are enough for now. What is left may
 /// lie between the earlier output and the new one until the third run, but nothing in part.
@@ -79,28 +80,24 @@ fn clearing(scenario: &Scenario) -> usize {
 
 #[test]
 fn a_build_that_clears_up_after_a_killed_commit_may_end_anywhere() {
-    if have(&["gcc"]) {
-        sweep(Scenario::build_with_document(), "rename", 2);
-    }
+    need(&["gcc"]);
+    sweep(Scenario::build_with_document(), "rename", 2);
 }
 
 #[test]
 fn a_recombination_that_clears_up_after_a_kill_may_end_anywhere() {
-    if have(&["gcc"]) {
-        sweep(Scenario::recombine(), "rename", 2);
-    }
+    need(&["gcc"]);
+    sweep(Scenario::recombine(), "rename", 2);
 }
 
 #[test]
 fn an_extraction_that_clears_up_after_a_kill_may_end_anywhere() {
-    if have(&["gcc"]) {
-        sweep(Scenario::extract(), "link", 1);
-    }
+    need(&["gcc"]);
+    sweep(Scenario::extract(), "link", 1);
 }
 
 #[test]
 fn a_publication_that_finishes_a_killed_one_may_end_anywhere() {
-    if have(&publications::TOOLS) {
-        sweep(publications::scenario(), "rename", 2);
-    }
+    need(&publications::TOOLS);
+    sweep(publications::scenario(), "rename", 2);
 }

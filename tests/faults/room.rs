@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::sync::OnceLock;
 
-use crate::example::{Entry, tree};
-use crate::strace;
-use crate::tools;
+use support::example::{Entry, tree};
+use support::strace;
+use support::tools;
 
 /// Every kind of call that a fault can strike; see faults.c.
 pub const ALL: &str =

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::example::{self, rockpack, shards};
+use support::example::{self, rockpack, shards};
+use support::tools;
+
 use crate::left::Left;
 use crate::room::{self, Call, Fault, Tree, folder, link_tree, strike, visible};
-use crate::tools;
 
 /// The unit of what becomes visible at once.
 pub const AT_ONCE: &str = "all";

@@ -1,11 +1,12 @@
 //! Signals at every place of a run, and kills.
 
+use support::tools::need;
+
 use crate::left::Left;
 use crate::publications;
 use crate::room::ALL;
 use crate::scenarios::Scenario;
 use crate::sweep::{Strikes, sweep};
-use crate::tools::have;
 
 /// A run that is asked to end takes back what it began, or was done already.
 fn ended(left: &Left<'_>, code: i32, name: &str) {
@@ -51,58 +52,50 @@ const IGNORED: [Strikes; 3] = [
 
 #[test]
 fn a_build_that_gets_a_signal_ends_clean() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::build(), &SIGNALS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::build(), &SIGNALS);
 }
 
 #[test]
 fn signals_that_a_build_was_started_to_ignore_do_not_end_it() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::build(), &IGNORED);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::build(), &IGNORED);
 }
 
 #[test]
 fn a_build_that_is_killed_leaves_no_document_without_its_set() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::build_with_document(), &KILLS);
-        sweep(&Scenario::build_without_document(), &KILLS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::build_with_document(), &KILLS);
+    sweep(&Scenario::build_without_document(), &KILLS);
 }
 
 #[test]
 fn a_build_that_gets_a_signal_leaves_whole_entries_in_its_cache() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::build_with_cache(), &SIGNALS);
-        sweep(&Scenario::build_with_new_cache(), &KILLS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::build_with_cache(), &SIGNALS);
+    sweep(&Scenario::build_with_new_cache(), &KILLS);
 }
 
 #[test]
 fn a_split_that_gets_a_signal_ends_clean() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::split(), &SIGNALS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::split(), &SIGNALS);
 }
 
 #[test]
 fn a_recombination_that_gets_a_signal_ends_clean() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::recombine(), &SIGNALS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::recombine(), &SIGNALS);
 }
 
 #[test]
 fn an_extraction_that_gets_a_signal_leaves_whole_code_objects() {
-    if have(&["gcc"]) {
-        sweep(&Scenario::extract(), &SIGNALS);
-    }
+    need(&["gcc"]);
+    sweep(&Scenario::extract(), &SIGNALS);
 }
 
 #[test]
 fn a_publication_that_gets_a_signal_leaves_a_repository_that_clients_can_use() {
-    if have(&publications::TOOLS) {
-        sweep(&publications::scenario(), &SIGNALS);
-    }
+    need(&publications::TOOLS);
+    sweep(&publications::scenario(), &SIGNALS);
 }

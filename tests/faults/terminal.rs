@@ -4,9 +4,10 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use crate::example::{contents, names, rockpack, shards};
+use support::example::{contents, names, rockpack, shards};
+use support::tools::{self, need, need_root};
+
 use crate::room::folder;
-use crate::tools::{self, have, is_root};
 
 /// Commands that print much, and one that prints little.
 fn printing(room: &std::path::Path) -> [Command; 4] {
@@ -68,22 +69,20 @@ fn closed_streams_are_no_failure_and_no_files() {
     }
 }
 
-/// `command` by a user who owns nothing, or `None` if that one cannot run the program.
-fn by_nobody(command: &Command) -> Option<Command> {
+/// `command` by a user who owns nothing.
+fn by_nobody(command: &Command) -> Command {
     let as_nobody = || {
         let mut nobody = Command::new("setpriv");
         nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
         nobody
     };
     let program = command.get_program();
-    let may = as_nobody().arg(program).arg("--version").output().unwrap().status.success();
-    if !may {
-        tools::skip("the program lies where not everybody may run it");
-        return None;
+    if !as_nobody().arg(program).arg("--version").output().unwrap().status.success() {
+        tools::skip("needs the program to lie where everybody may run it");
     }
     let mut nobody = as_nobody();
     nobody.arg(program).args(command.get_args());
-    Some(nobody)
+    nobody
 }
 
 /// A folder that everybody may write to.
@@ -102,9 +101,8 @@ fn build_of(artifacts: &std::path::Path, out: &std::path::Path) -> Command {
 
 #[test]
 fn missing_permissions_are_named_and_change_nothing() {
-    if !is_root() || !have(&["setpriv"]) {
-        return;
-    }
+    need_root();
+    need(&["setpriv"]);
     let room = open_folder();
     let out = room.path().join("out");
     tools::run(&mut build_of(&shards().join("gfx1151-build"), &out));
@@ -128,7 +126,7 @@ fn missing_permissions_are_named_and_change_nothing() {
         (build_of(&locked, &fresh), inside),
     ];
     for (command, named) in cases {
-        let Some(mut command) = by_nobody(&command) else { return };
+        let mut command = by_nobody(&command);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
@@ -145,9 +143,8 @@ fn missing_permissions_are_named_and_change_nothing() {
 /// Packages that somebody else owns are replaced where the folder allows it, as by mv.
 #[test]
 fn a_set_of_another_user_is_replaced_or_left() {
-    if !is_root() || !have(&["setpriv"]) {
-        return;
-    }
+    need_root();
+    need(&["setpriv"]);
     let room = open_folder();
     let shard = shards().join("gfx1151-build");
     for (mode, may) in [(0o777, true), (0o1777, false)] {
@@ -157,7 +154,7 @@ fn a_set_of_another_user_is_replaced_or_left() {
         let earlier = contents(&out);
         let mut command = build_of(&shard, &out);
         command.args(["--release", "2"]);
-        let Some(mut command) = by_nobody(&command) else { return };
+        let mut command = by_nobody(&command);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), may, "{mode:o}: {said}");

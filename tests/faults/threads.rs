@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::example::{rockpack, shards};
-use crate::fixture::{deb, repo};
-use crate::keys::key;
+use support::example::{rockpack, shards};
+use support::keys::key;
+use support::repo_fixture::{deb, repo};
+use support::tools::need;
+
 use crate::left::Left;
 use crate::publications;
 use crate::reading::{self, Input};
 use crate::room::{Fault, folder, places, strike};
 use crate::scenarios::Scenario;
 use crate::sweep::{Strikes, sweep};
-use crate::tools::have;
 
 const EAGAIN: &str = "error:11";
 const EAGAIN_FROM_THEN_ON: &str = "errors:11";
@@ -35,37 +36,33 @@ const fn at(some: usize) -> [Strikes; 2] {
 
 #[test]
 fn a_build_that_gets_no_threads_leaves_the_earlier_set() {
-    if have(&["gcc"]) {
-        for scenario in [Scenario::build(), Scenario::build_with_cache()] {
-            sweep(&scenario, &at(6));
-        }
+    need(&["gcc"]);
+    for scenario in [Scenario::build(), Scenario::build_with_cache()] {
+        sweep(&scenario, &at(6));
     }
 }
 
 /// Compressors start threads of their own where there is enough to compress.
 #[test]
 fn a_build_whose_compressors_get_no_threads_leaves_the_earlier_set() {
-    if have(&["gcc"]) {
-        for compression in ["zstd", "xz"] {
-            sweep(&Scenario::build_of_noise(compression), &at(8));
-        }
+    need(&["gcc"]);
+    for compression in ["zstd", "xz"] {
+        sweep(&Scenario::build_of_noise(compression), &at(8));
     }
 }
 
 #[test]
 fn artifacts_and_code_objects_are_as_before_where_no_thread_starts() {
-    if have(&["gcc"]) {
-        for scenario in [Scenario::split(), Scenario::recombine(), Scenario::extract()] {
-            sweep(&scenario, &at(FEW));
-        }
+    need(&["gcc"]);
+    for scenario in [Scenario::split(), Scenario::recombine(), Scenario::extract()] {
+        sweep(&scenario, &at(FEW));
     }
 }
 
 #[test]
 fn a_publication_that_gets_no_threads_leaves_a_repository_that_clients_can_use() {
-    if have(&publications::TOOLS) {
-        sweep(&publications::scenario(), &at(FEW));
-    }
+    need(&publications::TOOLS);
+    sweep(&publications::scenario(), &at(FEW));
 }
 
 /// Threads that a build with `--jobs jobs` starts, by itself and with an option that takes a path in
@@ -87,9 +84,7 @@ fn starts(room: &Path, jobs: &str, [option, path]: [&str; 2]) -> [usize; 2] {
 /// the indexes starts the same number in any case.
 #[test]
 fn a_build_publishes_with_as_many_threads_as_it_is_told() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let more = |jobs| {
         let room = folder();
         let [alone, publishing] = starts(room.path(), jobs, ["--repo", "repository"]);
@@ -102,19 +97,16 @@ fn a_build_publishes_with_as_many_threads_as_it_is_told() {
 /// It asks for them whether there is an earlier set or not.
 #[test]
 fn a_build_reads_an_earlier_set_with_no_other_threads() {
-    if have(&["gcc"]) {
-        let room = folder();
-        let [alone, updating] = starts(room.path(), "5", ["--since", "alone"]);
-        assert_eq!(alone, updating);
-    }
+    need(&["gcc"]);
+    let room = folder();
+    let [alone, updating] = starts(room.path(), "5", ["--since", "alone"]);
+    assert_eq!(alone, updating);
 }
 
 /// A thread feeds the program that signs.
 #[test]
 fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
-    if !have(&publications::TOOLS) {
-        return;
-    }
+    need(&publications::TOOLS);
     let room = folder();
     let own = key(room.path(), "own", "ed25519");
     let package = deb(room.path(), ("one", "1", "amd64"), "");
@@ -141,9 +133,8 @@ fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
 
 #[test]
 fn a_command_that_reads_and_gets_no_threads_says_so() {
-    if !have(&publications::TOOLS) || !have(&reading::TOOLS) {
-        return;
-    }
+    need(&publications::TOOLS);
+    need(&reading::TOOLS);
     let input = Input::new();
     for act in [EAGAIN, EAGAIN_FROM_THEN_ON] {
         input.sweep(("thread", act, FEW), |_, struck, whole| {

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::example::{names, rockpack, shards};
+use support::example::{names, rockpack, shards};
+use support::tools::{self, need};
+
 use crate::room::{folder, started};
-use crate::tools::{self, have};
 
 /// What a run has to wait before it ends by itself, less what clocks may differ by.
 const PATIENCE: Duration = Duration::from_secs(9);
@@ -71,9 +72,7 @@ fn threads(process: &Child) -> usize {
 
 #[test]
 fn a_run_that_waits_ends_ten_seconds_after_a_signal() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     let mut waiting = Waiting::begin();
     let start = Instant::now();
     waiting.signal("INT");
@@ -84,9 +83,7 @@ fn a_run_that_waits_ends_ten_seconds_after_a_signal() {
 /// The code is that of the second one: it ended the run, and not that time had passed.
 #[test]
 fn a_second_signal_ends_a_run_that_waits() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    need(&["gcc"]);
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let mut waiting = Waiting::begin();
         let before = threads(&waiting.build);

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write;
 
 use md5::{Digest, Md5};
+use support::archives::{Handmade, Packing};
+use support::tools::{self, need, repository};
 
-use crate::archives::{Handmade, Packing};
-use crate::tools::{self, have, repository};
 use crate::{Input, STAGE, hostile_packages, inspect, limited, refusal};
 
 /// Memory that a run may have, in MiB.
@@ -134,9 +134,7 @@ fn entries_that_overlap_are_refused() {
 /// An archive of a few kilobytes that holds more than a run may have takes no memory for it.
 #[test]
 fn an_archive_that_decodes_to_much_costs_little_memory() {
-    if !have(&["zstd", "xz"]) {
-        return;
-    }
+    need(&["zstd", "xz"]);
     let mut archive = Handmade::with_manifest();
     archive.file(&format!("{STAGE}/zeros"), &vec![0; 160 << 20]);
     let tar = archive.finish();
@@ -153,9 +151,7 @@ fn an_archive_that_decodes_to_much_costs_little_memory() {
 /// A window is memory that the decoder has to set aside.
 #[test]
 fn windows_above_the_limit_are_refused_in_archives_and_packages() {
-    if !have(&["zstd", "xz"]) {
-        return;
-    }
+    need(&["zstd", "xz"]);
     // One frame whose header claims a window of 2 GiB, and nothing behind it.
     let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
     Input::packed(Packing::Zstd, &frame).refused(&["a_lib_generic.tar.zst", "--long=27"]);
@@ -181,9 +177,7 @@ fn with_dictionary(tar: &[u8], code: u8) -> Vec<u8> {
 /// The same of xz: what `xz -9` makes is read, and nothing beyond the memory for that.
 #[test]
 fn dictionaries_above_the_limit_are_refused_in_archives_and_packages() {
-    if !have(&["zstd", "xz"]) {
-        return;
-    }
+    need(&["zstd", "xz"]);
     let mut archive = Handmade::with_manifest();
     archive.file(&format!("{STAGE}/x"), b"x");
     let tar = archive.finish();

@@ -3,33 +3,32 @@
 use std::fs;
 use std::process::Command;
 
-use crate::archives::{Handmade, Packing, tar};
+use support::archives::{Handmade, Packing, tar};
+use support::tools::{self, need, need_root};
+
 use crate::hostile_packages::{deb, rpm};
-use crate::tools::{self, have, is_root};
 use crate::{Input, STAGE, inspect, refusal, text};
 
 const REFUSED: &str = "has file capabilities";
 
-/// A folder with a file that has capabilities, unless they cannot be given here.
-fn folder() -> Option<Input> {
-    if !have(&["setcap"]) || !is_root() {
-        return None;
-    }
+/// A folder with a file that has capabilities.
+fn folder() -> Input {
+    need(&["setcap"]);
+    need_root();
     let input = Input::folder();
     let file = input.stage().join("lib/tool");
     fs::write(&file, "x").unwrap();
     let setcap = tools::find("setcap").unwrap();
     let given = Command::new(setcap).arg("cap_net_raw=ep").arg(&file).output().unwrap();
     if !given.status.success() {
-        tools::skip("the file system of temporary files keeps no capabilities");
-        return None;
+        tools::skip("needs a file system of temporary files that keeps capabilities");
     }
-    Some(input)
+    input
 }
 
 #[test]
 fn capabilities_in_a_folder_are_refused() {
-    let Some(input) = folder() else { return };
+    let input = folder();
     input.refused(&["stage/lib/tool", REFUSED]);
     let copied = input.stage().join("lib/copied");
     fs::write(&copied, "x").unwrap();
@@ -53,7 +52,7 @@ fn capabilities_in_an_archive_are_refused() {
             input.refused(&["a_lib_generic.tar.zst", said]);
         }
     }
-    let Some(input) = folder() else { return };
+    let input = folder();
     let artifact = input.shard().join("a_lib_generic");
     let bytes = tar(&artifact, &["--format=pax", "--xattrs", "--xattrs-include=*"]);
     Input::packed(Packing::Zstd, &Packing::Zstd.compress(&bytes))
@@ -73,9 +72,7 @@ fn extended_headers_in_a_deb_are_refused() {
 
 #[test]
 fn capabilities_in_an_rpm_are_refused() {
-    if !have(&["rpmbuild"]) {
-        return;
-    }
+    need(&["rpmbuild"]);
     let folder = tempfile::tempdir().unwrap();
     let specification = |caps: &str| {
         format!(
@@ -89,7 +86,7 @@ fn capabilities_in_an_rpm_are_refused() {
     let package = rpm(folder.path(), &specification("%caps(cap_net_raw=ep)"));
     let said = refusal(&mut inspect(&package));
     assert!(said.contains("/opt/tool has file capabilities"), "{said}");
-    let output = crate::example::rockpack().arg("verify").arg(&package).output().unwrap();
+    let output = support::example::rockpack().arg("verify").arg(&package).output().unwrap();
     let said = text(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("V001 unreadable") && said.contains(REFUSED), "{said}");

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::archives::Handmade;
-use crate::example::{files, rockpack, tree};
-use crate::tampered_archive::Archive;
-use crate::tools::{self, repository};
+use support::archives::Handmade;
+use support::example::{files, rockpack, tree};
+use support::tampered::Archive;
+use support::tools::{self, repository};
+
 use crate::{inspect, limited, text};
 
 pub const CONTROL: &str =
@@ -128,7 +129,7 @@ fn members_that_lead_out_of_the_root_are_refused() {
             }
         }
     }
-    assert_eq!(crate::example::names(folder.path()).len(), 1, "nothing but the package");
+    assert_eq!(support::example::names(folder.path()).len(), 1, "nothing but the package");
 }
 
 #[test]

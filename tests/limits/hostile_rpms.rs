@@ -8,11 +8,11 @@ use rockpack::content::{Content, hex};
 use rockpack::formats::rpm::Front;
 use rpm::IndexData;
 use sha2::{Digest as _, Sha256};
+use support::example::rockpack;
+use support::headers::{Tagged, remade};
+use support::tools::{need, succeed};
 
-use crate::example::rockpack;
-use crate::headers::{Tagged, remade};
 use crate::hostile_packages::{openers, rpm};
-use crate::tools::{have, succeed};
 use crate::two_readings::built;
 use crate::{inspect, text};
 
@@ -144,9 +144,7 @@ fn files_of_an_rpm_that_are_none_are_refused() {
 
 #[test]
 fn setuid_files_of_an_rpm_are_shown() {
-    if !have(&["rpmbuild"]) {
-        return;
-    }
+    need(&["rpmbuild"]);
     let room = tempfile::tempdir().unwrap();
     let package = rpm(
         room.path(),

@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::process::Command;
 
 use md5::{Digest, Md5};
+use support::tools::{self, repository};
 
 use crate::bombs::{bundle, ccob};
-use crate::tools::{self, repository};
 use crate::{Input, inspect, limited, rockpack};
 
 /// Bundles of the library, and MiB of code in each: 2 GiB that compress to some hundred kilobytes.
@@ -72,9 +72,7 @@ fn succeeds(command: &mut Command, budget: u32) {
 
 #[test]
 fn memory_is_enough_for_code_that_is_larger() {
-    if !tools::have(&["cc", "as"]) {
-        return;
-    }
+    tools::need(&["cc", "as"]);
     let input = input();
     let mut build = input.build();
     build.args(["--format", "deb", "--compression", "xz", "--preset", "fast", "--jobs", "1"]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::tools::repository;
+use support::tools::repository;
 
 #[test]
 fn every_test_of_the_table_is_there() {

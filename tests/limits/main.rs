@@ -1,24 +1,18 @@
 //! Hostile input: what is read, what is refused, and that nothing is written but what is asked for.
 //! README.md here is the table of all of it; a test holds it against the tests it names.
-#![allow(clippy::unwrap_used)] // a test that panics has failed
 
-#[path = "../support/archives.rs"]
-mod archives;
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+#[macro_use]
+extern crate support;
+
 mod bombs;
 mod capabilities;
-#[allow(dead_code, reason = "a part of it is used here")]
-#[path = "../fuzz_smoke/dense.rs"]
-mod dense;
-#[allow(dead_code, reason = "a part of it is used here")]
-#[path = "../fuzz_smoke/dense_elf.rs"]
-mod dense_elf;
-#[allow(dead_code, reason = "a part of it is used here")]
-#[path = "../fuzz_smoke/dense_verify.rs"]
-mod dense_verify;
-#[path = "../support/example.rs"]
-mod example;
-#[path = "../support/headers.rs"]
-mod headers;
+mod fuzz_smoke;
 mod hostile_packages;
 mod hostile_rpms;
 mod larger;
@@ -27,29 +21,22 @@ mod memory;
 mod names;
 mod outside;
 mod pipes;
-#[allow(dead_code, reason = "a part of it is used here")]
-#[path = "../support/raw_header.rs"]
-mod raw_header;
-#[allow(dead_code, reason = "a part of it is used here")]
-#[path = "../fuzz_smoke/rpms.rs"]
-mod rpms;
+mod properties;
 mod shared;
-#[path = "../support/strace.rs"]
-mod strace;
-#[allow(dead_code, reason = "a part of it is used here")]
-#[path = "../support/tampered/archive.rs"]
-mod tampered_archive;
+#[path = "../../fuzz/src/lib.rs"]
+mod targets;
 mod terminal;
-#[path = "../support/tools.rs"]
-mod tools;
 mod two_readings;
+
+support::main!();
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use archives::{Handmade, Packing};
-use example::rockpack;
+use support::archives::{Handmade, Packing};
+use support::example::rockpack;
+use support::tools;
 
 /// The stage prefix of every artifact here.
 const STAGE: &str = "libs/A/stage";

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Input, STAGE, limited, refusal, rockpack, text, tools};
+use support::tools;
+
+use crate::{Input, STAGE, limited, refusal, rockpack, text};
 
 /// The least memory that a build can have, in MiB, and what it may take beyond.
 const BUDGET: u32 = 512;
@@ -104,9 +106,7 @@ fn tables_larger_than_the_memory_is_for_are_refused() {
 /// Wrappers that share a bundle, as those of `-fgpu-rdc` do, have rows each in the archives.
 #[test]
 fn code_objects_count_for_each_wrapper_of_their_bundle() {
-    if !tools::have(&["cc"]) {
-        return;
-    }
+    tools::need(&["cc"]);
     let input = Input::folder();
     let library = input.stage().join("lib/libx.so");
     fat_library(&library, 3);

@@ -6,9 +6,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::raw_header::{header, numbers, package, texts};
+use support::tools::{self, need, need_root};
+
 use crate::hostile_packages::verified;
-use crate::raw_header::{header, numbers, package, texts};
-use crate::tools::{self, have, is_root};
 use crate::two_readings::refused;
 use crate::{Input, STAGE, refusal};
 
@@ -16,9 +17,7 @@ const UNPACKERS: [&str; 3] = ["dpkg-deb", "rpm2cpio", "cpio"];
 
 #[test]
 fn folders_are_packed_up_to_a_depth() {
-    if !have(&UNPACKERS) {
-        return;
-    }
+    need(&UNPACKERS);
     let input = Input::folder();
     let deep: PathBuf = std::iter::repeat_n("folder", 256).collect();
     fs::create_dir_all(input.stage().join(&deep)).unwrap();
@@ -167,9 +166,7 @@ fn control_characters_in_names_are_refused_and_not_printed() {
 
 #[test]
 fn names_that_differ_in_case_are_two_files() {
-    if !have(&UNPACKERS) {
-        return;
-    }
+    need(&UNPACKERS);
     const NAMES: [&str; 3] = ["lib/Readme", "lib/README", "Lib/readme"];
     let folder = Input::folder();
     for name in NAMES {
@@ -203,9 +200,7 @@ fn packages_whose_names_differ_in_case_are_refused() {
 
 #[test]
 fn hard_links_in_a_folder_are_files_of_their_own() {
-    if !have(&UNPACKERS) {
-        return;
-    }
+    need(&UNPACKERS);
     let input = Input::folder();
     fs::write(input.stage().join("one"), "linked").unwrap();
     fs::hard_link(input.stage().join("one"), input.stage().join("two")).unwrap();
@@ -218,9 +213,7 @@ fn hard_links_in_a_folder_are_files_of_their_own() {
 
 #[test]
 fn sparse_files_in_a_folder_are_packed_with_their_zeros() {
-    if !have(&UNPACKERS) {
-        return;
-    }
+    need(&UNPACKERS);
     let input = Input::folder();
     let file = fs::File::create(input.stage().join("sparse")).unwrap();
     file.set_len(3 << 20).unwrap();
@@ -233,16 +226,13 @@ fn sparse_files_in_a_folder_are_packed_with_their_zeros() {
 
 #[test]
 fn devices_in_a_folder_are_refused() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     for (kind, numbers) in [("c", ["1", "3"]), ("b", ["7", "0"])] {
         let input = Input::folder();
         let device = input.stage().join("device");
         let made = Command::new("mknod").arg(&device).arg(kind).args(numbers).output().unwrap();
         if !made.status.success() {
-            tools::skip("devices cannot be made here");
-            return;
+            tools::skip("needs to make devices");
         }
         input.refused(&["stage/device", "is a device"]);
     }
@@ -251,9 +241,7 @@ fn devices_in_a_folder_are_refused() {
 /// Modes of packages are those of their kind: whatever the umask or an attacker made of them.
 #[test]
 fn modes_do_not_reach_the_packages() {
-    if !have(&UNPACKERS) {
-        return;
-    }
+    need(&UNPACKERS);
     let input = Input::folder();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     for (name, mode) in [("open", 0o666), ("tool", 0o777), ("closed", 0o600), ("sticky", 0o1755)] {

@@ -6,10 +6,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::archives::{Packing, pack};
-use crate::example::{build_of, copy_shards, names, rockpack, shards, tree};
-use crate::strace::{Trace, changed_by};
-use crate::tools::have;
+use support::archives::{Packing, pack};
+use support::example::{build_of, copy_shards, names, rockpack, shards, tree};
+use support::strace::{Trace, changed_by};
+use support::tools::need;
+
 use crate::{Input, STAGE};
 
 /// Runs a command and fails if it changes anything that lies in none of `allowed`. What is beside
@@ -85,9 +86,7 @@ fn every_change_of_a_file_is_seen() {
         ("os.setxattr('x', 'user.x', b'/x', follow_symlinks=False)", &["x"]),
         ("os.removexattr(one, 'user.x')", &["one"]),
     ];
-    if !have(&["strace", "python3"]) {
-        return;
-    }
+    need(&["strace", "python3"]);
     let room = tempfile::tempdir().unwrap();
     let mut script = "import os\nos.mkdir('one')\nos.mkdir('other')\n\
          one, other = [os.open(name, os.O_RDONLY) for name in ['one', 'other']]\n"
@@ -108,9 +107,7 @@ fn every_change_of_a_file_is_seen() {
 
 #[test]
 fn commands_write_into_their_output_folders_only() {
-    if !have(&["strace", "tar", "zstd"]) {
-        return;
-    }
+    need(&["strace", "tar", "zstd"]);
     let room = tempfile::tempdir().unwrap();
     let path = |name: &str| room.path().join(name);
     let (out, cache, repo) = (path("out"), path("cache"), path("repo"));
@@ -166,13 +163,11 @@ fn write_the_files_that_are_named(room: &Path) {
 /// What packed artifacts hold lies beside the output, or in TMPDIR, without a name.
 #[test]
 fn what_archives_hold_lies_beside_the_output_only() {
-    if !have(&["strace", "tar", "zstd", "xz", "sha256sum"]) {
-        return;
-    }
+    need(&["strace", "tar", "zstd", "xz", "sha256sum"]);
     let room = tempfile::tempdir().unwrap();
     let packed = room.path().join("packed");
     copy_shards(&packed);
-    for artifact in crate::archives::artifacts(&packed) {
+    for artifact in support::archives::artifacts(&packed) {
         pack(&artifact, Packing::Zstd);
     }
     let (out, temporary) = (room.path().join("out"), room.path().join("tmp"));
@@ -191,9 +186,7 @@ fn what_archives_hold_lies_beside_the_output_only() {
 /// Members, links and manifests that lead out of an artifact are refused, and nothing follows them.
 #[test]
 fn what_leads_out_of_an_artifact_is_not_followed() {
-    if !have(&["strace"]) {
-        return;
-    }
+    need(&["strace"]);
     let inputs = [
         Input::handmade(|archive| archive.file("../../escaped", b"x")),
         Input::handmade(|archive| archive.file("/tmp/escaped", b"x")),
@@ -239,7 +232,7 @@ fn links_below_the_output_folder_are_not_written_through() {
     assert!(tree(&path("victim")) == before);
     fs::remove_file(input.out().join("shard")).unwrap();
     symlink("out", path("link")).unwrap();
-    crate::tools::run(&mut split(&path("link")));
+    support::tools::run(&mut split(&path("link")));
     assert!(input.out().join("shard/a_lib_generic").is_dir());
 }
 

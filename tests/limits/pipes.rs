@@ -5,8 +5,9 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::example::shards;
-use crate::tools::{self, have};
+use support::example::shards;
+use support::program::rockpack_path;
+use support::tools::{self, need};
 
 /// Longer than any of these runs takes, and shorter than for ever.
 const SECONDS: &str = "30";
@@ -24,7 +25,7 @@ fn pipe(path: &Path) {
 fn ends(room: &Path, words: &str, file: &str) {
     let words = words.replace("{}", room.to_str().unwrap());
     let mut command = Command::new("timeout");
-    command.args(["-s", "KILL", "-k", "1", SECONDS, env!("CARGO_BIN_EXE_rockpack")]);
+    command.args(["-s", "KILL", "-k", "1", SECONDS]).arg(rockpack_path());
     let run = command.args(words.split(' ')).output().unwrap();
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
     let printed = String::from_utf8_lossy(&run.stdout).into_owned();
@@ -35,9 +36,7 @@ fn ends(room: &Path, words: &str, file: &str) {
 
 #[test]
 fn pipes_in_the_place_of_files_are_refused_at_once() {
-    if !have(&["mkfifo", "timeout"]) {
-        return;
-    }
+    need(&["mkfifo", "timeout"]);
     let folder = tempfile::tempdir().unwrap();
     let room = folder.path();
     let build = "build --version 7.1.0 --out {}/out --artifacts";
@@ -71,9 +70,7 @@ fn pipes_in_the_place_of_files_are_refused_at_once() {
 
 #[test]
 fn a_pipe_in_the_place_of_a_receipt_is_refused_at_once() {
-    if !have(&["mkfifo", "timeout"]) {
-        return;
-    }
+    need(&["mkfifo", "timeout"]);
     let folder = tempfile::tempdir().unwrap();
     let room = folder.path();
     let shard = shards().join("gfx1151-build").canonicalize().unwrap();
@@ -113,9 +110,7 @@ impl Drop for Holder {
 
 #[test]
 fn a_file_that_is_leased_is_waited_for() {
-    if !have(&["python3", "timeout"]) {
-        return;
-    }
+    need(&["python3", "timeout"]);
     let folder = tempfile::tempdir().unwrap();
     let room = folder.path();
     let cases = [

@@ -9,10 +9,11 @@ use rockpack::formats::elf::{ElfFile, FileHeader, Linking, SearchPath, build_id}
 use rockpack::formats::{amdgpu_metadata, code_object};
 use rockpack::host_binary;
 use rockpack::verify;
+use support::example::rockpack;
 
-use crate::example::rockpack;
+use crate::fuzz_smoke::{dense_elf, dense_verify};
 use crate::hostile_packages::deb;
-use crate::{dense_elf, dense_verify, limited, text};
+use crate::{limited, text};
 
 fn elf_file(bytes: &[u8]) -> ElfFile {
     let content = Content::of_bytes(bytes);

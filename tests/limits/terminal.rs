@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rmpv::Value;
+use support::archives::Handmade;
+use support::example::rockpack;
+use support::tools::need;
 
-use crate::archives::Handmade;
 use crate::bombs::bundle;
-use crate::example::rockpack;
 use crate::hostile_packages::{CONTROL, controlled, deb, rpm};
-use crate::tools::have;
 use crate::{Input, STAGE, inspect};
 
 /// What a text of the input may hold: it clears the screen in two ways, and begins a line.
@@ -222,9 +222,7 @@ fn manifest(hostile: &str) -> Vec<u8> {
 
 #[test]
 fn nothing_of_an_rpm_reaches_the_terminal_raw() {
-    if !have(&["rpmbuild"]) {
-        return;
-    }
+    need(&["rpmbuild"]);
     let folder = tempfile::tempdir().unwrap();
     let specification = "Name: odd\nVersion: 1\nRelease: 1\nSummary: x%(printf '\\033[2J')\nLicense: MIT\n\
         BuildArch: noarch\nVendor: v%(printf '\\033[2J')\n%description\nfirst%(printf '\\033[2J')\nsecond\n%install\n\

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rpm::IndexData;
+use support::archives::Handmade;
+use support::example::{names, rockpack};
+use support::headers::{Tagged, remade, retagged};
+use support::raw_header::{header_of, package};
+use support::tools::{have, need, run, succeed, told};
 
-use crate::archives::Handmade;
-use crate::example::{names, rockpack};
-use crate::headers::{Tagged, remade, retagged};
 use crate::hostile_packages::{CONTROL, controlled, write};
-use crate::raw_header::{header_of, package};
-use crate::tools::{have, run, succeed, told};
 use crate::{Input, inspect, refusal, text};
 
 /// `inspect` and `repo` refuse a package with all of `parts`, `verify` says that it cannot be read.
@@ -155,10 +155,9 @@ fn tags_of_the_same_bytes_are_refused() {
     let rows: Vec<[u32; 4]> = (0..1000).map(|n| [100_000 + n, 2, 0, 1 << 14]).collect();
     fs::write(&file, package(&header_of(&rows, &[0; 1 << 14]))).unwrap();
     refused(&file, &["rpm header", "tag 100001 shares bytes of the data with other tags"]);
-    if have(&["rpm"]) {
-        let said = told(Command::new("rpm").args(["-qp", "--nosignature"]).arg(&file));
-        assert!(said.contains("tag[1]: BAD"), "{said}");
-    }
+    need(&["rpm"]);
+    let said = told(Command::new("rpm").args(["-qp", "--nosignature"]).arg(&file));
+    assert!(said.contains("tag[1]: BAD"), "{said}");
 }
 
 /// A package whose control archive has more members behind `./` and the control file.
@@ -213,13 +212,12 @@ fn fields_that_differ_in_case_are_one() {
     }
     let fields = "Depends: libc6\ndepends: other\n";
     refused(&package(fields), &["field depends appears twice"]);
-    if have(&["dpkg-deb"]) {
-        let root = room.path().join("root");
-        fs::create_dir_all(root.join("DEBIAN")).unwrap();
-        fs::write(root.join("DEBIAN/control"), format!("{CONTROL}{fields}")).unwrap();
-        let said = told(Command::new("dpkg-deb").arg("--build").arg(&root));
-        assert!(said.contains("duplicate value for 'Depends' field"), "{said}");
-    }
+    need(&["dpkg-deb"]);
+    let root = room.path().join("root");
+    fs::create_dir_all(root.join("DEBIAN")).unwrap();
+    fs::write(root.join("DEBIAN/control"), format!("{CONTROL}{fields}")).unwrap();
+    let said = told(Command::new("dpkg-deb").arg("--build").arg(&root));
+    assert!(said.contains("duplicate value for 'Depends' field"), "{said}");
 }
 
 /// What dpkg says that a field of a package is.
@@ -247,9 +245,8 @@ fn lines_that_end_for_dpkg_alone_are_refused() {
     }
     let windows = package(&CONTROL.replace('\n', "\r\n"));
     accepted(&windows);
-    if have(&["dpkg-deb"]) {
-        assert_eq!(dpkg_says(&windows, "Version"), "1\n");
-    }
+    need(&["dpkg-deb"]);
+    assert_eq!(dpkg_says(&windows, "Version"), "1\n");
 }
 
 /// What dpkg keeps as conffiles of a package that it unpacks, or none if it does not.

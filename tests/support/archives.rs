@@ -1,15 +1,11 @@
 //! Packed artifacts, made by GNU tar and the compressors' own programs.
-//!
-//! A test file that uses it declares `support/tools.rs` as `tools` first.
-
-#![allow(dead_code, reason = "every test program uses a part of it")]
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::tools;
+use crate::tools;
 
 /// How an archive is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +40,8 @@ impl Packing {
     }
 }
 
-/// Whether the tools are there.
-pub fn have_tools() -> bool {
-    tools::have(&["tar", "zstd", "xz", "sha256sum"])
-}
+/// What packing takes.
+pub const TOOLS: [&str; 4] = ["tar", "zstd", "xz", "sha256sum"];
 
 /// What a filter makes of `bytes`.
 fn piped(mut command: Command, bytes: &[u8]) -> Vec<u8> {

@@ -1,15 +1,15 @@
 //! What systems for package managers begin as: releases of Debian, and the base of an rpm system.
 //!
-//! Each is made once and kept below cargo's target folder, where every test program finds it.
+//! Those of Debian are made once and kept below cargo's target folder, where every test program finds
+//! them.
 
-#![allow(dead_code, reason = "every test program uses a part of it")]
-
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
-use super::tools;
+use crate::program::{kept, scratch};
+use crate::tools;
 
 /// Where packages of the distribution come from.
 const MIRROR: &str = "http://deb.debian.org/debian";
@@ -51,11 +51,14 @@ mv %{buildroot}/usr/bin/update-alternatives %{buildroot}/usr/sbin/
 pub const RPM_TOOLS: [&str; 5] = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-alternatives"];
 
 /// The root of a release as debootstrap leaves it, to be copied.
-pub fn debian(suite: &str) -> Option<PathBuf> {
-    let _one = alone();
-    let base = kept("debian-roots").join(suite);
+pub fn debian(suite: &str) -> PathBuf {
+    let bases = kept("debian-roots");
+    fs::create_dir_all(&bases).unwrap();
+    let lock = File::create(bases.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let base = bases.join(suite);
     if base.is_dir() {
-        return Some(base);
+        return base;
     }
     let partial = base.with_extension("partial");
     let _ = fs::remove_dir_all(&partial);
@@ -64,22 +67,19 @@ pub fn debian(suite: &str) -> Option<PathBuf> {
     let told = tools::told(make.args(["--variant=minbase", suite]).arg(&partial).arg(MIRROR));
     if !told.ends_with("exit status: 0\n") {
         tools::skip(&format!("debootstrap cannot make {suite}: {told}"));
-        return None;
     }
     fs::rename(&partial, &base).unwrap();
-    Some(base)
+    base
 }
 
-/// A folder with the package of an rpm system's base.
-pub fn rpm() -> PathBuf {
-    static MADE: OnceLock<()> = OnceLock::new();
-    let folder = kept("rpm-base");
-    // Anew in every run, because the machine it is taken from may have changed.
+/// A folder with the package of an rpm system's base, made of this machine once in a run.
+pub fn rpm() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
-        let _ = fs::remove_dir_all(&folder);
+        let folder = scratch("rpm-base");
         build_rpm(RPM, &folder);
-    });
-    folder
+        folder
+    })
 }
 
 /// The packages of a specification, as rpmbuild makes them of files that need no treatment.
@@ -105,13 +105,4 @@ pub fn build_rpm(specification: &str, folder: &Path) {
 /// A copy of a folder with owners, modes and devices.
 pub fn copy(from: &Path, to: &Path) {
     tools::run(Command::new("cp").args(["-a", "--reflink=auto"]).arg(from).arg(to));
-}
-
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static MADE: OnceLock<Mutex<()>> = OnceLock::new();
-    MADE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn kept(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }

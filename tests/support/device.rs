@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::tools;
+use crate::tools;
 
 /// Runs a command line in `dir`; it has to succeed.
 pub fn run(dir: &Path, command: &[&str]) {

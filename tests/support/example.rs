@@ -1,8 +1,4 @@
 //! The main job, run from outside: the program, the example shards, and what is known of them.
-//!
-//! A test file that uses it declares `support/tools.rs` as `tools` first.
-
-#![allow(dead_code, reason = "every test program uses a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +10,7 @@ use object::{Object, ObjectSection};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::tools;
+use crate::tools;
 
 /// Upstream version of the sets.
 pub const VERSION: &str = "7.1.0";
@@ -107,12 +103,7 @@ pub fn configuration() -> PathBuf {
     tools::repository("examples/packaging-config.json")
 }
 
-/// The program, with nothing of this process's environment that could change what it does.
-pub fn rockpack() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rockpack"));
-    command.env_remove("SOURCE_DATE_EPOCH").env_remove("NO_COLOR");
-    command
-}
+pub use crate::program::rockpack;
 
 /// `rockpack build` of `artifacts` into `out` by the example configuration.
 pub fn build_of(artifacts: &Path, out: &Path) -> Command {

@@ -1,7 +1,5 @@
 //! Helpers of the kernel archive tests.
 
-#![allow(dead_code, reason = "every test program uses a part of it")]
-
 use std::io::Read;
 use std::process::Command;
 
@@ -15,17 +13,14 @@ use rockpack::tree::TreePath;
 use crate::tools;
 
 /// Debian's interpreter: the one for which apt installs msgpack and zstandard.
-const PYTHON: &str = "/usr/bin/python3";
+pub const PYTHON: &str = "/usr/bin/python3";
 
-/// Whether Python with msgpack and zstandard is there. Where it is not, the calling test has to
-/// skip; with ROCKPACK_INTEROP=1 it fails here instead.
-pub fn python_is_there() -> bool {
+/// Skips the test that calls it unless Python with msgpack and zstandard is there.
+pub fn need_python() {
     let run = Command::new(PYTHON).args(["-c", "import msgpack, zstandard"]).output();
-    let there = run.is_ok_and(|run| run.status.success());
-    if !there {
-        tools::skip("needs python3-msgpack and python3-zstandard");
+    if !run.is_ok_and(|run| run.status.success()) {
+        tools::skip("needs python3-msgpack, python3-zstandard");
     }
-    there
 }
 
 /// Runs a script of tests/support and returns the JSON that it prints.

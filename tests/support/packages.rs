@@ -1,8 +1,5 @@
 //! Packages to emit, and the tools that judge them.
 
-// Each test binary uses a part of them.
-#![allow(dead_code)]
-
 use std::path::{Path, PathBuf};
 
 use rockpack::content::Content;

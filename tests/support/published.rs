@@ -6,7 +6,7 @@ use std::process::Command;
 
 use sha2::{Digest, Sha256, Sha512};
 
-use super::tools::succeed;
+use crate::tools::succeed;
 
 /// Whether a file has this digest.
 pub fn is(path: &Path, sha256: &str) {

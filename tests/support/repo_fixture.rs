@@ -120,7 +120,7 @@ pub fn contents(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
 
 /// What the committed list says of an index tool: `tool | field | reason`.
 pub fn accepted(tool: &str) -> Vec<String> {
-    let text = include_str!("../repository/differences.txt");
+    let text = include_str!("../repositories/differences.txt");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let rows = lines.map(|line| {
         let row: Vec<&str> = line.split('|').map(str::trim).collect();

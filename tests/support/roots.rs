@@ -3,16 +3,14 @@
 //! A test file that uses them declares `support/bases.rs`, `support/example.rs` and
 //! `support/tools.rs` first.
 
-#![allow(dead_code, reason = "every test program uses a part of it")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::example::{Entry, Set, tree};
-pub use super::tools::is_root;
 use super::{bases, tools};
+use crate::example::{Entry, Set, tree};
+pub use crate::tools::need_root;
 
 /// A root for a package manager.
 pub trait Manager {
@@ -99,7 +97,7 @@ impl Rpm {
         let base = bases::rpm();
         let manager = Self(root);
         tools::run(manager.command().arg("--initdb"));
-        let packages = super::example::names(&base).into_iter().map(|name| base.join(name));
+        let packages = crate::example::names(&base).into_iter().map(|name| base.join(name));
         tools::run(manager.command().arg("-i").args(packages));
         manager
     }

@@ -1,36 +1,40 @@
 //! Foreign tools that tests use as judges.
 
-#![allow(dead_code, reason = "every test program uses a part of it")]
-
 use std::env;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// Whether every tool is installed. Says which one is missing, and fails instead of returning
-/// `false` where `ROCKPACK_INTEROP=1` promises that all are there.
+/// Skips the test that calls it unless every tool is installed.
+pub fn need(tools: &[&str]) {
+    if let Some(missing) = missing(tools) {
+        skip(&missing);
+    }
+}
+
+/// Whether the tools for a part of a test are installed. Without them, the test is reported as
+/// skipped in part.
 pub fn have(tools: &[&str]) -> bool {
+    let missing = missing(tools);
+    if let Some(missing) = &missing {
+        skip_part(missing);
+    }
+    missing.is_none()
+}
+
+/// `needs rpm, dpkg-deb`
+fn missing(tools: &[&str]) -> Option<String> {
     let missing: Vec<&str> = tools.iter().copied().filter(|tool| find(tool).is_none()).collect();
-    if !missing.is_empty() {
-        skip(&format!("needs {}", missing.join(", ")));
-    }
-    missing.is_empty()
+    (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")))
 }
 
-/// Says why a test does not run, and fails where `ROCKPACK_INTEROP=1`.
-pub fn skip(reason: &str) {
-    assert_ne!(env::var("ROCKPACK_INTEROP").as_deref(), Ok("1"), "{reason}");
-    eprintln!("skipped: {reason}");
-}
-
-/// Whether this process may install into a root of its own.
-pub fn is_root() -> bool {
-    let root = succeed(Command::new("id").arg("-u")).trim() == "0";
-    if !root {
-        skip("package managers change the owner of what they install, which needs root");
+/// Skips the test that calls it unless this process may install into a root of its own: package
+/// managers change the owner of what they install.
+pub fn need_root() {
+    if succeed(Command::new("id").arg("-u")).trim() != "0" {
+        skip("needs root");
     }
-    root
 }
 
 /// The path of a tool.
@@ -67,10 +71,8 @@ pub fn unpack(package: &Path, root: &Path) {
     run(Command::new("sh").args(["-c", script]).arg(package).current_dir(root));
 }
 
-/// A path of the repository.
-pub fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
+pub use crate::harness::{skip, skip_part};
+pub use crate::program::repository;
 
 /// What a command that must succeed writes to its standard output.
 pub fn succeed(command: &mut Command) -> String {

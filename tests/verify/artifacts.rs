@@ -6,10 +6,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use support::program;
+use support::tampered::{Run, shard, verify};
+use support::tools;
 use tempfile::TempDir;
-
-use crate::tampered::{Run, shard, verify};
-use crate::tools;
 
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
 const DATABASE: &str = "lib/rocblas/library";
@@ -60,7 +60,7 @@ impl Shard {
 }
 
 fn rockpack(command: &str) -> Command {
-    let mut rockpack = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+    let mut rockpack = program::rockpack();
     rockpack.arg(command);
     rockpack
 }

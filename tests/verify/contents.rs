@@ -8,8 +8,7 @@ use std::path::Path;
 use rockpack::content::Content;
 use rockpack::receipt::{CodeObjectRecord, FindingRecord, Place};
 use rockpack::split::loose_code;
-
-use crate::tampered::{self, Set, patch, shard};
+use support::tampered::{self, Set, patch, shard};
 
 const LIBRARY: &str = "opt/rocm-7.1/lib/libexblas.so.1.2";
 const ARCHIVES: &str = "opt/rocm-7.1/lib/.kpack";

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::program::{repository, rockpack};
+use support::tampered::{Set, shard};
+use support::tools;
 use tempfile::TempDir;
 
 use crate::receipt::{SHARDS, receipt_of};
-use crate::tampered::{Set, shard};
-use crate::tools;
 
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
 
@@ -33,8 +34,8 @@ fn shards(files: &[(&str, &str, &[u8])]) -> TempDir {
 
 fn build(artifacts: &Path) -> Set {
     let set = Set::empty();
-    let mut build = Command::new(env!("CARGO_BIN_EXE_rockpack"));
-    build.current_dir(env!("CARGO_MANIFEST_DIR")).arg("build").arg("--artifacts").arg(artifacts);
+    let mut build = rockpack();
+    build.current_dir(repository("")).arg("build").arg("--artifacts").arg(artifacts);
     build.args(["--version", "7.1.0", "--format", "deb", "--config"]);
     build.arg("examples/packaging-config.json").arg("--out").arg(set.path(""));
     tools::run(&mut build);

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::tampered::Set;
-use crate::tools;
+use support::program::rockpack;
+use support::tampered::Set;
+use support::tools;
 
 const SOURCE: &str = "int sample(int x) { return x + 1; }\n";
 
@@ -47,13 +48,11 @@ fn plant(shard: &Path) -> String {
 #[test]
 fn debug_files_of_one_build_id_are_in_both_packages() {
     let needed = ["gcc", "objcopy", "readelf", "dpkg-deb", "rpm", "rpm2cpio", "cpio", "rpmbuild"];
-    if !tools::have(&needed) {
-        return;
-    }
+    tools::need(&needed);
     let artifacts = tempfile::tempdir().unwrap();
     let id = plant(&artifacts.path().join("shard"));
     let set = Set::empty();
-    let mut build = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+    let mut build = rockpack();
     build.args(["build", "--version", "7.1.0", "--artifacts"]).arg(artifacts.path());
     tools::run(build.arg("--out").arg(set.path("")));
     let set = set.reopen();

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
+use support::program::{repository, rockpack};
+use support::tampered::{Run, verify};
 use tempfile::TempDir;
-
-use crate::tampered::{Run, verify};
 
 const WHOLE: &str = "packages.spdx.json";
 const HOST: &str = "rocm-blas_7.1.0-1_amd64.deb";
@@ -22,8 +21,8 @@ impl Described {
     fn new(partitions: &[&[&str]]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for options in partitions {
-            let mut build = Command::new(env!("CARGO_BIN_EXE_rockpack"));
-            build.current_dir(env!("CARGO_MANIFEST_DIR"));
+            let mut build = rockpack();
+            build.current_dir(repository(""));
             build.args(["build", "--artifacts", "examples/shards/gfx1151-build"]);
             build.args(["--version", "7.1.0", "--out"]).arg(folder.path()).args(*options);
             let run = build.output().unwrap();

@@ -1,10 +1,13 @@
 //! `rockpack verify`, from outside.
-#![allow(clippy::unwrap_used)] // a test that panics has failed
 
-#[path = "../support/tampered/mod.rs"]
-mod tampered;
-#[path = "../support/tools.rs"]
-mod tools;
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+#[macro_use]
+extern crate support;
 
 mod artifacts;
 mod contents;
@@ -16,3 +19,5 @@ mod packages;
 mod receipt;
 mod references;
 mod twice;
+
+support::main!();

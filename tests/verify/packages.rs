@@ -7,9 +7,8 @@ use std::process::Command;
 
 use rockpack::package::MemberKind;
 use rockpack::receipt::{PackageRecord, Place};
-
-use crate::tampered::{self, Archive, Set, patch};
-use crate::tools;
+use support::tampered::{self, Archive, Set, patch};
+use support::tools;
 
 const LIBRARY: &str = "opt/rocm-7.1/lib/libexblas.so.1.2";
 const ARCHIVES: &str = "opt/rocm-7.1/lib/.kpack";
@@ -187,9 +186,7 @@ fn v003_a_package_too_few_or_too_many() {
 
 #[test]
 fn v004_content_that_its_own_deb_disowns() {
-    if !tools::have(&["dpkg-deb"]) {
-        return;
-    }
+    tools::need(&["dpkg-deb"]);
     let set = Set::of_debs();
     set.edit_without_sums(&set.host(), |root| {
         fs::write(root.join("usr/share/doc/rocm-blas/copyright"), "other").unwrap();
@@ -206,9 +203,7 @@ fn v004_content_that_its_own_deb_disowns() {
 /// Of such a package rpm finds nothing wrong before it unpacks it.
 #[test]
 fn v004_content_that_its_own_rpm_disowns() {
-    if !tools::have(&["rpm", "rpm2cpio", "cpio"]) {
-        return;
-    }
+    tools::need(&["rpm", "rpm2cpio", "cpio"]);
     let set = Set::of_rpms();
     set.misstate(&set.host(), LIBRARY);
     let mut check = Command::new("rpm");
@@ -266,6 +261,23 @@ fn v011_code_that_nobody_knows() {
         set.fresh_receipt();
         // The database files of the other shards are no artifact's either.
         set.fires(&["--against", "examples/shards/gfx110X-build"], &["V011"]);
+    }
+}
+
+#[test]
+fn v011_a_file_of_code_that_no_artifact_has() {
+    for set in Set::of_each_format() {
+        let name = "opt/rocm-7.1/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco";
+        set.edit(&set.kernels("gfx110x"), |root| {
+            let mut code = fs::read(root.join(name)).unwrap();
+            *code.last_mut().unwrap() ^= 1;
+            fs::write(root.join(name.replace("000", "001")), code).unwrap();
+        });
+        // Without a receipt, only the artifacts say what there is.
+        set.remove_receipt();
+        let problems = set.verify(SHARDS).problems();
+        let foreign = problems.iter().filter(|problem| problem["code"] == "V011");
+        assert_eq!(foreign.count(), 1, "{problems:#?}");
     }
 }
 

@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rockpack::package::MemberKind;
 use rockpack::receipt::{CodeObjectRecord, Place, Receipt};
+use support::program::{repository, rockpack};
+use support::tampered::{self, Set, sha256, shard};
 use tempfile::TempDir;
-
-use crate::tampered::{self, Set, sha256, shard};
 
 /// The kernel database of the example library below its stage prefix.
 const DATABASE: &str = "lib/rocblas/library";
@@ -54,8 +53,8 @@ fn build(artifacts: &Path, out: &Path) {
 }
 
 fn build_with(artifacts: &Path, out: &Path, arguments: &[&str]) {
-    let run = Command::new(env!("CARGO_BIN_EXE_rockpack"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+    let run = rockpack()
+        .current_dir(repository(""))
         .args(["build", "--version", "7.1.0", "--format", "deb", "--artifacts"])
         .arg(artifacts)
         .arg("--out")
@@ -186,7 +185,7 @@ fn a_set_of_one_component_says_what_it_leaves_out() {
         let subjects: Vec<&str> = findings.clone().map(|f| f.subject.as_str()).collect();
         assert!(subjects.contains(&left), "{subjects:?}");
         assert!(findings.clone().all(|finding| finding.severity == "note"));
-        let run = Command::new(env!("CARGO_BIN_EXE_rockpack"))
+        let run = rockpack()
             .arg("verify")
             .arg(set.path("packages.json").parent().unwrap())
             .output()

@@ -4,9 +4,10 @@
 
 use std::fs;
 
+use support::tampered::{self, Archive, Set, patch, wrapper_section};
+use support::tools;
+
 use crate::receipt::SHARDS;
-use crate::tampered::{self, Archive, Set, patch, wrapper_section};
-use crate::tools;
 
 const LIBRARY: &str = "opt/rocm-7.1/lib/libexblas.so.1.2";
 const ARCHIVES: &str = "opt/rocm-7.1/lib/.kpack";
@@ -175,9 +176,7 @@ fn v051_a_kernel_package_that_brings_another_group() {
 
 #[test]
 fn v061_a_package_that_excludes_another_of_its_set() {
-    if !tools::have(&["dpkg-deb"]) {
-        return;
-    }
+    tools::need(&["dpkg-deb"]);
     let set = Set::of_debs();
     let sparse = "rocm-host-suite-sparse_7.1.0-1_amd64.deb";
     set.edit_control(sparse, "Breaks", "rocm-blas (<< 7.1.1-1)");

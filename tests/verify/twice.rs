@@ -3,9 +3,10 @@
 
 use std::fs;
 
+use support::tampered::{Archive, Run, Set, verify};
+use support::tools;
+
 use crate::receipt::SHARDS;
-use crate::tampered::{Archive, Run, Set, verify};
-use crate::tools;
 
 const KERNELS: &str = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";
 const ARCHIVE: &str = "lib/.kpack/blas_lib_gfx1101.kpack";
@@ -25,9 +26,7 @@ fn aside(name: &str) -> String {
 
 #[test]
 fn v065_a_package_lies_twice_in_a_folder() {
-    if !tools::have(&["dpkg-deb", "rpm", "rpm2cpio", "cpio", "rpmbuild"]) {
-        return;
-    }
+    tools::need(&["dpkg-deb", "rpm", "rpm2cpio", "cpio", "rpmbuild"]);
     let set = Set::of_both_formats();
     set.remove_receipt();
     set.fires(&[], &[]);
@@ -46,9 +45,7 @@ fn v065_a_package_lies_twice_in_a_folder() {
 
 #[test]
 fn v065_a_good_package_does_not_cover_a_bad_one() {
-    if !tools::have(&["dpkg-deb"]) {
-        return;
-    }
+    tools::need(&["dpkg-deb"]);
     let set = Set::of_debs();
     set.remove_receipt();
     let good = fs::read(set.path(KERNELS)).unwrap();
@@ -68,9 +65,7 @@ fn two_versions_and_two_folders_with_one_package_pass() {
     let (set, other) = (Set::of_debs(), Set::of_debs());
     let folders = [&set, &other].map(|set| set.path("").to_str().unwrap().to_owned());
     verify(&[&folders[0], &folders[1]], &[]).fired(&[]);
-    if !tools::have(&["dpkg-deb"]) {
-        return;
-    }
+    tools::need(&["dpkg-deb"]);
     set.remove_receipt();
     let meta = "rocm_7.1.0-1_amd64.deb";
     let kept = fs::read(set.path(meta)).unwrap();
@@ -94,9 +89,7 @@ fn exchange(set: &Set, name: &str) {
 /// artifacts are held against.
 #[test]
 fn two_versions_of_a_kernel_package_may_have_other_code() {
-    if !tools::have(&["dpkg-deb"]) {
-        return;
-    }
+    tools::need(&["dpkg-deb"]);
     let set = Set::of_debs();
     set.remove_receipt();
     let before = set.verify(SHARDS).codes();
@@ -116,9 +109,7 @@ fn two_versions_of_a_kernel_package_may_have_other_code() {
 /// Neither replaces the other, so that what is good in the one does not cover what is bad in the other.
 #[test]
 fn v012_two_architectures_of_a_kernel_package_have_other_code() {
-    if !tools::have(&["dpkg-deb"]) {
-        return;
-    }
+    tools::need(&["dpkg-deb"]);
     let set = Set::of_debs();
     set.remove_receipt();
     let other = "rocm-blas-gfx110x_7.1.0-1_arm64.deb";
@@ -135,9 +126,7 @@ fn v012_two_architectures_of_a_kernel_package_have_other_code() {
 
 #[test]
 fn v012_two_archives_have_other_code_under_one_key() {
-    if !tools::have(&["dpkg-deb"]) {
-        return;
-    }
+    tools::need(&["dpkg-deb"]);
     let set = Set::of_debs();
     set.remove_receipt();
     let good = set.file_of(KERNELS, &format!("opt/rocm-7.1/{ARCHIVE}"));

@@ -1,13 +1,11 @@
 //! The stand-in HIP runtime (`runtime.c`), built for a set of libraries, and what it reports.
 //!
-//! Needs gcc and readelf. A test file that uses it declares `support/tools.rs` as `tools` first.
-
-#![allow(dead_code, reason = "every test program uses a part of it")]
+//! Needs gcc and readelf.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::tools;
+use crate::tools;
 
 /// The tools that [`Runtime::build`] needs.
 pub const TOOLS: &[&str] = &["gcc", "readelf", "ldconfig", "awk"];

@@ -1,7 +1,5 @@
 //! The example packages, and ways to spoil them.
 
-#![allow(dead_code, clippy::unwrap_used)]
-
 mod archive;
 mod edit;
 mod rpm;
@@ -16,6 +14,9 @@ use object::{Object, ObjectSection};
 use rockpack::receipt::Receipt;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
+
+use crate::program::repository;
+use crate::tools::have;
 
 pub use archive::Archive;
 
@@ -41,8 +42,8 @@ impl Run {
 }
 
 fn rockpack() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rockpack"));
-    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let mut command = crate::program::rockpack();
+    command.current_dir(repository(""));
     command
 }
 
@@ -73,8 +74,7 @@ pub fn shard(name: &str) -> PathBuf {
         "gfx120X" => "gfx120X-all",
         name => name,
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/shards");
-    root.join(format!("{name}-build/blas_lib_{family}"))
+    repository("examples/shards").join(format!("{name}-build/blas_lib_{family}"))
 }
 
 /// A copy of the example packages that may be spoiled.
@@ -124,7 +124,7 @@ impl Set {
     /// for a format, there is no set of it.
     pub fn of_each_format() -> Vec<Self> {
         let tools = [("deb", &["dpkg-deb"][..]), ("rpm", &rpm::TOOLS[..])];
-        let there = tools.into_iter().filter(|(_, tools)| super::tools::have(tools));
+        let there = tools.into_iter().filter(|(_, tools)| have(tools));
         there.map(|(format, _)| Self::copy(format)).collect()
     }
 

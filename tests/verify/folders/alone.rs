@@ -1,5 +1,7 @@
 //! What artifacts, archives and code objects hold.
 
+use support::kpack;
+
 use super::*;
 
 #[test]
@@ -22,16 +24,12 @@ fn artifacts_pass_as_they_are_made() {
 
 #[test]
 fn artifacts_of_the_existing_tool_pass() {
-    let python = Path::new("/usr/bin/python3");
-    let imports = Command::new(python).args(["-c", "import msgpack, zstandard"]).output();
-    if !imports.is_ok_and(|output| output.status.success()) {
-        return tools::skip("needs python3 with msgpack and zstandard");
-    }
+    kpack::need_python();
     let out = tempfile::tempdir().unwrap();
     for scheme in ["zstd-per-kernel", "none"] {
         let fat = tools::repository("examples/shards").join(SHARD);
         let existing = out.path().join(scheme).join(SHARD);
-        let mut script = Command::new(python);
+        let mut script = Command::new(kpack::PYTHON);
         script.arg(tools::repository("tests/support/existing_split.py")).arg(fat);
         tools::run(script.arg(split().join("split").join(SHARD)).arg(&existing).arg(scheme));
         verify(&[existing.to_str().unwrap()], &[]).fired(&[]);

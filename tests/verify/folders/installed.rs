@@ -5,12 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use super::*;
+use support::program::rockpack;
 
 #[test]
 fn packages_of_split_artifacts_hold_all_of_them() {
     let out = tempfile::tempdir().unwrap();
     let artifacts = split().join("split");
-    let mut build = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+    let mut build = rockpack();
     build.args(["build", "--version", "7.1.0", "--format", "deb", "--config"]);
     build.arg(tools::repository("examples/packaging-config.json"));
     tools::run(build.arg("--artifacts").arg(&artifacts).arg("--out").arg(out.path()));
@@ -39,7 +40,7 @@ fn an_installed_prefix_passes_with_some_of_its_groups() {
     assert!(json["archive_rows"].as_u64().unwrap() > 0);
     let root = prefix.root();
     verify(&[root.parent().unwrap().to_str().unwrap()], &["--prefix"]).fired(&[]);
-    let text = Command::new(env!("CARGO_BIN_EXE_rockpack")).arg("verify").arg(root).output();
+    let text = rockpack().arg("verify").arg(root).output();
     let text = String::from_utf8(text.unwrap().stdout).unwrap();
     assert!(text.starts_with("1 installed prefix, ") && text.ends_with("all checks passed\n"));
 }

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use support::program::rockpack;
+use support::tampered::{self, Archive, Run, Set, patch, shard, verify, wrapper_section};
+use support::tools;
 use tempfile::TempDir;
-
-use crate::tampered::{self, Archive, Run, Set, patch, shard, verify, wrapper_section};
-use crate::tools;
 
 const SHARD: &str = "gfx110X-build";
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
@@ -25,7 +25,7 @@ fn split() -> &'static Path {
     static SPLIT: OnceLock<TempDir> = OnceLock::new();
     let split = || {
         let folder = tempfile::tempdir().unwrap();
-        let mut split = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+        let mut split = rockpack();
         split.args(["split", "--artifacts"]).arg(tools::repository("examples/shards"));
         tools::run(split.arg("--output-dir").arg(folder.path().join("split")));
         folder
@@ -93,7 +93,7 @@ fn database(ending: &str) -> String {
 /// The artifacts of all shards, recombined.
 fn recombined() -> Copy {
     let folder = tempfile::tempdir().unwrap();
-    let mut recombine = Command::new(env!("CARGO_BIN_EXE_rockpack"));
+    let mut recombine = rockpack();
     recombine.args(["recombine", "--artifacts"]).arg(split().join("split")).arg("--config");
     recombine.arg(tools::repository("examples/packaging-config.json"));
     tools::run(recombine.arg("--output-dir").arg(folder.path().join("copy")));

@@ -1,0 +1,317 @@
+//! What the pack stage makes of a component's code objects.
+//!
+//! Needs python3-msgpack and python3-zstandard for the judges.
+
+use std::collections::HashSet;
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use rockpack::cache::Cache;
+use rockpack::content::{Content, StreamSource, hex};
+use rockpack::error::{Kind, Place, Result};
+use rockpack::formats::kpack::Reader;
+use rockpack::formats::kpm::Manifest;
+use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
+use rockpack::recombine::Kernel;
+use rockpack::report::{Compressed, Progress, Silent, Stage, Work};
+use rockpack::run::{Budget, Limits};
+use support::kpack::{bytes, code, judged, kernel, need_python, pack, sha256};
+
+const MIB: usize = 1 << 20;
+
+/// Small and large code objects of several archs; some occur twice, one of them large.
+fn assorted() -> Vec<Kernel> {
+    let mut kernels = Vec::new();
+    for co_index in 0..12 {
+        for (n, target) in ["gfx1100", "gfx1101", "gfx90a"].into_iter().enumerate() {
+            let seed = if co_index % 4 == 0 { 7 } else { co_index * 10 + n as u32 };
+            let len = 1000 + seed as usize * 301;
+            kernels.push(kernel("lib/libblas.so.5", co_index, target, code(seed, len)));
+        }
+    }
+    for co_index in [0, 1] {
+        let large = code(99, 9 * MIB + 12_345);
+        kernels.push(kernel("lib/libbulk.so", co_index, "gfx1100", large));
+    }
+    kernels
+}
+
+fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build().unwrap().install(work)
+}
+
+fn digests(archives: &[PackedArchive]) -> Vec<(String, String)> {
+    let digest =
+        |archive: &PackedArchive| (archive.file_name.clone(), sha256(&bytes(&archive.content)));
+    archives.iter().map(digest).collect()
+}
+
+#[test]
+fn the_independent_reader_finds_every_code_object() {
+    need_python();
+    let kernels = assorted();
+    for archive in pack(&kernels, u64::MAX) {
+        let json = judged(&archive.content);
+        assert_eq!(json["group_name"], "blas_lib");
+        assert_eq!(json["gfx_arch_family"], archive.arch.as_str());
+        assert_eq!(json["objects"], archive.code_objects);
+        let mut count = 0;
+        for kernel in kernels.iter().filter(|k| k.target.base() == &archive.arch) {
+            let key = format!("{}#{}", kernel.binary, kernel.co_index);
+            let row = &json["rows"][key][kernel.target.to_string()];
+            assert_eq!(row["sha256"], sha256(&bytes(&kernel.content)));
+            count += 1;
+        }
+        assert_eq!(archive.rows.len(), count);
+        for row in &archive.rows {
+            let judged = &json["rows"][&row.key][row.target.to_string()];
+            assert_eq!(judged["sha256"], hex(&row.sha256));
+            assert_eq!(judged["ordinal"], row.ordinal);
+            assert_eq!(judged["size"], row.original_size);
+        }
+    }
+}
+
+#[test]
+fn one_archive_per_base_arch_and_ordinals_in_row_order() {
+    let archives = pack(&assorted(), u64::MAX);
+    let names: Vec<_> = archives.iter().map(|a| a.file_name.as_str()).collect();
+    let expected = ["gfx1100", "gfx1101", "gfx90a"].map(|arch| format!("blas_lib_{arch}.kpack"));
+    assert_eq!(names, expected);
+    for archive in archives {
+        let mut next = 0;
+        for row in &archive.rows {
+            assert!(row.ordinal <= next, "{}: {}", row.key, row.ordinal);
+            next = next.max(row.ordinal + 1);
+        }
+        let order: Vec<_> = archive.rows.iter().map(|row| row.key.as_str()).collect();
+        assert_eq!(order[2..4], ["lib/libblas.so.5#2", "lib/libblas.so.5#3"]);
+        assert_eq!(order[10], "lib/libblas.so.5#10");
+    }
+}
+
+#[test]
+fn identical_code_objects_are_stored_once() {
+    let kernels = assorted();
+    for archive in pack(&kernels, u64::MAX) {
+        let of_arch = kernels.iter().filter(|k| k.target.base() == &archive.arch);
+        let distinct: HashSet<_> = of_arch.map(|k| bytes(&k.content)).collect();
+        assert_eq!(archive.code_objects, distinct.len() as u64);
+        assert_eq!(Reader::open(archive.content).unwrap().len(), distinct.len());
+    }
+}
+
+#[test]
+fn bytes_do_not_depend_on_threads_or_memory() {
+    let kernels = assorted();
+    let expected = digests(&on_threads(1, || pack(&kernels, u64::MAX)));
+    for threads in [1, 2, 8] {
+        // 0: every frame is spooled. 40,000: some are, and which ones depends on timing.
+        for memory in [0, 40_000, u64::MAX] {
+            let archives = on_threads(threads, || pack(&kernels, memory));
+            assert_eq!(digests(&archives), expected, "{threads} threads, {memory} bytes");
+        }
+    }
+}
+
+/// The same content in pieces of any size gives the same frame: bytes are compressed in windows
+/// whose borders follow from the position alone.
+#[test]
+fn bytes_do_not_depend_on_how_content_is_cut() {
+    for len in [3 * MIB + 17, 9 * MIB] {
+        let whole = code(5, len);
+        let parts: Vec<_> = whole.chunks(777_777).map(Content::of_bytes).collect();
+        let in_one = kernel("lib/x.so", 0, "gfx1100", whole);
+        let mut in_parts = in_one.clone();
+        in_parts.content = Content::concat(&parts);
+        assert_eq!(digests(&pack(&[in_one], 0)), digests(&pack(&[in_parts], 0)));
+    }
+}
+
+#[derive(Debug)]
+struct CountedBundle {
+    bytes: Vec<u8>,
+    opened: Arc<AtomicU64>,
+}
+
+impl StreamSource for CountedBundle {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+    fn open(&self) -> Result<Box<dyn Read + Send>> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(Cursor::new(self.bytes.clone())))
+    }
+    fn place(&self) -> Place {
+        Place::default()
+    }
+}
+
+#[test]
+fn a_compressed_bundle_is_decoded_once() {
+    let opened = Arc::new(AtomicU64::new(0));
+    let mut kernels = Vec::new();
+    for co_index in 0..40 {
+        let bundle = Content::default().decoded(Arc::new(CountedBundle {
+            bytes: code(co_index, 8000),
+            opened: Arc::clone(&opened),
+        }));
+        for (n, target) in (0..).zip(["gfx1030", "gfx1100", "gfx1101", "gfx90a"]) {
+            let mut kernel = kernel("lib/x.so", co_index, target, "");
+            kernel.content = bundle.slice(n * 2000..(n + 1) * 2000).unwrap();
+            kernels.push(kernel);
+        }
+    }
+    on_threads(4, || pack(&kernels, u64::MAX));
+    assert_eq!(opened.load(Ordering::Relaxed), 40);
+}
+
+struct Counter(AtomicU64);
+
+impl Progress for Counter {
+    fn expect(&self, _: Stage, _: u64) {}
+    fn begin(&self, _: Stage) {}
+    fn compressed(&self, _: Work, _: Compressed) {}
+    fn advance(&self, stage: Stage, bytes: u64) {
+        assert_eq!(stage, Stage::Pack);
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+    fn end(&self, _: Stage) {}
+    fn package(&self, _: &str, _: u64) {}
+    fn warn(&self, _: &rockpack::report::Finding) {}
+}
+
+/// Packs, with frames in memory only, and expects every byte to be counted once.
+fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
+    let counter = Counter(AtomicU64::new(0));
+    let options = PackOptions {
+        cache,
+        level: 1,
+        spool_dir: "/nonexistent".as_ref(),
+        budget: Budget::default(),
+        progress: &counter,
+    };
+    let archives = pack_kernels("blas_lib", kernels, &options).unwrap();
+    let total: u64 = kernels.iter().map(|kernel| kernel.content.len()).sum();
+    assert_eq!(counter.0.into_inner(), total);
+    digests(&archives)
+}
+
+#[test]
+fn progress_counts_every_byte_once() {
+    counted(&assorted(), None);
+}
+
+#[test]
+fn frames_of_a_cache_are_those_that_are_made() {
+    let kernels = assorted();
+    let expected = counted(&kernels, None);
+    let folder = tempfile::tempdir().unwrap();
+    let used = |cache: &Cache| {
+        assert!(on_threads(4, || counted(&kernels, Some(cache))) == expected);
+        assert_eq!(cache.findings(), []);
+    };
+    used(&Cache::open(folder.path(), 1 << 30).unwrap());
+    used(&Cache::open(folder.path(), 1 << 30).unwrap());
+    // Too small for the large ones, and for all of the others at the same time.
+    used(&Cache::open(folder.path(), 10_000).unwrap());
+}
+
+fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack::error::Error {
+    let options = PackOptions {
+        cache: None,
+        level,
+        spool_dir: "/nonexistent".as_ref(),
+        budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
+        progress: &Silent,
+    };
+    pack_kernels("blas_lib", kernels, &options).unwrap_err()
+}
+
+#[test]
+fn faults_name_their_place() {
+    let one = kernel("lib/x.so", 3, "gfx1100", "code");
+    let empty = kernel("lib/x.so", 4, "gfx1101", "");
+    let error = refused(&[one.clone(), empty.clone(), empty], 9, 100_000);
+    assert_eq!(error.kind(), Kind::Malformed);
+    assert_eq!(error.to_string(), "lib/x.so: the code object of wrapper 4 for gfx1101 is empty");
+    assert_eq!(error.others().len(), 1, "all faults are gathered");
+    assert_eq!(error.frames(), ["packing the kernels of blas_lib"]);
+
+    let twice = refused(&[one.clone(), one.clone()], 9, 100_000);
+    assert_eq!(twice.kind(), Kind::Bug);
+    assert_eq!(refused(std::slice::from_ref(&one), 23, 0).kind(), Kind::Usage);
+    let no_spool = refused(&[one], 9, 0);
+    assert_eq!(no_spool.kind(), Kind::Io);
+    assert_eq!(no_spool.place().file.as_deref(), Some("/nonexistent".as_ref()));
+}
+
+#[test]
+fn nothing_gives_no_archives() {
+    assert!(pack(&[], 0).is_empty());
+}
+
+#[test]
+fn the_manifest_counts_code_objects_not_aliases() {
+    let kernels = [
+        kernel("lib/a.so", 0, "gfx90a:xnack-", "off"),
+        kernel("lib/a.so", 1, "gfx90a", "any"),
+        kernel("lib/a.so", 2, "amdgcnspirv", "neutral"),
+    ];
+    let archives = pack(&kernels, u64::MAX);
+    let manifest = rockpack::pack::kpm("blas_lib", &archives, "lib").unwrap();
+    let manifest = Manifest::parse(&manifest).unwrap();
+    assert_eq!(manifest.prefix, "lib");
+    let entry = |arch: &str| {
+        let archive = &manifest.archives[arch];
+        (archive.file.as_str(), archive.kernel_count)
+    };
+    assert_eq!(entry("gfx90a"), ("blas_lib_gfx90a.kpack", 2));
+    assert_eq!(entry("amdgcnspirv"), ("blas_lib_amdgcnspirv.kpack", 1));
+    for archive in &archives {
+        let listed = manifest.archives[archive.arch.as_str()].size;
+        assert_eq!(listed, archive.content.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Seeds repeat, so that copies occur within and across wrappers and archs.
+    #[test]
+    fn what_is_packed_is_read_back(
+        wanted in proptest::collection::btree_map(
+            (0_usize..3, 0_u32..12, 0_usize..4),
+            (0_u32..6, 1_usize..3000),
+            1..40,
+        ),
+        memory in 0_u64..20_000,
+    ) {
+        let targets = ["gfx1030", "gfx1100", "gfx90a:xnack+", "gfx90a:xnack-"];
+        let binaries = ["bin/tool", "lib/liba.so.1", "lib/libb.so"];
+        let kernels: Vec<_> = wanted
+            .into_iter()
+            .map(|((binary, co_index, target), (seed, len))| {
+                kernel(binaries[binary], co_index, targets[target], code(seed, len))
+            })
+            .collect();
+        let archives = pack(&kernels, memory);
+        let mut found = 0;
+        for archive in &archives {
+            let reader = Reader::open(archive.content.clone()).unwrap();
+            for row in archive.rows.iter().filter(|row| !row.alias) {
+                let kernel = kernels.iter().find(|kernel| {
+                    row.key == format!("{}#{}", kernel.binary, kernel.co_index)
+                        && kernel.target == row.target
+                });
+                let object = bytes(&reader.code_object(row.ordinal).unwrap());
+                prop_assert_eq!(&object, &bytes(&kernel.unwrap().content));
+                found += 1;
+            }
+        }
+        prop_assert_eq!(found, kernels.len());
+    }
+}

@@ -1,0 +1,21 @@
+//! Formats: what is written, and what foreign readers make of it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+#[macro_use]
+extern crate support;
+
+mod gfx_features;
+mod kpack;
+mod large;
+mod packages;
+mod packages_hostile;
+mod packages_rpmbuild;
+mod packages_set;
+mod versions;
+
+support::main!();

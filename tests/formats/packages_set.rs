@@ -1,0 +1,360 @@
+//! A set of packages appears whole or not at all, and is the same bytes however it is made.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use rockpack::content::Content;
+use rockpack::emit::{Compression, Staging, emit_package};
+use rockpack::error::Kind;
+use rockpack::formats::package_file::Reader;
+use rockpack::package::{Package, Treatment};
+use rockpack::receipt::{Part, file_name};
+use support::packages::{self, Tree, emit_set, options, package, receipt};
+use support::tools::{need, succeed};
+
+fn small(name: &str, text: &str) -> Package<Content> {
+    let tree = Tree::default().deb_directory("opt").directory("opt/x").text("opt/x/file", text);
+    package(name, tree.entries())
+}
+
+/// Name → content of the files in `directory`; names of directories too.
+fn listing(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| {
+            let content = fs::read(entry.path()).unwrap_or_default();
+            (entry.file_name().into_string().unwrap(), content)
+        })
+        .collect()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    listing(directory).into_keys().collect()
+}
+
+#[test]
+fn a_set_replaces_the_earlier_set_and_nothing_else() {
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path();
+    fs::write(out.join("foreign_1_all.deb"), "somebody's").unwrap();
+    emit_set(out, &[small("a", "1"), small("b", "1")], &options(1, Compression::default()));
+    let first = listing(out);
+    emit_set(out, &[small("b", "2"), small("c", "2")], &options(1, Compression::default()));
+    assert_eq!(
+        names(out),
+        [
+            "b-7.1.0-1.x86_64.rpm",
+            "b_7.1.0-1_amd64.deb",
+            "c-7.1.0-1.x86_64.rpm",
+            "c_7.1.0-1_amd64.deb",
+            "foreign_1_all.deb",
+            "packages.json"
+        ]
+    );
+    let second = listing(out);
+    assert_ne!(first["b_7.1.0-1_amd64.deb"], second["b_7.1.0-1_amd64.deb"]);
+    assert_ne!(first["packages.json"], second["packages.json"]);
+}
+
+#[test]
+fn an_abandoned_run_leaves_nothing() {
+    let outer = tempfile::tempdir().unwrap();
+    let out = outer.path().join("made/by/the/run");
+    let staging = Staging::begin(&out).unwrap();
+    emit_package(&small("a", "1"), &staging, &options(1, Compression::default())).unwrap();
+    assert_eq!(names(&out), [".rockpack-staging-1"]);
+    drop(staging);
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_failed_commit_puts_the_earlier_set_back() {
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path();
+    emit_set(out, &[small("a", "1"), small("b", "1")], &options(1, Compression::default()));
+    let before = listing(out);
+    let staging = Staging::begin(out).unwrap();
+    let mut emitted = Vec::new();
+    for package in [small("b", "2"), small("c", "2")] {
+        let options = options(1, Compression::default());
+        emitted.extend(emit_package(&package, &staging, &options).unwrap());
+    }
+    // A directory in the way of the last package stops the commit half-way.
+    fs::create_dir(out.join("c_7.1.0-1_amd64.deb")).unwrap();
+    let error = staging.commit(|sink| sink.write_all(&receipt(&emitted))).unwrap_err();
+    assert_eq!(error.kind(), Kind::Conflict);
+    fs::remove_dir(out.join("c_7.1.0-1_amd64.deb")).unwrap();
+    assert_eq!(listing(out), before);
+}
+
+#[test]
+fn a_receipt_names_exactly_the_staged_packages() {
+    let out = tempfile::tempdir().unwrap();
+    let staging = Staging::begin(out.path()).unwrap();
+    emit_package(&small("a", "1"), &staging, &options(1, Compression::default())).unwrap();
+    let error = staging.commit(|sink| sink.write_all(&receipt(&[]))).unwrap_err();
+    assert_eq!(error.kind(), Kind::Bug);
+    assert_eq!(names(out.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_is_no_receipt_is_refused_before_the_work() {
+    for text in ["{}", "hello", r#"{"packages":[{"file_name":"../x.deb","sha256":"0"}]}"#] {
+        let out = tempfile::tempdir().unwrap();
+        fs::write(out.path().join("packages.json"), text).unwrap();
+        let error = Staging::begin(out.path()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Conflict, "{text}");
+        assert_eq!(names(out.path()), ["packages.json"]);
+    }
+}
+
+#[test]
+fn what_dead_runs_left_is_removed_and_live_runs_are_not_disturbed() {
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path();
+    let dead = out.join(".rockpack-staging-7");
+    fs::create_dir(&dead).unwrap();
+    fs::write(dead.join("half.deb"), "half").unwrap();
+    let live = Staging::begin(out).unwrap();
+    assert!(!dead.exists());
+    let options = options(1, Compression::default());
+    let emitted = emit_package(&small("a", "1"), &live, &options).unwrap();
+    emit_set(out, &[small("b", "1")], &options);
+    live.commit(|sink| sink.write_all(&receipt(&emitted))).unwrap();
+    assert_eq!(names(out), ["a-7.1.0-1.x86_64.rpm", "a_7.1.0-1_amd64.deb", "packages.json"]);
+}
+
+/// Parts in one folder, built again by a division that gives a package to another of them.
+#[test]
+fn a_package_that_changes_its_part_stays_once() {
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path();
+    let build = |index: u32, packages: &[&str]| {
+        let staging = Staging::begin_part(out, Some(Part { index, of: 2 })).unwrap();
+        let options = options(1, Compression::default());
+        let emit = |name: &&str| emit_package(&small(name, "1"), &staging, &options).unwrap();
+        let emitted: Vec<_> = packages.iter().flat_map(emit).collect();
+        staging.commit(|sink| sink.write_all(&receipt(&emitted))).unwrap()
+    };
+    let debs = || {
+        let mut names = names(out);
+        names.retain(|name| name.ends_with(".deb"));
+        names.into_iter().map(|name| name.split('_').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(build(1, &["a", "b"]).is_empty() && build(2, &["c"]).is_empty());
+    assert_eq!(debs(), ["a", "b", "c"]);
+    // The part that gets it is ready first, then last.
+    assert!(build(2, &["b", "c"]).is_empty());
+    assert!(build(1, &["a"]).is_empty());
+    assert_eq!(debs(), ["a", "b", "c"]);
+    assert!(build(2, &["c"]).iter().any(|name| name.starts_with("b_")));
+    assert!(build(1, &["a", "b"]).is_empty());
+    assert_eq!(debs(), ["a", "b", "c"]);
+}
+
+/// Plays every moment at which a commit can be killed: the directory as it is then, without a
+/// process that holds its lock.
+#[test]
+fn a_commit_that_was_killed_is_undone_by_the_next_run() {
+    let new_receipt =
+        r#"{"packages":[{"file_name":"b.deb","sha256":"0"},{"file_name":"c.deb","sha256":"0"}]}"#;
+    let old_receipt =
+        r#"{"packages":[{"file_name":"a.deb","sha256":"0"},{"file_name":"b.deb","sha256":"0"}]}"#;
+    let steps: [(&str, &str); 5] = [
+        ("packages.json", "S/replaced/packages.json"),
+        ("a.deb", "S/replaced/a.deb"),
+        ("b.deb", "S/replaced/b.deb"),
+        ("S/b.deb", "b.deb"),
+        ("S/c.deb", "c.deb"),
+    ];
+    let parts = [None, Some(Part { index: 1, of: 2 })];
+    for (killed_after, part) in (0..=steps.len()).flat_map(|step| parts.map(|part| (step, part))) {
+        let out = tempfile::tempdir().unwrap();
+        let at = |name: &str| {
+            let name = name.replacen("S/", ".rockpack-staging-1/", 1);
+            out.path().join(name.replace("packages.json", &file_name(part)))
+        };
+        fs::create_dir_all(at("S/replaced")).unwrap();
+        let files = [
+            ("packages.json", old_receipt),
+            ("a.deb", "old a"),
+            ("b.deb", "old b"),
+            ("S/packages.json", new_receipt),
+            ("S/b.deb", "new b"),
+            ("S/c.deb", "new c"),
+        ];
+        for (name, text) in files {
+            fs::write(at(name), text).unwrap();
+        }
+        for (from, to) in &steps[..killed_after] {
+            fs::rename(at(from), at(to)).unwrap();
+        }
+        drop(Staging::begin_part(out.path(), part).unwrap());
+        let found = listing(out.path());
+        let wanted = files[..3].iter().map(|(name, text)| {
+            (name.replace("packages.json", &file_name(part)), text.as_bytes().to_vec())
+        });
+        assert_eq!(found, wanted.collect(), "killed after step {killed_after}");
+    }
+}
+
+#[test]
+fn a_failing_input_is_named_and_leaves_nothing() {
+    let out = tempfile::tempdir().unwrap();
+    let input = tempfile::NamedTempFile::new().unwrap();
+    fs::write(input.path(), vec![1; 5 << 20]).unwrap();
+    let content = Content::open(input.path()).unwrap();
+    fs::write(input.path(), "shorter").unwrap();
+    let tree =
+        Tree::default().deb_directory("opt").file("opt/file", content, 0o644, Treatment::Plain);
+    let staging = Staging::begin(out.path()).unwrap();
+    let options = options(1, Compression::default());
+    let error = emit_package(&package("a", tree.entries()), &staging, &options).unwrap_err();
+    assert_eq!(error.kind(), Kind::Changed);
+    assert_eq!(error.place().file.as_deref(), Some(input.path()));
+    drop(staging);
+    assert_eq!(names(out.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_says_so() {
+    use rockpack::formats::compression::Workers;
+    use rockpack::formats::deb::{Control, Field, Specification, Writer};
+    use rockpack::formats::payload::PayloadWriter;
+    let specification = Specification {
+        control: Control { fields: vec![Field::new("Package", "a")], ..Control::default() },
+        entries: Vec::new(),
+        mtime: 0,
+        stamp: 0,
+        compression: Compression::default(),
+        workers: Workers::new(1),
+    };
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let written = Writer::create(full, specification).and_then(|writer| Box::new(writer).finish());
+    let error = written.unwrap_err();
+    assert_eq!(error.kind(), Kind::Io);
+    assert!(error.cause_text().unwrap().contains("No space left"), "{error}");
+}
+
+#[test]
+fn bytes_do_not_depend_on_jobs() {
+    let mut tree = Tree::default().deb_directory("opt").directory("opt/x");
+    for index in 0..40u32 {
+        let mut state = u64::from(index);
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 61).to_le_bytes()[0]
+        };
+        let bytes: Vec<u8> = (0..2 << 20).map(|_| next()).collect();
+        let content = Content::of_bytes(bytes);
+        tree = tree.file(&format!("opt/x/{index}"), content, 0o644, Treatment::Plain);
+    }
+    let package = package("a", tree.entries());
+    let quick = Compression::Zstd { level: 1, window_log: 27, long: true };
+    let made: Vec<_> = [1, 2, 3, 16]
+        .map(|jobs| {
+            let out = tempfile::tempdir().unwrap();
+            emit_set(out.path(), std::slice::from_ref(&package), &options(jobs, quick))
+        })
+        .to_vec();
+    for other in &made[1..] {
+        assert_eq!(other, &made[0]);
+    }
+}
+
+/// Digests of two packages, pinned: other bytes mean that users rebuild other packages from the
+/// same input. Change them together with the reason, and raise `PAYLOADS` in `emit::reuse`, or caches
+/// go on giving the bytes of before.
+#[test]
+fn bytes_are_those_of_every_other_machine() {
+    let out = tempfile::tempdir().unwrap();
+    let emitted = emit_set(out.path(), &[small("a", "1")], &options(1, Compression::default()));
+    let digests: Vec<String> = emitted.iter().map(|e| rockpack::content::hex(&e.sha256)).collect();
+    assert_eq!(digests, PINNED);
+}
+
+const PINNED: [&str; 2] = [
+    "bad1ada67ef7cf74e5726079328ea9aeb9902bca4119c902293629ade775dbfd",
+    "9b612da5e6dc47227db6a1a596af041155a330bb8c64084e186c9f43344d6311",
+];
+
+#[test]
+fn ten_thousand_files_go_in_and_come_out() {
+    let mut tree = Tree::default().deb_directory("opt").directory("opt/x");
+    for index in 0..10_000 {
+        tree = tree.text(&format!("opt/x/{index:05}"), &index.to_string());
+    }
+    let out = tempfile::tempdir().unwrap();
+    let (deb, rpm) = packages::emit_one(out.path(), &package("a", tree.entries()));
+    for path in [&deb, &rpm] {
+        let mut files = 0;
+        let reader = Reader::open(Content::open(path).unwrap()).unwrap();
+        let visited = reader.visit(&mut |read, content| {
+            let mut text = String::new();
+            content.read_to_string(&mut text).unwrap();
+            if read.entry.is_file() {
+                assert_eq!(format!("opt/x/{:0>5}", text), read.entry.path);
+                files += 1;
+            }
+            Ok(())
+        });
+        visited.unwrap();
+        assert_eq!(files, 10_000);
+    }
+    need(&["rpm"]);
+    let check = succeed(std::process::Command::new("rpm").args(["-K", "--nosignature"]).arg(&rpm));
+    assert!(check.contains("digests OK"), "{check}");
+}
+
+/// Takes one to two minutes, so only on demand: ROCKPACK_LARGE=1.
+#[test]
+fn files_and_packages_above_4_gib() {
+    if std::env::var("ROCKPACK_LARGE").is_err() {
+        eprintln!("skipped: ROCKPACK_LARGE is not set");
+        return;
+    }
+    let size = (4 << 30) + 12_345;
+    let tree = Tree::default()
+        .deb_directory("opt")
+        .directory("opt/x")
+        .file("opt/x/large", Content::zeros(size), 0o644, Treatment::Plain)
+        .link("opt/x/link", "large")
+        .text("opt/x/small", "small");
+    let quick = Compression::Zstd { level: 1, window_log: 27, long: true };
+    let out = tempfile::tempdir().unwrap();
+    let emitted = emit_set(out.path(), &[package("a", tree.entries())], &options(2, quick));
+    for emitted in &emitted {
+        let content = Content::open(out.path().join(&emitted.file_name)).unwrap();
+        let reader = Reader::open(content).unwrap();
+        let mut seen = Vec::new();
+        let visited = reader.visit(&mut |read, content| {
+            let len = std::io::copy(content, &mut std::io::sink()).unwrap();
+            seen.push((read.entry.path.clone(), len));
+            Ok(())
+        });
+        visited.unwrap();
+        assert!(seen.contains(&("opt/x/large".to_owned(), size)), "{seen:?}");
+        assert!(seen.contains(&("opt/x/small".to_owned(), 5)), "{seen:?}");
+    }
+    need(&["rpm", "dpkg-deb"]);
+    judge_large(out.path(), &emitted, size);
+}
+
+fn judge_large(out: &Path, emitted: &[rockpack::emit::Emitted], size: u64) {
+    use std::process::Command;
+    let [deb, rpm] = [0, 1].map(|index| out.join(&emitted[index].file_name));
+    let list = succeed(Command::new("dpkg-deb").arg("-c").arg(deb));
+    assert!(list.contains(&format!(" {size} ")), "{list}");
+    let check = succeed(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
+    assert!(check.contains("Payload SHA256 digest: OK"), "{check}");
+    let tags = "%{LONGSIZE} %{LONGARCHIVESIZE} [%{LONGFILESIZES},]";
+    let query = succeed(Command::new("rpm").args(["-qp", "--qf", tags]).arg(&rpm));
+    let total = size + 5 + 5;
+    assert!(query.starts_with(&format!("{total} ")), "{query}");
+    need(&["rpm2archive", "tar"]);
+    let script = format!("rpm2archive -n - < '{}' | tar -tv", rpm.display());
+    let archive = succeed(Command::new("sh").arg("-c").arg(script));
+    assert!(archive.contains(&format!(" {size} ")), "{archive}");
+    assert_eq!(archive.lines().count(), 4, "{archive}");
+}

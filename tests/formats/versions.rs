@@ -1,0 +1,67 @@
+//! The order of versions, held against dpkg and rpm.
+
+use std::cmp::Ordering;
+use std::process::Command;
+
+use rockpack::formats::{deb, rpm};
+use support::tools;
+
+const VERSIONS: [&str; 24] = [
+    "7.1.0-1",
+    "7.1.0-2",
+    "7.1.0-10",
+    "7.1.0-1.1",
+    "7.1.0-1.el9",
+    "7.1.0~rc1-1",
+    "7.1.0~rc2-1",
+    "7.1.0~20251104-1",
+    "7.1.0+git5-1",
+    "7.1.0.post1-1",
+    "7.1.0a-1",
+    "7.1.1-1",
+    "7.1-1",
+    "7.10.0-1",
+    "7.9-1",
+    "07.1.0-1",
+    "7.1.0~~-1",
+    "1:7.0-1",
+    "0:7.1.0-1",
+    "70100-1",
+    "6.4.0.60400-47",
+    "7.1.0-1~",
+    "7.1.0-1+b1",
+    "7.1.00-1",
+];
+
+/// Every pair of versions by both judges.
+fn compare_all(ours: fn(&str, &str) -> Ordering, theirs: impl Fn(&str, &str) -> Ordering) {
+    for one in VERSIONS {
+        for other in VERSIONS {
+            assert_eq!(ours(one, other), theirs(one, other), "{one} {other}");
+        }
+    }
+}
+
+#[test]
+fn debian_versions_are_in_dpkgs_order() {
+    tools::need(&["dpkg"]);
+    let holds = |one: &str, relation: &str, other: &str| {
+        let arguments = ["--compare-versions", one, relation, other];
+        Command::new("dpkg").args(arguments).status().unwrap().success()
+    };
+    compare_all(deb::compare_versions, |one, other| match holds(one, "lt", other) {
+        true => Ordering::Less,
+        false if holds(one, "eq", other) => Ordering::Equal,
+        false => Ordering::Greater,
+    });
+}
+
+#[test]
+fn rpm_versions_are_in_rpms_order() {
+    tools::need(&["rpm"]);
+    compare_all(rpm::compare_versions, |one, other| {
+        let lua = format!("%{{lua:print(rpm.vercmp(\"{one}\", \"{other}\"))}}");
+        let told = tools::succeed(Command::new("rpm").args(["--eval", &lua]));
+        told.trim().parse::<i32>().unwrap().cmp(&0)
+    });
+}

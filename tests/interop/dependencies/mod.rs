@@ -1,0 +1,111 @@
+//! What packages need from outside of the set: private libraries, libraries that are nowhere, the
+//! distribution, and library search paths.
+
+mod edited;
+mod outside;
+mod search_paths;
+mod verified;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use support::program::rockpack;
+use support::tools;
+
+/// Artifacts, configuration and output of one build.
+struct Case {
+    folder: tempfile::TempDir,
+}
+
+impl Case {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("x.c"), "").unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The stage prefix of the artifact `name`, which is made with its manifest.
+    fn stage(&self, name: &str) -> PathBuf {
+        self.stage_of(&format!("{name}_lib"))
+    }
+
+    /// The same of a component, `name_test`.
+    fn stage_of(&self, component: &str) -> PathBuf {
+        let artifact = self.path(&format!("shard/{component}_generic"));
+        let stage = artifact.join("math/part/stage");
+        fs::create_dir_all(&stage).unwrap();
+        fs::write(artifact.join("artifact_manifest.txt"), "math/part/stage\n").unwrap();
+        stage
+    }
+
+    /// Compiles `source` into `file` with the words of `options`.
+    fn compile(&self, file: &Path, source: &str, options: &str) {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let text = self.path("x.c");
+        fs::write(&text, source).unwrap();
+        let mut command = Command::new("cc");
+        command.arg("-w").arg("-o").arg(file).arg(text).args(options.split_whitespace());
+        tools::run(&mut command);
+    }
+
+    fn library(&self, file: &Path, options: &str) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let options = format!("-shared -fPIC -Wl,-soname,{name} {options}");
+        self.compile(file, "int answer(void) { return 42; }", &options);
+    }
+
+    /// A program that needs `library`, and answers 42 with it.
+    fn program(&self, file: &Path, library: &Path, options: &str) {
+        let options = format!("{} {options}", library.display());
+        let source = "int answer(void); int main(void) { return answer() != 42; }";
+        self.compile(file, source, &options);
+    }
+
+    fn build(&self, config: &str, options: &[&str]) -> Output {
+        fs::write(self.path("config.toml"), config).unwrap();
+        let mut command = rockpack();
+        command.args(["build", "--version", "7.1.0", "--artifacts"]).arg(self.path("shard"));
+        command.arg("--config").arg(self.path("config.toml")).arg("--out").arg(self.path("out"));
+        command.args(options).output().unwrap()
+    }
+
+    /// Builds, and gives what was said of it.
+    fn built(&self, config: &str, options: &[&str]) -> String {
+        let output = self.build(config, options);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{told}");
+        String::from_utf8_lossy(&output.stdout).into_owned() + &told
+    }
+
+    fn refused(&self, config: &str, options: &[&str], parts: &[&str]) {
+        let output = self.build(config, options);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{told}");
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        parts.iter().for_each(|part| assert!(told.contains(part), "{part} is not in {told}"));
+        assert!(!self.path("out").exists());
+    }
+
+    fn depends(&self, package: &str) -> String {
+        let file = self.path(&format!("out/{package}_7.1.0-1_amd64.deb"));
+        tools::succeed(Command::new("dpkg-deb").arg("-f").arg(file).arg("Depends"))
+    }
+
+    fn rpm(&self, package: &str, what: &str) -> String {
+        let file = self.path(&format!("out/{package}-7.1.0-1.x86_64.rpm"));
+        tools::succeed(Command::new("rpm").args(["-qp", what]).arg(file))
+    }
+
+    /// The files of a `.deb`, unpacked.
+    fn unpacked(&self, package: &str) -> PathBuf {
+        let (file, folder) =
+            (self.path(&format!("out/{package}_7.1.0-1_amd64.deb")), self.path("unpacked"));
+        tools::run(Command::new("dpkg-deb").arg("-x").arg(file).arg(&folder));
+        folder.join("opt/rocm-7.1")
+    }
+}

@@ -1,0 +1,124 @@
+//! Debug files that several packages have: gdb finds them as long as one of the packages is there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::example::Group;
+use support::tools;
+
+use crate::install::sets::{Built, Recipe};
+use crate::install::system::{System, assert_same};
+
+const SOURCE: &str = "int sample(int x)\n{\n    return x + 1;\n}\n";
+
+/// The artifacts that get the library and its debug file, and the library's name in them.
+const PLACES: [(&str, &str, &str); 2] = [
+    ("blas", "math-libs/BLAS/rocBLAS/stage", "lib/libsample.so.1"),
+    ("host-suite-sparse", "third-party/SuiteSparse/stage", "lib/libother.so.1"),
+];
+
+/// A library without debug information, and its debug file under its build-id.
+fn compile(folder: &Path) -> (PathBuf, PathBuf) {
+    let path = |name: &str| folder.join(name);
+    fs::write(path("sample.c"), SOURCE).unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.current_dir(folder).args(["-g", "-shared", "-fPIC", "-Wl,--build-id=sha1"]);
+    tools::run(gcc.args(["sample.c", "-nostdlib", "-o", "whole"]));
+    let notes = tools::succeed(Command::new("readelf").arg("-n").arg(path("whole")));
+    let id = notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).unwrap();
+    let debug = path(".build-id").join(&id[..2]).join(format!("{}.debug", &id[2..]));
+    fs::create_dir_all(debug.parent().unwrap()).unwrap();
+    let objcopy = |how: &str, to: &Path| {
+        tools::run(Command::new("objcopy").arg(how).arg(path("whole")).arg(to));
+    };
+    objcopy("--strip-debug", &path("library"));
+    objcopy("--only-keep-debug", &debug);
+    (path("library"), debug)
+}
+
+/// Puts both into a shard, for two families.
+pub fn add((library, debug): &(PathBuf, PathBuf), group: &Group, artifacts: &Path) {
+    let start = debug.ancestors().nth(3).unwrap();
+    for (artifact, stage, name) in PLACES {
+        let family = if artifact == "blas" { group.family } else { "generic" };
+        for component in ["lib", "dbg"] {
+            let folder = format!("{artifact}_{component}_{family}");
+            let folder = group.folder(artifacts).join(folder);
+            let (from, to) = match component {
+                "lib" => (library.as_path(), name.to_owned()),
+                _ => (debug.as_path(), debug.strip_prefix(start).unwrap().display().to_string()),
+            };
+            let file = folder.join(stage).join(to);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::copy(from, file).unwrap();
+            fs::write(folder.join("artifact_manifest.txt"), format!("{stage}\n")).unwrap();
+        }
+    }
+}
+
+/// Whether gdb finds the lines of a library, by its build-id alone.
+fn finds_lines(root: &Path, library: &str) -> bool {
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex"]);
+    gdb.arg(format!("set debug-file-directory {}", root.join("usr/lib/debug").display()));
+    gdb.arg(root.join("opt").join(library)).args(["-ex", "info line sample"]);
+    let told = tools::succeed(&mut gdb);
+    let found = told.contains("of \"sample.c\"");
+    assert!(found || told.contains("No line number information"), "{told}");
+    found
+}
+
+/// Two families of two versions have one library: any of the four packages is enough, all can be
+/// installed together, and an update keeps what is found.
+pub fn versions_and_families_share_debug_files(system: &dyn System) {
+    tools::need(&["gcc", "objcopy", "readelf", "gdb"]);
+    let scratch = tempfile::tempdir().unwrap();
+    let (library, debug) = compile(scratch.path());
+    let recipe = |version| Recipe::new(version).scheme("rocm-versioned").sample(&library, &debug);
+    let [first, next] = ["7.1.0", "7.2.0"].map(|version| recipe(version).build());
+    let update = recipe("7.1.1").option("--since", &first.receipt()).build();
+    [&first, &next].into_iter().for_each(verifies);
+    let before = system.snapshot();
+    system.offer(&[&first.out(), &next.out()]);
+    let suffix = if system.format() == "deb" { "dbgsym" } else { "debuginfo" };
+    let name = |family: &str, series: &str| format!("rocm-{family}-{suffix}{series}");
+    let all = ["7.1", "7.2"]
+        .map(|series| ["blas", "host-suite-sparse"].map(|family| name(family, series)));
+    let all: Vec<&str> = all.iter().flatten().map(String::as_str).collect();
+    let is_found = || {
+        for library in ["rocm-7.1/lib/libsample.so.1", "rocm-7.2/lib/libother.so.1"] {
+            assert!(finds_lines(system.root(), library), "{library}");
+        }
+    };
+    tools::run(&mut system.install(&["rocm-blas7.1", "rocm-host-suite-sparse7.2"]));
+    assert!(!finds_lines(system.root(), "rocm-7.1/lib/libsample.so.1"));
+    tools::run(&mut system.install(&all));
+    is_found();
+    system.assert_whole();
+
+    // The last one that is left, whichever it is.
+    for last in [3, 0] {
+        for (index, package) in all.iter().enumerate().filter(|(index, _)| *index != last) {
+            is_found();
+            tools::run(&mut system.purge(&[package]));
+            assert!(!system.names().contains(all[index]));
+        }
+        is_found();
+        tools::run(&mut system.install(&all));
+    }
+    system.offer(&[&first.out(), &next.out(), &update.out()]);
+    tools::run(&mut system.update());
+    assert_eq!(system.installed()[all[0]], "7.1.1-1");
+    is_found();
+    system.assert_whole();
+    tools::run(&mut system.remove(&all));
+    assert!(!finds_lines(system.root(), "rocm-7.1/lib/libsample.so.1"));
+    system.purge_all();
+    assert_same(&before, &system.snapshot());
+}
+
+fn verifies(set: &Built) {
+    let told = tools::told(support::example::rockpack().arg("verify").arg(set.out()));
+    assert!(told.contains("all checks passed"), "{told}");
+}

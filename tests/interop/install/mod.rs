@@ -1,0 +1,62 @@
+//! Package sets in the hands of apt and dnf: which packages they bring, and what is there after an
+//! installation, an update and a removal.
+//!
+//! A *system* is a root with a package manager: Debian 12 and 13 by debootstrap, and a root for rpm
+//! whose base is one package. A *scenario* is the same for all of them. A further naming scheme is
+//! one more [`sets::Recipe`] and its scenarios.
+
+mod alternatives;
+mod debian;
+mod debug;
+mod foreign;
+mod rpm;
+mod scenarios;
+mod sets;
+mod system;
+
+/// One test for each scenario and system; those that a machine cannot make are skipped.
+macro_rules! on_every_system {
+    ($($module:ident: $($scenario:ident)*;)*) => {
+        mod debian_12 {
+            $($(#[test]
+            fn $scenario() {
+                crate::install::debian::with_root("bookworm", crate::install::$module::$scenario);
+            })*)*
+        }
+        mod debian_13 {
+            $($(#[test]
+            fn $scenario() {
+                crate::install::debian::with_root("trixie", crate::install::$module::$scenario);
+            })*)*
+        }
+        mod rpm_root {
+            $($(#[test]
+            fn $scenario() {
+                crate::install::rpm::with_root(crate::install::$module::$scenario);
+            })*)*
+        }
+    };
+}
+
+on_every_system! {
+    scenarios:
+    a_group_brings_its_host_and_no_other_group
+    all_groups_stand_side_by_side
+    a_removal_leaves_configuration_at_most
+    an_update_leaves_nothing_of_the_earlier_set
+    a_path_goes_to_another_package
+    a_package_goes_into_another
+    a_legacy_package_is_replaced
+    trees_of_other_installers_stay_as_they_are
+    a_prefix_behind_a_link_is_refused
+    minor_versions_stand_side_by_side
+    a_program_finds_the_libraries
+    a_target_of_amds_names_brings_its_host_and_no_other_target
+    amds_names_are_updated_in_place;
+
+    alternatives:
+    an_alternative_goes_with_its_program;
+
+    debug:
+    versions_and_families_share_debug_files;
+}

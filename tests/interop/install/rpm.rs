@@ -1,0 +1,127 @@
+//! A root for rpm, whose packages dnf installs from a repository.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::bases::{self, RPM_TOOLS, build_rpm};
+use support::tools;
+use tempfile::TempDir;
+
+use crate::install::foreign::Foreign;
+use crate::install::system::{System, gather};
+
+/// The repository that dnf is told of.
+const REPOSITORY: &str = "srv/repository";
+
+pub struct Rpm {
+    root: PathBuf,
+    _folder: TempDir,
+}
+
+/// Runs a scenario in a fresh root.
+pub fn with_root(scenario: fn(&dyn System)) {
+    tools::need(&[&["dnf", "createrepo_c"], &RPM_TOOLS[..]].concat());
+    tools::need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let system = Rpm { root: folder.path().join("root"), _folder: folder };
+    fs::create_dir_all(&system.root).unwrap();
+    system.offer(&[bases::rpm()]);
+    tools::run(&mut system.install(&["base-system"]));
+    scenario(&system);
+}
+
+impl Rpm {
+    fn dnf(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("dnf");
+        let repository = self.root.join(REPOSITORY);
+        command.arg(format!("--installroot={}", self.root.display()));
+        command.arg(format!("--repofrompath=set,{}", repository.display()));
+        command.args(["--releasever=1", "--disablerepo=*", "--enablerepo=set", "--nogpgcheck"]);
+        command.args(["--setopt=metadata_expire=0", "--refresh", "-y"]).args(arguments);
+        command.env("LC_ALL", "C");
+        command
+    }
+
+    fn rpm(&self) -> Command {
+        let mut command = Command::new("rpm");
+        command.arg(format!("--root={}", self.root.display()));
+        command
+    }
+}
+
+impl System for Rpm {
+    fn format(&self) -> &'static str {
+        "rpm"
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn offer(&self, folders: &[&Path]) {
+        let place = self.root.join(REPOSITORY);
+        gather(folders, "rpm", &place);
+        tools::run(Command::new("createrepo_c").arg("--quiet").arg(&place));
+    }
+
+    fn install(&self, packages: &[&str]) -> Command {
+        self.dnf(&[&["install"], packages].concat())
+    }
+
+    fn unpack(&self, _: &str) -> Option<Command> {
+        None
+    }
+
+    fn repair(&self) -> Command {
+        self.dnf(&["check"])
+    }
+
+    fn update(&self) -> Command {
+        self.dnf(&["upgrade"])
+    }
+
+    fn remove(&self, packages: &[&str]) -> Command {
+        self.dnf(&[&["remove"], packages].concat())
+    }
+
+    /// rpm keeps no configuration of removed packages but under another name.
+    fn purge(&self, packages: &[&str]) -> Command {
+        self.remove(packages)
+    }
+
+    fn installed(&self) -> BTreeMap<String, String> {
+        let mut query = self.rpm();
+        let text = tools::succeed(query.args(["-qa", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\\n"]));
+        let all = text.lines().filter_map(|line| line.split_once(' '));
+        let added = all.filter(|(name, _)| *name != "base-system");
+        added.map(|(name, version)| (name.to_owned(), version.to_owned())).collect()
+    }
+
+    fn altered(&self, packages: &[&str]) -> Command {
+        let mut command = self.rpm();
+        command.arg("-V").args(packages);
+        command
+    }
+
+    fn make(&self, package: &Foreign, folder: &Path) {
+        let tree = tempfile::tempdir().unwrap();
+        package.plant(tree.path());
+        let Foreign { name, version, needs, .. } = package;
+        let needs = needs.map(|(name, least)| format!("Requires: {name} >= {least}\n"));
+        let spec = format!(
+            "Name: {name}\nVersion: {version}\nRelease: 1\nSummary: Of another vendor\n\
+             License: MIT\nBuildArch: noarch\n{}%description\nOf another vendor.\n%install\n\
+             cp -a {}/. %{{buildroot}}\n%files\n{}",
+            needs.unwrap_or_default(),
+            tree.path().display(),
+            package.folders.iter().map(|path| format!("/{path}\n")).collect::<String>()
+        );
+        build_rpm(&spec, folder);
+    }
+
+    fn own_paths(&self) -> &'static [&'static str] {
+        &["root", "var", "srv", "etc/ld.so.cache", "etc/dnf", "etc/yum.repos.d"]
+    }
+}

@@ -1,0 +1,169 @@
+//! The sets that scenarios install.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::example::{GROUPS, Group, configuration, copy_shards, rockpack, shards};
+use support::tools;
+use tempfile::TempDir;
+
+/// The library of the sparse suite in a shard.
+pub const SPARSE_LIBRARY: &str =
+    "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib/libexsuitesparse.so.7.8";
+
+/// How a set is made. Everything but the version may be left out.
+#[derive(Clone, Default)]
+pub struct Recipe {
+    pub version: &'static str,
+    /// Keys added to the example configuration.
+    pub keys: Option<Value>,
+    pub options: Vec<String>,
+    /// Files to write into the stage of every shard's library.
+    pub changes: &'static [(&'static str, &'static str)],
+    /// Whether the libraries of the sparse suite are other ones.
+    pub other_sparse: bool,
+    /// Files to take out of the stage of every shard's programs.
+    pub without: &'static [&'static str],
+    /// A library that two families have, and its debug file.
+    pub sample: Option<(PathBuf, PathBuf)>,
+}
+
+impl Recipe {
+    pub fn new(version: &'static str) -> Self {
+        Self { version, ..Self::default() }
+    }
+
+    pub fn keys(self, keys: Value) -> Self {
+        Self { keys: Some(keys), ..self }
+    }
+
+    pub fn option(mut self, name: &str, value: &Path) -> Self {
+        self.options.extend([name.to_owned(), value.display().to_string()]);
+        self
+    }
+
+    pub fn scheme(mut self, name: &str) -> Self {
+        self.options.extend(["--scheme".to_owned(), name.to_owned()]);
+        self
+    }
+
+    pub fn changes(self, changes: &'static [(&'static str, &'static str)]) -> Self {
+        Self { changes, ..self }
+    }
+
+    pub fn without(self, without: &'static [&'static str]) -> Self {
+        Self { without, ..self }
+    }
+
+    pub fn other_sparse(self) -> Self {
+        Self { other_sparse: true, ..self }
+    }
+
+    pub fn sample(self, library: &Path, debug: &Path) -> Self {
+        Self { sample: Some((library.to_owned(), debug.to_owned())), ..self }
+    }
+
+    /// Builds the set.
+    pub fn build(&self) -> Built {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let built = Built { recipe: self.clone(), folder };
+        tools::run(built.command("build").arg("--out").arg(&out));
+        built
+    }
+
+    fn artifacts(&self, folder: &Path) -> PathBuf {
+        let is_changed = !self.changes.is_empty() || !self.without.is_empty();
+        if !is_changed && !self.other_sparse && self.sample.is_none() {
+            return shards();
+        }
+        let copy = folder.join("artifacts");
+        if !copy.exists() {
+            copy_shards(&copy);
+            GROUPS.iter().for_each(|group| self.change(group, &copy));
+        }
+        copy
+    }
+
+    fn change(&self, group: &Group, artifacts: &Path) {
+        for (path, text) in self.changes {
+            let file = group.stage(artifacts, "lib").join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        for path in self.without {
+            fs::remove_file(group.stage(artifacts, "run").join(path)).unwrap();
+        }
+        if let Some(sample) = &self.sample {
+            crate::install::debug::add(sample, group, artifacts);
+        }
+        if self.other_sparse {
+            let file = group.folder(artifacts).join(SPARSE_LIBRARY);
+            let mut bytes = fs::read(&file).unwrap();
+            // Behind the end of an ELF file nothing is read.
+            bytes.extend_from_slice(b"another build");
+            fs::write(&file, bytes).unwrap();
+        }
+    }
+}
+
+/// A set in a folder of its own.
+pub struct Built {
+    recipe: Recipe,
+    folder: TempDir,
+}
+
+impl Built {
+    pub fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    pub fn receipt(&self) -> PathBuf {
+        self.out().join("packages.json")
+    }
+
+    /// A command with the options of the set.
+    fn command(&self, name: &str) -> Command {
+        let mut config: Value =
+            serde_json::from_slice(&fs::read(configuration()).unwrap()).unwrap();
+        let added = self.recipe.keys.iter().flat_map(|keys| keys.as_object().unwrap());
+        added.for_each(|(key, value)| config[key] = value.clone());
+        let file = self.folder.path().join("config.json");
+        fs::write(&file, config.to_string()).unwrap();
+        let mut command = rockpack();
+        let artifacts = self.recipe.artifacts(self.folder.path());
+        command.arg(name).arg("--artifacts").arg(artifacts).arg("--config").arg(&file);
+        command.args(["--version", self.recipe.version]).args(&self.recipe.options);
+        command
+    }
+
+    /// The packages that a plan says a group needs.
+    pub fn planned(&self, group: &str, format: &str) -> BTreeSet<String> {
+        let text = tools::succeed(self.command("plan").arg("--json"));
+        let plan: Value = serde_json::from_str(&text).unwrap();
+        let groups = plan["groups"].as_array().unwrap().iter();
+        let mut same = groups.filter(|sum| sum["group"] == group && sum["format"] == format);
+        let sum = same.next().unwrap();
+        let names = sum["packages"].as_array().unwrap().iter();
+        names.map(|name| name.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The packages of the set in a format.
+    pub fn packages(&self, format: &str) -> BTreeSet<String> {
+        let receipt: Value = serde_json::from_slice(&fs::read(self.receipt()).unwrap()).unwrap();
+        let packages = receipt["packages"].as_array().unwrap().iter();
+        let same = packages.filter(|package| package["format"] == format);
+        same.map(|package| package["id"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Selectors that put the sparse suite into `rocm-blas`.
+pub fn joined() -> Value {
+    json!({ "selectors": { "rocm-blas": [
+        { "artifact": "blas" },
+        { "artifact": "host-suite-sparse" }
+    ] } })
+}

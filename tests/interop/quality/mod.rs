@@ -1,0 +1,10 @@
+//! What makes packages ones that a distribution would take, judged by its own tools: lint,
+//! signatures, the dynamic loader, gdb, update-alternatives, and rpm with a moved prefix.
+
+mod alternatives;
+mod debug;
+mod lint;
+mod loader;
+mod moved;
+mod signed;
+mod texts;

@@ -1,0 +1,36 @@
+//! Dependencies of debs beside those that dpkg-shlibdeps finds for the same files: this system's
+//! programs and libraries, where it is a Debian with a table. `.ci/shlibdeps` makes a system of each
+//! such Debian and compares all of it.
+
+use std::process::Command;
+
+use support::program::rockpack_path;
+use support::tools;
+
+/// How many files are compared; the script takes those with the most different libraries.
+const FILES: &str = "12";
+
+/// `debian-12` on Debian 12.
+fn this_distribution() -> Option<String> {
+    let text = std::fs::read_to_string("/etc/os-release").ok()?;
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key));
+        line.map(|value| value.trim_matches('"').to_owned())
+    };
+    Some(format!("{}-{}", value("ID=")?, value("VERSION_ID=")?))
+}
+
+#[test]
+fn debs_need_what_dpkg_shlibdeps_finds() {
+    let needed = ["dpkg-shlibdeps", "dpkg-deb", "objdump", "readelf", "python3", "perl"];
+    tools::need(&needed);
+    let distribution = this_distribution().unwrap_or_default();
+    if !["debian-12", "debian-13"].contains(&distribution.as_str()) {
+        tools::skip("needs Debian 12 or 13");
+    }
+    let script = tools::repository(".ci/shlibdeps");
+    let mut command = Command::new(script);
+    command.env("ROCKPACK", rockpack_path());
+    let told = tools::succeed(command.args(["--root", "/", "--limit", FILES, &distribution]));
+    assert!(told.contains(&format!("{FILES} of {FILES} files equal")), "{told}");
+}

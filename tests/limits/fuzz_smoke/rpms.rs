@@ -1,0 +1,94 @@
+//! Headers of `.rpm`s that make much of few bytes.
+
+use support::raw_header::{RawTag, header, header_of, numbers, package, text, texts};
+
+use crate::fuzz_smoke::dense::LEN;
+
+/// More than [`LEN`]: what these may cost is far above what they take, so that less shows nothing.
+const LONG: usize = 4 * LEN;
+
+/// For readers of packages.
+pub fn packages() -> Vec<Vec<u8>> {
+    let files = [files("d", 4 * LONG / 250), files(&"d".repeat(LONG / 2), LONG / 50)];
+    [shared(), files.into(), strings()].concat()
+}
+
+/// For what signs and lists packages.
+pub fn signed() -> Vec<Vec<u8>> {
+    let folders =
+        ["d".into(), "d".repeat(4000), format!("etc/{}", "\"".repeat(46)), "d".repeat(LEN / 2)];
+    let folders = folders.map(|folder| listed(vec![], &folder, LEN / 16));
+    let dependencies = |name: &str, tags: [u32; 3]| {
+        let count = LEN / (name.len() + 8);
+        let names = texts(tags[0], (0..count).map(|n| format!("{name}{n:x}")));
+        let versions = texts(tags[1], vec![String::new(); count]);
+        listed(vec![names, versions, numbers(tags[2], vec![8; count])], "/", 1)
+    };
+    let provides = ["a", "\"", "\u{1}"].map(|name| dependencies(name, [1047, 1113, 1112]));
+    let changes = LEN / 6;
+    let changes = listed(
+        vec![
+            numbers(1080, vec![0; changes]),
+            texts(1081, vec![String::new(); changes]),
+            texts(1082, vec![String::new(); changes]),
+        ],
+        "/",
+        1,
+    );
+    [shared(), strings(), folders.into(), provides.into(), vec![changes]].concat()
+}
+
+/// Tags that are all of the same bytes: numbers, strings, and strings that are no UTF-8.
+fn shared() -> Vec<Vec<u8>> {
+    let count = u32::try_from(LONG / 2).unwrap();
+    let rows = |kind, count| (0..count / 16).map(move |n| [100_000 + n, kind, 0, count]).collect();
+    let (bytes, texts): (Vec<_>, Vec<_>) = (rows(2, count), rows(8, count));
+    let empty = vec![0; LONG / 2];
+    let odd = [&[0xff, 0], &empty[2..]].concat();
+    // An odd text has two bytes for its string.
+    let odd_rows: Vec<_> =
+        texts.iter().map(|[tag, kind, at, n]| [*tag, *kind, *at, n - 1]).collect();
+    let headers = [(&bytes, &empty), (&texts, &empty), (&odd_rows, &odd)];
+    headers.map(|(rows, data)| package(&header_of(rows, data))).into()
+}
+
+/// As many strings as there are bytes, and the same where the first is no UTF-8.
+fn strings() -> Vec<Vec<u8>> {
+    let one = |first: &[u8]| {
+        let bytes = [first, &vec![0; LEN]].concat();
+        let count = bytes.iter().filter(|byte| **byte == 0).count();
+        package(&header(&[(1117, 8, count, bytes)]))
+    };
+    vec![one(b""), one(b"\xff")]
+}
+
+/// Empty files in a folder, as readers of packages want them.
+fn files(folder: &str, count: usize) -> Vec<u8> {
+    let empty = |tag| texts(tag, vec![String::new(); count]);
+    let zeros = |tag| numbers(tag, vec![0; count]);
+    let more = vec![
+        zeros(1028),
+        zeros(1034),
+        empty(1035),
+        empty(1036),
+        empty(1039),
+        empty(1040),
+        numbers(5011, [8]),
+    ];
+    listed(more, folder, count)
+}
+
+/// Folders in a folder, as lists of packages want them, and what else is given.
+fn listed(more: Vec<RawTag>, folder: &str, count: usize) -> Vec<u8> {
+    let named = [(1000, "x"), (1001, "1"), (1002, "1"), (1022, "noarch"), (1044, "x.src.rpm")];
+    let mut tags: Vec<RawTag> = named.map(|(tag, value)| text(tag, value)).into();
+    tags.extend(more);
+    tags.extend([
+        texts(1118, [format!("/{folder}/")]),
+        texts(1117, (0..count).map(|n| format!("{n:x}"))),
+        numbers(1116, vec![0; count]),
+        numbers(1037, vec![0; count]),
+        (1030, 3, count, 0o40755_u16.to_be_bytes().repeat(count)),
+    ]);
+    package(&header(&tags))
+}

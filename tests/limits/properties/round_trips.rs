@@ -1,0 +1,220 @@
+//! What is written is read back as the same, for formats with a writer and a reader. That of
+//! kernel archives is with their other tests (`tests/formats/kpack`).
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use md5::{Digest, Md5};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use rockpack::content::Content;
+use rockpack::emit::Compression;
+use rockpack::formats::apt_index::{IndexFile, Release};
+use rockpack::formats::kpm::{Archive, Manifest};
+use rockpack::formats::marker::{AnyMarker, Marker, parse};
+use rockpack::formats::package_file::Reader;
+use rockpack::formats::payload::EntryKind;
+use rockpack::formats::{ccob, fatbin, offload_bundle};
+use rockpack::package::Treatment;
+use support::packages;
+
+use super::bytes;
+
+/// Entries of a bundle: target → code.
+fn entries() -> impl Strategy<Value = BTreeMap<String, Vec<u8>>> {
+    let target = "gfx(90a|906|942|1030|1100)(:xnack[+-])?";
+    btree_map(target.prop_map(|t| format!("hipv4-amdgcn-amd-amdhsa--{t}")), code(), 0..6)
+}
+
+fn code() -> impl Strategy<Value = Vec<u8>> {
+    vec(0_u8..16, 1..6000)
+}
+
+fn bundle(entries: &BTreeMap<String, Vec<u8>>) -> Content {
+    let entries: Vec<_> =
+        entries.iter().map(|(id, code)| (id.clone(), Content::of_bytes(code.clone()))).collect();
+    offload_bundle::write(&entries).unwrap()
+}
+
+fn read_entries(bundle: &offload_bundle::Bundle) -> BTreeMap<String, Vec<u8>> {
+    let entries = bundle.entries.iter();
+    entries.map(|entry| (entry.id.text.clone(), bytes(&entry.content))).collect()
+}
+
+/// `plain` as a compressed bundle of any version and method.
+fn compressed(plain: &[u8], version: u16, method: u16) -> Vec<u8> {
+    let stream = match method {
+        0 => {
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
+            encoder.write_all(plain).unwrap();
+            encoder.finish().unwrap()
+        }
+        _ => zstd::encode_all(plain, 3).unwrap(),
+    };
+    let header = [20, 24, 32][usize::from(version) - 1];
+    let total = (header + stream.len()) as u64;
+    let mut bytes = b"CCOB".to_vec();
+    bytes.extend([version.to_le_bytes(), method.to_le_bytes()].concat());
+    let sizes: &[u64] =
+        if version == 1 { &[plain.len() as u64] } else { &[total, plain.len() as u64] };
+    let width = if version == 3 { 8 } else { 4 };
+    for size in sizes {
+        bytes.extend(&size.to_le_bytes()[..width]);
+    }
+    bytes.extend(&Md5::digest(plain)[..8]);
+    [bytes, stream].concat()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn bundles(entries in entries()) {
+        let written = bundle(&entries);
+        let read = offload_bundle::parse(&written).unwrap();
+        prop_assert_eq!(read_entries(&read), entries);
+        prop_assert_eq!(read.len, written.len());
+    }
+
+    /// A section of bundles, compressed in all ways and not at all.
+    #[test]
+    fn sections_of_bundles(
+        wanted in vec((entries(), 0_u16..4, 0_u16..2), 1..4),
+        padding in 0_usize..5000,
+    ) {
+        let mut section = Vec::new();
+        for (entries, version, method) in &wanted {
+            section.resize(section.len().next_multiple_of(4096), 0);
+            let plain = bytes(&bundle(entries));
+            match version {
+                0 => section.extend(plain),
+                _ => section.extend(compressed(&plain, *version, *method)),
+            }
+        }
+        section.extend(vec![0; padding]);
+        let read = fatbin::parse(&Content::of_bytes(section)).unwrap();
+        let read: Vec<_> = read.iter().map(|found| read_entries(&found.bundle)).collect();
+        let wanted: Vec<_> = wanted.into_iter().map(|(entries, ..)| entries).collect();
+        prop_assert_eq!(read, wanted);
+    }
+
+    #[test]
+    fn compressed_bundles(plain in code(), version in 1_u16..4, method in 0_u16..2) {
+        let written = compressed(&plain, version, method);
+        let opened = ccob::open(&Content::of_bytes(written.clone())).unwrap();
+        prop_assert_eq!(opened.extent, written.len() as u64);
+        prop_assert_eq!(bytes(&opened.content), plain);
+    }
+
+    #[test]
+    fn references(name in "\\PC{0,300}", paths in vec("\\PC{0,100}", 0..20)) {
+        let marker = Marker { kernel_name: name, kpack_search_paths: paths };
+        let written = marker.to_bytes().unwrap();
+        prop_assert_eq!(parse(&written).unwrap(), AnyMarker::Map(marker));
+    }
+
+    #[test]
+    fn manifests(
+        component_name in "\\PC{0,40}",
+        prefix in "\\PC{0,40}",
+        archives in btree_map("gfx[0-9a-f]{3,4}", ("\\PC{0,40}", any::<u64>(), any::<u64>()), 0..20),
+    ) {
+        let archives = archives.into_iter().map(|(arch, (file, size, kernel_count))| {
+            (arch, Archive { file, size, kernel_count })
+        });
+        let manifest = Manifest { component_name, prefix, archives: archives.collect() };
+        prop_assert_eq!(Manifest::parse(&manifest.to_content().unwrap()).unwrap(), manifest);
+    }
+
+    #[test]
+    fn releases(
+        fields in btree_map("[A-Z][a-z]{1,8}(-[A-Z][a-z]{1,5})?", "[!-~]([ -~]{0,30}[!-~])?", 1..8),
+        files in btree_map("[!-~]{1,30}", (any::<u64>(), "[0-9a-f]{64}", prop::option::of("[0-9a-f]{128}")), 0..8),
+    ) {
+        let files = files.into_iter().map(|(path, (size, sha256, sha512))| {
+            IndexFile { path, size, sha256, sha512 }
+        });
+        let fields: Vec<_> = fields.into_iter().collect();
+        let release = Release { files: files.collect(), ..release_of(&fields) };
+        prop_assert_eq!(Release::parse(&release.render().unwrap()).unwrap(), release);
+    }
+}
+
+/// Only the fields: which type their list has is the reader's affair.
+fn release_of(fields: &[(String, String)]) -> Release {
+    let fields = fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
+    let text: String = fields.chain(["SHA256:\n".to_owned()]).collect();
+    Release::parse(&text).unwrap()
+}
+
+/// Path → what stands there: content, the text of a link, or a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Item {
+    File(Vec<u8>, bool),
+    Link(String),
+    Folder,
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    prop_oneof![
+        (vec(any::<u8>(), 0..3000), any::<bool>()).prop_map(|(data, run)| Item::File(data, run)),
+        "[ -~]{1,200}".prop_map(Item::Link),
+    ]
+}
+
+/// What a package of either format says that it holds.
+fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
+    let reader = Reader::open(Content::open(path).unwrap()).unwrap();
+    let mut found = BTreeMap::new();
+    let visit = &mut |entry: &rockpack::formats::payload::ReadEntry,
+                      data: &mut dyn std::io::Read| {
+        let item = match &entry.entry.kind {
+            EntryKind::Directory => Item::Folder,
+            EntryKind::Link { target } => Item::Link(target.clone()),
+            EntryKind::File => {
+                let mut content = Vec::new();
+                data.read_to_end(&mut content).unwrap();
+                Item::File(content, entry.entry.mode & 0o111 != 0)
+            }
+        };
+        assert!(found.insert(entry.entry.path.clone(), item).is_none());
+        Ok(())
+    };
+    reader.visit(visit).unwrap();
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Names, links, modes and content of both formats and compressions.
+    #[test]
+    fn packages_of_both_formats(
+        items in btree_map("[!-.0-~ä-ö ]{0,120}[!-.0-~]", item(), 1..12),
+        xz in any::<bool>(),
+    ) {
+        let mut tree = packages::Tree::default().deb_directory("opt").directory("opt/x");
+        let names: Vec<_> = items.keys().filter(|name| !name.starts_with('.')).cloned().collect();
+        for name in &names {
+            let path = format!("opt/x/{name}");
+            tree = match &items[name] {
+                Item::Link(target) => tree.link(&path, target),
+                Item::File(data, run) => {
+                    let mode = if *run { 0o755 } else { 0o644 };
+                    tree.file(&path, Content::of_bytes(data.clone()), mode, Treatment::Plain)
+                }
+                Item::Folder => unreachable!("is not asked for"),
+            };
+        }
+        let package = packages::package("x", tree.entries());
+        let compression = if xz { Compression::XZ } else { Compression::default() };
+        let out = tempfile::tempdir().unwrap();
+        let set = packages::emit_set(out.path(), &[package], &packages::options(1, compression));
+        for emitted in set {
+            let mut found = payload(&out.path().join(&emitted.file_name));
+            found.retain(|_, item| *item != Item::Folder);
+            let expected = names.iter().map(|name| (format!("opt/x/{name}"), items[name].clone()));
+            prop_assert_eq!(found, expected.collect::<BTreeMap<_, _>>());
+        }
+    }
+}

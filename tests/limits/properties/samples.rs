@@ -1,0 +1,217 @@
+//! A small valid file of each format, and what is read of it.
+
+use rockpack::artifact;
+use rockpack::content::Content;
+use rockpack::emit::Compression;
+use rockpack::error::{Error, Result};
+use rockpack::formats::package_file::Reader;
+use rockpack::formats::{
+    amdgpu_metadata, ccob, code_object, kpack, kpm, marker, offload_bundle, rpm, rpm_md,
+};
+use rockpack::host_binary::{Examined, examine};
+use rockpack::receipt::Receipt;
+use support::packages;
+
+use super::{bytes, file, lists, signatures};
+
+/// What may come of damage to a file that is still read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// Nothing but the value of the whole file: checksums cover all that is read. At least so many
+    /// percent of its bits are refused when they change; the rest is read by nobody.
+    Noticed(u32),
+    /// Of a changed bit what the bytes now say; a file that is cut off is still noticed.
+    Said,
+    /// Of a file that is cut off the items that are left of it: the format has no end. The value is
+    /// a line for each item, in the order of the file.
+    Items,
+    /// The same, but that the last item may be cut short, as a line of text is.
+    Lines,
+}
+
+/// A file of a format.
+pub struct Sample {
+    pub name: &'static str,
+    pub bytes: Vec<u8>,
+    pub damage: Damage,
+    /// All that is read of it, as text.
+    pub read: fn(&[u8]) -> Result<String>,
+}
+
+pub fn samples() -> Vec<Sample> {
+    let mut samples = vec![
+        of("offload bundle", small_bundle(), Damage::Said, bundle),
+        of("kernel archive", small_archive(), Damage::Said, archive),
+        of("kernel manifest", file("fuzz/seeds/kpm/blas_lib"), Damage::Said, manifest),
+        of("reference", file("fuzz/seeds/marker/map"), Damage::Said, reference),
+        of("list of paths", file("fuzz/seeds/marker/list"), Damage::Lines, paths),
+        of(
+            "artifact manifest",
+            file("fuzz/seeds/manifest/blas_lib"),
+            Damage::Lines,
+            artifact_manifest,
+        ),
+        of("receipt", file("fuzz/seeds/receipt/two-packages"), Damage::Said, receipt),
+        of("code object", file("fuzz/seeds/code_object/gfx1100"), Damage::Said, device_code),
+        of(
+            "transformed library",
+            file("fuzz/seeds/host_binary/transformed"),
+            Damage::Said,
+            library,
+        ),
+    ];
+    for version in ["v1-zlib", "v1-zstd", "v2-zlib", "v2-zstd", "v3-zlib", "v3-zstd"] {
+        let bytes = file(&format!("fuzz/seeds/ccob/{version}"));
+        samples.push(of("compressed bundle", bytes, Damage::Noticed(99), compressed_bundle));
+    }
+    let [deb, rpm] = small_packages(Compression::default());
+    samples.push(of("deb", deb, Damage::Noticed(97), package));
+    // Two thirds of so small a package are the room that is kept for its signature.
+    samples.push(of("rpm", rpm, Damage::Noticed(30), package));
+    let [deb, rpm] = small_packages(Compression::XZ);
+    samples.push(of("deb (xz)", deb, Damage::Noticed(97), package));
+    samples.push(of("rpm (xz)", rpm, Damage::Noticed(30), package));
+    samples.extend(signatures::samples());
+    samples.extend(lists::samples());
+    samples
+}
+
+pub fn of(
+    name: &'static str,
+    bytes: Vec<u8>,
+    damage: Damage,
+    read: fn(&[u8]) -> Result<String>,
+) -> Sample {
+    Sample { name, bytes, damage, read }
+}
+
+fn small_bundle() -> Vec<u8> {
+    file("fuzz/seeds/offload_bundle/two-archs")
+}
+
+/// Two code objects, as the pack stage stores them.
+fn small_archive() -> Vec<u8> {
+    let reader = kpack::Reader::open(Content::of_bytes(file("fuzz/seeds/kpack/gfx1151"))).unwrap();
+    let mut toc = reader.toc().clone();
+    let frames = [b"first code".repeat(9), b"second code".repeat(9)].map(|code| {
+        let mut encoder = zstd::bulk::Compressor::new(3).unwrap();
+        encoder.include_checksum(true).unwrap();
+        (code.len() as u64, Content::of_bytes(encoder.compress(&code).unwrap()))
+    });
+    let row = |ordinal: u32| kpack::Row {
+        kind: "hsaco".to_owned(),
+        ordinal,
+        original_size: frames[ordinal as usize].0,
+        metadata: None,
+    };
+    toc.rows.clear();
+    for ordinal in [0, 1] {
+        let rows = [("gfx1151".to_owned(), row(ordinal))];
+        toc.rows.insert(kpack::key("lib/x.so", ordinal), rows.into());
+    }
+    bytes(&kpack::write(&toc, &frames.map(|(_, frame)| frame)).unwrap())
+}
+
+/// A package of each format with a file of each kind.
+fn small_packages(compression: Compression) -> [Vec<u8>; 2] {
+    let tree = packages::Tree::default()
+        .deb_directory("opt")
+        .directory("opt/x")
+        .text("opt/x/text", &"some text\n".repeat(30))
+        .link("opt/x/link", "text");
+    let out = tempfile::tempdir().unwrap();
+    let package = packages::package("x", tree.entries());
+    let options = packages::options(2, compression);
+    let [deb, rpm] = packages::emit_both(out.path(), &package, &options);
+    [deb, rpm].map(|path| std::fs::read(path).unwrap())
+}
+
+fn content(bytes: &[u8]) -> Content {
+    Content::of_bytes(bytes)
+}
+
+fn bundle(bytes: &[u8]) -> Result<String> {
+    let bundle = offload_bundle::parse(&content(bytes))?;
+    let entries = bundle.entries.iter().map(|entry| {
+        Ok(format!("{:?} {} {}\n", entry.id, entry.offset, entry.content.sha256_hex()?))
+    });
+    entries.collect()
+}
+
+fn compressed_bundle(bytes: &[u8]) -> Result<String> {
+    ccob::open(&content(bytes))?.content.sha256_hex()
+}
+
+fn archive(bytes: &[u8]) -> Result<String> {
+    let reader = kpack::Reader::open(content(bytes))?;
+    let mut text = format!("{:?}", reader.toc());
+    for ordinal in 0..u32::try_from(reader.len()).unwrap() {
+        text.push_str(&reader.code_object(ordinal)?.sha256_hex()?);
+    }
+    Ok(text)
+}
+
+fn manifest(bytes: &[u8]) -> Result<String> {
+    Ok(format!("{:?}", kpm::Manifest::parse(&content(bytes))?))
+}
+
+fn reference(bytes: &[u8]) -> Result<String> {
+    Ok(format!("{:?}", marker::parse(bytes)?))
+}
+
+fn paths(bytes: &[u8]) -> Result<String> {
+    match marker::parse(bytes)? {
+        marker::AnyMarker::PathList(paths) => Ok(paths.join("\n")),
+        marker::AnyMarker::Map(map) => Err(Error::malformed(format!("{map:?} is no list"))),
+    }
+}
+
+/// The prefixes as they stand in the file; they are read in the order of their paths.
+fn artifact_manifest(bytes: &[u8]) -> Result<String> {
+    let manifest = artifact::Manifest::parse(bytes)?;
+    let mut prefixes: Vec<_> = manifest.prefixes.iter().map(ToString::to_string).collect();
+    let lines: Vec<_> = std::str::from_utf8(bytes).unwrap().lines().collect();
+    let is = |line: &str, prefix: &str| line.trim_end_matches(['/', '\r']) == prefix;
+    prefixes.sort_by_key(|prefix| lines.iter().position(|line| is(line, prefix)));
+    Ok(prefixes.join("\n"))
+}
+
+fn receipt(bytes: &[u8]) -> Result<String> {
+    Ok(format!("{:?}", Receipt::parse(bytes)?))
+}
+
+fn device_code(bytes: &[u8]) -> Result<String> {
+    let content = content(bytes);
+    let header = code_object::read_whole(&content)?;
+    let names = code_object::kernel_names(&content)?;
+    Ok(format!("{header:?} {names:?} {:?}", amdgpu_metadata::read(&content)?))
+}
+
+fn library(bytes: &[u8]) -> Result<String> {
+    match examine(&content(bytes))? {
+        Examined::Transformed(read) => Ok(format!("{:?} {:?}", read.marker(), read.co_indexes())),
+        // What has lost its name or its ELF header is passed on as it is, as any other file.
+        other => Err(Error::unsupported(format!("{other:?}"))),
+    }
+}
+
+/// All that is said of the package's files, and their content.
+fn package(bytes: &[u8]) -> Result<String> {
+    let reader = Reader::open(content(bytes))?;
+    let mut text = match &reader {
+        Reader::Deb(deb) => format!("{:?} {:?}", deb.control(), deb.control_files()),
+        Reader::Rpm(_) => {
+            let front = rpm::Front::read(&content(bytes))?;
+            // Stands in the signature header, which no checksum covers.
+            let package = rpm_md::Package { archive_size: 0, ..rpm_md::Package::of_front(&front)? };
+            format!("{package:?}")
+        }
+    };
+    reader.visit(&mut |entry, data| {
+        let mut read = Vec::new();
+        data.read_to_end(&mut read).map_err(rockpack::formats::hold::fault)?;
+        text.push_str(&format!("{entry:?} {read:?}\n"));
+        Ok(())
+    })?;
+    Ok(text)
+}

@@ -1,0 +1,78 @@
+//! Samples of what is signed, made by gpg with a key whose private half is gone.
+//!
+//! A signature covers the text, and all of its own packet but for the subpackets that are not hashed
+//! (here the key's id, a hint that nobody has to believe). What is read of a sample is therefore the
+//! text to the last byte and the packet without those: a changed bit of either is to be refused.
+//! What is around the packet is not signed: the armour.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use pgp::armor::Dearmor;
+use rockpack::content::hex;
+use rockpack::error::{Error, Kind, Result};
+use rockpack::verify::Keys;
+use support::tools;
+
+use super::file;
+use super::lists::text;
+use super::samples::{Damage, Sample, of};
+
+pub fn samples() -> Vec<Sample> {
+    vec![
+        of("signed Release", signed("Release"), Damage::Noticed(100), signed_release),
+        of("Release.gpg", signed("Release.gpg"), Damage::Noticed(95), signature),
+        of("InRelease", signed("InRelease"), Damage::Noticed(99), clear_signed),
+    ]
+}
+
+fn signed(name: &str) -> Vec<u8> {
+    file(&format!("tests/fixtures/signed/{name}"))
+}
+
+static KEYS: LazyLock<Keys> = LazyLock::new(|| {
+    let path: PathBuf = tools::repository("tests/fixtures/signed/key.asc");
+    Keys::open(&[path]).unwrap()
+});
+
+fn signed_release(bytes: &[u8]) -> Result<String> {
+    KEYS.check_detached(&signed("Release.gpg"), bytes)?;
+    Ok(hex(bytes))
+}
+
+fn signature(bytes: &[u8]) -> Result<String> {
+    KEYS.check_detached(bytes, &signed("Release"))?;
+    Ok(hex(&covered(bytes)))
+}
+
+fn clear_signed(bytes: &[u8]) -> Result<String> {
+    match KEYS.clear_text(text(bytes)?)? {
+        (said, true) => {
+            let at = text(bytes)?.find("-----BEGIN PGP SIGNATURE-----").unwrap();
+            Ok(format!("{} {said}", hex(&covered(&bytes[at..]))))
+        }
+        (_, false) => Err(Error::new(Kind::Verify, "is not signed")),
+    }
+}
+
+/// The packet in `armoured` without the content of its subpackets that are not hashed.
+fn covered(armoured: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    Dearmor::new(armoured).read_to_end(&mut packet).unwrap();
+    // Behind a header of two bytes: version, type, two algorithms, and the hashed subpackets.
+    let length = |at: usize| usize::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
+    let unhashed = 2 + 4 + 2 + length(6);
+    let from = unhashed + 2;
+    packet.drain(from..from + length(unhashed));
+    packet
+}
+
+/// The one packet of the sample, as it is taken apart above.
+#[test]
+fn a_signature_covers_all_of_its_packet_but_the_id_of_the_key() {
+    let whole = signed("Release.gpg");
+    let mut packet = Vec::new();
+    Dearmor::new(&whole[..]).read_to_end(&mut packet).unwrap();
+    assert_eq!((packet.len(), covered(&whole).len()), (119, 109));
+}

@@ -1,0 +1,153 @@
+//! The transform of host binaries, over the committed fixtures and any reference.
+
+use std::ops::Range;
+
+use object::elf;
+use proptest::prelude::*;
+use rockpack::content::Content;
+use rockpack::formats::elf::ElfFile;
+use rockpack::host_binary::{Analysis, Examined, MARKER_SECTION, Transformed, examine};
+
+use super::file;
+use crate::targets::preserved;
+
+const FIXTURES: [&str; 6] = ["bfd_pie", "bfd_shared", "lld_nopie", "lld_relr", "rdc", "sub_page"];
+
+fn fat(content: &Content) -> Box<Analysis> {
+    match examine(content).unwrap() {
+        Examined::Fat(analysis) => analysis,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn transformed(content: &Content) -> Transformed {
+    match examine(content).unwrap() {
+        Examined::Transformed(transformed) => transformed,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// References of any bytes but one: a zero at the end is the same as none.
+fn marker() -> impl Strategy<Value = Vec<u8>> {
+    (prop::collection::vec(any::<u8>(), 0..256), 1_u8..)
+        .prop_map(|(bytes, last)| [bytes, vec![last]].concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Every byte outside of what is edited stays at its place; another reference in the result is
+    /// the result with the other reference, and the same one changes nothing.
+    #[test]
+    fn everything_else_stays_and_references_can_be_exchanged(
+        name in prop::sample::select(FIXTURES.to_vec()),
+        first in marker(),
+        second in marker(),
+    ) {
+        let original = Content::of_bytes(file(&format!("tests/fixtures/binaries/{name}")));
+        let analysis = fat(&original);
+        let written = analysis.apply(&first).unwrap();
+        preserved::check(&original, &written);
+        let again = transformed(&written);
+        prop_assert_eq!(again.marker(), &first);
+        prop_assert!(again.rewrite(&first).unwrap().same_bytes(&written).unwrap());
+        let exchanged = again.rewrite(&second).unwrap();
+        prop_assert!(exchanged.same_bytes(&analysis.apply(&second).unwrap()).unwrap());
+    }
+}
+
+/// `eu-strip` puts section names and headers behind the last section, where a segment may go on.
+#[test]
+fn section_names_and_headers_that_are_loaded_stay() {
+    let shared = file("tests/fixtures/binaries/bfd_shared");
+    let with = |at: usize, value: u64, mut file: Vec<u8>| {
+        file[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        file
+    };
+    // The end of the data's segment, in the names and in the headers.
+    let longer = [0x400, 0x500].map(|size| with(0x108, size, shared.clone()));
+    // Names behind the text, in a page that is loaded as a whole.
+    let mut moved = shared;
+    moved.copy_within(0xd0df..0xd1f2, 0x1700);
+    let moved = [(0x98, 0x1000), (0xa0, 0x1000), (0xd938 + 24, 0x1700)]
+        .into_iter()
+        .fold(moved, |file, (at, value)| with(at, value, file));
+    for file in longer.into_iter().chain([moved]) {
+        let original = Content::of_bytes(file);
+        preserved::check(&original, &fat(&original).apply(b"x").unwrap());
+    }
+}
+
+/// Whether the check above fails for `written` with a bit of the byte at `at` changed.
+fn is_noticed(original: &Content, written: &Content, at: u64) -> bool {
+    let byte = written.read_array::<1>(at).unwrap()[0];
+    let damaged = written.patched(at, vec![byte ^ 4]).unwrap();
+    let check = || preserved::check(original, &damaged);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err()
+}
+
+/// Where the sections with these names lie in `file`.
+fn places(file: &Content, names: &[&str]) -> Vec<Range<u64>> {
+    let file = ElfFile::read(file, elf::EM_X86_64).unwrap().unwrap();
+    let sections = names.iter().flat_map(|name| file.sections_named(name));
+    sections.map(|(_, section)| section.sh_offset..section.file_end()).collect()
+}
+
+/// The check above can fail: one bit of code, of data or of what is not loaded is enough.
+#[test]
+fn a_byte_that_is_not_preserved_is_noticed() {
+    let original = Content::of_bytes(file("tests/fixtures/binaries/bfd_shared"));
+    let written = fat(&original).apply(b"x").unwrap();
+    let places = places(&written, &[".text", ".data", ".comment"]);
+    assert_eq!(places.len(), 3);
+    for place in places {
+        assert!(is_noticed(&original, &written, place.start), "{place:#x?}");
+    }
+}
+
+/// It fails for one bit of any symbol, dynamic tag, relocation, wrapper, section header or name,
+/// though the transform writes to all of these.
+#[test]
+fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
+    const TABLES: [&str; 10] = [
+        ".symtab",
+        ".dynsym",
+        ".dynamic",
+        ".rela.dyn",
+        ".rela.plt",
+        ".hipFatBinSegment",
+        ".shstrtab",
+        ".strtab",
+        ".dynstr",
+        ".gnu.version",
+    ];
+    for name in FIXTURES {
+        let original = Content::of_bytes(file(&format!("tests/fixtures/binaries/{name}")));
+        let written = fat(&original).apply(b"x").unwrap();
+        let tables = places(&written, &TABLES);
+        assert!(tables.len() > 5, "{name}");
+        // Each word, by one of its bytes: which one goes round.
+        let words = tables.iter().flat_map(|table| table.clone().step_by(8));
+        for (turn, word) in (0..).zip(words) {
+            let end = tables.iter().find(|table| table.contains(&word)).unwrap().end;
+            let at = (word + turn / 3 % 8).min(end - 1);
+            assert!(is_noticed(&original, &written, at), "{name}: {at:#x}");
+        }
+        section_headers_are_noticed(name, &original, &written);
+    }
+}
+
+/// All fields but where sections without bytes lie, and how long the marker is.
+fn section_headers_are_noticed(name: &str, original: &Content, written: &Content) {
+    let file = ElfFile::read(written, elf::EM_X86_64).unwrap().unwrap();
+    for (section, at) in file.sections.iter().zip((file.header.e_shoff()..).step_by(64)) {
+        let free = match () {
+            () if !section.is_in_file() => 24..32,
+            () if file.name(section) == MARKER_SECTION => 32..40,
+            () => 0..0,
+        };
+        for field in (0..64).step_by(4).filter(|field| !free.contains(field)) {
+            assert!(is_noticed(original, written, at + field), "{name}: {at:#x} + {field}");
+        }
+    }
+}

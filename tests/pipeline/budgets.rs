@@ -1,0 +1,171 @@
+//! A budget belongs to its run: builds in one process, at the same time, each keep to their own.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use rockpack::artifact::{ScanOptions, scan_with};
+use rockpack::config::Config;
+use rockpack::error::Kind;
+use rockpack::formats::compression::Method;
+use rockpack::package::Format;
+use rockpack::policy::{Policy, Preset};
+use rockpack::report::{Compressed, Finding, Progress, Silent, Stage, Work};
+use rockpack::run::shares::{BuildNeeds, of_build};
+use rockpack::run::{Budget, Limits};
+use rockpack::{BuildOptions, SetOptions, build};
+use support::example::{GROUPS, VERSION, configuration, contents, copy_shards};
+use support::program::repository;
+
+/// The least memory that a build can have.
+const SMALL: u64 = 512 << 20;
+const LARGE: u64 = 64 << 30;
+
+fn options(artifacts: &Path, out: &Path, memory: u64) -> BuildOptions {
+    let set = SetOptions {
+        artifacts: vec![artifacts.to_path_buf()],
+        config: Config::open(&configuration()).unwrap(),
+        packages: None,
+        scheme: None,
+        variant: None,
+        version: Some(VERSION.to_owned()),
+        release: None,
+        prefix: None,
+        distro: None,
+        formats: vec![Format::Deb],
+        only: Vec::new(),
+        since: Vec::new(),
+        jobs: 2,
+        strict: false,
+        source_date_epoch: None,
+    };
+    let policy = Policy {
+        method: Some(Method::Xz),
+        preset: Preset::Fast,
+        payload_level: Some(0),
+        memory: Some(memory),
+        ..Policy::default()
+    };
+    BuildOptions {
+        set,
+        out: out.to_path_buf(),
+        policy,
+        signer: None,
+        part: None,
+        cache: None,
+        sbom: false,
+        signs_indexes: false,
+    }
+}
+
+/// The example shards, and as many empty files that a scan just fits into the records of the small
+/// build, and not one code object more.
+fn artifacts(root: &Path) {
+    copy_shards(root);
+    let needs = BuildNeeds { compressors: 0, thread: 0, jobs: 1 };
+    let limits = of_build(Some(SMALL), needs).unwrap();
+    let artifact = GROUPS[0].folder(root).join("pad_lib_generic");
+    let shallow = artifact.join("pad/stage");
+    let deep = (0..12).fold(shallow.clone(), |path, _| path.join("x".repeat(200)));
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(artifact.join("artifact_manifest.txt"), "pad/stage\n").unwrap();
+    let add = |folder: &PathBuf, first: u64, count: u64| {
+        (first..first + count).for_each(|n| drop(File::create(folder.join(format!("{n:06}")))));
+    };
+    let taken = || {
+        let budget = Budget::new(Limits::default());
+        scan_with(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
+        budget.excess_records()
+    };
+    // More than what lies beside every budget.
+    add(&deep, 0, 2000);
+    for (folder, keep) in [(deep, 1), (shallow, 0)] {
+        let before = taken();
+        add(&folder, 100_000, 1);
+        let with_one = taken();
+        let more = (limits.records - with_one) / (with_one - before);
+        add(&folder, 200_000, more - keep);
+    }
+    let budget = Budget::new(limits);
+    scan_with(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
+    budget.charge_code_object(0).unwrap_err();
+}
+
+/// Waits between the scan and the split until the other build has come as far, or has failed.
+struct Meeting {
+    here: Sender<()>,
+    there: Mutex<Receiver<()>>,
+}
+
+impl Progress for Meeting {
+    fn begin(&self, stage: Stage) {
+        if stage == Stage::Split {
+            let _ = self.here.send(());
+            let _ = self.there.lock().unwrap().recv_timeout(PATIENCE);
+        }
+    }
+    fn expect(&self, _: Stage, _: u64) {}
+    fn advance(&self, _: Stage, _: u64) {}
+    fn end(&self, _: Stage) {}
+    fn compressed(&self, _: Work, _: Compressed) {}
+    fn package(&self, _: &str, _: u64) {}
+    fn warn(&self, _: &Finding) {}
+}
+
+const PATIENCE: Duration = Duration::from_secs(300);
+
+#[test]
+fn two_builds_at_once_keep_to_their_own_memory() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    artifacts(&at("artifacts"));
+    let options = |out, memory| options(&at("artifacts"), &at(out), memory);
+    build(&options("alone", LARGE), &Silent).unwrap();
+    let (here, large_is_here) = channel();
+    let (small_is_here, there) = channel();
+    let meeting = Meeting { here, there: Mutex::new(there) };
+    let (large, small) = thread::scope(|scope| {
+        let large = scope.spawn(|| build(&options("large", LARGE), &meeting));
+        // The small build begins when the large one has scanned, and both split together.
+        large_is_here.recv_timeout(PATIENCE).unwrap();
+        let (_, nobody) = channel();
+        let meeting = Meeting { here: small_is_here, there: Mutex::new(nobody) };
+        let small = build(&options("small", SMALL), &meeting);
+        drop(meeting);
+        (large.join().unwrap(), small)
+    });
+    let small = small.unwrap_err();
+    assert_eq!(small.kind(), Kind::Limit);
+    assert!(small.to_string().contains("too many to be remembered"), "{small}");
+    assert!(!at("small").exists());
+    large.unwrap();
+    assert_eq!(contents(&at("large")), contents(&at("alone")));
+}
+
+/// What a run draws from would be one for all runs of a process.
+#[test]
+fn the_process_has_no_state_but_the_signal() {
+    let mut files = Vec::new();
+    let mut waiting = vec![repository("src")];
+    while let Some(path) = waiting.pop() {
+        match path.is_dir() {
+            true => waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path())),
+            false => files.push(path),
+        }
+    }
+    let has_state = |line: &str| {
+        let kinds = ["Atomic", "Mutex", "RwLock", "Cell<", "Pool", "Budget"];
+        let code = line.split("//").next().unwrap_or_default();
+        let mut words = code.split_whitespace();
+        words.any(|word| word == "static") && kinds.iter().any(|kind| code.contains(kind))
+    };
+    let mut stateful: Vec<PathBuf> = files
+        .into_iter()
+        .filter(|file| fs::read_to_string(file).is_ok_and(|text| text.lines().any(has_state)))
+        .collect();
+    stateful.sort();
+    assert_eq!(stateful, [repository("src/run/interrupt.rs")]);
+}

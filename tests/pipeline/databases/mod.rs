@@ -1,0 +1,80 @@
+//! Kernel databases: whose each file of a library is, and what several shards make of it.
+
+mod built;
+mod rules;
+mod tensile;
+mod whole;
+
+use std::collections::BTreeMap;
+
+use rmpv::Value;
+use rockpack::artifact::{Artifact, Prefix};
+use rockpack::content::Content;
+use rockpack::database::Rules;
+use rockpack::report::Findings;
+use rockpack::split::{SplitArtifact, SplitOptions, split};
+use rockpack::tree::{Node, Tree, TreePath};
+
+/// Files by install path.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// The header of a code object; `mach` is the processor's number in its flags.
+fn code_object(mach: u8) -> Vec<u8> {
+    let mut file = vec![0_u8; 64];
+    file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 64, 2]);
+    file[16] = 3;
+    file[18] = 224;
+    file[48] = mach;
+    file
+}
+
+fn encoded(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, value).unwrap();
+    bytes
+}
+
+fn map(entries: &[(&str, Value)]) -> Value {
+    let entries = entries.iter().map(|(key, value)| (Value::from(*key), value.clone()));
+    Value::Map(entries.collect())
+}
+
+fn bytes(content: &Content) -> Vec<u8> {
+    content.read_vec(0..content.len(), 1 << 30, "test content").unwrap()
+}
+
+/// The split of an artifact `blas_lib_all` of `shard` with `files`.
+fn split_files(shard: &str, files: &Files) -> SplitArtifact {
+    let mut tree = Tree::new();
+    for (path, bytes) in files {
+        let data = Content::of_bytes(bytes.clone());
+        tree.insert(TreePath::new(path).unwrap(), Node::File { data, mode: 0o644 }).unwrap();
+    }
+    let module = Some("module".to_owned());
+    let artifact = Artifact {
+        shard: shard.to_owned(),
+        name: "blas_lib_all".parse().unwrap(),
+        root: shard.into(),
+        sha256: None,
+        prefixes: vec![Prefix { path: "math-libs/module/stage".to_owned(), module, tree }],
+        findings: Findings::default(),
+    };
+    split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap())).unwrap()
+}
+
+/// Path → archs of all files: `host` for those that stay with the host files.
+fn placed(split: &SplitArtifact) -> BTreeMap<String, String> {
+    let host = split.host.iter().map(|(path, _)| (path.to_string(), "host".to_owned()));
+    let databases = split.databases.iter().map(|file| {
+        let archs: Vec<&str> = file.archs.iter().map(|arch| arch.as_str()).collect();
+        (file.path.to_string(), archs.join(" "))
+    });
+    host.chain(databases).collect()
+}
+
+/// Number and file of the findings.
+fn findings(split: &SplitArtifact) -> Vec<(&str, &str)> {
+    let name = |subject: &'_ str| subject.rfind('/').map_or(0, |at| at + 1);
+    let found = split.findings.iter();
+    found.map(|f| (f.code.id(), &f.subject[name(&f.subject)..])).collect()
+}

@@ -1,0 +1,83 @@
+//! Artifact directories from outside: `rockpack split`, `rockpack recombine`, and `rockpack build`
+//! of what these, or another tool, wrote.
+
+mod again;
+mod commands;
+mod equal;
+mod families;
+mod loaded;
+mod moved;
+mod other_tool;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use support::example::{build_of, configuration, contents, rockpack, shards};
+use support::tools;
+use tempfile::TempDir;
+
+/// A place for the steps of a workflow.
+struct Work(TempDir);
+
+impl Work {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Splits all shards below `artifacts`.
+    fn split(&self, artifacts: &Path, name: &str) -> PathBuf {
+        let out = self.path(name);
+        tools::run(split_of(artifacts).arg("--output-dir").arg(&out));
+        out
+    }
+
+    /// The example shards, split.
+    fn split_shards(&self) -> PathBuf {
+        self.split(&shards(), "split")
+    }
+
+    fn recombine(&self, artifacts: &Path, name: &str) -> PathBuf {
+        let out = self.path(name);
+        let mut command = rockpack();
+        command.args(["recombine", "--config"]).arg(configuration());
+        tools::run(command.arg("--input-shards-dir").arg(artifacts).arg("--output-dir").arg(&out));
+        out
+    }
+
+    fn build(&self, artifacts: &Path, name: &str) -> PathBuf {
+        let out = self.path(name);
+        tools::run(&mut build_of(artifacts, &out));
+        out
+    }
+}
+
+fn split_of(artifacts: &Path) -> Command {
+    let mut command = rockpack();
+    command.args(["split", "--artifacts"]).arg(artifacts);
+    command
+}
+
+/// Runs a command that has to end with `code`, and returns what it wrote to both streams.
+fn ends_with(command: &mut Command, code: i32) -> (String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    assert_eq!(status.code(), Some(code), "{command:?}\n{stdout}{stderr}");
+    (stdout, stderr)
+}
+
+/// Fails unless two folders have the same packages, byte for byte.
+fn assert_same_packages(one: &Path, other: &Path, wanted: impl Fn(&str) -> bool) {
+    let (one, other) = (contents(one), contents(other));
+    let wanted = |name: &&String| name.as_str() != "packages.json" && wanted(name);
+    let names: Vec<&String> = one.keys().filter(wanted).collect();
+    assert_eq!(names, other.keys().filter(wanted).collect::<Vec<_>>());
+    assert!(names.len() > 5, "{names:?}");
+    for name in names {
+        assert!(one[name] == other[name], "{name} differs");
+    }
+}

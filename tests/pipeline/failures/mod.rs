@@ -1,0 +1,6 @@
+//! Failures of earlier tools, shown from outside to be impossible, where no test of a feature does.
+//! README.md lists all of them with their tests; each `*.patch` takes one fix away.
+
+mod generic;
+mod output;
+mod units;

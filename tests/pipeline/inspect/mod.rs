@@ -1,0 +1,293 @@
+//! `rockpack inspect`, from outside: the text of every kind of file as people see it, its JSON,
+//! and foreign tools that see the same.
+
+mod kernels;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use rockpack::tree::TreePath;
+use serde_json::{Value, json};
+use support::program::{repository, rockpack};
+use support::tools;
+use tempfile::TempDir;
+
+const LIBRARY: &str = "lib/libexblas.so.1.2";
+
+/// The libraries and programs of the first example shard.
+fn stage() -> PathBuf {
+    tools::repository(
+        "examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu/math-libs/BLAS/rocBLAS/stage",
+    )
+}
+
+fn inspect(arguments: &[&str]) -> Output {
+    rockpack().arg("inspect").args(arguments).output().unwrap()
+}
+
+#[track_caller]
+fn text(file: &Path) -> String {
+    let output = inspect(&[file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The JSON of one file, without its name.
+#[track_caller]
+fn json(file: &Path) -> Value {
+    let output = inspect(&["--json", file.to_str().unwrap()]);
+    let mut all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut one = all[0].take();
+    let name = one.as_object_mut().unwrap().remove("file");
+    assert_eq!(name.unwrap().as_str(), file.to_str());
+    one
+}
+
+/// What the packages of the examples install below the prefix, unpacked by the crate's reader.
+fn installed() -> &'static Path {
+    static INSTALLED: OnceLock<TempDir> = OnceLock::new();
+    let install = || {
+        let folder = tempfile::tempdir().unwrap();
+        let packages = folder.path().join("packages");
+        let run = rockpack()
+            .current_dir(repository(""))
+            .args(["build", "--artifacts", "examples/shards", "--version", "7.1.0"])
+            .args(["--config", "examples/packaging-config.json", "--format", "deb", "--out"])
+            .arg(&packages)
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        for name in ["rocm-blas_7.1.0-1_amd64.deb", "rocm-blas-gfx110x_7.1.0-1_amd64.deb"] {
+            unpack(&packages.join(name), folder.path());
+        }
+        folder
+    };
+    INSTALLED.get_or_init(install).path()
+}
+
+fn unpack(package: &Path, folder: &Path) {
+    let content = rockpack::content::Content::open(package).unwrap();
+    let reader = rockpack::formats::package_file::Reader::open(content).unwrap();
+    reader
+        .visit(&mut |entry, content| {
+            let below = entry.entry.path.strip_prefix("opt/rocm-7.1/");
+            if let Some(below) = below.filter(|_| entry.entry.is_file()) {
+                let path = folder.join(TreePath::new(below)?.as_str());
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::io::copy(content, &mut fs::File::create(path).unwrap()).unwrap();
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_fat_binary() {
+    let expected = "\
+Host binary: fat
+Wrappers: 2
+  #0 → bundle at 0x0
+  #1 → bundle at 0x9000
+Bundles: 2
+  at 0x0 (33.16 kB)
+    host-x86_64-unknown-linux-- (0 B)
+    hipv4-amdgcn-amd-amdhsa--gfx1100 (4.91 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx1101 (4.91 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx1102 (4.91 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx906 (4.49 kB, SHA-256 …)
+  at 0x9000 (1.49 kB, CCOB version 2, zstd, 16.20 kB uncompressed)
+    host-x86_64-unknown-linux-- (0 B)
+    hipv4-amdgcn-amd-amdhsa--gfx1100 (3.92 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx1101 (3.92 kB, SHA-256 …)
+    hipv4-amdgcn-amd-amdhsa--gfx1102 (3.92 kB, SHA-256 …)
+";
+    let text = text(&stage().join(LIBRARY));
+    let line = |line: &str| match line.split_once("SHA-256 ") {
+        Some((start, _)) => format!("{start}SHA-256 …)\n"),
+        None => format!("{line}\n"),
+    };
+    assert_eq!(text.lines().map(line).collect::<String>(), expected);
+}
+
+#[test]
+fn a_fat_binary_in_json() {
+    let found = json(&stage().join(LIBRARY));
+    assert_eq!((&found["type"], &found["state"]), (&json!("host-binary"), &json!("fat")));
+    let wrappers = json!([{"index": 0, "bundle_offset": 0}, {"index": 1, "bundle_offset": 0x9000}]);
+    assert_eq!(found["wrappers"], wrappers);
+    let bundle = &found["bundles"][1];
+    assert_eq!((&bundle["compressed_version"], &bundle["size"]), (&json!(2), &json!(1497)));
+    assert_eq!(bundle["compression_method"], "zstd");
+    let entry = bundle["entries"][1].as_object().unwrap();
+    assert_eq!((&entry["target"], &entry["size"]), (&json!("gfx1100"), &json!(3920)));
+    assert_eq!(entry["id"], "hipv4-amdgcn-amd-amdhsa--gfx1100");
+    assert_eq!(entry["sha256"].as_str().unwrap().len(), 64);
+}
+
+/// clang-offload-bundler lists the same entries of each bundle.
+#[test]
+fn bundles_are_those_that_clang_sees() {
+    tools::need(&["clang-offload-bundler-19"]);
+    let library = stage().join(LIBRARY);
+    let found = json(&library);
+    let bytes = fs::read(&library).unwrap();
+    let file = object::File::parse(bytes.as_slice()).unwrap();
+    let section = object::Object::section_by_name(&file, ".hip_fatbin").unwrap();
+    let fatbin = object::ObjectSection::data(&section).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let input = scratch.path().join("bundle");
+    for bundle in found["bundles"].as_array().unwrap() {
+        let number = |name: &str| usize::try_from(bundle[name].as_u64().unwrap()).unwrap();
+        let (offset, size) = (number("offset"), number("size"));
+        fs::write(&input, &fatbin[offset..offset + size]).unwrap();
+        let mut list = Command::new("clang-offload-bundler-19");
+        list.args(["--type=o", "--list"]).arg(format!("--input={}", input.display()));
+        let listed = tools::succeed(&mut list);
+        let mut listed: Vec<&str> = listed.lines().map(str::trim).collect();
+        let mut entries: Vec<&str> = bundle["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| entry["id"].as_str().unwrap())
+            .collect();
+        listed.sort_unstable();
+        entries.sort_unstable();
+        assert_eq!(entries, listed);
+
+        // The bundle in a file of its own is the same.
+        let alone = json(&input);
+        assert_eq!(alone["type"], "offload-bundles");
+        assert_eq!(alone["bundles"][0]["entries"], bundle["entries"]);
+        assert!(text(&input).starts_with("Bundles: 1\n  at 0x0 ("));
+    }
+}
+
+#[test]
+fn a_transformed_binary() {
+    let expected = "\
+Host binary: transformed
+Kernel name: lib/libexblas.so.1.2
+Search path: .kpack/blas_lib_@GFXARCH@.kpack
+Wrappers: 2
+  #0 → rows of lib/libexblas.so.1.2#0
+  #1 → rows of lib/libexblas.so.1.2#1
+";
+    let library = installed().join(LIBRARY);
+    assert_eq!(text(&library), expected);
+    let expected = json!({
+        "type": "host-binary",
+        "state": "transformed",
+        "wrappers": [{"index": 0}, {"index": 1}],
+        "marker": {
+            "kernel_name": "lib/libexblas.so.1.2",
+            "kpack_search_paths": [".kpack/blas_lib_@GFXARCH@.kpack"],
+        },
+        "bundles": [],
+    });
+    assert_eq!(json(&library), expected);
+    tools::need(&["readelf"]);
+    let mut dump = Command::new("readelf");
+    let dump = tools::succeed(dump.args(["-p", ".rocm_kpack_ref"]).arg(&library));
+    assert!(dump.contains(".kpack/blas_lib_@GFXARCH@.kpack"), "{dump}");
+}
+
+#[test]
+fn a_binary_without_device_code_and_a_debug_file() {
+    let library = installed().join("lib/libexcblas.so.1.0");
+    assert_eq!(text(&library), "Host binary: no device code\n");
+    tools::need(&["objcopy"]);
+    let scratch = tempfile::tempdir().unwrap();
+    let debug = scratch.path().join("debug");
+    let mut split = Command::new("objcopy");
+    tools::run(split.arg("--only-keep-debug").arg(stage().join(LIBRARY)).arg(&debug));
+    assert_eq!(text(&debug), "Host binary: separate debug file\n");
+    assert_eq!(json(&debug)["state"], "separate-debug");
+}
+
+#[test]
+fn an_artifact_folder() {
+    let folder = tools::repository("examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu");
+    let found = json(&folder);
+    assert_eq!(
+        (&found["type"], &found["name"]),
+        (&json!("artifact"), &json!("blas_lib_gfx110X-dgpu"))
+    );
+    let file = &found["files"][LIBRARY];
+    assert_eq!(file["what"], "fat-binary");
+    let library = json(&stage().join(LIBRARY));
+    let entries = library["bundles"].as_array().unwrap().iter();
+    let entries = entries.flat_map(|bundle| bundle["entries"].as_array().unwrap());
+    let of_arch = entries.filter(|entry| entry["target"] == "gfx1101");
+    let sum: u64 = of_arch.map(|entry| entry["size"].as_u64().unwrap()).sum();
+    assert_eq!(file["device_bytes"]["gfx1101"], sum);
+    let code = "lib/rocblas/library/TensileLibrary_gfx1101.co";
+    let size = fs::metadata(stage().join(code)).unwrap().len();
+    assert_eq!(found["files"][code]["device_bytes"], json!({"gfx1101": size}));
+    assert_eq!(found["files"]["lib/libexblas.so"]["target"], "libexblas.so.1");
+    let transformed = fs::metadata(installed().join(LIBRARY)).unwrap().len();
+    assert_eq!(file["generic_bytes"], transformed);
+
+    let text = text(&folder);
+    for line in [
+        "Prefix: math-libs/BLAS/hipBLAS/stage",
+        "Device code for gfx906: 4.49 kB",
+        "    libexblas.so.1 -> libexblas.so.1.2",
+        "      library/: generic 57 B, gfx1100 11.48 kB, gfx1101 11.48 kB, gfx1102 11.48 kB",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    let output = inspect(&[folder.parent().unwrap().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no artifact"));
+}
+
+#[test]
+fn several_files_stand_under_their_names() {
+    let (one, other) = (stage().join(LIBRARY), installed().join("lib/libexcblas.so.1.0"));
+    let output = inspect(&[other.to_str().unwrap(), one.to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = format!(
+        "{}:\nHost binary: no device code\n\n{}:\nHost binary: fat\n",
+        other.display(),
+        one.display()
+    );
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+#[test]
+fn what_is_unknown_is_an_error_beside_what_is_known() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = scratch.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let known = installed().join("lib/libexcblas.so.1.0");
+    let mut object = fs::read(&known).unwrap();
+    object[16] = 1;
+    let mut foreign = fs::read(&known).unwrap();
+    foreign[18] = 183;
+    for (unknown, message) in [
+        (file("text", b"some text"), "is none of the files that are known"),
+        (file("empty", b""), "is none of the files that are known"),
+        (file("object.o", &object), "is an ELF file of type 1, not a linked binary"),
+        (file("cut.dat", b"\x82\xaaarchitecture"), "kernel index"),
+        (file("foreign.so", &foreign), "is an ELF file for machine 183"),
+        (file("cut.kpack", b"KPAK\x01\0\0\0"), "kernel archive header"),
+        (file("cut.kpm", b"\x85\xaeformat_version\x01"), "kpm manifest"),
+        (scratch.path().join("missing").display().to_string(), "No such file"),
+    ] {
+        let output = inspect(&[&unknown, known.to_str().unwrap()]);
+        let errors = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        // Long lines are broken up for the terminal.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (errors, name) = (words(&errors), Path::new(&unknown).file_name().unwrap());
+        assert!(errors.contains(message), "{errors}");
+        assert!(errors.contains(name.to_str().unwrap()), "{errors}");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("Host binary: no device code"), "{text}");
+    }
+}

@@ -1,0 +1,35 @@
+//! From artifacts to packages, from outside and stage by stage: scanning, splitting, recombining,
+//! planning, building, and what shows what was built.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+#[macro_use]
+extern crate support;
+
+mod archives;
+mod budgets;
+mod cost;
+mod databases;
+mod device_code;
+mod directories;
+mod discover;
+mod extract;
+mod failures;
+mod inspect;
+mod inspect_package;
+mod main_job;
+mod package_list;
+mod pins;
+mod plan;
+mod refusals;
+mod reproducible;
+mod respin;
+mod rules;
+mod scan;
+mod schemes;
+
+support::main!();

@@ -1,0 +1,46 @@
+//! One folder with the artifacts of all families, as a run for several archs leaves it: fat
+//! artifacts of one component in one shard.
+
+use std::fs;
+
+use support::example::{
+    GROUPS, Set, VERSION, configuration, contents, copy_shards, names, rockpack,
+};
+use support::tools;
+
+#[test]
+fn families_in_one_shard_are_joined_like_shards() {
+    let set = Set::build();
+    let root = set.scratch("root");
+    let all = root.join("all-build");
+    fs::create_dir_all(&all).unwrap();
+    copy_shards(&set.scratch("shards"));
+    for group in &GROUPS {
+        let shard = group.folder(&set.scratch("shards"));
+        for artifact in names(&shard) {
+            let there = all.join(&artifact);
+            // The host-only artifact is the same in every shard.
+            if !there.exists() {
+                fs::rename(shard.join(&artifact), there).unwrap();
+            }
+        }
+    }
+    let text = fs::read_to_string(configuration()).unwrap();
+    let config = set.scratch("configuration.json");
+    fs::write(&config, text.replace("gfx110X-build", "all-build")).unwrap();
+    let out = set.scratch("joined");
+    let mut build = rockpack();
+    build.args(["build", "--version", VERSION, "--artifacts"]).arg(&root);
+    let said = tools::succeed(build.arg("--config").arg(&config).arg("--out").arg(&out));
+
+    let (expected, got) = (contents(&set.out()), contents(&out));
+    assert!(expected.keys().eq(got.keys()), "{:?}", got.keys());
+    for (name, bytes) in expected.iter().filter(|(name, _)| *name != "packages.json") {
+        assert!(got[name] == *bytes, "{name}");
+    }
+    tools::run(rockpack().arg("verify").arg(&out).arg("--against").arg(&root));
+    // What is joined from several is not called the same in all of them.
+    let merged = |path: &str| said.lines().any(|l| l.contains("R002") && l.contains(path));
+    assert!(merged("lib/libexcblas.so.1.0:") && !merged("lib/libexblas.so.1.2:"), "{said}");
+    assert!(!merged("bin/exblas-bench:"), "{said}");
+}

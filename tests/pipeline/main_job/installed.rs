@@ -1,0 +1,82 @@
+//! Groups install side by side and leave nothing behind, by dpkg and by rpm.
+
+use std::fs;
+
+use support::bases::RPM_TOOLS;
+use support::example::{COMMON, GROUPS, PREFIX, Set, kernels};
+use support::roots::{Dpkg, Manager, Rpm, need_root};
+use support::tools;
+
+fn has(manager: &dyn Manager, path: &str) -> bool {
+    manager.root().join(PREFIX).join(path).is_file()
+}
+
+/// Installs host and one group, another group beside them, and removes group by group.
+fn installs_side_by_side(manager: &dyn Manager, set: &Set) {
+    let [first, _, second] = &GROUPS;
+    let (first, second) = (kernels(first), kernels(second));
+    let before = manager.installed();
+    tools::run(&mut manager.install(set, &[COMMON, "rocm-blas", &first]));
+    let one_group = manager.installed();
+    assert!(has(manager, "lib/.kpack/blas_lib_gfx1100.kpack") && has(manager, "bin/exblas-bench"));
+    assert!(!has(manager, "lib/.kpack/blas_lib_gfx1200.kpack"));
+
+    tools::run(&mut manager.install(set, &[&second]));
+    let both = manager.installed();
+    assert!(one_group.iter().all(|(path, entry)| both.get(path) == Some(entry)));
+    assert!(has(manager, "lib/.kpack/blas_lib_gfx1200.kpack"));
+    assert_eq!(tools::succeed(&mut manager.verify(&["rocm-blas", &first, &second])), "");
+
+    tools::run(&mut manager.remove(&[&second]));
+    assert_eq!(manager.installed(), one_group, "removing one group leaves the other whole");
+    let refused = tools::told(&mut manager.remove(&["rocm-blas"]));
+    assert!(refused.contains(&first) && !refused.contains("status: 0"), "{refused}");
+    tools::run(&mut manager.remove(&[&first, "rocm-blas", COMMON]));
+    assert_eq!(manager.installed(), before, "nothing is left behind");
+}
+
+/// A kernel package does not go without its host.
+fn needs_the_host(manager: &dyn Manager, set: &Set) {
+    let told = tools::told(&mut manager.install(set, &[&kernels(&GROUPS[0])]));
+    assert!(
+        told.contains("rocm-blas (= 7.1.0-1)") || told.contains("rocm-blas = 7.1.0-1"),
+        "{told}"
+    );
+    assert!(!told.contains("status: 0"), "{told}");
+}
+
+/// A prefix that is a link is refused before anything is written through it.
+fn refuses_a_link_as_prefix(manager: &dyn Manager, set: &Set) {
+    let foreign = manager.root().join("opt/foreign");
+    fs::create_dir_all(&foreign).unwrap();
+    std::os::unix::fs::symlink("foreign", manager.root().join(PREFIX)).unwrap();
+    let told = tools::told(&mut manager.install(set, &[COMMON, "rocm-blas"]));
+    assert!(
+        told.contains("is a symbolic link, but the prefix has to be a real directory"),
+        "{told}"
+    );
+    assert!(!told.contains("status: 0"), "{told}");
+    assert_eq!(fs::read_dir(foreign).unwrap().count(), 0);
+}
+
+#[test]
+fn dpkg_installs_groups_side_by_side() {
+    tools::need(&["dpkg"]);
+    need_root();
+    let set = Set::build();
+    let root = |name: &str| Dpkg::new(set.scratch(name));
+    installs_side_by_side(&root("groups"), &set);
+    needs_the_host(&root("host"), &set);
+    refuses_a_link_as_prefix(&root("link"), &set);
+}
+
+#[test]
+fn rpm_installs_groups_side_by_side() {
+    tools::need(&RPM_TOOLS);
+    need_root();
+    let set = Set::build();
+    let root = |name: &str| Rpm::new(set.scratch(name));
+    installs_side_by_side(&root("groups"), &set);
+    needs_the_host(&root("host"), &set);
+    refuses_a_link_as_prefix(&root("link"), &set);
+}

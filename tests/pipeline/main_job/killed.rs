@@ -1,0 +1,145 @@
+//! A killed run leaves no package under a final name, and the next run needs no clean-up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use support::example::{GROUPS, build_of, contents, copy_shards, names};
+use support::tools;
+
+/// Bytes that do not compress, so that packages take their time.
+const LOAD: usize = 6 << 20;
+/// How long a run may take until what a kill waits for is there.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The example shards with a larger host file.
+pub(crate) fn larger_shards(root: &Path) {
+    copy_shards(root);
+    let mut state = 1_u64;
+    let noise = std::iter::repeat_with(|| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()[0]
+    });
+    let file = GROUPS[0].stage(root, "lib").join("lib/noise.bin");
+    fs::write(file, noise.take(LOAD).collect::<Vec<u8>>()).unwrap();
+}
+
+/// The files of a running build that are not final yet.
+pub(crate) fn staged(out: &Path) -> BTreeSet<String> {
+    let hidden = names(out).into_iter().find(|name| name.starts_with(".rockpack-staging-"));
+    hidden.map(|name| names(&out.join(name))).unwrap_or_default()
+}
+
+pub(crate) fn visible(out: &Path) -> BTreeSet<String> {
+    names(out).into_iter().filter(|name| !name.starts_with('.')).collect()
+}
+
+/// Starts a build and kills it as soon as `moment` has come. Whether it was still running then.
+fn kill_at(artifacts: &Path, out: &Path, moment: &dyn Fn(&Path) -> bool) -> bool {
+    let mut command = build_of(artifacts, out);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while !moment(out) && child.try_wait().unwrap().is_none() {
+        assert!(started.elapsed() < PATIENCE, "the moment does not come");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    child.kill().unwrap();
+    !child.wait().unwrap().success()
+}
+
+/// When to kill: a name, and what the output folder looks like then.
+type Moment<'a> = (&'a str, &'a dyn Fn(&Path) -> bool);
+
+struct Case {
+    folder: tempfile::TempDir,
+    /// What an undisturbed run writes.
+    whole: BTreeMap<String, Vec<u8>>,
+}
+
+impl Case {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        larger_shards(&folder.path().join("shards"));
+        let out = folder.path().join("whole");
+        tools::run(&mut build_of(&folder.path().join("shards"), &out));
+        let whole = contents(&out);
+        Self { folder, whole }
+    }
+
+    fn artifacts(&self) -> PathBuf {
+        self.folder.path().join("shards")
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The next run into `out` gives the whole set, with nothing beside it.
+    fn recovers(&self, out: &Path) {
+        tools::run(&mut build_of(&self.artifacts(), out));
+        assert!(contents(out) == self.whole, "{:?}", names(out));
+    }
+}
+
+#[test]
+fn a_run_killed_while_it_writes_leaves_nothing_visible() {
+    let case = Case::new();
+    let host = "rocm-blas-7.1.0-1.x86_64.rpm".to_owned();
+    let moments: [Moment<'_>; 4] = [
+        ("begun", &|out| !names(out).is_empty()),
+        ("first package", &|out| !staged(out).is_empty()),
+        ("host package", &|out| staged(out).contains(&host)),
+        ("half", &|out| staged(out).len() >= 11),
+    ];
+    for (name, moment) in moments {
+        let out = case.out(name);
+        assert!(kill_at(&case.artifacts(), &out, moment), "{name}: the run was done already");
+        assert_eq!(visible(&out), BTreeSet::new(), "{name}");
+    }
+    // Two dead runs in one folder, then a good one.
+    let out = case.out("first package");
+    assert!(kill_at(&case.artifacts(), &out, &|out| staged(out).contains(&host)));
+    for (name, _) in moments {
+        case.recovers(&case.out(name));
+    }
+}
+
+#[test]
+fn a_run_killed_over_an_earlier_set_leaves_that_set() {
+    let case = Case::new();
+    let out = case.out("out");
+    tools::run(build_of(&case.artifacts(), &out).args(["--release", "0"]));
+    let earlier = contents(&out);
+    let killed = kill_at(&case.artifacts(), &out, &|out| staged(out).len() >= 11);
+    assert!(killed, "the run was done already");
+    let left = contents_of_visible(&out);
+    assert!(left == earlier, "{:?}", names(&out));
+    case.recovers(&out);
+}
+
+fn contents_of_visible(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    visible(out).into_iter().map(|name| (name.clone(), fs::read(out.join(name)).unwrap())).collect()
+}
+
+/// The commit is short; wherever the kill meets it, a receipt means a whole set, and the next run
+/// puts right what the dead one began.
+#[test]
+fn a_run_killed_while_it_commits_is_put_right() {
+    let case = Case::new();
+    let moments: [Moment<'_>; 3] = [
+        ("receipt staged", &|out| staged(out).contains("packages.json")),
+        ("first visible", &|out| !visible(out).is_empty()),
+        ("half visible", &|out| visible(out).len() >= 11),
+    ];
+    for (name, moment) in moments {
+        let out = case.out(name);
+        kill_at(&case.artifacts(), &out, moment);
+        if visible(&out).contains("packages.json") {
+            assert!(contents_of_visible(&out) == case.whole, "{name}");
+        }
+        case.recovers(&out);
+    }
+}

@@ -1,0 +1,12 @@
+//! The main job from outside: `rockpack build` on the example shards, judged by the tools that
+//! will meet its packages.
+
+mod changed;
+mod commands;
+mod content;
+mod families;
+mod folders;
+mod installed;
+mod killed;
+mod loaded;
+mod packages;

@@ -1,0 +1,319 @@
+//! Names, fields and file lists of the packages, as dpkg and rpm read them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use support::example::{COMMON, GROUPS, Group, PREFIX, Set, deb_name, kernels, names, rpm_name};
+use support::tools;
+
+/// Every package of the example set.
+fn expected_packages() -> Vec<String> {
+    let mut packages: Vec<String> =
+        ["rocm", "rocm-hosts", "rocm-host-suite-sparse", "rocm-blas", "rocm-blas-all", COMMON]
+            .map(str::to_owned)
+            .to_vec();
+    for group in &GROUPS {
+        packages.push(kernels(group));
+        packages.push(format!("rocm-{}", group.suffix));
+    }
+    packages
+}
+
+#[test]
+fn the_set_has_the_names_that_apt_and_dnf_expect() {
+    let set = Set::build();
+    let mut expected = BTreeSet::from(["packages.json".to_owned()]);
+    for package in expected_packages() {
+        expected.insert(deb_name(&package));
+        expected.insert(rpm_name(&package));
+    }
+    assert!(expected.contains("rocm-blas_7.1.0-1_amd64.deb"));
+    assert!(expected.contains("rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"));
+    assert_eq!(names(&set.out()), expected, "and nothing unfinished beside them");
+}
+
+/// Relations of a package by kind, in Debian's words for the kinds.
+type Relations = BTreeMap<&'static str, BTreeSet<String>>;
+
+fn relations(of: &[(&'static str, &[&str])]) -> Relations {
+    let all = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    of.iter().map(|(kind, texts)| (*kind, all(texts))).collect()
+}
+
+/// What a package's relations have to be, with `=V` for the exact version.
+fn expected_relations(package: &str, format: &str) -> Relations {
+    let mut expected = expected_inside(package);
+    for (kind, names) in outside(package, format) {
+        expected.entry(kind).or_default().extend(names.iter().map(|name| (*name).to_owned()));
+    }
+    expected
+}
+
+/// What the files of a package need from outside of the set, and offer.
+fn outside(package: &str, format: &str) -> &'static [(&'static str, &'static [&'static str])] {
+    match (package, format) {
+        ("rocm-blas", "deb") => &[("Depends", &["libc6 (>= 2.34)"])],
+        ("rocm-blas", _) => &[
+            (
+                "Depends",
+                &[
+                    "libamdhip64.so.7()(64bit)",
+                    "libamdhip64.so.7(hip_4.2)(64bit)",
+                    "libc.so.6()(64bit)",
+                    "libc.so.6(GLIBC_2.2.5)(64bit)",
+                    "libc.so.6(GLIBC_2.34)(64bit)",
+                    "libexblas.so.1()(64bit)",
+                    "rtld(GNU_HASH)",
+                ],
+            ),
+            ("Provides", &["libexblas.so.1()(64bit)", "libexcblas.so.1()(64bit)"]),
+        ],
+        ("rocm-host-suite-sparse", "deb") => &[("Depends", &["libc6 (>= 2.2.5)"])],
+        ("rocm-host-suite-sparse", _) => &[
+            ("Depends", &["libc.so.6()(64bit)", "rtld(GNU_HASH)"]),
+            ("Provides", &["libexsuitesparse.so.7()(64bit)"]),
+        ],
+        _ => &[],
+    }
+}
+
+fn expected_inside(package: &str) -> Relations {
+    let kernel_packages: Vec<String> = GROUPS.iter().map(kernels).collect();
+    let exact: Vec<String> = kernel_packages.iter().map(|name| format!("{name} =V")).collect();
+    let exact: Vec<&str> = exact.iter().map(String::as_str).collect();
+    let plain: Vec<&str> = kernel_packages.iter().map(String::as_str).collect();
+    match package {
+        "rocm-blas" => relations(&[("Depends", &["rocm-common =V"]), ("Suggests", &plain)]),
+        "rocm-host-suite-sparse" => relations(&[("Depends", &["rocm-common =V"])]),
+        COMMON => relations(&[]),
+        "rocm-blas-all" => relations(&[("Depends", &[&["rocm-blas =V"], &exact[..]].concat())]),
+        "rocm" => {
+            let all = ["rocm-blas-all =V", "rocm-host-suite-sparse =V"];
+            relations(&[("Depends", &all)])
+        }
+        "rocm-hosts" => relations(&[("Depends", &["rocm-blas =V", "rocm-host-suite-sparse =V"])]),
+        _ => match GROUPS.iter().find(|group| kernels(group) == package) {
+            Some(_) => relations(&[
+                ("Depends", &["rocm-blas =V"]),
+                ("Enhances", &["rocm-blas"]),
+                ("Provides", &["rocm-blas-kernels =V"]),
+            ]),
+            None => {
+                let group = package.strip_prefix("rocm-").unwrap();
+                relations(&[("Depends", &[format!("rocm-blas-{group} =V").as_str()])])
+            }
+        },
+    }
+}
+
+const KINDS: [&str; 9] = [
+    "Pre-Depends",
+    "Depends",
+    "Recommends",
+    "Suggests",
+    "Enhances",
+    "Provides",
+    "Conflicts",
+    "Breaks",
+    "Replaces",
+];
+
+fn deb_field(set: &Set, package: &str, field: &str) -> String {
+    tools::succeed(Command::new("dpkg-deb").arg("-f").arg(set.deb(package)).arg(field))
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn debs_say_what_they_are_and_need() {
+    tools::need(&["dpkg-deb"]);
+    let set = Set::build();
+    for package in expected_packages() {
+        assert_eq!(deb_field(&set, &package, "Package"), package);
+        assert_eq!(deb_field(&set, &package, "Version"), "7.1.0-1");
+        let arch = if package == COMMON { "all" } else { "amd64" };
+        assert_eq!(deb_field(&set, &package, "Architecture"), arch);
+        let mut found = Relations::new();
+        for kind in KINDS {
+            let text = deb_field(&set, &package, kind);
+            if !text.is_empty() {
+                let each = text.split(", ").map(|one| one.replace("(= 7.1.0-1)", "=V"));
+                found.insert(kind, each.collect());
+            }
+        }
+        assert_eq!(found, expected_relations(&package, "deb"), "{package}");
+    }
+    for group in &GROUPS {
+        let archs = deb_field(&set, &kernels(group), "X-ROCm-GPU-Architecture");
+        assert_eq!(archs, group.archs.join(" "));
+    }
+}
+
+fn rpm_relations(set: &Set, package: &str, kind: &str) -> BTreeSet<String> {
+    let text = tools::succeed(Command::new("rpm").args(["-qp", kind]).arg(set.rpm(package)));
+    // The programs of scriptlets, and what rpm adds for a configuration file.
+    let added = ["rpmlib(", "/bin/sh", "/sbin/ldconfig", "/usr/bin/rm", "config("];
+    let lines = text.lines().filter(|line| !added.iter().any(|start| line.starts_with(start)));
+    let own = |line: &&str| !line.starts_with(&format!("{package}(x86-64) = "));
+    let own_name = format!("{package} = 7.1.0-1");
+    lines
+        .filter(own)
+        .filter(|line| *line != own_name)
+        .map(|line| line.replace("= 7.1.0-1", "=V"))
+        .collect()
+}
+
+#[test]
+fn rpms_say_what_they_are_and_need() {
+    tools::need(&["rpm"]);
+    let set = Set::build();
+    for package in expected_packages() {
+        let name = "%{NAME} %{EPOCH} %{VERSION} %{RELEASE} %{ARCH} %{PAYLOADCOMPRESSOR}";
+        let name =
+            tools::succeed(Command::new("rpm").args(["-qp", "--qf", name]).arg(set.rpm(&package)));
+        let arch = if package == COMMON { "noarch" } else { "x86_64" };
+        assert_eq!(name, format!("{package} (none) 7.1.0 1 {arch} zstd"));
+        let mut found = Relations::new();
+        for (kind, option) in [
+            ("Depends", "--requires"),
+            ("Recommends", "--recommends"),
+            ("Suggests", "--suggests"),
+            ("Enhances", "--enhances"),
+            ("Supplements", "--supplements"),
+            ("Provides", "--provides"),
+            ("Conflicts", "--conflicts"),
+            ("Replaces", "--obsoletes"),
+        ] {
+            let relations = rpm_relations(&set, &package, option);
+            if !relations.is_empty() {
+                found.insert(kind, relations);
+            }
+        }
+        assert_eq!(found, expected_relations(&package, "rpm"), "{package}");
+    }
+}
+
+/// What a kernel package holds below the prefix, from the archs alone.
+fn expected_kernel_files(group: &Group) -> BTreeSet<String> {
+    let library = |name: String| format!("{PREFIX}/lib/rocblas/library/{name}");
+    let of_arch = |arch: &&str| {
+        [
+            format!("{PREFIX}/lib/.kpack/blas_lib_{arch}.kpack"),
+            library(format!("Kernels.so-000-{arch}.hsaco")),
+            library(format!("TensileLibrary_fallback_{arch}.hsaco")),
+            library(format!("TensileLibrary_{arch}.co")),
+            library(format!("TensileLibrary_{arch}.dat")),
+            library(format!("TensileLibrary_lazy_{arch}.dat")),
+        ]
+    };
+    group.archs.iter().flat_map(of_arch).collect()
+}
+
+/// By what the loader knows the libraries.
+const LOADER_FILE: &str = "etc/ld.so.conf.d/rocm.conf";
+
+/// What `package` holds beside its documents, folders aside.
+fn expected_files(package: &str) -> BTreeSet<String> {
+    if package == COMMON {
+        return BTreeSet::from([LOADER_FILE.to_owned()]);
+    }
+    let files: &[&str] = match package {
+        "rocm-blas" => &[
+            "bin/exblas-bench",
+            "lib/.kpack/blas_lib.kpm",
+            "lib/libexblas.so",
+            "lib/libexblas.so.1",
+            "lib/libexblas.so.1.2",
+            "lib/libexcblas.so",
+            "lib/libexcblas.so.1",
+            "lib/libexcblas.so.1.0",
+            "lib/rocblas/library/TensileLibrary_fallback.dat",
+            "libexec/exblas/exblas-tune",
+        ],
+        "rocm-host-suite-sparse" => {
+            &["lib/libexsuitesparse.so", "lib/libexsuitesparse.so.7", "lib/libexsuitesparse.so.7.8"]
+        }
+        _ => &[],
+    };
+    match GROUPS.iter().find(|group| kernels(group) == package) {
+        Some(group) => expected_kernel_files(group),
+        None => files.iter().map(|file| format!("{PREFIX}/{file}")).collect(),
+    }
+}
+
+/// The documents of a `.deb`; those of kernel packages are their host package's.
+fn expected_documents(package: &str) -> BTreeSet<String> {
+    let documents = format!("usr/share/doc/{package}");
+    match GROUPS.iter().any(|group| kernels(group) == package) {
+        true => BTreeSet::from([documents]),
+        false => ["changelog.Debian.gz", "copyright"].map(|n| format!("{documents}/{n}")).into(),
+    }
+}
+
+/// (type and permissions, owner, path without `./` and link target) of each line of a listing.
+fn deb_listing(set: &Set, package: &str) -> Vec<(String, String, String)> {
+    let text = tools::succeed(Command::new("dpkg-deb").arg("-c").arg(set.deb(package)));
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let path = words[5].trim_start_matches("./").trim_end_matches('/');
+        (words[0].to_owned(), words[1].to_owned(), path.to_owned())
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn each_file_is_in_the_one_deb_that_should_have_it() {
+    tools::need(&["dpkg-deb"]);
+    let set = Set::build();
+    let mut owners = BTreeMap::<String, String>::new();
+    for package in expected_packages() {
+        let listing = deb_listing(&set, &package);
+        let mut paths: Vec<_> = listing.iter().map(|(_, _, path)| path.clone()).collect();
+        paths.sort();
+        paths.dedup();
+        assert_eq!(paths.len(), listing.len(), "{package} lists a path twice");
+        let mut files = BTreeSet::new();
+        for (mode, owner, path) in listing {
+            assert_eq!(owner, "root/root", "{package}: {path}");
+            let known = ["drwxr-xr-x", "-rw-r--r--", "-rwxr-xr-x", "lrwxrwxrwx"];
+            assert!(known.contains(&mode.as_str()), "{package}: {path}: {mode}");
+            if !mode.starts_with('d') {
+                let other = owners.insert(path.clone(), package.clone());
+                assert_eq!(other, None, "{path} is in {package} too");
+                files.insert(path);
+            }
+        }
+        let expected = [expected_files(&package), expected_documents(&package)];
+        assert_eq!(files, expected.into_iter().flatten().collect(), "{package}");
+    }
+}
+
+#[test]
+fn each_file_is_in_the_one_rpm_that_should_have_it() {
+    tools::need(&["rpm"]);
+    let set = Set::build();
+    for package in expected_packages() {
+        let format = "[%{FILEMODES:perms} %{FILEUSERNAME}/%{FILEGROUPNAME} %{FILENAMES}\n]";
+        let listing = tools::succeed(
+            Command::new("rpm").args(["-qp", "--qf", format]).arg(set.rpm(&package)),
+        );
+        let (mut files, mut paths) = (BTreeSet::new(), BTreeSet::new());
+        for line in listing.lines().filter(|line| *line != "(none) (none)/(none) (none)") {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(words[1], "root/root", "{package}: {line}");
+            let path = words[2].strip_prefix('/').unwrap();
+            assert!(paths.insert(path), "{package} lists {path} twice");
+            let licences = format!("usr/share/licenses/{package}");
+            let owned = path.starts_with(PREFIX) || path.starts_with(&licences);
+            assert!(owned || path == LOADER_FILE, "{package} owns {path}");
+            if !words[0].starts_with('d') {
+                files.insert(path.to_owned());
+            }
+        }
+        let licence = files.remove(&format!("usr/share/licenses/{package}/copyright"));
+        let needs_none = package == "rocm" || package == "rocm-hosts" || package == "rocm-blas-all";
+        let is_group = package.contains("-gfx");
+        assert_eq!(licence, !needs_none && !is_group, "{package}");
+        assert_eq!(files, expected_files(&package), "{package}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Packaging configurations: what is wrong, and in which line and column.
+
+use std::fs;
+
+use support::example::configuration;
+
+use crate::refusals::{Bad, FAILED, USAGE, refused};
+
+/// The example as JSON and as TOML.
+fn json() -> String {
+    fs::read_to_string(configuration()).unwrap()
+}
+
+const TOML: &str = r#"primary_shard = "gfx110X-build"
+
+[architecture_groups.gfx110X]
+display_name = "ROCm gfx110X (RDNA3)"
+architectures = ["gfx1100", "gfx1101", "gfx1102"]
+
+[architecture_groups.gfx115X]
+display_name = "ROCm gfx115X (RDNA3.5)"
+architectures = ["gfx1151"]
+
+[architecture_groups.gfx120X]
+display_name = "ROCm gfx120X (RDNA4)"
+architectures = ["gfx1200", "gfx1201"]
+
+[validation]
+error_on_duplicate_device_code = true
+"#;
+
+/// Refuses `text` as the configuration file `name`; `{}` in the first of `expected` is that file.
+fn refuses(name: &str, text: &str, expected: &[&str]) {
+    let bad = Bad::new();
+    let file = bad.folder.path().join(name);
+    fs::write(&file, text).unwrap();
+    let place = format!("{}: {}", file.display(), expected[0]);
+    let expected: Vec<&str> =
+        [place.as_str()].into_iter().chain(expected[1..].iter().copied()).collect();
+    refused(&mut with(&bad, &file), FAILED, &expected);
+    assert!(!bad.out().exists());
+}
+
+fn with(bad: &Bad, file: &std::path::Path) -> std::process::Command {
+    let mut command = support::example::rockpack();
+    command.args(["build", "--version", "7.1.0", "--artifacts"]).arg(bad.shards());
+    command.arg("--config").arg(file).arg("--out").arg(bad.out());
+    command
+}
+
+/// Replaces `what` in `text`, and says where it stands there as `line L, column C: `, C being
+/// moved on by `columns`.
+fn replaced(text: &str, what: &str, with: &str, columns: usize) -> (String, String) {
+    let before = &text[..text.find(what).unwrap_or_else(|| panic!("no {what}"))];
+    let line = before.lines().count() + usize::from(before.ends_with('\n'));
+    let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1 + columns;
+    (text.replacen(what, with, 1), format!("line {line}, column {column}: "))
+}
+
+#[test]
+fn the_toml_of_this_test_is_good() {
+    let bad = Bad::new();
+    let file = bad.folder.path().join("packaging.toml");
+    fs::write(&file, TOML).unwrap();
+    support::tools::run(&mut with(&bad, &file));
+}
+
+#[test]
+fn a_group_without_archs() {
+    let (text, _) = replaced(&json(), "[\"gfx1151\"]", "[]", 0);
+    let (_, place) = replaced(&json(), "{ \"display_name\": \"ROCm gfx115X", "", 0);
+    refuses("c.json", &text, &[&place, "architecture_groups.gfx115X: has no architectures"]);
+    let (text, _) = replaced(TOML, "[\"gfx1151\"]", "[]", 0);
+    refuses("c.toml", &text, &["line 7, column ", "gfx115X: has no architectures", "remove it"]);
+}
+
+#[test]
+fn an_unknown_primary_shard() {
+    let (text, place) = replaced(&json(), "\"gfx110X-build\"", "\"gfx110x-build\"", 0);
+    let expected = [
+        &place,
+        "primary_shard: there is no shard `gfx110x-build`",
+        "the shards are gfx110X-build, gfx1151-build, gfx120X-build",
+    ];
+    refuses("c.json", &text, &expected);
+    let (text, place) = replaced(TOML, "\"gfx110X-build\"", "\"gfx110x-build\"", 0);
+    refuses("c.toml", &text, &[&place, "there is no shard `gfx110x-build`"]);
+}
+
+#[test]
+fn an_arch_in_two_groups() {
+    let expected = "gfx1100 is in the group gfx110X already";
+    let (text, place) = replaced(&json(), "\"gfx1151\"", "\"gfx1100\"", 0);
+    refuses("c.json", &text, &[&place, "gfx115X.architectures.0", expected]);
+    let (text, place) = replaced(TOML, "\"gfx1151\"", "\"gfx1100\"", 0);
+    refuses("c.toml", &text, &[&place, "gfx115X.architectures.0", expected]);
+}
+
+#[test]
+fn a_mistyped_key() {
+    let hint = "did you mean `architecture_groups`?";
+    let (text, place) = replaced(&json(), "\"architecture_groups\"", "\"architecture_group\"", 19);
+    refuses("c.json", &text, &[&place, "unknown field `architecture_group`", hint]);
+    let (text, place) = replaced(TOML, "display_name", "dispaly_name", 0);
+    let expected = [&place, "unknown field `dispaly_name`", "did you mean `display_name`?"];
+    refuses("c.toml", &text, &expected);
+}
+
+#[test]
+fn a_value_of_another_type() {
+    let (text, place) = replaced(&json(), "[\"gfx1151\"]", "\"gfx1151\"", 8);
+    refuses("c.json", &text, &[&place, "expected a sequence"]);
+    let (text, place) = replaced(TOML, "[\"gfx1151\"]", "7", 0);
+    refuses("c.toml", &text, &[&place, "expected a sequence"]);
+}
+
+#[test]
+fn what_is_no_json_or_toml() {
+    let (text, _) = replaced(&json(), "[\"gfx1151\"]", "[\"gfx1151\"", 0);
+    refuses("c.json", &text, &["line 4, column ", "expected `,` or `]`"]);
+    let (text, _) = replaced(TOML, "[\"gfx1151\"]", "[\"gfx1151\"", 0);
+    refuses("c.toml", &text, &["line 11, column 1: ", "expected `,`"]);
+    refuses("c.json", "", &["line 1, column 0: "]);
+}
+
+#[test]
+fn what_is_no_arch() {
+    let (text, place) = replaced(&json(), "\"gfx1151\"", "\"gtx1151\"", 0);
+    refuses("c.json", &text, &[&place, "`gtx1151` is no GPU arch", "gfx90a"]);
+}
+
+#[test]
+fn a_configuration_of_an_unknown_syntax() {
+    let bad = Bad::new();
+    let file = bad.folder.path().join("c.yaml");
+    fs::write(&file, TOML).unwrap();
+    refused(&mut with(&bad, &file), USAGE, &["c.yaml: ", "its name ends in .json or .toml"]);
+    assert!(!bad.out().exists());
+}
+
+#[test]
+fn a_prefix_or_version_of_the_configuration() {
+    for (line, key) in [("prefix = \"/usr\"", "prefix: "), ("version = \"7 1\"", "version: ")] {
+        let bad = Bad::new();
+        let file = bad.folder.path().join("c.toml");
+        fs::write(&file, format!("{line}\n{TOML}")).unwrap();
+        let mut command = support::example::rockpack();
+        command.args(["build", "--artifacts"]).arg(bad.shards());
+        command.arg("--config").arg(&file).arg("--out").arg(bad.out());
+        let column = line.find('"').unwrap() + 1;
+        let place = format!("c.toml: line 1, column {column}: {key}");
+        refused(&mut command, FAILED, &[&place]);
+        assert!(!bad.out().exists());
+    }
+}

@@ -1,0 +1,37 @@
+//! Files of kernel databases that were damaged on their way.
+
+use std::fs;
+
+use crate::refusals::{Bad, FAILED, at};
+
+const CODE: &str = "lib/rocblas/library/TensileLibrary_gfx1101.co";
+
+#[test]
+fn a_database_file_without_device_code() {
+    let bad = Bad::new();
+    let artifact = "gfx110X-build/blas_lib_gfx110X-dgpu";
+    fs::write(bad.file(CODE), "").unwrap();
+    let empty = "kernel database: at offset 0x0: is empty";
+    let message = format!("{artifact}: reading {CODE}: ");
+    bad.is_refused(FAILED, &[&message, empty, "copied only in part"]);
+    fs::write(bad.file(CODE), "hello").unwrap();
+    let place = format!("{artifact}/math-libs/BLAS/rocBLAS/stage/{CODE}: ");
+    bad.is_refused(FAILED, &[&place, &at(0), "holds neither a code object nor a bundle"]);
+}
+
+#[test]
+fn a_database_file_that_is_cut() {
+    let bad = Bad::new();
+    let bytes = fs::read(bad.file(CODE)).unwrap();
+    fs::write(bad.file(CODE), &bytes[..bytes.len() / 2]).unwrap();
+    bad.is_refused(FAILED, &[CODE]);
+}
+
+#[test]
+fn a_shared_database_file_without_device_code() {
+    let bad = Bad::new();
+    let path = "lib/hipblaslt/library/hipblasltTransform.hsaco";
+    fs::create_dir_all(bad.file(path).parent().unwrap()).unwrap();
+    fs::write(bad.file(path), "").unwrap();
+    bad.is_refused(FAILED, &[path, "kernel database: at offset 0x0: is empty"]);
+}

@@ -1,0 +1,313 @@
+//! `rockpack build --cache`: the packages are the same, and nothing is compressed twice.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use support::example::{
+    GROUPS, build_of, configuration, contents, copy_shards, files, kernels, names, shards,
+};
+use support::tools;
+use tempfile::TempDir;
+
+/// Builds of the example shards with a cache.
+struct Case {
+    folder: TempDir,
+}
+
+impl Case {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.folder.path().join("cache")
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, artifacts: &Path, out: &str) -> Command {
+        let mut command = build_of(artifacts, &self.out(out));
+        command.arg("--cache").arg(self.cache());
+        command
+    }
+
+    /// Builds with the cache and says what went to stderr.
+    fn build(&self, out: &str, options: &[&str]) -> String {
+        let output = tools::run(self.command(&shards(), out).args(options));
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// The entries of the cache, by path below it.
+    fn entries(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut entries = files(&self.cache());
+        entries.retain(|path, _| path.len() == 65);
+        entries
+    }
+
+    /// Bytes of everything in the cache.
+    fn taken(&self) -> usize {
+        self.entries().values().map(Vec::len).sum()
+    }
+}
+
+/// The example set without a cache, and with further options.
+fn plain(options: &[&str]) -> BTreeMap<String, Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    tools::run(build_of(&shards(), &out).args(options));
+    contents(&out)
+}
+
+/// Another version in names and texts; of the same prefix.
+fn respun(case: &Case, out: &str) -> (Command, BTreeMap<String, Vec<u8>>) {
+    let text = fs::read_to_string(configuration()).unwrap();
+    let changed = text.trim_end().strip_suffix('}').unwrap().to_owned()
+        + r#", "vendor": "Somebody",
+        "relations": { "rocm-blas": { "deb": { "depends": ["libc6 (>= 2.36)"] } } },
+        "packages": { "rocm-blas": { "description": "Another text." } } }"#;
+    let config = case.out("changed.json");
+    fs::write(&config, changed).unwrap();
+    let command = |out: &Path| {
+        let mut command = support::example::rockpack();
+        command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(&config);
+        command.args(["--version", "7.1.1", "--release", "3"]).arg("--out").arg(out);
+        command.env("SOURCE_DATE_EPOCH", "1790000000");
+        command
+    };
+    let expected = case.out("expected");
+    tools::run(&mut command(&expected));
+    let mut cached = command(&case.out(out));
+    cached.arg("--cache").arg(case.cache());
+    (cached, contents(&expected))
+}
+
+#[test]
+fn packages_are_the_same_with_an_empty_a_full_and_no_cache() {
+    for compression in ["zstd", "xz"] {
+        let options = ["--compression", compression];
+        let expected = plain(&options);
+        let case = Case::new();
+        for round in ["empty", "full"] {
+            case.build(round, &options);
+            assert!(contents(&case.out(round)) == expected, "{compression}, {round}");
+        }
+        // cmp has the last word.
+        let (full, package) = (case.out("full"), "rocm-blas-gfx110x_7.1.0-1_amd64.deb");
+        tools::run(
+            Command::new("cmp").arg(full.join(package)).arg(case.out("empty").join(package)),
+        );
+    }
+}
+
+#[test]
+fn another_version_compresses_the_host_packages_of_debian_only() {
+    tools::need(&["dpkg-deb"]);
+    let case = Case::new();
+    case.build("first", &[]);
+    let before = case.entries();
+    let (mut command, expected) = respun(&case, "second");
+    tools::run(&mut command);
+    assert!(contents(&case.out("second")) == expected);
+    // Only those with a changelog, whose text is another.
+    let has_changelog = |name: &&String| {
+        let file = case.out("second").join(name);
+        let list = || tools::succeed(Command::new("dpkg-deb").arg("-c").arg(&file));
+        name.ends_with(".deb") && list().contains("/changelog.Debian.gz")
+    };
+    let with_changelog: Vec<&String> = expected.keys().filter(has_changelog).collect();
+    for group in &GROUPS {
+        assert!(!with_changelog.iter().any(|name| name.starts_with(&kernels(group))));
+    }
+    let after = case.entries();
+    let new = after.keys().filter(|path| !before.contains_key(*path));
+    assert_eq!(new.count(), with_changelog.len());
+    assert!(before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)));
+    // Once more, and nothing at all is new.
+    let (mut command, _) = respun(&case, "third");
+    tools::run(&mut command);
+    assert!(case.entries() == after);
+}
+
+#[test]
+fn one_changed_artifact_compresses_its_packages_only() {
+    let case = Case::new();
+    let root = case.out("shards");
+    copy_shards(&root);
+    tools::run(&mut case.command(&root, "first"));
+    let before = case.entries();
+    // A database of one group: no code object, one package.
+    let library = GROUPS[1].stage(&root, "lib").join("lib");
+    let changed = files(&library).into_keys().find(|path| path.ends_with("gfx1151.dat")).unwrap();
+    let mut bytes = fs::read(library.join(&changed)).unwrap();
+    let end = bytes.len() - 1;
+    bytes[end] ^= 1;
+    fs::write(library.join(&changed), bytes).unwrap();
+    tools::run(&mut case.command(&root, "second"));
+    tools::run(&mut build_of(&root, &case.out("expected")));
+    assert!(contents(&case.out("second")) == contents(&case.out("expected")));
+    let new = case.entries().into_keys().filter(|path| !before.contains_key(path)).count();
+    assert_eq!(new, 2, "the .deb and the .rpm of rocm-blas-gfx115x");
+}
+
+#[test]
+fn damage_is_found_healed_and_reported() {
+    let expected = plain(&[]);
+    let case = Case::new();
+    case.build("first", &[]);
+    let whole = case.entries();
+    for (index, (path, bytes)) in whole.iter().enumerate() {
+        let mut bytes = bytes.clone();
+        match index % 4 {
+            0 => bytes[0] ^= 0x40,
+            1 => bytes.truncate(bytes.len() / 2),
+            2 => *bytes.last_mut().unwrap() ^= 1,
+            // Zeros in its middle, as a file system leaves them after a power cut.
+            _ => {
+                let middle = bytes.len() / 2;
+                bytes[middle..].fill(0);
+            }
+        }
+        fs::write(case.cache().join(path), bytes).unwrap();
+    }
+    let said = case.build("second", &[]);
+    assert!(contents(&case.out("second")) == expected);
+    assert_eq!(said.matches("R096 cache-entry-damaged").count(), whole.len(), "{said}");
+    assert!(case.entries() == whole, "what was damaged is whole again");
+    assert!(!case.build("third", &[]).contains("R096"));
+    // An entry in the place of another one.
+    let mut paths = whole.keys();
+    let (one, other) = (paths.next().unwrap(), paths.next().unwrap());
+    fs::write(case.cache().join(one), &whole[other]).unwrap();
+    assert!(case.build("fourth", &[]).contains("R096"));
+    assert!(contents(&case.out("fourth")) == expected);
+}
+
+#[test]
+fn the_cache_keeps_to_its_size() {
+    let expected = plain(&[]);
+    let case = Case::new();
+    case.build("first", &[]);
+    let all = case.taken();
+    for part in [2, 5, all] {
+        let limit = all / part;
+        case.build("limited", &["--cache-size", &limit.to_string()]);
+        assert!(contents(&case.out("limited")) == expected);
+        assert!(case.taken() <= limit, "{} of {limit} bytes", case.taken());
+    }
+    case.build("first", &["--cache-size", "1G"]);
+    assert_eq!(case.taken(), all);
+}
+
+#[test]
+fn several_builds_share_a_cache() {
+    let expected = plain(&[]);
+    let case = Case::new();
+    let limit = (1 << 20).to_string();
+    for round in 0..2 {
+        let outs: Vec<String> = (0..4).map(|index| format!("{round}-{index}")).collect();
+        let started: Vec<_> = outs
+            .iter()
+            .map(|out| {
+                let mut command = case.command(&shards(), out);
+                command.args(["--cache-size", &limit]);
+                command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        for child in started {
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success(), "{said}");
+            assert!(!said.contains("R09"), "{said}");
+        }
+        for out in outs {
+            assert!(contents(&case.out(&out)) == expected, "{out}");
+        }
+    }
+    assert!(case.taken() <= 1 << 20);
+    assert_eq!(names(&case.cache().join("new")).len(), 0);
+}
+
+/// Builds that are killed, spread over a run by what the cache has by then; more with
+/// `ROCKPACK_KILLS`.
+const KILLS: usize = 10;
+
+#[test]
+fn a_killed_build_leaves_a_cache_that_can_be_used() {
+    let expected = plain(&[]);
+    let whole = Case::new();
+    whole.build("whole", &[]);
+    let entries = whole.entries();
+    let kills = std::env::var("ROCKPACK_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let mut killed = 0;
+    for kill in 0..kills {
+        let case = Case::new();
+        if kill_at(&case, entries.len() * kill / kills, kill) {
+            killed += 1;
+        }
+        // A set is there whole or not at all, and so is every entry.
+        let visible: BTreeMap<String, Vec<u8>> = contents_but_hidden(&case.out("out"));
+        assert!(visible.is_empty() || visible == expected, "{:?}", visible.keys());
+        for (path, bytes) in case.entries() {
+            assert!(entries.get(&path) == Some(&bytes), "{path} after kill {kill}");
+        }
+        let said = case.build("out", &[]);
+        assert!(!said.contains("R09"), "{said}");
+        assert!(contents(&case.out("out")) == expected, "after kill {kill}");
+        assert!(case.entries() == entries, "after kill {kill}");
+        assert_eq!(names(&case.cache().join("new")).len(), 0);
+    }
+    note!("{killed} of {kills} builds were still running when they were killed");
+    assert!(killed * 2 > kills);
+}
+
+/// Starts a build and kills it once the cache has so many entries, and a moment of its own later.
+/// Says whether it was still running.
+fn kill_at(case: &Case, entries: usize, moment: usize) -> bool {
+    let mut command = case.command(&shards(), "out");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while case_count(case) < entries && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    std::thread::sleep(Duration::from_micros(700 * (moment as u64 % 7)));
+    child.kill().unwrap();
+    !child.wait().unwrap().success()
+}
+
+/// The files of a folder under names that are not hidden.
+fn contents_but_hidden(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let visible = names(folder).into_iter().filter(|name| !name.starts_with('.'));
+    visible.map(|name| (name.clone(), fs::read(folder.join(name)).unwrap())).collect()
+}
+
+/// The number of entries while they come and go.
+fn case_count(case: &Case) -> usize {
+    names(&case.cache())
+        .into_iter()
+        .filter(|name| name.len() == 2)
+        .map(|name| names(&case.cache().join(name)).len())
+        .sum()
+}
+
+#[test]
+fn what_cannot_be_a_cache_is_refused() {
+    let case = Case::new();
+    fs::write(case.cache(), "a file").unwrap();
+    let said = tools::told(&mut case.command(&shards(), "out"));
+    assert!(said.contains("--cache") && said.contains("exit status: 2"), "{said}");
+    let said = tools::told(build_of(&shards(), &case.out("out")).args(["--cache-size", "1G"]));
+    assert!(said.contains("--cache") && said.contains("exit status: 64"), "{said}");
+    let said = tools::told(case.command(&shards(), "out").args(["--cache-size", "many"]));
+    assert!(said.contains("20G is one") && said.contains("exit status: 64"), "{said}");
+    let mut inside = build_of(&case.out("shards"), &case.out("out"));
+    copy_shards(&case.out("shards"));
+    let said = tools::told(inside.arg("--cache").arg(case.out("shards/gfx1151-build/cache")));
+    assert!(
+        said.contains("the cache lies inside of") && said.contains("exit status: 64"),
+        "{said}"
+    );
+}

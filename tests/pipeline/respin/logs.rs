@@ -1,0 +1,173 @@
+//! What a run says while it runs, and where its time and bytes went.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use support::example::{build_of, configuration, files, names, rockpack, shards};
+use support::program::rockpack_path;
+use support::tools;
+
+/// The lines of a log, each of which is JSON.
+fn events(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect()
+}
+
+fn of<'a>(events: &'a [Value], event: &str) -> Vec<&'a Value> {
+    events.iter().filter(|found| found["event"] == event).collect()
+}
+
+fn logged(out: &Path, options: &[&str]) -> Vec<Value> {
+    let mut command = build_of(&shards(), out);
+    events(&tools::run(command.args(["--log-format", "json"]).args(options)))
+}
+
+fn sum(events: &[Value], work: &str, kind: &str, field: &str) -> u64 {
+    let summary = of(events, "summary")[0]["compressed"].as_array().unwrap();
+    let work = summary.iter().find(|found| found["work"] == work).unwrap();
+    work[kind][field].as_u64().unwrap()
+}
+
+#[test]
+fn every_event_is_a_line_of_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let events = logged(&out, &[]);
+    for stage in ["split", "plan", "pack", "emit"] {
+        let of_stage = |event| of(&events, event).into_iter().find(|found| found["stage"] == stage);
+        let (begin, end) = (of_stage("begin").unwrap(), of_stage("end").unwrap());
+        assert!(end["seconds"].as_f64().unwrap() >= 0.0);
+        if ["split", "pack"].contains(&stage) {
+            assert_eq!(begin["bytes"], end["bytes"], "{stage}");
+        }
+    }
+    // Packages without files end a stage, too, and say nothing new of it. Metapackages come last.
+    let rpm = logged(&folder.path().join("rpm"), &["--format", "rpm"]);
+    for events in [&events, &rpm] {
+        let ends =
+            of(events, "end").into_iter().map(|end| (end["stage"].as_str(), end["bytes"].as_u64()));
+        assert_eq!(ends.clone().collect::<BTreeSet<_>>().len(), ends.count());
+    }
+    let written: BTreeSet<String> = of(&events, "package")
+        .iter()
+        .map(|package| {
+            let file = package["file"].as_str().unwrap().to_owned();
+            let size = fs::metadata(out.join(&file)).unwrap().len();
+            assert_eq!(package["bytes"].as_u64(), Some(size), "{file}");
+            file
+        })
+        .collect();
+    let mut there = names(&out);
+    assert!(there.remove("packages.json"));
+    assert_eq!(written, there);
+    let last = events.last().unwrap();
+    assert_eq!((last["event"].as_str(), of(&events, "summary").len()), (Some("summary"), 1));
+    assert_eq!(last["packages"].as_u64(), Some(there.len() as u64));
+    assert!(
+        last["cpu_seconds"].as_f64().unwrap() > 0.0 && last["memory"].as_u64().unwrap() > 1 << 20
+    );
+    // What is in no result: two runs differ in time only.
+    let receipt = fs::read_to_string(out.join("packages.json")).unwrap();
+    assert!(!receipt.contains("seconds"));
+}
+
+#[test]
+fn the_summary_says_what_was_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let cache = ["--cache", cache.to_str().unwrap()];
+    let out = |name: &str| folder.path().join(name);
+    let first = logged(&out("first"), &cache);
+    let receipt: Value =
+        serde_json::from_slice(&fs::read(out("first/packages.json")).unwrap()).unwrap();
+    let in_archives = |record: &&Value| record.get("archive").is_some();
+    let code = receipt["code_objects"].as_array().unwrap().iter().filter(in_archives);
+    let distinct: BTreeSet<_> = code.map(|record| record["sha256"].as_str().unwrap()).collect();
+    assert_eq!(sum(&first, "kernels", "made", "count"), distinct.len() as u64);
+    assert_eq!(sum(&first, "kernels", "reused", "count"), 0);
+    let debs = names(&out("first")).iter().filter(|name| name.ends_with(".deb")).count() as u64;
+    let found = ["made", "reused"].iter().map(|kind| sum(&first, "deb", kind, "count"));
+    assert_eq!(found.sum::<u64>(), debs);
+    assert!(sum(&first, "deb", "made", "after") < sum(&first, "deb", "made", "before"));
+    // Another version in the same prefix: no kernel and no payload with kernels is compressed.
+    let second = logged(&out("second"), &[&cache[..], &["--release", "2"]].concat());
+    for work in ["kernels", "rpm"] {
+        assert_eq!(sum(&second, work, "made", "count"), 0, "{work}");
+        // Payloads without files are alike, so that some are found in the first run, too.
+        let all: u64 = ["made", "reused"].iter().map(|kind| sum(&first, work, kind, "count")).sum();
+        assert_eq!(sum(&second, work, "reused", "count"), all, "{work}");
+    }
+    // Of the host packages, the changelog is another.
+    let made = sum(&second, "deb", "made", "count");
+    assert_eq!(made + sum(&second, "deb", "reused", "count"), debs);
+    assert_eq!(debs - made, 3, "those of the three groups");
+    // Warnings are events, too.
+    for path in files(Path::new(cache[1])).into_keys().filter(|path| path.len() == 65) {
+        fs::write(Path::new(cache[1]).join(path), "damaged").unwrap();
+    }
+    let third = logged(&out("third"), &cache);
+    assert!(of(&third, "warning").iter().any(|warning| warning["code"] == "R096"));
+}
+
+#[test]
+fn failures_are_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = rockpack();
+    command.args(["--log-format", "json", "build", "--artifacts"]).arg(folder.path().join("none"));
+    let output = command.arg("--out").arg(folder.path().join("out")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    let events = events(&output);
+    let errors = of(&events, "error");
+    assert!(errors[0]["message"].as_str().unwrap().contains("none"), "{errors:?}");
+    // Every command has it.
+    let mut command = rockpack();
+    command
+        .args(["split", "--log-format", "json", "--tmp-dir", "/tmp", "--artifacts"])
+        .arg(shards());
+    let output = tools::run(command.arg("--output-dir").arg(folder.path().join("split")));
+    assert_eq!(of(&self::events(&output), "note").len(), 1);
+}
+
+#[test]
+fn off_a_terminal_each_package_is_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let said = String::from_utf8(tools::run(&mut build_of(&shards(), &out)).stderr).unwrap();
+    let mut there = names(&out);
+    there.remove("packages.json");
+    for name in there {
+        assert!(said.contains(&format!("wrote {name} (")), "{said}");
+    }
+    for word in ["stage", "split", "plan", "pack", "emit", "seal", "kernels", "s of CPU"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert!(!said.contains("ETA"));
+}
+
+/// util-linux' `script` gives the program a terminal.
+#[test]
+fn on_a_terminal_each_stage_has_a_bar() {
+    tools::need(&["script"]);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let command = format!(
+        "stty cols 100; '{}' build --artifacts '{}' --config '{}' --version 7.1.0 --out '{}'",
+        rockpack_path().display(),
+        shards().display(),
+        configuration().display(),
+        out.display()
+    );
+    let mut script = Command::new("script");
+    let said = tools::succeed(script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm"));
+    for stage in ["split", "pack", "emit"] {
+        let mut lines = said.split(['\r', '\n']).filter(|line| line.contains("ETA"));
+        assert!(lines.any(|line| line.contains(stage) && line.contains("/s")), "{stage}: {said}");
+    }
+    assert!(said.contains("wrote rocm-blas_7.1.0-1_amd64.deb"));
+}

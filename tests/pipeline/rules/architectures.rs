@@ -1,0 +1,120 @@
+//! Archs that are missing, in no group, or left out.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use support::example::deb_name;
+use support::tools::{need, succeed};
+
+use crate::rules::{Case, accounted};
+
+#[test]
+fn a_missing_arch_is_a_finding_or_an_error() {
+    let group = "[architecture_groups.gfx103X]\narchitectures = ['gfx1030']\n";
+    let case = Case::new().built(group);
+    assert_eq!(case.findings("R013")[0]["subject"], "gfx1030");
+    let rule = "[validation]\nerror_on_missing_architecture = true\n";
+    let expected = ["gfx1030: no shard has device code for it (group gfx103X)"];
+    Case::new().is_refused(&format!("{group}{rule}"), &expected);
+    Case::new().built(rule);
+}
+
+/// The summary of a kernel package ends with the name of its group.
+#[test]
+fn summaries_have_up_to_80_characters() {
+    need(&["dpkg-deb"]);
+    const START: &str = "ROCm component blas: GPU code for ";
+    let group = |len: usize| "g".repeat(len - START.len());
+    // The shards have other code of the stray arch.
+    let any = "[validation]\nerror_on_duplicate_device_code = false\n";
+    let rule =
+        |group: &str| format!("[architecture_groups.{group}]\narchitectures = ['gfx906']\n{any}");
+    let longest = group(80);
+    let case = Case::new().built(&rule(&longest));
+    let deb = case.out().join(deb_name(&format!("rocm-blas-{longest}")));
+    let said = succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Description"));
+    assert_eq!(said.lines().next(), Some(format!("{START}{longest}").as_str()));
+    Case::new().is_refused(&rule(&group(81)), &["has more than 80 characters"]);
+}
+
+#[test]
+fn a_component_may_have_to_be_complete() {
+    let rule = "[components.blas_run]\nerror_on_missing_architecture = true\n";
+    Case::new().built(rule);
+    let case = Case::new();
+    std::fs::remove_dir_all(case.shards().join("gfx1151-build/blas_run_gfx1151")).unwrap();
+    let expected = [
+        "components.blas_run.error_on_missing_architecture: blas_run has no device code for gfx1151",
+    ];
+    case.is_refused(rule, &expected);
+    case.built("[validation]\nerror_on_missing_architecture = true\n");
+}
+
+#[test]
+fn unassigned_archs_are_warned_of_refused_or_dropped() {
+    let policy = |name: &str| format!("[validation]\nunassigned_architectures = '{name}'\n");
+    let warned = Case::new().built(&policy("warn"));
+    let count = accounted(warned.findings("R012")[0]);
+    assert!(count > 0);
+    let expected = ["gfx906: ", "are in no package", "unassigned_architectures is `error`"];
+    Case::new().is_refused(&policy("error"), &expected);
+    let dropped = Case::new().built(&policy("drop"));
+    assert!(dropped.findings("R012").is_empty());
+    let finding = dropped.findings("R046")[0];
+    assert_eq!((finding["severity"].as_str(), accounted(finding)), (Some("note"), count));
+}
+
+#[test]
+fn a_package_leaves_archs_out() {
+    let rule = "[packages.rocm-blas]\nexclude_architectures = ['gfx1102']\n";
+    let case = Case::new().built(rule);
+    let kernels = case.members("rocm-blas-gfx110x");
+    assert!(kernels.contains("lib/.kpack/blas_lib_gfx1101.kpack"));
+    assert!(!kernels.iter().any(|path| path.contains("gfx1102")), "{kernels:?}");
+    let finding = case.findings("R045")[0];
+    assert_eq!(finding["subject"], "rocm-blas gfx1102");
+    assert!(finding["message"].as_str().unwrap().contains("lib/libexblas.so.1.2: 2"));
+    // Two of the library, one of each program, and the database files.
+    assert!(accounted(finding) > 4, "{finding}");
+    let only = "[packages.rocm-blas]\ninclude_architectures = ['gfx1100', 'gfx1151']\n";
+    let case = Case::new().built(only);
+    assert!(!case.packages().contains("rocm-blas-gfx120x"));
+    let left: BTreeSet<&str> =
+        case.findings("R045").iter().map(|finding| finding["subject"].as_str().unwrap()).collect();
+    let expected = ["gfx1101", "gfx1102", "gfx1200", "gfx1201"].map(|a| format!("rocm-blas {a}"));
+    assert_eq!(left, expected.iter().map(String::as_str).collect());
+}
+
+#[test]
+fn a_component_leaves_archs_out() {
+    let rule = "[components.blas_run]\nexclude_architectures = ['gfx1100']\n";
+    let case = Case::new().built(rule);
+    let targets = |binary| -> BTreeSet<&str> {
+        case.code_objects(binary).iter().map(|[.., target]| *target).collect()
+    };
+    assert!(!targets("bin/exblas-bench").contains("gfx1100"));
+    assert!(targets("lib/libexblas.so.1.2").contains("gfx1100"));
+    let finding = case.findings("R045")[0];
+    assert_eq!((finding["subject"].as_str(), accounted(finding)), (Some("blas_run gfx1100"), 1));
+}
+
+#[test]
+fn a_binary_keeps_some_arch() {
+    let all = "exclude_architectures = ['gfx1100', 'gfx1101', 'gfx1102', 'gfx1151', 'gfx1200', 'gfx1201']\n";
+    let expected = ["packages.rocm-blas leaves out all of its device code", "one arch at least"];
+    Case::new().is_refused(&format!("[packages.rocm-blas]\n{all}"), &expected);
+    let expected = ["bin/exblas-bench", "none of its device code is for a grouped arch"];
+    Case::new().is_refused(&format!("[components.blas_run]\n{all}"), &expected);
+}
+
+#[test]
+fn rules_of_nothing_are_typos() {
+    for (table, message) in [
+        ("components.blass", "components.blass: there is no such artifact or component"),
+        ("components.blas_lib_all", "there is no such artifact or component"),
+        ("packages.rocm-blas-gfx110x", "there is no such package with host files"),
+    ] {
+        let table = format!("[{table}]\nexclude_architectures = ['gfx1100']\n");
+        Case::new().is_refused(&table, &["packaging.toml: line 8, column 1: ", message]);
+    }
+}

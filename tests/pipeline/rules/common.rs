@@ -1,0 +1,51 @@
+//! Database files that serve several groups, as AOTriton's images of a whole generation.
+
+use std::collections::BTreeSet;
+use std::fs::{create_dir_all, write};
+
+use support::tools;
+
+use crate::rules::Case;
+
+const FAMILY: &str = "lib/aotriton.images/amd-gfx11xx/flash/attention.aks2";
+const GROUP: &str = "lib/aotriton.images/amd-gfx120x/flash/attention.aks2";
+
+fn with_images() -> Case {
+    let case = Case::new();
+    let artifact = case.shards().join("gfx110X-build/aotriton_lib_generic");
+    let stage = artifact.join("ml-libs/aotriton/stage");
+    for (path, text) in [(FAMILY, "gfx11"), (GROUP, "gfx12"), ("lib/libaotriton.txt", "host")] {
+        let file = stage.join(path);
+        create_dir_all(file.parent().unwrap()).unwrap();
+        write(file, text).unwrap();
+    }
+    write(artifact.join("artifact_manifest.txt"), "ml-libs/aotriton/stage\n").unwrap();
+    case
+}
+
+#[test]
+fn what_serves_several_groups_comes_with_exactly_these() {
+    let case = with_images().built("");
+    let common = "rocm-aotriton-kernels-common";
+    assert_eq!(case.members(common), BTreeSet::from([FAMILY]));
+    assert_eq!(case.members("rocm-aotriton-gfx120x"), BTreeSet::from([GROUP]));
+    assert!(case.members("rocm-aotriton-gfx110x").is_empty());
+    tools::need(&["dpkg-deb"]);
+    let host = "rocm-aotriton (= 7.1.0-1)";
+    assert_eq!(case.depends(common), format!("{host}\n"));
+    for group in ["gfx110x", "gfx115x"] {
+        let expected = format!("{host}, {common} (= 7.1.0-1)\n");
+        assert_eq!(case.depends(&format!("rocm-aotriton-{group}")), expected);
+    }
+    assert_eq!(case.depends("rocm-aotriton-gfx120x"), format!("{host}\n"));
+}
+
+#[test]
+fn what_serves_one_group_is_in_its_own_package() {
+    let rule = "[packages.rocm-aotriton]\nexclude_architectures = ['gfx1151']\n";
+    let case = with_images().built(rule);
+    assert_eq!(case.members("rocm-aotriton-gfx110x"), BTreeSet::from([FAMILY]));
+    let packages = case.packages();
+    assert!(!packages.contains("rocm-aotriton-kernels-common"));
+    assert!(!packages.contains("rocm-aotriton-gfx115x"));
+}

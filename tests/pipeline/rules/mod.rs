@@ -1,0 +1,144 @@
+//! What the packaging configuration decides, from outside: `rockpack build` on changed copies of
+//! the example shards, and `rockpack verify` on what it wrote.
+
+mod architectures;
+mod common;
+mod duplicates;
+mod host_files;
+mod kept;
+mod modules;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use support::example::{self, GROUPS, copy_shards, names};
+use support::tools;
+use tempfile::TempDir;
+
+/// The groups of the example configuration.
+const TOML: &str = r#"primary_shard = "gfx110X-build"
+[architecture_groups.gfx110X]
+architectures = ["gfx1100", "gfx1101", "gfx1102"]
+[architecture_groups.gfx115X]
+architectures = ["gfx1151"]
+[architecture_groups.gfx120X]
+architectures = ["gfx1200", "gfx1201"]
+"#;
+
+/// A copy of the example shards, and packages made of it.
+struct Case {
+    folder: TempDir,
+    receipt: Value,
+}
+
+impl Case {
+    fn new() -> Self {
+        let case = Self { folder: tempfile::tempdir().unwrap(), receipt: Value::Null };
+        copy_shards(&case.shards());
+        case
+    }
+
+    fn shards(&self) -> PathBuf {
+        self.folder.path().join("shards")
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    /// A file of the shard of a group, by install path.
+    fn file(&self, group: usize, installed: &str) -> PathBuf {
+        GROUPS[group].original(&self.shards(), installed)
+    }
+
+    /// Runs a build by the groups and `more` of a configuration.
+    fn run(&self, more: &str, options: &[&str]) -> Output {
+        let config = self.folder.path().join("packaging.toml");
+        fs::write(&config, format!("{TOML}{more}")).unwrap();
+        let mut command = example::rockpack();
+        command.args(["build", "--version", "7.1.0", "--format", "deb", "--artifacts"]);
+        command.arg(self.shards()).arg("--config").arg(config).arg("--out").arg(self.out());
+        command.args(options).output().unwrap()
+    }
+
+    /// The packages, which `verify` has to find nothing wrong with.
+    fn built(mut self, more: &str) -> Self {
+        let output = self.run(more, &[]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let receipt = fs::read(self.out().join("packages.json")).unwrap();
+        self.receipt = serde_json::from_slice(&receipt).unwrap();
+        let mut verify = example::rockpack();
+        verify.arg("verify").arg(self.out()).arg("--against").arg(self.shards());
+        let said = tools::succeed(&mut verify);
+        assert!(said.ends_with("all checks passed\n"), "{said}");
+        self
+    }
+
+    /// Fails unless the build fails, says everything in `expected` and leaves no packages.
+    fn is_refused(&self, more: &str, expected: &[&str]) {
+        let output = self.run(more, &[]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for text in expected {
+            assert!(said.contains(text), "no `{text}` in\n{said}");
+        }
+        assert_eq!(names(&self.out()).len(), 0);
+    }
+
+    fn packages(&self) -> BTreeSet<&str> {
+        let packages = self.receipt["packages"].as_array().unwrap().iter();
+        packages.map(|package| package["id"].as_str().unwrap()).collect()
+    }
+
+    /// The files and links of a package below the prefix.
+    fn members(&self, id: &str) -> BTreeSet<&str> {
+        let mut packages = self.receipt["packages"].as_array().unwrap().iter();
+        let package = packages.find(|package| package["id"] == id).unwrap();
+        let members = package["members"].as_array().unwrap().iter();
+        let members = members.filter(|member| member["kind"] != "directory");
+        let paths = members.map(|member| member["path"].as_str().unwrap());
+        paths.filter_map(|path| path.strip_prefix("/opt/rocm-7.1/")).collect()
+    }
+
+    /// The code objects of an installed binary: (package, archive, key, target).
+    fn code_objects(&self, binary: &str) -> Vec<[&str; 4]> {
+        let all = self.receipt["code_objects"].as_array().unwrap().iter();
+        let own = all.filter(|code| code["binary"] == binary);
+        own.map(|code| {
+            ["package", "archive", "key", "target"].map(|key| code[key].as_str().unwrap())
+        })
+        .collect()
+    }
+
+    /// The findings with a code.
+    fn findings(&self, code: &str) -> Vec<&Value> {
+        let all = self.receipt["findings"].as_array().unwrap().iter();
+        all.filter(|finding| finding["code"] == code).collect()
+    }
+
+    /// What a package depends on.
+    fn depends(&self, id: &str) -> String {
+        let deb = self.out().join(example::deb_name(id));
+        tools::succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Depends"))
+    }
+}
+
+/// How many code objects a finding accounts for.
+fn accounted(finding: &Value) -> usize {
+    finding["code_objects"].as_array().map_or(0, Vec::len)
+}
+
+/// Changes the bytes of a file.
+fn patch(file: &std::path::Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(file).unwrap();
+    change(&mut bytes);
+    fs::write(file, bytes).unwrap();
+}
+
+/// Where `part` first stands in `bytes`.
+fn find(bytes: &[u8], part: &[u8]) -> usize {
+    bytes.windows(part.len()).position(|window| window == part).unwrap()
+}

@@ -1,0 +1,174 @@
+//! Publishing again: what is not read, what stays, what goes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde_json::Value;
+use support::example::rockpack;
+use support::repo_fixture::{contents, deb, plain_spec, publish, repo, repo_at, rpm};
+use support::tools::need;
+
+fn json(command: &mut std::process::Command) -> Value {
+    serde_json::from_str(&publish(command.arg("--json"))).unwrap()
+}
+
+fn counts(report: &Value) -> Vec<(String, usize, usize, u64)> {
+    let channels = report["channels"].as_array().unwrap().iter();
+    let len = |value: &Value| value.as_array().unwrap().len();
+    channels
+        .map(|channel| {
+            let name = channel["channel"].as_str().unwrap().to_owned();
+            let read = channel["read"].as_u64().unwrap();
+            (name, len(&channel["added"]), len(&channel["removed"]), read)
+        })
+        .collect()
+}
+
+fn names(out: &Path, start: &str) -> Vec<String> {
+    contents(out).into_keys().filter(|name| name.starts_with(start)).collect()
+}
+
+#[test]
+fn what_was_published_is_not_read_again() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    deb(&packages, ("two", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    let first = json(&mut repo(&[&packages], &out));
+    assert_eq!(counts(&first), [("apt-stable".into(), 2, 0, 2), ("rpm".into(), 1, 0, 1)]);
+    let before = contents(&out);
+    let same = json(&mut repo(&[&packages], &out));
+    assert_eq!(counts(&same), [("apt-stable".into(), 0, 0, 0), ("rpm".into(), 0, 0, 0)]);
+    assert_eq!(contents(&out), before, "the same packages at the same time, the same bytes");
+    deb(&packages, ("three", "1", "amd64"), "");
+    let more = json(repo_at(&[&packages], &out, 1).arg("--deb"));
+    assert_eq!(counts(&more), [("apt-stable".into(), 1, 0, 1)]);
+    let checked = json(repo_at(&[&packages], &out, 1).arg("--check"));
+    assert_eq!(counts(&checked), [("apt-stable".into(), 0, 0, 3), ("rpm".into(), 0, 0, 1)]);
+    // Without packages: the same again, with a new date.
+    let refreshed = json(&mut repo_at(&[], &out, 7));
+    assert_eq!(counts(&refreshed), [("apt-stable".into(), 0, 0, 0), ("rpm".into(), 0, 0, 0)]);
+    let release = fs::read_to_string(out.join("dists/stable/Release")).unwrap();
+    assert!(release.contains("22:13:27 UTC"), "{release}");
+}
+
+/// All but what the repository remembers of itself.
+fn published(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    contents(out).into_iter().filter(|(name, _)| !name.starts_with(".rockpack")).collect()
+}
+
+#[test]
+fn indexes_of_unchanged_packages_are_made_again_only_where_they_are_needed() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let verify = || publish(rockpack().arg("verify").arg(&out));
+    deb(&packages, ("one", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    publish(&mut repo(&[&packages], &out));
+    deb(&packages, ("two", "1", "amd64"), "");
+    publish(&mut repo_at(&[&packages], &out, 1));
+    let list = out.join("dists/stable/main/binary-amd64/Packages");
+    let written =
+        || fs::metadata(&list).map(|list| (list.ino(), list.modified().unwrap())).unwrap();
+    let before = written();
+    publish(&mut repo_at(&[], &out, 1));
+    assert_eq!(written(), before, "the list is not made again");
+    let quick = published(&out);
+    verify();
+    publish(repo_at(&[&packages], &out, 1).arg("--check"));
+    assert_ne!(written(), before);
+    assert_eq!(published(&out), quick, "as if everything were made again");
+    // What somebody deleted comes back, whichever it is.
+    for gone in quick.keys().filter(|name| {
+        (name.starts_with("dists/") && name.contains("Packages")) || name.ends_with(".xml.gz")
+    }) {
+        fs::remove_file(out.join(gone)).unwrap();
+        publish(&mut repo_at(&[], &out, 1));
+        assert_eq!(published(&out).get(gone), quick.get(gone), "{gone}");
+    }
+    publish(repo_at(&[], &out, 2).args(["--rpm-md-compression", "zstd"]));
+    let repomd = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
+    assert!(repomd.contains("-primary.xml.zst") && !repomd.contains(".xml.gz"), "{repomd}");
+    verify();
+}
+
+#[test]
+fn a_new_repository_has_the_same_bytes_wherever_its_packages_come_from() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    deb(&at("a"), ("one", "1", "amd64"), "");
+    rpm(&at("a"), &plain_spec("plain", "1", ""));
+    fs::create_dir_all(at("b/below")).unwrap();
+    for entry in fs::read_dir(at("a")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, at("b/below").join(path.file_name().unwrap())).unwrap();
+    }
+    publish(&mut repo(&[&at("a")], &at("first")));
+    publish(repo(&[&at("b")], &at("second")).env("RAYON_NUM_THREADS", "1"));
+    assert_eq!(contents(&at("first")), contents(&at("second")));
+}
+
+#[test]
+fn what_goes_out_of_use_stays_for_generations_and_an_hour() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let hashed = |out: &Path| names(out, "dists/stable/main/binary-amd64/by-hash/SHA256/").len();
+    let pool = |out: &Path| names(out, "pool/");
+    let keep = |version: &str, after: i64| {
+        deb(&packages, ("one", version, "amd64"), "");
+        publish(repo_at(&[&packages], &out, after).args(["--keep", "1", "--generations", "2"]));
+    };
+    keep("1", 0);
+    let own = hashed(&out);
+    keep("2", 10);
+    assert_eq!(pool(&out).len(), 2, "clients may still have the index that names version 1");
+    assert_eq!(hashed(&out), 2 * own);
+    let index = fs::read_to_string(out.join("dists/stable/main/binary-amd64/Packages")).unwrap();
+    assert!(index.contains("Version: 2\n") && !index.contains("Version: 1\n"), "{index}");
+    keep("3", 20);
+    keep("4", 30);
+    assert_eq!((pool(&out).len(), hashed(&out)), (4, 4 * own), "not an hour yet");
+    keep("5", 3700);
+    // Versions 1 and 2 went two publications and more than an hour ago; of 3 that is not so.
+    assert_eq!(pool(&out).len(), 3, "{:?}", pool(&out));
+    assert_eq!(hashed(&out), 3 * own);
+}
+
+#[test]
+fn versions_are_kept_removed_and_never_lowered_unasked() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let (old, new, out) =
+        (room.path().join("old"), room.path().join("new"), room.path().join("repo"));
+    deb(&old, ("one", "1.9", "amd64"), "");
+    deb(&new, ("one", "1.10", "amd64"), "");
+    rpm(&old, &plain_spec("plain", "1.9", ""));
+    rpm(&new, &plain_spec("plain", "1.10", ""));
+    publish(&mut repo(&[&new], &out));
+    let before = contents(&out);
+    let (said, code) = support::repo_fixture::refused(&mut repo(&[&old], &out));
+    assert_eq!(code, 2, "{said}");
+    for part in ["1.9 of one", "has 1.10 already", "1.9-1 of plain", "--allow-downgrade"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(contents(&out), before, "nothing is published");
+    // Beside a higher version that is given, too, it is not a downgrade.
+    publish(&mut repo(&[&old, &new], &out));
+    let removed =
+        publish(repo_at(&[], &out, 1).args(["--remove", "one=1.10", "--remove", "plain"]));
+    assert!(removed.contains("- pool/main/o/one/one_1.10_amd64.deb"), "{removed}");
+    let index = fs::read_to_string(out.join("dists/stable/main/binary-amd64/Packages")).unwrap();
+    assert!(index.contains("Version: 1.9\n") && !index.contains("Version: 1.10\n"), "{index}");
+    let (said, code) =
+        support::repo_fixture::refused(repo_at(&[], &out, 2).args(["--remove", "nothing"]));
+    assert!(code == 64 && said.contains("no package nothing"), "{said}");
+    publish(&mut repo_at(&[&new], &out, 3));
+    publish(repo_at(&[&old], &out, 4).arg("--allow-downgrade"));
+}

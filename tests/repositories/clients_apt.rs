@@ -1,0 +1,352 @@
+//! apt in roots of Debian 12 and 13, from file: and http: repositories, signatures checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::bases;
+use support::example::{Set, rockpack};
+use support::keys::{Key, key};
+use support::program::rockpack_path;
+use support::repo_fixture::{deb, publish};
+use support::tools::{self, need, need_root, run, succeed, told};
+
+use crate::server::Server;
+
+/// A root of a release, with the key of a repository and nothing else to install from.
+struct Root {
+    folder: PathBuf,
+    _room: tempfile::TempDir,
+}
+
+fn need_all() {
+    need(&["debootstrap", "chroot", "gpg", "python3", "dpkg-deb"]);
+    need_root();
+}
+
+impl Root {
+    fn of(suite: &str) -> Self {
+        let base = bases::debian(suite);
+        let room = tempfile::tempdir().unwrap();
+        let folder = room.path().join("root");
+        bases::copy(&base, &folder);
+        let _ = fs::remove_file(folder.join("etc/apt/sources.list"));
+        Self { folder, _room: room }
+    }
+
+    /// Takes `.sources` and key of the repository in `out` as an administrator would.
+    fn trust(&self, out: &Path) {
+        let copy = |from: PathBuf, to: &str| {
+            let to = self.folder.join(to);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(from, to).unwrap();
+        };
+        let sources = fs::read_to_string(out.join("rocm-stable.sources")).unwrap();
+        assert!(sources.contains("Signed-By: /usr/share/keyrings/rocm-archive-keyring.asc"));
+        assert!(!sources.to_lowercase().contains("trusted"));
+        copy(out.join("rocm-stable.sources"), "etc/apt/sources.list.d/rocm.sources");
+        copy(out.join("rocm-archive-keyring.asc"), "usr/share/keyrings/rocm-archive-keyring.asc");
+    }
+
+    fn apt(&self, arguments: &[&str]) -> Command {
+        let mut apt = Command::new("chroot");
+        apt.arg(&self.folder).args(["apt-get", "-y", "-q"]).env_clear();
+        apt.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+        // Failures of single indexes are warnings otherwise.
+        apt.args(["-o", "APT::Update::Error-Mode=any"]);
+        apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        apt
+    }
+
+    fn installed(&self) -> Vec<String> {
+        let mut query = Command::new("chroot");
+        query.arg(&self.folder).args(["dpkg-query", "-W", "-f", "${Package}\n"]);
+        let names = succeed(&mut query);
+        names.lines().filter(|name| name.starts_with("rocm")).map(str::to_owned).collect()
+    }
+
+    /// Refused, for one of these reasons.
+    fn refused(&self, arguments: &[&str], reasons: &[&str]) {
+        let said = told(&mut self.apt(arguments));
+        assert!(!said.ends_with("exit status: 0\n"), "{said}");
+        assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");
+    }
+}
+
+/// `build --repo` of the examples.
+fn build(out: &Path, key: &Key, more: &[&str]) -> Command {
+    let mut build = rockpack();
+    build.args(["build", "--artifacts"]).arg(support::example::shards());
+    build.arg("--config").arg(tools::repository("examples/packaging-config.json"));
+    build.args(["--version", "7.1.0", "--format", "deb", "--sign-key"]).arg(&key.secret);
+    build.arg("--out").arg(out.with_extension("packages")).arg("--repo").arg(out).args(more);
+    build
+}
+
+fn verify(out: &Path, key: &Key) -> String {
+    told(rockpack().arg("verify").arg(out).arg("--key").arg(&key.public))
+}
+
+/// The codes of failed checks.
+fn codes(said: &str) -> Vec<String> {
+    let failed = said.lines().filter_map(|line| line.strip_prefix("failed: "));
+    let mut codes: Vec<String> = failed.map(|line| line[..4].to_owned()).collect();
+    codes.sort();
+    codes.dedup();
+    codes
+}
+
+fn installs(suite: &str, algorithm: &str, over_http: bool) {
+    need_all();
+    let root = Root::of(suite);
+    let room = tempfile::tempdir().unwrap();
+    let key = key(room.path(), "publisher", algorithm);
+    let inside = root.folder.join("srv/repository");
+    let out = if over_http { room.path().join("repository") } else { inside };
+    fs::create_dir_all(&out).unwrap();
+    let server = over_http.then(|| Server::of(&out));
+    let url = server.as_ref().map_or("file:/srv/repository", |server| server.url.as_str());
+    publish(&mut build(&out, &key, &["--url", url, "--valid-days", "1"]));
+    let said = verify(&out, &key);
+    assert!(said.contains("2 good signatures") && codes(&said).is_empty(), "{said}");
+    root.trust(&out);
+    run(&mut root.apt(&["update"]));
+    run(&mut root.apt(&["install", "rocm-blas-gfx110x"]));
+    assert_eq!(root.installed(), ["rocm-blas", "rocm-blas-gfx110x", "rocm-common"]);
+    run(&mut root.apt(&["install", "rocm"]));
+    run(&mut root.apt(&["check"]));
+}
+
+#[test]
+fn debian_12_installs_from_a_folder() {
+    installs("bookworm", "ed25519", false);
+}
+
+#[test]
+fn debian_12_installs_over_http() {
+    installs("bookworm", "rsa4096", true);
+}
+
+#[test]
+fn debian_13_installs_from_a_folder() {
+    installs("trixie", "rsa4096", false);
+}
+
+#[test]
+fn debian_13_installs_over_http() {
+    installs("trixie", "ed25519", true);
+}
+
+/// Every way to tamper is refused by apt and named by `verify`.
+fn refuses(suite: &str) {
+    need_all();
+    let root = Root::of(suite);
+    let room = tempfile::tempdir().unwrap();
+    let (own, other) = (key(room.path(), "own", "ed25519"), key(room.path(), "other", "ed25519"));
+    let good = room.path().join("good");
+    publish(&mut build(&good, &own, &["--url", "file:/srv/repository"]));
+    root.trust(&good);
+    let served = root.folder.join("srv/repository");
+    let serve = |from: &Path| {
+        let _ = fs::remove_dir_all(&served);
+        run(Command::new("cp").arg("-a").arg(from).arg(&served));
+        let _ = fs::remove_dir_all(root.folder.join("var/lib/apt/lists"));
+    };
+    // A package of the same size.
+    serve(&good);
+    run(&mut root.apt(&["update"]));
+    let package = served.join("pool/main/r/rocm-blas/rocm-blas_7.1.0-1_amd64.deb");
+    flip(&package);
+    root.refused(&["install", "rocm-blas"], &["Hash Sum mismatch", "hash sum mismatch"]);
+    assert_eq!(codes(&verify(&served, &own)), ["V073"]);
+    assert!(root.installed().is_empty());
+    // An index, under the name that apt asks for and under its own.
+    serve(&good);
+    let index = served.join("dists/stable/main/binary-amd64");
+    for folder in [index.join("by-hash/SHA256"), index.join("by-hash/SHA512"), index] {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                flip(&path);
+            }
+        }
+    }
+    root.refused(&["update"], &["Hash Sum mismatch", "File has unexpected size"]);
+    assert!(codes(&verify(&served, &own)).contains(&"V071".to_owned()));
+    // What is signed.
+    serve(&good);
+    let release = served.join("dists/stable/InRelease");
+    let text =
+        fs::read_to_string(&release).unwrap().replace("Components: main", "Components: main ");
+    fs::write(&release, text.replace("Suite: stable", "Suite: stabls")).unwrap();
+    root.refused(&["update"], &["BADSIG", "Bad signature", "not signed", "invalid"]);
+    assert_eq!(codes(&verify(&served, &own)), ["V074"]);
+    // Another key.
+    let foreign = room.path().join("foreign");
+    publish(&mut build(&foreign, &other, &["--url", "file:/srv/repository"]));
+    serve(&foreign);
+    root.refused(&["update"], &["NO_PUBKEY", "Missing key", "not signed"]);
+    assert_eq!(codes(&verify(&served, &own)), ["V074"]);
+    assert!(codes(&verify(&served, &other)).is_empty());
+    // Its time is over.
+    let old = room.path().join("old");
+    let mut expired = build(&old, &own, &["--url", "file:/srv/repository", "--valid-days", "1"]);
+    publish(expired.env("SOURCE_DATE_EPOCH", "1700000000"));
+    serve(&old);
+    root.refused(&["update"], &["expired"]);
+    assert_eq!(codes(&verify(&served, &own)), ["V075"]);
+    // And the good one is taken after all that.
+    serve(&good);
+    run(&mut root.apt(&["update"]));
+    run(&mut root.apt(&["install", "rocm-blas-gfx110x"]));
+}
+
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn debian_12_refuses_what_was_tampered_with() {
+    refuses("bookworm");
+}
+
+#[test]
+fn debian_13_refuses_what_was_tampered_with() {
+    refuses("trixie");
+}
+
+/// A client that updates and installs all the time, while another run publishes all the time.
+#[test]
+fn publishing_never_breaks_a_client() {
+    need_all();
+    let root = Root::of("bookworm");
+    let room = tempfile::tempdir().unwrap();
+    let key = key(room.path(), "publisher", "ed25519");
+    let (packages, out) = (room.path().join("packages"), room.path().join("repository"));
+    fs::create_dir_all(&out).unwrap();
+    let server = Server::of(&out);
+    let mut version = 0;
+    let mut next = || {
+        version += 1;
+        deb(&packages, ("rocm-moving", &version.to_string(), "amd64"), "");
+        let mut repo = rockpack();
+        repo.arg("repo").arg(&packages).arg("--out").arg(&out).arg("--sign-key").arg(&key.secret);
+        repo.args(["--keep", "2", "--generations", "1", "--url", &server.url]);
+        repo.stdout(Stdio::null());
+        run(&mut repo);
+    };
+    next();
+    root.trust(&out);
+    let script = "while [ ! -e /stop ]; do apt-get -q -o APT::Update::Error-Mode=any update && \
+                  apt-get -y -q install rocm-moving || exit 1; echo round; done";
+    let mut client = Command::new("chroot");
+    client.arg(&root.folder).args(["sh", "-c", script]).env_clear();
+    client.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+    client.env("DEBIAN_FRONTEND", "noninteractive");
+    let log = room.path().join("log");
+    let file = fs::File::create(&log).unwrap();
+    client.stderr(file.try_clone().unwrap()).stdout(file);
+    let mut client = client.spawn().unwrap();
+    let begun = Instant::now();
+    let mut published = 0;
+    while begun.elapsed() < Duration::from_secs(20) && client.try_wait().unwrap().is_none() {
+        next();
+        published += 1;
+    }
+    fs::write(root.folder.join("stop"), "").unwrap();
+    let status = client.wait().unwrap();
+    let said = fs::read_to_string(log).unwrap();
+    assert!(status.success(), "{said}");
+    let rounds = said.lines().filter(|line| *line == "round").count();
+    assert!(published > 5 && rounds > 3, "{published} publications, {rounds} rounds");
+}
+
+/// As the kernel saw it: once the receipt is in place, no package is read.
+#[test]
+fn a_build_publishes_without_reading_its_packages() {
+    need(&["strace"]);
+    let room = tempfile::tempdir().unwrap();
+    let (log, out) = (room.path().join("log"), room.path().join("repository"));
+    let mut build = Command::new("strace");
+    let calls = "trace=/^(read|readv|pread64|preadv|mmap|copy_file_range|rename.*|link.*)$";
+    build.args(["-f", "-y", "-e", calls, "-o"]).arg(&log).arg(rockpack_path());
+    build.args(["build", "--artifacts"]).arg(support::example::shards());
+    build.arg("--config").arg(tools::repository("examples/packaging-config.json"));
+    build.args(["--version", "7.1.0", "--out"]).arg(room.path().join("packages"));
+    run(build.arg("--repo").arg(&out));
+    let log = fs::read_to_string(log).unwrap();
+    let calls: Vec<&str> = log.lines().collect();
+    let renamed = |line: &&str| line.contains("rename") && line.contains("packages.json\"");
+    let receipt = calls.iter().rposition(renamed).unwrap();
+    let (before, after) = calls.split_at(receipt);
+    let of_packages = |calls: &[&str]| -> Vec<String> {
+        let reads = calls.iter().filter(|line| {
+            let moved = line.contains("rename") || line.contains("link");
+            !moved && (line.contains(".deb>") || line.contains(".rpm>"))
+        });
+        reads.map(|line| (*line).to_owned()).collect()
+    };
+    assert!(!of_packages(before).is_empty(), "packages are read for their digests");
+    assert_eq!(of_packages(after), Vec::<String>::new());
+    let links = after.iter().filter(|line| line.contains("link") && line.contains(".deb\""));
+    assert!(links.count() > 5, "packages are hard links in the repository");
+}
+
+/// The set that is built is the one that is published, and nothing of it is read again.
+#[test]
+fn a_build_publishes_what_a_run_of_its_own_would() {
+    let room = tempfile::tempdir().unwrap();
+    let (out, again) = (room.path().join("repository"), room.path().join("again"));
+    let mut build = rockpack();
+    build.args(["build", "--artifacts"]).arg(support::example::shards());
+    build.arg("--config").arg(tools::repository("examples/packaging-config.json"));
+    build.args(["--version", "7.1.0"]).env("SOURCE_DATE_EPOCH", "1700000000");
+    let packages = room.path().join("packages");
+    build.arg("--out").arg(&packages).arg("--repo").arg(&out).arg("--json");
+    let said: serde_json::Value = serde_json::from_str(&succeed(&mut build)).unwrap();
+    for channel in said["published"]["channels"].as_array().unwrap() {
+        assert_eq!(channel["read"], 0, "{channel}");
+    }
+    publish(&mut support::repo_fixture::repo(&[&packages], &again));
+    assert_eq!(support::repo_fixture::contents(&out), support::repo_fixture::contents(&again));
+    let mut alone = rockpack();
+    alone.args(["build", "--artifacts"]).arg(support::example::shards());
+    alone.args(["--version", "7.1.0", "--suite", "x", "--out"]).arg(room.path().join("x"));
+    let (said, code) = support::repo_fixture::refused(&mut alone);
+    assert!(code == 64 && said.contains("without one"), "{said}");
+    let alone = Set::build();
+    let names = |folder: &Path| support::example::names(folder);
+    assert_eq!(names(&alone.out()), names(&packages));
+}
+
+/// What is to be done then is what the message says that refuses anything else.
+#[test]
+fn apt_goes_on_with_a_repository_whose_memory_was_lost() {
+    need_all();
+    let root = Root::of("trixie");
+    let room = tempfile::tempdir().unwrap();
+    let key = key(room.path(), "publisher", "ed25519");
+    let out = root.folder.join("srv/repository");
+    fs::create_dir_all(&out).unwrap();
+    let url = ["--url", "file:/srv/repository"];
+    publish(&mut build(&out, &key, &url));
+    root.trust(&out);
+    run(&mut root.apt(&["update"]));
+    run(&mut root.apt(&["install", "rocm-blas"]));
+    let moved = room.path().join("moved");
+    fs::rename(out.join("pool"), &moved).unwrap();
+    for lost in [".rockpack", "dists"] {
+        fs::remove_dir_all(out.join(lost)).unwrap();
+    }
+    let mut again = rockpack();
+    again.arg("repo").arg(&moved).arg("--out").arg(&out).args(url);
+    publish(again.arg("--sign-key").arg(&key.secret));
+    assert!(codes(&verify(&out, &key)).is_empty());
+    run(&mut root.apt(&["update"]));
+    run(&mut root.apt(&["install", "rocm"]));
+    run(&mut root.apt(&["check"]));
+}

@@ -1,0 +1,228 @@
+//! dnf and zypper, with signatures of packages and of the repository checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use support::bases::{self, RPM_TOOLS};
+use support::example::{Set, rockpack};
+use support::keys::{Key, key};
+use support::repo_fixture::{plain_spec, publish, rpm};
+use support::tools::{self, need, need_root, run, told};
+
+use crate::server::Server;
+
+struct Room {
+    folder: tempfile::TempDir,
+    out: PathBuf,
+    key: Key,
+}
+
+fn ready(client: &str) -> Room {
+    need(&[&[client, "gpg", "python3"], &RPM_TOOLS[..]].concat());
+    need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let key = key(folder.path(), "publisher", "rsa4096");
+    let out = folder.path().join("repository");
+    fs::create_dir(&out).unwrap();
+    Room { folder, out, key }
+}
+
+impl Room {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The example set and the base, all signed.
+    fn publish(&self, url: &str) {
+        let set = Set::build();
+        let mut repo = rockpack();
+        repo.arg("repo").arg(set.out()).arg(bases::rpm()).arg("--out").arg(&self.out).arg("--rpm");
+        repo.args(["--sign-packages", "--url", url, "--sign-key"]).arg(&self.key.secret);
+        publish(&mut repo);
+        let text = fs::read_to_string(self.out.join("rocm.repo")).unwrap();
+        assert!(text.contains("\ngpgcheck=1\nrepo_gpgcheck=1\n"), "{text}");
+        let verified = self.verify();
+        assert!(verified.contains("all checks passed"), "{verified}");
+    }
+
+    fn verify(&self) -> String {
+        told(rockpack().arg("verify").arg(&self.out).arg("--key").arg(&self.key.public))
+    }
+
+    fn dnf(&self, arguments: &[&str]) -> Command {
+        let repos = self.path("repos");
+        fs::create_dir_all(&repos).unwrap();
+        fs::copy(self.out.join("rocm.repo"), repos.join("rocm.repo")).unwrap();
+        let mut dnf = Command::new("dnf");
+        dnf.arg(format!("--installroot={}", self.path("root").display()));
+        dnf.arg(format!("--setopt=reposdir={}", repos.display()));
+        dnf.args(["--releasever=1", "--refresh", "--setopt=metadata_expire=0", "-y"]);
+        dnf.args(arguments).env("LC_ALL", "C");
+        dnf
+    }
+
+    fn zypper(&self, arguments: &[&str]) -> Command {
+        let mut zypper = Command::new("zypper");
+        zypper.arg("--root").arg(self.path("root"));
+        zypper.args(["--non-interactive", "--gpg-auto-import-keys"]).args(arguments);
+        zypper.env("LC_ALL", "C");
+        zypper
+    }
+
+    fn installed(&self) -> Vec<String> {
+        let mut query = Command::new("rpm");
+        query.arg(format!("--root={}", self.path("root").display()));
+        let text = tools::succeed(query.args(["-qa", "--qf", "%{NAME}\n"]));
+        let mut names: Vec<String> =
+            text.lines().filter(|name| name.starts_with("rocm")).map(str::to_owned).collect();
+        names.sort();
+        names
+    }
+}
+
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let last = bytes.len() - 20;
+    bytes[last] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+fn refused(command: &mut Command, reasons: &[&str]) {
+    let said = told(command);
+    assert!(!said.ends_with("exit status: 0\n"), "{said}");
+    assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");
+}
+
+/// A client that refreshes and installs all the time, while another run publishes all the time.
+///
+/// Packages and lists never fail it. `repomd.xml` and its signature are two requests of dnf: where a
+/// publication falls between them, it says that the signature is bad, and asking again is enough.
+#[test]
+fn publishing_never_breaks_dnf_but_between_its_two_requests() {
+    let room = ready("dnf");
+    let server = Server::of(&room.out);
+    let packages = room.path("packages");
+    let mut version = 0;
+    let mut next = || {
+        version += 1;
+        rpm(&packages, &plain_spec("moving", &version.to_string(), ""));
+        let mut repo = rockpack();
+        repo.arg("repo").arg(&packages).arg("--out").arg(&room.out);
+        repo.args(["--sign-packages", "--sign-key"]).arg(&room.key.secret);
+        repo.args(["--keep", "2", "--generations", "1", "--url", &server.url]);
+        run(&mut repo);
+    };
+    next();
+    let stop = AtomicBool::new(false);
+    let (rounds, asked_again) = std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let (mut rounds, mut asked_again) = (0, 0);
+            while !stop.load(Ordering::Relaxed) {
+                let said = told(&mut room.dnf(&["install", "moving", "--best"]));
+                if said.ends_with("exit status: 0\n") {
+                    rounds += 1;
+                } else {
+                    assert!(said.contains("GPG signature verification"), "{said}");
+                    asked_again += 1;
+                }
+            }
+            (rounds, asked_again)
+        });
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(20) && !client.is_finished() {
+            next();
+        }
+        stop.store(true, Ordering::Relaxed);
+        client.join().unwrap()
+    });
+    println!("{rounds} rounds, {asked_again} asked again, {version} publications");
+    assert!(rounds > 2 && version > 4, "{rounds} rounds, {version} publications");
+    assert!(asked_again <= rounds, "{asked_again} of {rounds} rounds had to ask again");
+    // Nobody publishes: it works at the first try.
+    run(&mut room.dnf(&["install", "moving", "--best"]));
+}
+
+const GROUP: [&str; 3] = ["rocm-blas", "rocm-blas-gfx110x", "rocm-common"];
+
+#[test]
+fn dnf_installs_and_refuses_what_was_tampered_with() {
+    let room = ready("dnf");
+    let server = Server::of(&room.out);
+    room.publish(&server.url);
+    run(&mut room.dnf(&["install", "base-system"]));
+    run(&mut room.dnf(&["install", "rocm-blas-gfx110x"]));
+    assert_eq!(room.installed(), GROUP);
+    // A package of the same size.
+    let package = room.out.join("packages/r/rocm-blas-gfx115x-7.1.0-1.x86_64.rpm");
+    let whole = fs::read(&package).unwrap();
+    flip(&package);
+    refused(&mut room.dnf(&["install", "rocm-blas-gfx115x"]), &["hecksum", "digest"]);
+    assert!(room.verify().contains("V073"));
+    fs::write(&package, whole).unwrap();
+    // The file that is signed.
+    let repomd = room.out.join("repodata/repomd.xml");
+    let whole = fs::read(&repomd).unwrap();
+    fs::write(&repomd, [&whole[..], b"\n"].concat()).unwrap();
+    refused(&mut room.dnf(&["install", "rocm-blas-gfx115x"]), &["GPG", "signature"]);
+    assert!(room.verify().contains("V074"));
+    fs::write(&repomd, whole).unwrap();
+    run(&mut room.dnf(&["install", "rocm"]));
+}
+
+#[test]
+fn zypper_installs_and_refuses_what_was_tampered_with() {
+    let room = ready("zypper");
+    let url = format!("file://{}", room.out.display());
+    room.publish(&url);
+    fs::create_dir_all(room.path("root")).unwrap();
+    run(room.zypper(&["addrepo"]).arg(room.out.join("rocm.repo")));
+    run(&mut room.zypper(&["refresh"]));
+    run(&mut room.zypper(&["install", "--no-recommends", "base-system"]));
+    run(&mut room.zypper(&["install", "--no-recommends", "rocm-blas-gfx110x"]));
+    assert_eq!(room.installed(), GROUP);
+    let repomd = room.out.join("repodata/repomd.xml");
+    let whole = fs::read(&repomd).unwrap();
+    fs::write(&repomd, [&whole[..], b"\n"].concat()).unwrap();
+    refused(&mut room.zypper(&["refresh", "--force"]), &["ignature"]);
+    fs::write(&repomd, whole).unwrap();
+    run(&mut room.zypper(&["refresh", "--force"]));
+    let package = room.out.join("packages/r/rocm-blas-gfx115x-7.1.0-1.x86_64.rpm");
+    flip(&package);
+    refused(
+        &mut room.zypper(&["install", "--no-recommends", "rocm-blas-gfx115x"]),
+        &["integrity", "hecksum", "digest"],
+    );
+}
+
+/// What is to be done then is what the message says that refuses anything else.
+#[test]
+fn dnf_goes_on_with_a_repository_whose_memory_was_lost() {
+    let room = ready("dnf");
+    let (packages, pool) = (room.path("given"), room.out.join("packages"));
+    let publish_from = |packages: &Path| {
+        let mut repo = rockpack();
+        repo.arg("repo").arg(packages).arg("--out").arg(&room.out).arg("--url");
+        repo.arg(format!("file://{}", room.out.display()));
+        publish(repo.args(["--sign-packages", "--sign-key"]).arg(&room.key.secret));
+    };
+    let version = || {
+        let mut query = Command::new("rpm");
+        query.arg(format!("--root={}", room.path("root").display()));
+        tools::succeed(query.args(["-q", "--qf", "%{VERSION}", "moving"]))
+    };
+    rpm(&packages, &plain_spec("moving", "1", ""));
+    publish_from(&packages);
+    run(&mut room.dnf(&["install", "moving"]));
+    assert_eq!(version(), "1");
+    fs::remove_dir_all(room.out.join(".rockpack")).unwrap();
+    fs::remove_dir_all(room.out.join("repodata")).unwrap();
+    let moved = room.path("moved");
+    fs::rename(&pool, &moved).unwrap();
+    rpm(&moved, &plain_spec("moving", "2", ""));
+    publish_from(&moved);
+    run(&mut room.dnf(&["upgrade", "moving"]));
+    assert_eq!(version(), "2");
+}

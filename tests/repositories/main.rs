@@ -1,0 +1,30 @@
+//! Repositories from outside: `rockpack repo` on packages of several tools, judged by the tools
+//! that index packages and by the clients that install from repositories.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+#[macro_use]
+extern crate support;
+
+mod again;
+mod clients_apt;
+mod clients_rpm;
+mod faults;
+mod figures;
+mod foreign;
+mod interrupted;
+mod key_lives;
+mod parity_apt;
+mod parity_rpm;
+mod pool;
+mod refused;
+mod server;
+mod signed;
+mod twice;
+mod verified;
+
+support::main!();

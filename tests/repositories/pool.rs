@@ -1,0 +1,148 @@
+//! The pool: files that several channels share, that keep their times, or that somebody deleted.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::Ordering;
+
+use support::example::rockpack;
+use support::repo_fixture::{contents, deb, publish, refused, repo};
+use support::tools::{need, run};
+
+use crate::faults::{Failing, Room};
+
+#[test]
+fn a_file_that_stays_in_the_pool_is_read_no_more_than_once() {
+    need(&["dpkg-deb", "gpg"]);
+    let room = Room::new();
+    let first = deb(&room.path("first"), ("one", "1", "amd64"), "");
+    let copy = room.path("copy.deb");
+    fs::copy(&first, &copy).unwrap();
+    let touch = |file: &Path, date: &str| run(Command::new("touch").args(["-d", date]).arg(file));
+    touch(&copy, "2024-01-02");
+    let out = room.path("out");
+    publish(&mut room.run(&[&first], &out, 0));
+    publish(room.run(&[&copy], &out, 0).args(["--suite", "other"]));
+    let opened = |suite: &str| {
+        let store = Failing::open(&out, usize::MAX);
+        assert!(room.publish_to(&store, (&[], &out), 1, suite));
+        store.opened.load(Ordering::SeqCst)
+    };
+    assert_eq!((opened("stable"), opened("other")), (0, 0));
+    // Where the time does not tell, once.
+    touch(&out.join("pool/main/o/one/one_1_amd64.deb"), "2024-01-03");
+    assert_eq!((opened("stable"), opened("other")), (1, 1));
+    assert_eq!((opened("stable"), opened("other")), (0, 0));
+}
+
+#[test]
+fn a_package_that_comes_back_is_the_one_that_was_given() {
+    need(&["dpkg-deb", "gpg"]);
+    let room = Room::new();
+    let first = deb(&room.path("first"), ("one", "1", "amd64"), "");
+    let out = room.path("out");
+    let own = fs::read(&first).unwrap();
+    let pool = out.join("pool/main/o/one/one_1_amd64.deb");
+    let changed = || fs::write(&pool, vec![b'x'; own.len()]).unwrap();
+    publish(&mut room.run(&[&first], &out, 0));
+    // What an earlier generation left, and what another suite has.
+    publish(room.run(&[], &out, 1).args(["--remove", "one"]));
+    changed();
+    publish(&mut room.run(&[&first], &out, 2));
+    assert!(fs::read(&pool).unwrap() == own);
+    changed();
+    publish(room.run(&[&first], &out, 2).args(["--suite", "other"]));
+    assert!(fs::read(&pool).unwrap() == own);
+}
+
+#[test]
+fn what_becomes_visible_is_finished_though_an_older_package_is_gone() {
+    need(&["dpkg-deb", "gpg"]);
+    let room = Room::new();
+    let old = deb(&room.path("old"), ("one", "1", "amd64"), "");
+    let new = deb(&room.path("new"), ("two", "1", "amd64"), "");
+    let [old_path, new_path] =
+        ["one", "two"].map(|name| format!("pool/main/{}/{name}/{name}_1_amd64.deb", &name[..1]));
+    let base = room.path("base");
+    publish(&mut room.run(&[&old], &base, 0));
+    let release = "dists/stable/Release";
+    let before = contents(&base);
+    let mut partly = 0;
+    for ends in 0.. {
+        let out = room.path("out");
+        run(Command::new("cp").arg("-a").arg(&base).arg(&out));
+        let done = room.fails_after(ends, &new, &out, 10);
+        let begun = out.join(".rockpack/next-apt-stable.json").exists();
+        let is_new = |path: &str| contents(&out).get(path) != before.get(path);
+        let visible = is_new(release);
+        partly += usize::from(begun && visible && !is_new("dists/stable/InRelease"));
+        fs::remove_file(out.join(&old_path)).unwrap();
+        // What is refused comes after the interrupted publication was settled.
+        refused(&mut room.run(&[], &out, 1));
+        assert!(!out.join(".rockpack/next-apt-stable.json").exists());
+        assert!(!visible || is_new(release), "{ends}: what was visible was taken back");
+        let index = out.join("dists/stable/main/binary-amd64/Packages");
+        let names_new = fs::read_to_string(index).unwrap().contains("Package: two\n");
+        assert_eq!(names_new, is_new("dists/stable/InRelease"), "{ends}");
+        assert_eq!(names_new, out.join(&new_path).exists(), "{ends}");
+        fs::remove_dir_all(&out).unwrap();
+        if done {
+            break;
+        }
+    }
+    assert!(partly > 0, "no run ended between Release and InRelease");
+}
+
+/// Two suites may have different packages of one name, size and time, each in a component of its own.
+#[test]
+fn what_two_suites_know_differently_is_read() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("out");
+    let made = |folder: &str| {
+        let fields = format!("Homepage: https://example.org/{folder}\n");
+        let file = deb(&room.path().join(folder), ("one", "1", "amd64"), &fields);
+        run(Command::new("touch").args(["-d", "2024-01-02"]).arg(&file));
+        file
+    };
+    let first = made("0");
+    let size = |file: &Path| fs::metadata(file).unwrap().len();
+    let mut others = (1..).map(|number| made(&number.to_string()));
+    let other = others.find(|other| size(other) == size(&first)).unwrap();
+    assert!(fs::read(&first).unwrap() != fs::read(&other).unwrap());
+    for (suite, file, check) in
+        [("s1", &first, false), ("s2", &other, true), ("s3", &first, false), ("s4", &other, false)]
+    {
+        let mut command = repo(&[file], &out);
+        command.args(["--suite", suite, "--component", suite]);
+        publish(command.args(check.then_some("--check")));
+        let path = format!("pool/{suite}/o/one/one_1_amd64.deb");
+        assert!(fs::read(out.join(path)).unwrap() == fs::read(file).unwrap(), "{suite}");
+    }
+    publish(rockpack().arg("verify").arg(&out));
+}
+
+/// What a repository remembers of a path is remembered once.
+#[test]
+fn a_state_with_a_path_twice_is_refused() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("out");
+    let packages = ["one", "two"].map(|name| deb(room.path(), (name, "1", "amd64"), ""));
+    publish(&mut repo(&[&packages[0], &packages[1]], &out));
+    publish(repo(&[], &out).args(["--remove", "two"]));
+    let file = out.join(".rockpack/apt-stable.json");
+    let good = fs::read_to_string(&file).unwrap();
+    let state: serde_json::Value = serde_json::from_str(&good).unwrap();
+    for (map, name) in [("records", "one"), ("retired", "two")] {
+        let path = format!("pool/main/{}/{name}/{name}_1_amd64.deb", &name[..1]);
+        let first = format!("\"{map}\":{{\"{path}\":{},", state[map][&path]);
+        let twice = good.replacen(&format!("\"{map}\":{{"), &first, 1);
+        assert_ne!(twice, good);
+        fs::write(&file, twice).unwrap();
+        let (said, _) = refused(&mut repo(&[], &out));
+        assert!(said.contains(&format!("`{path}` is given twice")), "{said}");
+    }
+    fs::write(&file, good).unwrap();
+    publish(&mut repo(&[], &out));
+}

@@ -1,0 +1,174 @@
+//! Bad input is named, and nothing of the run is published.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use support::repo_fixture::{
+    EPOCH, contents, deb, plain_spec, publish, published_one, refused, repo, repo_at, rpm,
+};
+use support::tools::need;
+
+/// A run into a new repository is refused with `parts`, and leaves nothing that a client reads.
+fn nothing_published(command: &mut Command, out: &Path, parts: &[&str]) {
+    let before = if out.exists() { contents(out) } else { Default::default() };
+    let (said, _) = refused(command);
+    for part in parts {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let after = if out.exists() { contents(out) } else { Default::default() };
+    assert_eq!(after, before, "{said}");
+}
+
+#[test]
+fn what_is_no_package_is_named() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let good = deb(&packages, ("one", "1", "amd64"), "");
+    let plain = rpm(&packages, &plain_spec("plain", "1", ""));
+    fs::write(packages.join("text.deb"), "no package\n").unwrap();
+    fs::write(packages.join("empty.rpm"), "").unwrap();
+    let parts = ["text.deb: is neither a .deb nor an .rpm", "empty.rpm: is neither"];
+    nothing_published(&mut repo(&[&packages], &out), &out, &parts);
+    for (file, at) in [(&good, 3), (&plain, 2)] {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let cut = room.path().join("cut").join(name);
+        fs::create_dir_all(cut.parent().unwrap()).unwrap();
+        let bytes = fs::read(file).unwrap();
+        for len in [bytes.len() - 1, bytes.len() / at, 100] {
+            fs::write(&cut, &bytes[..len]).unwrap();
+            nothing_published(&mut repo(&[&cut], &out), &out, &[name]);
+        }
+    }
+    // A byte of an rpm's header.
+    let damaged = room.path().join("damaged.rpm");
+    fs::copy(&plain, &damaged).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&damaged).unwrap();
+    let bytes = fs::read(&damaged).unwrap();
+    let at = bytes.windows(12).rposition(|bytes| bytes == b"one of plain").unwrap();
+    file.write_at(b"two", at as u64).unwrap();
+    nothing_published(&mut repo(&[&damaged], &out), &out, &["damaged.rpm", "SHA-256"]);
+}
+
+#[test]
+fn two_contents_of_one_version_are_refused_wherever_they_are() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    let out = at("repo");
+    deb(&at("a"), ("one", "1", "amd64"), "");
+    deb(&at("b"), ("one", "1", "amd64"), "Section: libs\n");
+    rpm(&at("a"), &plain_spec("plain", "1", ""));
+    rpm(&at("b"), &plain_spec("plain", "1", "URL: https://example.org/"));
+    let parts = ["one 1 for amd64", "plain 1-1 for noarch", "raise the release"];
+    nothing_published(&mut repo(&[&at("a"), &at("b")], &out), &out, &parts);
+    publish(&mut repo(&[&at("a")], &out));
+    nothing_published(&mut repo(&[&at("b")], &out), &out, &parts);
+    let other = &["--component", "other"];
+    nothing_published(
+        repo(&[&at("b")], &out).args(other).arg("--deb"),
+        &out,
+        &["different packages"],
+    );
+    let other = &["--suite", "other"];
+    nothing_published(repo(&[&at("b")], &out).args(other).arg("--deb"), &out, &["has or had"]);
+    // The same package in another suite is the same file.
+    publish(repo(&[&at("a")], &out).args(other).arg("--deb"));
+    // Taken out, it stays for a while, and so does its name.
+    publish(repo_at(&[], &out, 1).args(["--remove", "one"]));
+    nothing_published(repo_at(&[&at("b")], &out, 2).arg("--deb"), &out, &["has or had"]);
+}
+
+#[test]
+fn names_that_would_leave_the_repository_are_refused() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let good = deb(&packages, ("one", "1", "amd64"), "");
+    let words = [
+        ["--suite", "../x"],
+        ["--component", "a/b"],
+        ["--codename", "a b"],
+        ["--name", "/etc/x"],
+        ["--origin", "a\nSuite: b"],
+        ["--url", "not a url"],
+    ];
+    for words in words {
+        let (said, code) = refused(repo(&[&good], &out).args(words));
+        assert!(code == 64 && said.contains(words[0]), "{words:?}: {said}");
+    }
+    let bad = deb(&packages, ("bad", "1", "amd64"), "Source: ../../up\n");
+    nothing_published(&mut repo(&[&bad], &out), &out, &["is no source name"]);
+    let bad = deb(&packages, ("worse", "1", "amd64"), "Filename: pool/other\n");
+    nothing_published(&mut repo(&[&bad], &out), &out, &["states Filename"]);
+}
+
+#[test]
+fn a_pool_that_was_changed_is_noticed() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = published_one(room.path());
+    let pooled = out.join("pool/main/o/one/one_1_amd64.deb");
+    let whole = fs::read(&pooled).unwrap();
+    let modified = fs::metadata(&pooled).unwrap().modified().unwrap();
+    let write = |bytes: &[u8]| {
+        fs::write(&pooled, bytes).unwrap();
+        let file = fs::File::options().write(true).open(&pooled).unwrap();
+        file.set_modified(modified).unwrap();
+    };
+    let mut other = whole.clone();
+    *other.last_mut().unwrap() ^= 1;
+    // Of the same size and time, it takes a look at the content.
+    write(&other);
+    publish(&mut repo(&[], &out));
+    nothing_published(repo(&[], &out).arg("--check"), &out, &["is not the package"]);
+    write(&other[1..]);
+    nothing_published(&mut repo(&[], &out), &out, &["is not the package"]);
+    fs::remove_file(&pooled).unwrap();
+    nothing_published(&mut repo(&[], &out), &out, &["is gone from the repository"]);
+    publish(repo(&[], &out).args(["--remove", "one"]));
+}
+
+#[test]
+fn times_before_the_last_publication_are_refused() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    publish(&mut repo_at(&[&packages], &out, 10));
+    nothing_published(&mut repo_at(&[], &out, 9), &out, &["clients take nothing older"]);
+    nothing_published(&mut repo(&[&out.join("pool")], &out), &out, &["lies inside"]);
+}
+
+/// What can be known before hours of compression is said before.
+#[test]
+fn a_build_does_not_begin_when_its_publication_would_be_refused() {
+    need(&["gpg", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = support::keys::key(room.path(), "own", "ed25519");
+    publish(repo_at(&[&one], &out, 10).arg("--sign-key").arg(&own.secret));
+    let before = contents(&out);
+    let secret = own.secret.to_str().unwrap();
+    let refused_before = |words: &[&str], after: i64, reason: &str| {
+        let mut build = support::example::rockpack();
+        build.args(["build", "--artifacts"]).arg(support::example::shards());
+        build.args(["--version", "7.1.0", "--out"]).arg(&packages).arg("--repo").arg(&out);
+        build.args(words).env("SOURCE_DATE_EPOCH", (EPOCH + after).to_string());
+        let (said, _) = refused(&mut build);
+        assert!(said.contains(reason), "{words:?}: {said}");
+        assert!(!packages.exists(), "{words:?}");
+    };
+    refused_before(&["--suite", "../x"], 10, "--suite");
+    refused_before(&["--name", "a b"], 10, "--name");
+    refused_before(&["--url", "nowhere"], 10, "--url");
+    refused_before(&[], 10, "the repository is signed");
+    refused_before(&["--sign-key", secret], 9, "clients take nothing older");
+    let lock = fs::File::open(out.join(".rockpack/lock")).unwrap();
+    lock.lock().unwrap();
+    refused_before(&["--sign-key", secret], 10, "another run");
+    assert_eq!(contents(&out), before);
+}

@@ -1,0 +1,310 @@
+//! Who signs, and how clients come to know it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::keys::key;
+use support::repo_fixture::{deb, plain_spec, publish, refused, repo, repo_at, rpm};
+use support::tools::{need, run, succeed, told};
+
+fn verify(out: &Path, key: &Path) -> String {
+    told(support::example::rockpack().arg("verify").arg(out).arg("--key").arg(key))
+}
+
+/// gpg's own word on `InRelease`, `Release.gpg` and the key that is served.
+fn gpg_agrees(out: &Path) {
+    let room = tempfile::tempdir().unwrap();
+    run(Command::new("chmod").arg("700").arg(room.path()));
+    let gpg = || {
+        let mut gpg = Command::new("gpg");
+        gpg.env("GNUPGHOME", room.path()).args(["--batch", "--quiet"]);
+        gpg
+    };
+    run(gpg().arg("--import").arg(out.join("rocm-archive-keyring.asc")));
+    let suite = out.join("dists/stable");
+    run(gpg().arg("--verify").arg(suite.join("InRelease")));
+    run(gpg().arg("--verify").arg(suite.join("Release.gpg")).arg(suite.join("Release")));
+}
+
+#[test]
+fn keys_in_files_in_gpg_and_behind_a_command_all_sign() {
+    need(&["gpg", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = key(room.path(), "own", "ed25519");
+    let home = room.path().join("own.gnupg");
+    let command = "gpg --batch --yes --local-user own@example.org --armor --{mode}";
+    let public = own.public.to_str().unwrap();
+    let ways: [(&str, Vec<&str>); 3] = [
+        ("file", vec!["--sign-key", own.secret.to_str().unwrap()]),
+        ("gpg", vec!["--gpg-key-id", "own@example.org"]),
+        ("command", vec!["--sign-command", command, "--public-key", public]),
+    ];
+    for (name, options) in ways {
+        let out = room.path().join(name);
+        publish(repo(&[&one], &out).args(options).env("GNUPGHOME", &home));
+        gpg_agrees(&out);
+        let said = verify(&out, &own.public);
+        assert!(said.contains("2 good signatures") && said.contains("passed"), "{name}: {said}");
+    }
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+}
+
+/// Unsigned packages and those that another key signed; rpm's own word on what is served.
+#[test]
+fn packages_are_signed_and_signed_anew_by_whatever_signs() {
+    need(&["gpg", "rpmbuild", "rpmkeys"]);
+    let room = tempfile::tempdir().unwrap();
+    let plain = rpm(&room.path().join("packages"), &plain_spec("plain", "1", ""));
+    let before = key(room.path(), "before", "rsa3072");
+    let signed = room.path().join("signed");
+    let mut first = repo(&[&plain], &signed);
+    publish(first.args(["--sign-packages", "--sign-key"]).arg(&before.secret));
+    let place = "packages/p/plain-1-1.noarch.rpm";
+    for algorithm in ["ed25519", "rsa4096"] {
+        let own = key(room.path(), algorithm, algorithm);
+        let home = room.path().join(format!("{algorithm}.gnupg"));
+        let user = format!("{algorithm}@example.org");
+        let command = format!("gpg --batch --yes --local-user {user} --armor --{{mode}}");
+        let public = own.public.to_str().unwrap();
+        let database = room.path().join(format!("{algorithm}.rpmdb"));
+        let rpmkeys = || {
+            let mut rpmkeys = Command::new("rpmkeys");
+            rpmkeys.arg("--dbpath").arg(&database);
+            rpmkeys
+        };
+        run(rpmkeys().arg("--import").arg(&own.public));
+        let ways: [&[&str]; 3] = [
+            &["--sign-key", own.secret.to_str().unwrap()],
+            &["--gpg-key-id", &user],
+            &["--sign-command", &command, "--public-key", public],
+        ];
+        for (number, options) in ways.iter().enumerate() {
+            for from in [&plain, &signed.join(place)] {
+                let out = room.path().join("out");
+                let _ = fs::remove_dir_all(&out);
+                let mut repo = repo(&[from], &out);
+                repo.arg("--sign-packages").args(*options).env("GNUPGHOME", &home);
+                publish(repo.args(["--url", "https://example.org/rocm"]));
+                let said = succeed(rpmkeys().arg("--checksig").arg("-v").arg(out.join(place)));
+                assert!(said.contains("Signature, key ID"), "{algorithm} {number}: {said}");
+                assert!(!said.contains("NOKEY") && !said.contains("BAD"), "{said}");
+                let text = fs::read_to_string(out.join("rocm.repo")).unwrap();
+                assert!(text.contains("\ngpgcheck=1\nrepo_gpgcheck=1\n"), "{text}");
+                let said = verify(&out, &own.public);
+                assert!(said.contains("passed"), "{said}");
+            }
+        }
+        let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+    }
+}
+
+#[test]
+fn what_cannot_sign_is_named_and_nothing_is_published() {
+    need(&["gpg", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let public = own.public.to_str().unwrap();
+    let failing = ["--sign-command", "false {mode}", "--public-key", public];
+    let silent = ["--sign-command", "true {mode}", "--public-key", public];
+    let cases: [(&[&str], &str); 7] = [
+        (&["--sign-key", public], "has no secret part"),
+        (&["--sign-key", one.to_str().unwrap()], "is no OpenPGP key"),
+        (&["--gpg-key-id", "nobody@example.org"], "gpg"),
+        (&failing, "false failed"),
+        (&silent, "wrote no armoured signature"),
+        (&["--key-package", "1"], "needs a key"),
+        (&["--sign-packages"], "needs a key"),
+    ];
+    for (options, reason) in cases {
+        let (said, _) = refused(repo(&[&one], &out).args(options).env("GNUPGHOME", room.path()));
+        assert!(said.contains(reason), "{options:?}: {said}");
+        assert!(!out.join("dists").exists() && !out.join("pool").exists(), "{options:?}");
+    }
+    // Signed once, it is not published without a signature.
+    publish(repo(&[&one], &out).arg("--sign-key").arg(&own.secret));
+    let (said, _) = refused(&mut repo_at(&[], &out, 1));
+    assert!(said.contains("the repository is signed"), "{said}");
+}
+
+#[test]
+fn a_key_package_brings_the_old_and_the_new_key() {
+    need(&["gpg", "dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let (old, new) = (key(room.path(), "old", "ed25519"), key(room.path(), "new", "ed25519"));
+    let out = room.path().join("out");
+    let signed = |after: i64, by: &support::keys::Key, also: &support::keys::Key, version: &str| {
+        let mut repo = repo_at(&[&one, &plain], &out, after);
+        repo.arg("--sign-key").arg(&by.secret).arg("--also-key").arg(&also.public);
+        publish(repo.args(["--key-package", version]));
+    };
+    signed(0, &old, &new, "2025.1");
+    let before = support::repo_fixture::contents(&out);
+    signed(0, &old, &new, "2025.1");
+    assert_eq!(
+        support::repo_fixture::contents(&out),
+        before,
+        "the same keys give the same package"
+    );
+    let package = "pool/main/r/rocm-archive-keyring/rocm-archive-keyring_2025.1_all.deb";
+    run(Command::new("dpkg-deb").arg("-x").arg(out.join(package)).arg(room.path().join("tree")));
+    let keyring = room.path().join("tree/usr/share/keyrings/rocm-archive-keyring.asc");
+    assert_eq!(
+        fs::read(&keyring).unwrap(),
+        fs::read(out.join("rocm-archive-keyring.asc")).unwrap()
+    );
+    let shown = succeed(Command::new("gpg").args(["--batch", "--show-keys"]).arg(&keyring));
+    assert!(shown.contains("old@example.org") && shown.contains("new@example.org"), "{shown}");
+    let files = "packages/r/rocm-archive-keyring-2025.1-1.noarch.rpm";
+    let files = succeed(Command::new("rpm").arg("-qlp").arg(out.join(files)));
+    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
+    // Who has that package goes on after the change.
+    signed(1, &new, &old, "2025.2");
+    assert!(verify(&out, &keyring).contains("all checks passed"));
+}
+
+#[test]
+fn a_key_package_makes_no_channel() {
+    need(&["gpg", "dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let at = |packages: &[&Path], after: i64, version: &str| {
+        let mut repo = repo_at(packages, &out, after);
+        repo.args(["--key-package", version]).arg("--sign-key").arg(&own.secret);
+        repo
+    };
+    let (said, code) = refused(&mut at(&[], 0, "1"));
+    assert!(code == 64 && said.contains("there is nothing to publish"), "{said}");
+    let debs = |version: &str| {
+        let name = format!("rocm-archive-keyring_{version}_all.deb");
+        out.join("pool/main/r/rocm-archive-keyring").join(name).exists()
+    };
+    let rpms = |version: &str| {
+        out.join(format!("packages/r/rocm-archive-keyring-{version}-1.noarch.rpm")).exists()
+    };
+    for (after, packages) in [(0, &[one.as_path()][..]), (1, &[])] {
+        let version = after.to_string();
+        publish(&mut at(packages, after, &version));
+        assert!(debs(&version) && !out.join("repodata").exists(), "{after}");
+    }
+    // Not given packages, and not asked for.
+    publish(at(&[&one, &plain], 2, "2").arg("--rpm"));
+    assert!(rpms("2") && !debs("2"));
+    publish(&mut at(&[&one], 3, "3"));
+    assert!(rpms("3") && debs("3"));
+}
+
+/// Every package is the file that the index names, and rpm itself takes its signature.
+fn packages_are_signed(out: &Path, by: &support::keys::Key, names: &[&str]) {
+    let said = verify(out, &by.public);
+    assert!(said.contains("all checks passed"), "{said}");
+    let database = tempfile::tempdir().unwrap();
+    let rpmkeys = || {
+        let mut rpmkeys = Command::new("rpmkeys");
+        rpmkeys.arg("--dbpath").arg(database.path());
+        rpmkeys
+    };
+    run(rpmkeys().arg("--import").arg(&by.public));
+    for name in names {
+        let said = succeed(rpmkeys().arg("-Kv").arg(out.join("packages").join(name)));
+        assert!(said.contains("Signature, key ID") && !said.contains("NOKEY"), "{said}");
+    }
+}
+
+#[test]
+fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
+    need(&["gpg", "rpmbuild", "rpmkeys"]);
+    let room = tempfile::tempdir().unwrap();
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "rsa3072");
+    let home = room.path().join("own.gnupg");
+    let names = ["p/plain-1-1.noarch.rpm", "r/rocm-archive-keyring-2025.1-1.noarch.rpm"];
+    let ways = [["--sign-key", own.secret.to_str().unwrap()], ["--gpg-key-id", "own@example.org"]];
+    for (number, way) in ways.into_iter().enumerate() {
+        let out = room.path().join(format!("out{number}"));
+        let signed = |after: i64, packages: &[&Path]| {
+            let mut repo = repo_at(packages, &out, after);
+            repo.args(["--sign-packages", "--key-package", "2025.1"]).args(way);
+            publish(repo.env("GNUPGHOME", &home));
+        };
+        signed(0, &[&plain]);
+        packages_are_signed(&out, &own, &names);
+        signed(1, &[]);
+        packages_are_signed(&out, &own, &names);
+    }
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+}
+
+#[test]
+fn a_package_that_would_come_back_signed_is_another_one() {
+    need(&["gpg", "rpmbuild", "rpmkeys"]);
+    let room = tempfile::tempdir().unwrap();
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let rest = rpm(room.path(), &plain_spec("rest", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let at = |packages: &[&Path], after: i64| {
+        let mut repo = repo_at(packages, &out, after);
+        repo.arg("--sign-key").arg(&own.secret);
+        repo
+    };
+    publish(&mut at(&[&plain, &rest], 0));
+    // In one run, and in two.
+    let (said, code) =
+        refused(at(&[&plain], 1).args(["--sign-packages", "--check", "--remove", "plain"]));
+    assert!(code == 2 && said.contains("has or had"), "{said}");
+    publish(at(&[], 1).args(["--remove", "plain"]));
+    let (said, code) = refused(at(&[&plain], 2).arg("--sign-packages"));
+    assert!(code == 2 && said.contains("has or had"), "{said}");
+    // As it was, it is the file that is still there.
+    publish(&mut at(&[&plain], 3));
+    assert!(verify(&out, &own.public).contains("all checks passed"));
+    // When nobody can have the index any more that named it, it may.
+    publish(at(&[], 4).args(["--remove", "plain", "--generations", "1"]));
+    publish(at(&[], 4000).args(["--generations", "1"]));
+    publish(at(&[&plain], 4001).arg("--sign-packages"));
+    packages_are_signed(&out, &own, &["p/plain-1-1.noarch.rpm"]);
+}
+
+#[test]
+fn a_key_package_is_named_as_the_repository_is() {
+    need(&["gpg", "dpkg-deb", "rpm"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let at = |packages: &[&Path], after: i64| {
+        let mut repo = repo_at(packages, &out, after);
+        repo.arg("--sign-key").arg(&own.secret);
+        repo
+    };
+    let url = "https://example.org/hip";
+    publish(at(&[&one], 0).args(["--name", "hip", "--url", url]));
+    // A refused run makes nothing.
+    refused(at(&[], 1).args(["--key-package", "1", "--suite", "../x"]));
+    assert!(!out.join(".rockpack/keyring").exists());
+    // The name of the suite is remembered; the rpm repository is new and has its own.
+    publish(at(&[&plain], 1).args(["--key-package", "1", "--url", url]));
+    let sources = fs::read_to_string(out.join("hip-stable.sources")).unwrap();
+    let package = out.join("pool/main/h/hip-archive-keyring/hip-archive-keyring_1_all.deb");
+    let files = succeed(Command::new("dpkg-deb").arg("--contents").arg(package));
+    let path = "/usr/share/keyrings/hip-archive-keyring.asc";
+    assert!(files.contains(&format!(".{path}\n")), "{files}");
+    assert!(sources.contains(&format!("Signed-By: {path}\n")), "{sources}");
+    assert!(!out.join("pool/main/r").exists());
+    let package = out.join("packages/r/rocm-archive-keyring-1-1.noarch.rpm");
+    let files = succeed(Command::new("rpm").arg("-qlp").arg(package));
+    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
+    let repo = fs::read_to_string(out.join("rocm.repo")).unwrap();
+    assert!(repo.contains(&format!("gpgkey={url}/rocm-archive-keyring.asc\n")), "{repo}");
+    assert!(verify(&out, &own.public).contains("all checks passed"));
+}

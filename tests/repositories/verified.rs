@@ -1,0 +1,380 @@
+//! What `rockpack verify REPO` finds, beside what clients refuse.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::keys::key;
+use support::repo_fixture::{deb, plain_spec, publish, published_one, repo, repo_at, rpm};
+use support::tools::{need, run, succeed, told};
+
+fn failed(out: &Path) -> Vec<String> {
+    let said = told(support::example::rockpack().arg("verify").arg(out));
+    let failed = said.lines().filter_map(|line| line.strip_prefix("failed: "));
+    let mut codes: Vec<String> = failed.map(|line| line[..4].to_owned()).collect();
+    codes.sort();
+    codes.dedup();
+    assert_eq!(codes.is_empty(), said.ends_with("exit status: 0\n"), "{said}");
+    codes
+}
+
+#[test]
+fn dependencies_close_within_a_suite_and_an_architecture() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let (good, bad) = (room.path().join("good"), room.path().join("bad"));
+    let out = room.path().join("repo");
+    deb(&good, ("host", "1.0-1", "amd64"), "Provides: capability (= 2)\n");
+    deb(&good, ("kernels", "1.0-1", "amd64"), "Depends: host (= 1.0-1), libc6 (>= 2.34), x | y\n");
+    deb(&good, ("user", "1", "all"), "Depends: absent | capability (>= 1)\n");
+    rpm(&good, &plain_spec("host", "1.0", "Provides: capability = 2"));
+    rpm(&good, &plain_spec("kernels", "1.0", "Requires: host = 1.0-1, capability >= 1, libc"));
+    publish(&mut repo(&[&good], &out));
+    assert!(failed(&out).is_empty());
+    // Another version, another architecture, a sibling that is not there.
+    deb(&bad, ("a", "1", "amd64"), "Depends: host (>= 2)\n");
+    deb(&bad, ("b", "1", "arm64"), "Depends: host\n");
+    deb(&bad, ("c", "1", "amd64"), "Depends: elsewhere (= 1)\n");
+    rpm(&bad, &plain_spec("d", "1", "Requires: host >= 2"));
+    // Names of fields have no case.
+    deb(&bad, ("e", "1", "amd64"), "depends: host (>= 2)\n");
+    for name in
+        ["a_1_amd64.deb", "b_1_arm64.deb", "c_1_amd64.deb", "d-1-1.noarch.rpm", "e_1_amd64.deb"]
+    {
+        let out = room.path().join(name);
+        publish(&mut repo(&[&good], &out));
+        publish(&mut repo_at(&[&bad.join(name)], &out, 1));
+        assert_eq!(failed(&out), ["V077"], "{name}");
+    }
+}
+
+#[test]
+fn what_is_gone_lost_or_contradicts_is_named() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let packages = room.path().join("packages");
+    deb(&packages, ("one", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    let damages: [Damage; 7] = [
+        ("package", |out| remove(&out.join("pool/main/o/one/one_1_amd64.deb")), &["V072"]),
+        ("rpm", |out| remove(&out.join("packages/p/plain-1-1.noarch.rpm")), &["V072"]),
+        ("index", |out| remove(&out.join("dists/stable/main/binary-amd64/Packages.xz")), &["V071"]),
+        ("list", |out| remove(&ending(out, "filelists.xml.gz")), &["V071", "V078"]),
+        ("orphan", |out| fs::write(out.join("packages/x.rpm"), "").unwrap(), &["V076"]),
+        (
+            "release",
+            |out| fs::write(out.join("dists/stable/Release"), "x").unwrap(),
+            &["V070", "V076"],
+        ),
+        (
+            "repomd",
+            |out| fs::write(out.join("repodata/repomd.xml"), "<a>").unwrap(),
+            &["V070", "V076"],
+        ),
+    ];
+    for (name, damage, codes) in damages {
+        let out = room.path().join(name);
+        publish(&mut repo(&[&packages], &out));
+        assert!(failed(&out).is_empty());
+        damage(&out);
+        assert_eq!(failed(&out), codes, "{name}");
+    }
+}
+
+/// Its name, the damage, and the codes of the checks that fail.
+type Damage = (&'static str, fn(&Path), &'static [&'static str]);
+
+fn remove(path: &Path) {
+    fs::remove_file(path).unwrap();
+}
+
+fn ending(out: &Path, end: &str) -> std::path::PathBuf {
+    let entries = fs::read_dir(out.join("repodata")).unwrap();
+    let mut paths = entries.map(|entry| entry.unwrap().path());
+    paths.find(|path| path.to_str().unwrap().ends_with(end)).unwrap()
+}
+
+#[test]
+fn names_with_dots_are_names_like_others() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    for (number, component) in ["7.1", "7.2"].into_iter().enumerate() {
+        let name = format!("in-{component}");
+        let one = deb(&packages, (&name, "1", "amd64"), "");
+        let words = ["--suite", "rocm-7.x", "--component", component];
+        publish(repo_at(&[&one], &out, i64::try_from(number).unwrap()).args(words));
+    }
+    assert!(failed(&out).is_empty());
+}
+
+/// gpg signs what another tool wrote.
+fn sign(home: &Path, mode: &str, file: &Path, to: &Path) {
+    run(Command::new("gpg")
+        .env("GNUPGHOME", home)
+        .args(["--batch", "--quiet", "--yes", "--armor", mode, "--output"])
+        .arg(to)
+        .arg(file));
+}
+
+fn verify(out: &Path, key: &Path) -> String {
+    told(support::example::rockpack().arg("verify").arg(out).arg("--key").arg(key))
+}
+
+#[test]
+fn a_repository_of_apt_ftparchive_and_gpg_passes() {
+    need(&["dpkg-deb", "apt-ftparchive", "gpg", "gpgconf"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("repo");
+    deb(&out.join("pool/main"), ("one", "1", "amd64"), "Section: misc\nPriority: optional\n");
+    deb(&out.join("pool/main"), ("two", "1", "amd64"), "Depends: one (= 1)\n");
+    let suite = out.join("dists/stable");
+    let folder = suite.join("main/binary-amd64");
+    fs::create_dir_all(&folder).unwrap();
+    let archive = || {
+        let mut archive = Command::new("apt-ftparchive");
+        archive.current_dir(&out);
+        archive
+    };
+    let index = succeed(archive().args(["packages", "pool"]));
+    fs::write(folder.join("Packages"), &index).unwrap();
+    run(Command::new("bzip2").arg("--keep").arg(folder.join("Packages")));
+    run(Command::new("gzip").arg("--keep").arg(folder.join("Packages")));
+    let set = |name: &str, value: &str| format!("APT::FTPArchive::Release::{name}={value}");
+    let options =
+        [set("Suite", "stable"), set("Architectures", "amd64"), set("Components", "main")];
+    let release = || {
+        let options = options.iter().flat_map(|option| ["-o", option]);
+        succeed(archive().arg("release").args(options).arg(&suite))
+    };
+    let own = key(room.path(), "own", "ed25519");
+    let home = room.path().join("own.gnupg");
+    let text = release();
+    assert!(text.contains("MD5Sum:") && text.contains("SHA1:"), "{text}");
+    fs::write(suite.join("Release"), &text).unwrap();
+    sign(&home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
+    sign(&home, "--detach-sign", &suite.join("Release"), &suite.join("Release.gpg"));
+    let said = verify(&out, &own.public);
+    assert!(said.contains("2 good signatures") && said.contains("all checks passed"), "{said}");
+    // As Debian publishes: listed uncompressed, and stored compressed.
+    let plain = folder.join("Packages");
+    remove(&plain);
+    let said = verify(&out, &own.public);
+    assert!(said.contains("2 good signatures") && said.contains("all checks passed"), "{said}");
+    let (form, aside) = (folder.join("Packages.gz"), room.path().join("aside"));
+    fs::rename(&form, &aside).unwrap();
+    // Another compressed form is no excuse; and of bz2, nothing is known but the digest.
+    assert_eq!(failed(&out), ["V071", "V076"]);
+    fs::write(&plain, index.replace("Package: two", "Package: to")).unwrap();
+    run(Command::new("gzip").arg("--keep").arg(&plain));
+    fs::write(&plain, &index).unwrap();
+    fs::write(suite.join("Release"), release()).unwrap();
+    remove(&suite.join("InRelease"));
+    remove(&plain);
+    let said = told(support::example::rockpack().arg("verify").arg(&out));
+    let why = "Packages.gz: does not hold the Packages that Release lists";
+    assert!(said.contains(why) && said.contains("V071"), "{said}");
+    fs::write(&plain, &index).unwrap();
+    fs::rename(&aside, &form).unwrap();
+    // As many publish: InRelease alone, SHA-256 alone.
+    let (start, rest) = text.split_once("MD5Sum:").unwrap();
+    let (_, rest) = rest.split_once("SHA256:").unwrap();
+    let (short, _) = rest.split_once("SHA512:").unwrap();
+    fs::write(suite.join("Release"), format!("{start}SHA256:{short}")).unwrap();
+    sign(&home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
+    remove(&suite.join("Release"));
+    remove(&suite.join("Release.gpg"));
+    let said = verify(&out, &own.public);
+    assert!(said.contains("1 good signature") && said.contains("all checks passed"), "{said}");
+    // And what is stated has to be so.
+    fs::write(suite.join("InRelease"), &text).unwrap();
+    let said = verify(&out, &own.public);
+    assert!(said.contains("InRelease: is no clear-signed text"), "{said}");
+    remove(&suite.join("InRelease"));
+    fs::write(suite.join("Release"), text.replace("SHA256:", "Other:")).unwrap();
+    assert_eq!(failed(&out), ["V070", "V076"]);
+    remove(&folder.join("Packages.gz"));
+    remove(&folder.join("Packages.bz2"));
+    fs::write(folder.join("Packages"), index.replace("\nSize: ", "\nSize: 1")).unwrap();
+    fs::write(suite.join("Release"), release()).unwrap();
+    assert!(failed(&out).contains(&"V073".to_owned()));
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+}
+
+#[test]
+fn a_repository_of_createrepo_c_and_gpg_passes() {
+    need(&["rpmbuild", "createrepo_c", "gpg", "gpgconf"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("repo");
+    let libc = "AutoReqProv: no\nRequires: libc.so.6()(64bit), libc.so.6(GLIBC_2.2.5)(64bit), \
+                libc.so.6(GLIBC_2.34)(64bit)\n";
+    rpm(&out, &plain_spec("one", "1", libc));
+    rpm(&out, &plain_spec("two", "1", "Requires: one = 1-1"));
+    fs::write(room.path().join("comps.xml"), "<comps></comps>\n").unwrap();
+    run(Command::new("createrepo_c")
+        .args(["--quiet", "--database", "--groupfile"])
+        .arg(room.path().join("comps.xml"))
+        .arg(&out));
+    let own = key(room.path(), "own", "ed25519");
+    let home = room.path().join("own.gnupg");
+    let repomd = out.join("repodata/repomd.xml");
+    sign(&home, "--detach-sign", &repomd, &out.join("repodata/repomd.xml.asc"));
+    let said = verify(&out, &own.public);
+    assert!(said.contains("1 good signature") && said.contains("all checks passed"), "{said}");
+    // Files beside the lists of packages are held against their digests, too.
+    fs::write(ending(&out, "primary.sqlite.bz2"), "other").unwrap();
+    assert!(verify(&out, &own.public).contains("V071"));
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+}
+
+#[test]
+fn indexes_are_read_inside_of_the_repository_only() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = published_one(room.path());
+    let release = out.join("dists/stable/Release");
+    let text = fs::read_to_string(&release).unwrap();
+    let ups = "../".repeat(16);
+    let damages = [format!("{ups}dev/zero"), "main/binary-amd64/zero".to_owned()];
+    std::os::unix::fs::symlink("/dev/zero", out.join("dists/stable").join(&damages[1])).unwrap();
+    for path in damages {
+        fs::write(&release, text.replace("main/binary-amd64/Packages.gz", &path)).unwrap();
+        let codes = failed(&out);
+        assert!(codes.contains(&"V070".to_owned()), "{path}: {codes:?}");
+    }
+}
+
+/// apt takes the first digest of an index, and fails here: "Hash Sum mismatch".
+#[test]
+fn an_index_of_two_digests_is_named() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = published_one(room.path());
+    let release = out.join("dists/stable/Release");
+    let whole = fs::read_to_string(&release).unwrap();
+    for list in ["SHA256", "SHA512"] {
+        let (head, rest) = whole.split_once(&format!("{list}:\n")).unwrap();
+        let row = rest.lines().next().unwrap();
+        let (digest, place) = row.trim_start().split_once(' ').unwrap();
+        let zeros = format!(" {} {place}", "0".repeat(digest.len()));
+        let with = |first: &str| format!("{head}{list}:\n{first}\n{rest}");
+        fs::write(&release, with(row)).unwrap();
+        assert!(failed(&out).is_empty(), "{list}: the same once more");
+        fs::write(&release, with(&zeros)).unwrap();
+        let said = told(support::example::rockpack().arg("verify").arg(&out));
+        assert!(
+            said.contains("V070") && said.contains("in two sizes or with two digests"),
+            "{list}: {said}"
+        );
+    }
+}
+
+/// A package and its list beside the repository, as they are in it: whoever looks there finds what
+/// the indexes say.
+struct Beside {
+    room: tempfile::TempDir,
+    out: std::path::PathBuf,
+}
+
+impl Beside {
+    fn new(package: &Path, index: fn(&Path) -> std::path::PathBuf) -> Self {
+        let room = tempfile::tempdir().unwrap();
+        let out = room.path().join("repo");
+        publish(&mut repo(&[package], &out));
+        fs::copy(package, room.path().join("escaped")).unwrap();
+        fs::copy(index(&out), room.path().join("index")).unwrap();
+        Self { room, out }
+    }
+
+    /// The ways to a file beside the repository.
+    fn ways(&self, name: &str) -> [String; 3] {
+        let whole = self.room.path().join(name).to_str().unwrap().to_owned();
+        [format!("../{name}"), format!("pool/../../{name}"), whole]
+    }
+
+    /// `verify` names the path that leads there.
+    fn is_named(&self, way: &str, code: &str) {
+        let said = told(support::example::rockpack().arg("verify").arg(&self.out));
+        assert!(said.ends_with("exit status: 1\n"), "{way}: {said}");
+        let named = |line: &str| line.starts_with("failed: ") && line.contains(code);
+        assert!(said.lines().any(named) && said.contains(way), "{way}: {said}");
+    }
+}
+
+fn digest_and_size(file: &Path) -> (String, u64) {
+    let content = rockpack::content::Content::open(file).unwrap();
+    (content.sha256_hex().unwrap(), content.len())
+}
+
+#[test]
+fn packages_of_apt_are_looked_for_inside_of_the_repository_only() {
+    need(&["dpkg-deb"]);
+    let packages = tempfile::tempdir().unwrap();
+    let one = deb(packages.path(), ("one", "1", "amd64"), "");
+    let plain = |out: &Path| out.join("dists/stable/main/binary-amd64/Packages");
+    let beside = Beside::new(&one, plain);
+    let out = &beside.out;
+    let (list, release) = (plain(out), out.join("dists/stable/Release"));
+    let (text, head) = [&list, &release].map(|file| fs::read_to_string(file).unwrap()).into();
+    let head = head.split_once("SHA256:").unwrap().0.replace("Acquire-By-Hash: yes\n", "");
+    // One form alone, under one name, which is as its release says.
+    fs::remove_dir_all(list.parent().unwrap()).unwrap();
+    fs::create_dir(list.parent().unwrap()).unwrap();
+    let place = "pool/main/o/one/one_1_amd64.deb";
+    let publish = |way: &str| {
+        fs::write(&list, text.replace(place, way)).unwrap();
+        let (digest, size) = digest_and_size(&list);
+        let row = format!("SHA256:\n {digest} {size} main/binary-amd64/Packages\n");
+        fs::write(&release, format!("{head}{row}")).unwrap();
+    };
+    publish(place);
+    assert!(failed(out).is_empty());
+    for way in beside.ways("escaped") {
+        publish(&way);
+        beside.is_named(&way, "V072");
+    }
+}
+
+#[test]
+fn lists_and_packages_of_rpm_are_looked_for_inside_of_the_repository_only() {
+    need(&["rpmbuild", "gzip"]);
+    let packages = tempfile::tempdir().unwrap();
+    let plain = rpm(packages.path(), &plain_spec("plain", "1", ""));
+    let beside = Beside::new(&plain, |out| ending(out, "primary.xml.gz"));
+    let out = &beside.out;
+    let (list, repomd) = (ending(out, "primary.xml.gz"), out.join("repodata/repomd.xml"));
+    let whole = fs::read_to_string(&repomd).unwrap();
+    let href = format!("repodata/{}", list.file_name().unwrap().to_str().unwrap());
+    for way in beside.ways("index") {
+        fs::write(&repomd, whole.replace(&href, &way)).unwrap();
+        beside.is_named(&way, "V070");
+    }
+    let text = succeed(Command::new("gzip").arg("-dc").arg(&list));
+    let open = out.with_file_name("open");
+    let stated = |name: &str, of: &(String, u64)| {
+        let (start, size) = (format!("<{name}checksum type=\"sha256\">"), format!("<{name}size>"));
+        [format!("{start}{}<", of.0), format!("{size}{}<", of.1)]
+    };
+    let states = |of: [&(String, u64); 2]| [stated("", of[0]), stated("open-", of[1])].concat();
+    fs::write(&open, &text).unwrap();
+    let before = [digest_and_size(&list), digest_and_size(&open)];
+    let publish = |way: &str| {
+        fs::write(&open, text.replace("packages/p/plain-1-1.noarch.rpm", way)).unwrap();
+        run(Command::new("gzip").args(["-nkf"]).arg(&open));
+        fs::copy(open.with_extension("gz"), &list).unwrap();
+        let now = [digest_and_size(&list), digest_and_size(&open)];
+        let (old, new) = (states(before.each_ref()), states(now.each_ref()));
+        let mut repomd_now = whole.clone();
+        for (old, new) in old.iter().zip(&new) {
+            assert!(repomd_now.contains(old), "{old}: {repomd_now}");
+            repomd_now = repomd_now.replacen(old, new, 1);
+        }
+        fs::write(&repomd, repomd_now).unwrap();
+    };
+    publish("packages/p/plain-1-1.noarch.rpm");
+    assert!(failed(out).is_empty());
+    for way in beside.ways("escaped") {
+        publish(&way);
+        beside.is_named(&way, "V072");
+    }
+}

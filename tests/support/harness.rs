@@ -1,0 +1,255 @@
+//! Runs the tests of a program as cargo's own harness does, with one difference: a test that lacks a
+//! tool ends by [`skip`], and is reported as ignored, with the reason.
+
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
+use std::process::{Command, ExitCode};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use clap::{ArgAction, CommandFactory, FromArgMatches};
+pub use inventory::submit;
+use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
+
+use crate::program::{self, Program};
+use crate::{times, tools};
+
+/// A test, as `#[test]` registers it.
+#[derive(Debug)]
+pub struct Test {
+    /// `program::module::function`.
+    pub path: &'static str,
+    /// Why it runs only where `--ignored` asks for it.
+    pub ignored: Option<&'static str>,
+    /// Panics where it fails.
+    pub run: fn(),
+}
+
+inventory::collect!(Test);
+
+/// The `main` of a test program.
+#[macro_export]
+macro_rules! main {
+    () => {
+        fn main() -> std::process::ExitCode {
+            $crate::harness::run($crate::program::Program {
+                rockpack: env!("CARGO_BIN_EXE_rockpack"),
+                kept: env!("CARGO_TARGET_TMPDIR"),
+            })
+        }
+    };
+}
+
+/// Minutes that a test may take; `ROCKPACK_TEST_MINUTES` sets another number.
+const MINUTES: u64 = 20;
+
+/// Tests that take longer than this are named.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Runs the tests that the command line asks for.
+pub fn run(program: Program) -> ExitCode {
+    program::set(program);
+    // Everything temporary goes with the run, also what statics hold.
+    let scratch = tempfile::Builder::new().prefix("rockpack-tests-").tempdir().unwrap();
+    tempfile::env::override_temp_dir(scratch.path()).unwrap();
+    let (arguments, tests) = asked();
+    keep_panics(arguments.nocapture);
+    std::thread::spawn(watch);
+    let ignored: Vec<_> = tests.iter().filter_map(|test| test.ignored).collect();
+    let trials = tests.into_iter().map(trial).collect();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    times::print_slowest();
+    if !arguments.list && arguments.format != Some(FormatSetting::Json) {
+        if !arguments.ignored && !arguments.include_ignored {
+            print_counted("ignored", ignored);
+        }
+        print_counted("skipped", lock(&SKIPPED).iter().map(String::as_str));
+    }
+    conclusion.exit_code()
+}
+
+/// The tests to run, by name. Cargo's harness takes several filters, this one takes one.
+fn asked() -> (Arguments, Vec<&'static Test>) {
+    let several = |filter: clap::Arg| filter.num_args(0..).action(ArgAction::Append);
+    let matches = Arguments::command().mut_arg("filter", several).get_matches();
+    let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let filters: Vec<&String> = matches.get_many("filter").into_iter().flatten().collect();
+    let mut tests: Vec<&Test> = inventory::iter::<Test>.into_iter().collect();
+    tests.sort_by_key(|test| test.path);
+    if filters.len() > 1 {
+        arguments.filter = None;
+        let fits = |name: &str, filter: &str| match arguments.exact {
+            true => name == filter,
+            false => name.contains(filter),
+        };
+        tests.retain(|test| filters.iter().any(|filter| fits(test.name(), filter)));
+    }
+    (arguments, tests)
+}
+
+impl Test {
+    /// `module::function`.
+    fn name(&self) -> &'static str {
+        self.path.split_once("::").map_or(self.path, |(_, name)| name)
+    }
+}
+
+fn trial(test: &'static Test) -> Trial {
+    let trial = Trial::ignorable_test(test.name(), move || outcome(test));
+    trial.with_ignored_flag(test.ignored.is_some())
+}
+
+fn outcome(test: &'static Test) -> Result<Completion, Failed> {
+    lock(&RUNNING).insert(test.name(), (Instant::now(), false));
+    KEPT.set(Some(Kept::default()));
+    let start = times::start();
+    let ended = catch_unwind(AssertUnwindSafe(test.run));
+    times::end(test.name(), start);
+    let kept = KEPT.take().unwrap_or_default();
+    lock(&RUNNING).remove(test.name());
+    let skipped = match ended.map_err(|payload| payload.downcast::<Skip>()) {
+        Ok(()) if kept.parts.is_empty() => return Ok(Completion::Completed),
+        Ok(()) => format!("in part: {}", kept.parts.into_iter().collect::<Vec<_>>().join("; ")),
+        Err(Ok(skip)) => skip.0,
+        Err(Err(payload)) => return Err(kept.failure(&*payload).into()),
+    };
+    lock(&SKIPPED).push(skipped.clone());
+    Ok(Completion::ignored_with(skipped))
+}
+
+/// What a test unwinds with that is skipped.
+struct Skip(String);
+
+static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Ends the test that calls it, which is reported as skipped; a failure where `ROCKPACK_INTEROP=1`
+/// promises that all tools are there.
+pub fn skip(reason: &str) -> ! {
+    assert_ne!(std::env::var("ROCKPACK_INTEROP").as_deref(), Ok("1"), "{reason}");
+    resume_unwind(Box::new(Skip(reason.to_owned())))
+}
+
+/// The same of a part of the test, which goes on with the others.
+pub fn skip_part(reason: &str) {
+    assert_ne!(std::env::var("ROCKPACK_INTEROP").as_deref(), Ok("1"), "{reason}");
+    in_test(|kept| kept.parts.insert(reason.to_owned()));
+}
+
+/// Runs the test `name`, which calls it, in a process of its own, without backtraces in errors: those
+/// take more heap than any input does. Returns what that one printed; nothing in that process.
+pub fn alone(name: &str) -> Option<String> {
+    const VARIABLE: &str = "ROCKPACK_TEST_ALONE";
+    if std::env::var_os(VARIABLE).is_some() {
+        return None;
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", name, "--test-threads", "1"]).env(VARIABLE, "1");
+    Some(tools::succeed(again.env("RUST_LIB_BACKTRACE", "0").env_remove("ROCKPACK_TEST_TIMES")))
+}
+
+/// Says what a test is at, in case that it fails there.
+#[macro_export]
+macro_rules! note {
+    ($($text:tt)*) => {
+        $crate::harness::note(format!($($text)*))
+    };
+}
+
+/// See [`crate::note!`].
+pub fn note(text: String) {
+    in_test(|kept| kept.notes.push(text));
+}
+
+/// `skipped 3: needs rpmbuild`, a line for each reason.
+fn print_counted<'a>(word: &str, reasons: impl IntoIterator<Item = &'a str>) {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for reason in reasons {
+        *counts.entry(reason).or_default() += 1;
+    }
+    for (reason, count) in counts {
+        println!("{word} {count}: {reason}");
+    }
+}
+
+/// What is known of the test that a thread runs.
+#[derive(Default)]
+struct Kept {
+    /// Its last panic: it may catch others.
+    panic: Option<String>,
+    notes: Vec<String>,
+    /// What is missing for parts of it.
+    parts: BTreeSet<String>,
+}
+
+impl Kept {
+    /// What is told of a test that ended with `payload`.
+    fn failure(mut self, payload: &dyn Any) -> String {
+        // A panic of another thread was told when it came.
+        let text = || payload.downcast_ref::<String>().cloned().unwrap_or("a thread failed".into());
+        self.notes.push(self.panic.take().unwrap_or_else(text));
+        self.notes.join("\n")
+    }
+}
+
+thread_local! {
+    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+}
+
+/// `None` where no test runs.
+fn in_test<T>(change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+    KEPT.with_borrow_mut(|kept| kept.as_mut().map(change))
+}
+
+/// Keeps what panics say for the report of the test, instead of printing it as they come.
+fn keep_panics(print_too: bool) {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let kept = in_test(|kept| kept.panic = Some(told(info)));
+        if kept.is_none() || print_too {
+            print(info);
+        }
+    }));
+}
+
+fn told(info: &PanicHookInfo<'_>) -> String {
+    let trace = Backtrace::capture();
+    if trace.status() != BacktraceStatus::Captured {
+        return info.to_string();
+    }
+    let trace = trace.to_string();
+    // What calls the test is the same for all, and so is what tells of the panic.
+    let is_test = |line: &&str| !line.contains("support::harness::outcome");
+    let frames: Vec<&str> = trace.lines().take_while(is_test).collect();
+    let from = frames.iter().rposition(|line| line.contains("panicking::"));
+    format!("{info}\n{}", frames[from.map_or(0, |at| at + 2)..].join("\n"))
+}
+
+/// Since when each test runs, and whether that was told to be long.
+static RUNNING: Mutex<BTreeMap<&str, (Instant, bool)>> = Mutex::new(BTreeMap::new());
+
+/// Names tests that take long, and ends the program where one does not end: a thread cannot be
+/// stopped from outside.
+fn watch() {
+    let minutes = std::env::var("ROCKPACK_TEST_MINUTES");
+    let minutes = minutes.map_or(MINUTES, |text| text.parse().expect("ROCKPACK_TEST_MINUTES"));
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+        for (name, (since, told)) in lock(&RUNNING).iter_mut() {
+            if since.elapsed() > LONG && !*told {
+                *told = true;
+                eprintln!("test {name} has been running for over {} seconds", LONG.as_secs());
+            }
+            if since.elapsed() > Duration::from_secs(minutes * 60) {
+                eprintln!("test {name} FAILED: it does not end in {minutes} minutes");
+                std::process::exit(101);
+            }
+        }
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}

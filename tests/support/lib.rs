@@ -1,0 +1,32 @@
+//! What the test programs share: their harness, foreign tools, and fixtures. See `tests/README.md`.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+pub use macros::test;
+
+pub mod archives;
+pub mod bases;
+pub mod device;
+pub mod example;
+pub mod fixtures;
+pub mod harness;
+pub mod headers;
+pub mod keys;
+pub mod kpack;
+pub mod packages;
+pub mod program;
+pub mod published;
+pub mod raw_header;
+pub mod repo_fixture;
+pub mod roots;
+pub mod runtime;
+pub mod strace;
+pub mod tampered;
+mod times;
+pub mod tools;
+pub mod transform;

@@ -1,0 +1,52 @@
+//! The test program that runs: what cargo says to it alone.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// What [`crate::main!`] takes from the environment of the compiler.
+#[derive(Debug)]
+pub struct Program {
+    /// The `rockpack` that is tested.
+    pub rockpack: &'static str,
+    /// A folder below `target` that lasts from run to run.
+    pub kept: &'static str,
+}
+
+static PROGRAM: OnceLock<Program> = OnceLock::new();
+
+pub(crate) fn set(program: Program) {
+    PROGRAM.set(program).expect("a test program has one main");
+}
+
+fn program() -> &'static Program {
+    PROGRAM.get().expect("support::main! tells it before tests run")
+}
+
+/// The path of the `rockpack` that is tested.
+pub fn rockpack_path() -> &'static Path {
+    Path::new(program().rockpack)
+}
+
+/// The program, with nothing of this process's environment that could change what it does.
+pub fn rockpack() -> Command {
+    let mut command = Command::new(rockpack_path());
+    command.env_remove("SOURCE_DATE_EPOCH").env_remove("NO_COLOR");
+    command
+}
+
+/// A place for what is worth keeping from run to run.
+pub fn kept(name: &str) -> PathBuf {
+    Path::new(program().kept).join(name)
+}
+
+/// A new folder of this run, which goes with it.
+pub fn scratch(purpose: &str) -> PathBuf {
+    tempfile::Builder::new().prefix(purpose).tempdir().unwrap().keep()
+}
+
+/// A path of the repository.
+pub fn repository(path: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    root.join(path)
+}

@@ -1,0 +1,237 @@
+//! The transform of host binaries: what changes, and that everything else stays.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use object::LittleEndian as LE;
+use object::elf;
+use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _};
+use object::{Object, ObjectSection};
+use rockpack::content::Content;
+use rockpack::formats::marker::{AnyMarker, Marker, parse};
+use rockpack::host_binary::{Analysis, Examined, MARKER_AREA, examine};
+use support::fixtures;
+use support::transform::{analyse, marker};
+
+fn bytes(content: &Content) -> Vec<u8> {
+    content.read_vec(0..content.len(), 1 << 30, "test").unwrap()
+}
+
+/// The file-backed bytes of a file, by address.
+struct Image<'a> {
+    file: ElfFile64<'a, LE>,
+    data: &'a [u8],
+}
+
+impl<'a> Image<'a> {
+    fn new(data: &'a [u8]) -> Self {
+        let file = ElfFile64::parse(data).unwrap();
+        Self { file, data }
+    }
+
+    fn loads(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        let headers = self.file.elf_program_headers().iter();
+        let loads = headers.filter(|header| header.p_type(LE) == elf::PT_LOAD);
+        loads.map(|load| (load.p_vaddr(LE), load.p_offset(LE), load.p_filesz(LE)))
+    }
+
+    /// What is loaded at an address: segments are loaded from the start of their first page on.
+    fn byte(&self, address: u64) -> Option<u8> {
+        let holds = |(start, _, size): &(u64, u64, u64)| {
+            (*start - *start % 0x1000..start + size).contains(&address)
+        };
+        let (start, offset, _) = self.loads().find(holds)?;
+        Some(self.data[usize::try_from(address + offset - start).unwrap()])
+    }
+
+    fn range(&self, name: &str) -> Option<std::ops::Range<u64>> {
+        let section = self.file.section_by_name(name)?;
+        Some(section.address()..section.address() + section.size())
+    }
+}
+
+/// Everything that is loaded has its old bytes at its old address, but for headers and the tables
+/// that make room for them, the device code, and what leads there.
+fn assert_rest_unchanged(before: &Image, after: &Image) {
+    let edited = [".hip_fatbin", ".hipFatBinSegment", ".dynamic", ".dynsym", ".rela.dyn"];
+    let edited: Vec<_> = edited.iter().filter_map(|name| before.range(name)).collect();
+    let sections = before.file.elf_section_table().iter();
+    let fixed = sections.filter(|section| {
+        let kind = section.sh_type(LE);
+        let room = [
+            elf::SHT_GNU_VERNEED,
+            elf::SHT_GNU_VERSYM,
+            elf::SHT_GNU_HASH,
+            elf::SHT_HASH,
+            elf::SHT_STRTAB,
+            elf::SHT_DYNSYM,
+            elf::SHT_NOTE,
+            elf::SHT_NULL,
+        ];
+        section.sh_addr(LE) > 0 && !room.contains(&kind) && section.sh_addralign(LE) > 1
+    });
+    let first_fixed = fixed.map(|section| section.sh_addr(LE)).min().unwrap();
+    for (start, _, size) in before.loads() {
+        for address in start.max(first_fixed)..start + size {
+            if edited.iter().any(|range| range.contains(&address)) {
+                continue;
+            }
+            assert_eq!(before.byte(address), after.byte(address), "at {address:#x}");
+        }
+    }
+}
+
+/// Sections that are not loaded keep their bytes, but for symbols and names.
+fn assert_other_sections_unchanged(before: &Image, after: &Image) {
+    for section in before.file.sections() {
+        let name = section.name().unwrap();
+        if section.address() > 0 || [".shstrtab", ".symtab", ""].contains(&name) {
+            continue;
+        }
+        let other = after.file.section_by_name(name).unwrap();
+        assert_eq!(section.data().unwrap(), other.data().unwrap(), "{name}");
+    }
+}
+
+/// Relocations but the wrappers' are as they were.
+fn assert_relocations_unchanged(before: &Image, after: &Image) {
+    let Some(table) = before.range(".rela.dyn") else {
+        return;
+    };
+    let wrappers = before.range(".hipFatBinSegment").unwrap();
+    for entry in table.step_by(24) {
+        let read = |image: &Image| -> Vec<u8> {
+            (entry..entry + 24).map(|address| image.byte(address).unwrap()).collect()
+        };
+        let (old, new) = (read(before), read(after));
+        let target = u64::from_le_bytes(old[..8].try_into().unwrap());
+        assert!(old == new || wrappers.contains(&target), "relocation at {entry:#x}");
+    }
+}
+
+/// No 32 bytes that only the device code had are in the result.
+fn assert_no_device_code(analysis: &Analysis, before: &Image, after: &[u8]) {
+    let code = bytes(&analysis.fatbin());
+    let telling = |window: &&[u8]| window.iter().collect::<HashSet<_>>().len() >= 20;
+    let mut windows: HashSet<&[u8]> = code.chunks_exact(32).filter(telling).collect();
+    let section = before.file.section_by_name(".hip_fatbin").unwrap();
+    let (start, size) = section.file_range().unwrap();
+    let (start, end) = (usize::try_from(start).unwrap(), usize::try_from(start + size).unwrap());
+    for host in [&before.data[..start], &before.data[end..]] {
+        for window in host.windows(32) {
+            windows.remove(window);
+        }
+    }
+    assert!(windows.len() > 8, "nothing to look for");
+    let found = after.windows(32).position(|window| windows.contains(window));
+    assert_eq!(found, None, "device code is left");
+}
+
+/// The program headers are where kernels before 5.18 look for them.
+fn assert_headers_in_front(after: &Image) {
+    let header = after.file.elf_header();
+    assert_eq!(header.e_phoff.get(LE), 64);
+    let (start, offset, _) = after.loads().next().unwrap();
+    let segments = after.file.elf_program_headers();
+    let entry = segments.iter().find(|segment| segment.p_type(LE) == elf::PT_PHDR);
+    if let Some(entry) = entry {
+        assert_eq!(entry.p_vaddr(LE), start - offset + 64);
+        assert_eq!(entry.p_filesz(LE), 56 * segments.len() as u64);
+    }
+}
+
+fn check(path: &Path) {
+    let analysis = analyse(path);
+    let result = analysis.apply(&marker()).unwrap();
+    assert_eq!(result.len(), analysis.output_len());
+    let (old, new) = (bytes(analysis.original()), bytes(&result));
+    let (before, after) = (Image::new(&old), Image::new(&new));
+    assert_rest_unchanged(&before, &after);
+    assert_other_sections_unchanged(&before, &after);
+    assert_relocations_unchanged(&before, &after);
+    assert_no_device_code(&analysis, &before, &new);
+    assert_headers_in_front(&after);
+    assert_second_run(&analysis, &result);
+}
+
+/// A transformed file is recognised, and its marker can be rewritten in place.
+fn assert_second_run(analysis: &Analysis, result: &Content) {
+    let Examined::Transformed(again) = examine(result).unwrap() else {
+        panic!("not recognised");
+    };
+    assert_eq!(again.marker(), marker());
+    let indexes: Vec<u32> = analysis.wrappers().iter().map(|wrapper| wrapper.index).collect();
+    assert_eq!(again.co_indexes(), indexes);
+    assert!(again.program_headers_in_front());
+    let long = Marker {
+        kernel_name: "lib/a/longer/name/libx.so".into(),
+        kpack_search_paths: vec!["../lib/.kpack/x_@GFXARCH@.kpack".into(); 3],
+    };
+    let rewritten = again.rewrite(&long.to_bytes().unwrap()).unwrap();
+    assert_eq!(rewritten.len(), result.len());
+    let Examined::Transformed(last) = examine(&rewritten).unwrap() else {
+        panic!("not recognised after a rewrite");
+    };
+    assert_eq!(parse(last.marker()).unwrap(), AnyMarker::Map(long));
+    assert_eq!(bytes(&last.rewrite(&marker()).unwrap()), bytes(result));
+}
+
+#[test]
+fn committed_binaries_keep_everything_but_device_code() {
+    for path in fixtures::committed() {
+        note!("{}", path.display());
+        check(&path);
+    }
+}
+
+#[test]
+fn the_compile_matrix_keeps_everything_but_device_code() {
+    for path in fixtures::matrix() {
+        note!("{}", path.display());
+        check(path);
+    }
+}
+
+#[test]
+fn assembled_shapes_keep_everything_but_device_code() {
+    let shapes: [(&str, &[&str], [u64; 2]); 6] = [
+        ("ordered", &[], [0, 12288]),
+        ("reversed", &["-DORDER=1"], [12288, 0]),
+        ("shared_bundle", &["-DORDER=2"], [0, 0]),
+        ("exact_pages", &["-DCODE=4096"], [0, 8192]),
+        ("one_word", &["-DCODE=512"], [0, 8192]),
+        ("before_bss", &["-DCODE=520", "-DWRITABLE"], [0, 8192]),
+    ];
+    for (name, flags, bundles) in shapes {
+        let path = fixtures::assembled(name, flags);
+        check(&path);
+        let analysis = analyse(&path);
+        let offsets = analysis.wrappers().iter().map(|wrapper| wrapper.bundle_offset);
+        assert!(offsets.eq(bundles), "{name}: {:?}", analysis.wrappers());
+    }
+}
+
+#[test]
+fn the_length_does_not_depend_on_the_marker() {
+    for path in fixtures::committed() {
+        let analysis = analyse(&path);
+        let capacity = usize::try_from(analysis.marker_capacity()).unwrap();
+        for len in [1, 200, capacity] {
+            let result = analysis.apply(&vec![b'x'; len]).unwrap();
+            assert_eq!(result.len(), analysis.output_len(), "{len}");
+        }
+        assert!(analysis.apply(&vec![b'x'; capacity + 1]).is_err());
+        assert!(analysis.apply(b"").is_err());
+    }
+}
+
+#[test]
+fn symbols_of_bundles_are_named() {
+    let analysis = analyse(&fixtures::folder().join("binaries/rdc"));
+    assert_eq!(analysis.marker_capacity(), MARKER_AREA);
+    let named = analysis.bundle_symbols().flatten().collect::<Vec<_>>();
+    assert!(named.len() >= 2, "{named:?}");
+    assert!(named.iter().all(|name| name.starts_with("__hip_fatbin_")));
+    let needed = analysis.needed().unwrap();
+    assert!(needed.contains(&"libamdhip64.so.5".to_owned()), "{needed:?}");
+}

@@ -1,0 +1,18 @@
+//! The transform of host binaries, judged by linkers, loaders and tools of distributions.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+#[macro_use]
+extern crate support;
+
+mod binary;
+mod patched;
+mod refusals;
+mod runtime;
+mod tools;
+
+support::main!();

@@ -1,0 +1,11 @@
+//! Host binaries with headers and tables that say what no linker writes: refused, or transformed
+//! without loss.
+
+mod file;
+mod headers;
+mod symbols;
+mod tables;
+#[path = "../../../fuzz/src"]
+mod fuzz {
+    pub mod preserved;
+}

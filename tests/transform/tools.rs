@@ -1,0 +1,368 @@
+//! Foreign judges of transformed host binaries: the dynamic loader with a stub HIP runtime,
+//! `eu-elflint`, `readelf`, and the tools that distributions run over packaged binaries.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::elf::{DT_RPATH, DT_RUNPATH};
+use object::read::elf::{Dyn, ElfFile64};
+use object::{LittleEndian, Object, ObjectSection};
+use rockpack::content::Content;
+use rockpack::host_binary::{Analysis, Examined, examine};
+use support::transform::{analyse, marker};
+use support::{fixtures, tools};
+
+/// A run path that fits into no slack, so that `patchelf` has to move sections.
+const LONG_RUN_PATH: &str =
+    "/opt/rocm/lib:/a/run/path/that/is/far/too/long/for/the/room/of/the/old/one";
+
+/// What is run over a transformed file, as a shell command in which `$1` is the file.
+const TREATMENTS: [(&str, &str, &str); 11] = [
+    ("strip", "strip", "strip $1"),
+    ("strip-g", "strip", "strip -g $1"),
+    (
+        "dh_strip",
+        "strip",
+        "strip --remove-section=.comment --remove-section=.note --strip-unneeded $1",
+    ),
+    ("objcopy", "objcopy", "objcopy $1"),
+    ("eu-strip", "eu-strip", "eu-strip $1"),
+    ("eu-strip-f", "eu-strip", "eu-strip -f $1.debug $1"),
+    ("llvm-strip", "llvm-strip-19", "llvm-strip-19 $1"),
+    ("patchelf", "patchelf", "patchelf --set-rpath $RUN_PATH $1"),
+    ("patchelf-strip", "patchelf", "patchelf --set-rpath $RUN_PATH $1 && strip $1"),
+    ("chrpath", "chrpath", "chrpath -r /opt $1"),
+    ("debugedit", "debugedit", "debugedit -b /build -d /usr/src/debug -i -s 0123456789abcdef $1"),
+];
+
+/// Fixtures made of `cases.S`, with the flags of the assembler.
+const SHAPES: [(&str, &[&str]); 6] = [
+    ("ordered", &[]),
+    ("reversed", &["-DORDER=1"]),
+    ("shared_bundle", &["-DORDER=2"]),
+    ("exact_pages", &["-DCODE=4096"]),
+    ("one_word", &["-DCODE=512"]),
+    ("before_bss", &["-DCODE=520", "-DWRITABLE"]),
+];
+
+/// The original and the transformed file of one case, in a folder of their own.
+struct Case {
+    analysis: Box<Analysis>,
+    original: PathBuf,
+    folder: PathBuf,
+}
+
+impl Case {
+    fn new(test: &str, original: &Path) -> Self {
+        let name = fixtures::name(original);
+        Self {
+            analysis: analyse(original),
+            original: original.to_owned(),
+            folder: fixtures::scratch(&format!("{test}-{name}")),
+        }
+    }
+
+    /// A copy of the original under its own name in a folder called `purpose`.
+    fn copy(&self, purpose: &str) -> PathBuf {
+        let path = self.path(purpose);
+        std::fs::copy(&self.original, &path).unwrap();
+        path
+    }
+
+    /// The transformed file likewise.
+    fn transformed(&self, purpose: &str) -> PathBuf {
+        let path = self.path(purpose);
+        let mut file = std::fs::File::create(&path).unwrap();
+        let content = self.analysis.apply(&marker()).unwrap();
+        std::io::copy(&mut content.reader(), &mut file).unwrap();
+        file.set_permissions(std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn path(&self, purpose: &str) -> PathBuf {
+        let folder = self.folder.join(purpose);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.join(fixtures::name(&self.original))
+    }
+}
+
+/// The fields of the lines that the stub runtime prints, by wrapper address.
+fn registrations(output: &str) -> BTreeMap<u64, BTreeMap<String, String>> {
+    let lines = output.lines().filter_map(|line| line.strip_prefix("register "));
+    let fields = |line: &str| -> BTreeMap<String, String> {
+        let pairs = line.split(' ').filter_map(|field| field.split_once('='));
+        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    };
+    lines.map(fields).map(|fields| (number(&fields["wrapper"]), fields)).collect()
+}
+
+fn number(text: &str) -> u64 {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).unwrap(),
+        None => text.parse().unwrap(),
+    }
+}
+
+/// The addresses of the wrappers of a file, found without the transform's own reader.
+fn wrapper_addresses(path: &Path) -> Vec<u64> {
+    let data = std::fs::read(path).unwrap();
+    let file = ElfFile64::<LittleEndian>::parse(&*data).unwrap();
+    let section = file.section_by_name(".hipFatBinSegment").unwrap();
+    let bytes = section.data().unwrap();
+    let starts = (0..bytes.len()).step_by(8);
+    let wrappers = starts.filter(|at| bytes[*at..].starts_with(b"FPIH\x01\0\0\0"));
+    wrappers.map(|at| section.address() + at as u64).collect()
+}
+
+/// Every wrapper that the program registers leads to the marker with its own index, and the
+/// original led to the bundle that the analysis tells.
+fn assert_resolves(case: &Case, before: &str, after: &str) {
+    let (old, new) = (registrations(before), registrations(after));
+    assert!(!old.is_empty(), "{before}");
+    assert!(old.keys().eq(new.keys()), "{before}{after}");
+    let addresses = wrapper_addresses(&case.original);
+    let data = std::fs::read(&case.original).unwrap();
+    let file = ElfFile64::<LittleEndian>::parse(&*data).unwrap();
+    let start = file.section_by_name(".hip_fatbin").unwrap().address();
+    for (address, fields) in &new {
+        let index = addresses.iter().position(|other| other == address).unwrap();
+        assert_eq!(fields["magic"], "4b504948");
+        assert_eq!(number(&fields["reserved"]), index as u64);
+        assert_eq!(number(&fields["target"]), start);
+        let bundle = case.analysis.wrappers()[index].bundle_offset;
+        assert_eq!(number(&old[address]["target"]), start + bundle);
+    }
+    let text = " kernel_name =lib/libx.so kpack_search_paths =.kpack/x_@GFXARCH@.kpack\n";
+    assert_eq!(after.matches(text).count(), new.len(), "{after}");
+}
+
+/// What the program prints besides registrations: results of its own code.
+fn rest(output: &str) -> Vec<&str> {
+    output.lines().filter(|line| !line.starts_with("register ")).collect()
+}
+
+fn assert_loads(case: &Case) {
+    let before = fixtures::load(&case.original);
+    let after = fixtures::load(&case.transformed("load"));
+    assert_resolves(case, &before, &after);
+    assert_eq!(rest(&before), rest(&after));
+    assert!(after.contains("exit status: 0"), "{after}");
+}
+
+fn assert_lints(case: &Case) {
+    let before = tools::lint(&case.original);
+    let file = case.transformed("lint");
+    let new: Vec<_> =
+        tools::lint(&file).into_iter().filter(|line| !before.contains(line)).collect();
+    assert!(new.is_empty(), "{new:?}");
+    let mut readelf = Command::new("readelf");
+    let output = readelf.arg("-lSdrsnW").arg(&file).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// What a tool says of a file. A file that it refused, or left as it was, would be judged untreated.
+fn treat(name: &str, command: &str, file: &Path) -> String {
+    let before = std::fs::read(file).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", command, "sh"]).arg(file);
+    let said = tools::told(shell.env("RUN_PATH", LONG_RUN_PATH));
+    if name == "chrpath" && !has_run_path(&before) {
+        assert!(said.contains("no rpath or runpath tag found"), "{name}: {said}");
+        return said;
+    }
+    assert!(said.ends_with("exit status: 0\n"), "{name}: {said}");
+    let changed = std::fs::read(file).unwrap() != before;
+    assert!(changed || !has_work(name, &before), "{name} left {} as it was", file.display());
+    if name == "debugedit" && contains(&before, b"/build/src") {
+        let after = std::fs::read(file).unwrap();
+        assert!(contains(&after, b"/usr/src/debug/src"), "{} has its old sources", file.display());
+    }
+    said
+}
+
+fn contains(data: &[u8], text: &[u8]) -> bool {
+    data.windows(text.len()).any(|window| window == text)
+}
+
+fn has_run_path(data: &[u8]) -> bool {
+    let file = ElfFile64::<LittleEndian>::parse(data).unwrap();
+    let entries = file.elf_section_table().dynamic(LittleEndian, data).unwrap();
+    let (entries, _) = entries.expect("every fixture is linked to the runtime");
+    entries.iter().any(|entry| [DT_RPATH, DT_RUNPATH].contains(&entry.d_tag(LittleEndian)))
+}
+
+/// Whether a tool has something to do in a file.
+fn has_work(name: &str, data: &[u8]) -> bool {
+    let file = ElfFile64::<LittleEndian>::parse(data).unwrap();
+    let has = |section: &str| file.section_by_name(section).is_some();
+    match name {
+        "patchelf" | "patchelf-strip" | "chrpath" => true,
+        "debugedit" => has(".note.gnu.build-id"),
+        // It writes again what `ld` wrote, often byte for byte.
+        "objcopy" => false,
+        // It keeps symbols where relocations that the linker kept name them.
+        "eu-strip" | "eu-strip-f" => has(".symtab") && !has(".rela.text"),
+        _ => has(".symtab"),
+    }
+}
+
+/// What a tool said, without the name of its file and without build IDs, which it may print.
+fn without(said: &str, file: &Path) -> Vec<String> {
+    let said = said.replace(&*file.to_string_lossy(), "");
+    let is_build_id = |word: &str| word.len() == 40 && word.chars().all(|c| c.is_ascii_hexdigit());
+    said.lines().filter(|line| !is_build_id(line)).map(str::to_owned).collect()
+}
+
+/// After each tool the file loads as before, and the tool leaves no complaint that it does not
+/// also leave on the original.
+fn assert_survives(case: &Case) {
+    let expected = fixtures::load(&case.transformed("plain"));
+    for (name, tool, command) in TREATMENTS {
+        if !tools::have(&[tool]) {
+            continue;
+        }
+        let original = case.copy(&format!("{name}-original"));
+        let said = treat(name, command, &original);
+        let file = case.transformed(name);
+        let says = treat(name, command, &file);
+        assert_eq!(without(&says, &file), without(&said, &original), "{name}");
+        assert_eq!(fixtures::load(&file), expected, "{name}");
+        let known = tools::lint(&original);
+        let new: Vec<_> =
+            tools::lint(&file).into_iter().filter(|line| !known.contains(line)).collect();
+        assert!(new.is_empty(), "{name}: {new:?}");
+        let content = Content::open(&file).unwrap();
+        assert!(matches!(examine(&content), Ok(Examined::Transformed(_))), "{name}");
+    }
+}
+
+/// The separate debug information can be split off, with no complaint that the original does not
+/// cause, and is recognised.
+fn assert_debug_splits(case: &Case) {
+    let mut complaints = Vec::new();
+    for (purpose, file) in [("fat", case.copy("fat")), ("host", case.transformed("host"))] {
+        let debug = case.path(&format!("{purpose}-debug"));
+        let mut objcopy = Command::new("objcopy");
+        let said = tools::told(objcopy.arg("--only-keep-debug").arg(&file).arg(&debug));
+        assert!(said.ends_with("exit status: 0\n"), "{purpose}: {said}");
+        complaints.push(without(&said, &debug));
+        let examined = examine(&Content::open(&debug).unwrap()).unwrap();
+        assert!(matches!(examined, Examined::SeparateDebug), "{purpose}: {examined:?}");
+        tools::succeed(Command::new("readelf").arg("-SW").arg(&debug));
+    }
+    assert_eq!(complaints[1], complaints[0]);
+}
+
+fn for_all_cases(test: &str, needed: &[&str], check: fn(&Case)) {
+    tools::need(needed);
+    for path in fixtures::matrix() {
+        note!("{}", path.display());
+        let case = Case::new(test, path);
+        check(&case);
+        std::fs::remove_dir_all(&case.folder).unwrap();
+    }
+}
+
+#[test]
+fn wrappers_resolve_at_run_time() {
+    for_all_cases("load", &["gcc"], assert_loads);
+}
+
+#[test]
+fn linters_find_nothing_new() {
+    for_all_cases("lint", &["eu-elflint", "readelf"], assert_lints);
+}
+
+#[test]
+fn tools_of_distributions_leave_binaries_loadable() {
+    for_all_cases("treat", &["gcc", "eu-elflint"], assert_survives);
+}
+
+#[test]
+fn debug_information_splits_off() {
+    for_all_cases("debug", &["objcopy", "readelf"], assert_debug_splits);
+}
+
+#[test]
+fn committed_and_assembled_binaries_load_and_survive() {
+    tools::need(&["gcc", "eu-elflint", "readelf"]);
+    let mut paths = fixtures::committed();
+    for (name, flags) in SHAPES {
+        paths.push(fixtures::assembled(name, flags));
+    }
+    for (index, path) in paths.iter().enumerate() {
+        note!("{}", path.display());
+        let case = Case::new(&format!("small{index}"), path);
+        assert_loads(&case);
+        assert_lints(&case);
+        assert_survives(&case);
+    }
+}
+
+/// `elf-matrix.md`, which takes minutes to make, tells of every fixture that there is. What it tells
+/// is held against itself in `elf_matrix`.
+#[test]
+fn the_elf_matrix_tells_of_every_fixture() {
+    let text = std::fs::read_to_string(tools::repository("tests/elf-matrix.md")).unwrap();
+    let matrix = fixtures::matrix();
+    let committed = fixtures::committed();
+    let mut expected: Vec<_> = matrix.iter().map(|path| fixtures::name(path)).collect();
+    expected.extend(SHAPES.map(|(name, _)| name.to_owned()));
+    expected.extend(committed.iter().map(|path| format!("committed_{}", fixtures::name(path))));
+    expected.sort();
+    for tools in ["debian-12", "debian-13"] {
+        let title = format!("## Tools of {tools}\n");
+        let (_, grid) = text.split_once(&title).unwrap_or_else(|| panic!("no {title}"));
+        let rows = grid.split("\n## ").next().unwrap_or_default();
+        let rows = rows.lines().filter(|line| line.starts_with("| `"));
+        let mut told: Vec<_> = rows.filter_map(|line| line.split('`').nth(1)).collect();
+        told.sort_unstable();
+        assert_eq!(told, expected, "{tools}: make the table again by .ci/elf-matrix");
+    }
+}
+
+/// Binaries that were treated before they are transformed.
+fn assert_treated_input_transforms(case: &Case) {
+    for (name, tool, command) in TREATMENTS {
+        let chosen = ["strip", "objcopy", "llvm-strip", "patchelf"].contains(&name);
+        if !chosen || !tools::have(&[tool]) {
+            continue;
+        }
+        let original = case.copy(&format!("{name}-first"));
+        treat(name, command, &original);
+        if name == "patchelf" {
+            let other = case.copy("patchelf-other");
+            std::fs::write(&other, as_other_patchelf(std::fs::read(&original).unwrap())).unwrap();
+            assert_is_transformed(case, "patchelf-other", other);
+        }
+        assert_is_transformed(case, name, original);
+    }
+}
+
+fn assert_is_transformed(case: &Case, name: &str, original: PathBuf) {
+    let treated = Case { analysis: analyse(&original), folder: case.folder.join(name), original };
+    assert_loads(&treated);
+    assert_lints(&treated);
+}
+
+/// With what Debian 13's patchelf writes where sections were, in place of what Debian 12's does.
+fn as_other_patchelf(mut bytes: Vec<u8>) -> Vec<u8> {
+    let mut from = 0;
+    while let Some(at) = bytes[from..].windows(16).position(|run| run == [b'X'; 16]) {
+        let start = from + at;
+        let len = bytes[start..].iter().take_while(|byte| **byte == b'X').count();
+        bytes[start..start + len].fill(b'Z');
+        from = start + len;
+    }
+    let vacated = bytes.windows(16).any(|run| run == [b'Z'; 16]);
+    assert!(vacated, "patchelf left nothing where sections were");
+    bytes
+}
+
+#[test]
+fn treated_binaries_are_transformed() {
+    let needed = ["gcc", "eu-elflint", "readelf"];
+    for_all_cases("treated", &needed, assert_treated_input_transforms);
+}

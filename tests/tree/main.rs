@@ -1,0 +1,20 @@
+//! What holds of the source tree and its documents.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+#[macro_use]
+extern crate support;
+
+mod elf_matrix;
+mod examples;
+mod layers;
+mod patches;
+mod promises;
+mod supply;
+mod tutorial;
+
+support::main!();

@@ -1,0 +1,147 @@
+//! Every command and file that SECURITY.md names is there, and every promise has a command.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::program::rockpack;
+use support::tools;
+
+const DOCUMENT: &str = "SECURITY.md";
+
+fn document() -> String {
+    fs::read_to_string(tools::repository(DOCUMENT)).unwrap()
+}
+
+/// What stands between backquotes.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// Source files of a folder.
+fn sources(path: &Path, found: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            sources(&entry.unwrap().path(), found);
+        }
+    } else if path.extension().is_some_and(|extension| extension == "rs") {
+        found.push(path.to_owned());
+    }
+}
+
+/// The names of the tests below `path`, as the test program prints them: `module::function`.
+fn tests_in(path: &Path) -> BTreeSet<String> {
+    let mut files = Vec::new();
+    sources(path, &mut files);
+    let mut names = BTreeSet::new();
+    for file in files {
+        let relative = file.strip_prefix(path).unwrap().with_extension("");
+        let parts = relative.iter().map(|part| part.to_str().unwrap());
+        let module: Vec<&str> = parts.filter(|part| !["mod", "main"].contains(part)).collect();
+        let text = fs::read_to_string(&file).unwrap();
+        let inner = if text.contains("mod tests {") { vec!["tests"] } else { Vec::new() };
+        for piece in text.split("#[test]").skip(1) {
+            let function = piece.split("fn ").nth(1).unwrap().split('(').next().unwrap();
+            names.insert([&module[..], &inner, &[function]].concat().join("::"));
+        }
+    }
+    names
+}
+
+/// The words of a command behind those that set its environment.
+fn command_in(text: &str) -> Vec<&str> {
+    text.split_whitespace().skip_while(|word| word.contains('=')).collect()
+}
+
+/// Why a `cargo test` command would run nothing.
+fn fault(command: &str) -> Option<String> {
+    let words = command_in(command);
+    let words: Vec<&str> = words.into_iter().skip(2).filter(|word| *word != "--release").collect();
+    let (path, filter) = match words.as_slice() {
+        ["--lib", filter] => (tools::repository("src"), *filter),
+        ["--test", program, rest @ ..] if rest.len() < 2 => {
+            let folder = tools::repository(&format!("tests/{program}"));
+            (folder, rest.first().copied().unwrap_or_default())
+        }
+        _ => return Some("is no command that this test knows".to_owned()),
+    };
+    if !path.exists() {
+        return Some(format!("there is no {}", path.display()));
+    }
+    let tests = tests_in(&path);
+    match tests.iter().any(|name| name.contains(filter)) {
+        true => None,
+        false => Some(format!("no test is called {filter}; there are {tests:?}")),
+    }
+}
+
+#[test]
+fn every_command_runs_something() {
+    let document = document();
+    let commands: Vec<&str> = quoted(&document)
+        .into_iter()
+        .filter(|text| command_in(text).first() == Some(&"cargo"))
+        .collect();
+    assert!(commands.len() > 30, "{commands:?}");
+    for command in commands {
+        assert_eq!(fault(command), None, "{command}");
+    }
+    // This test can fail.
+    for wrong in [
+        "cargo test --test nothing",
+        "A=b cargo test --release --test nothing",
+        "cargo test --test tree promises::never",
+        "cargo bench",
+    ] {
+        assert!(fault(wrong).is_some(), "{wrong}");
+    }
+}
+
+#[test]
+fn every_promise_has_a_command() {
+    let document = document();
+    let mut promises = 0;
+    let mut in_table = false;
+    for line in document.lines() {
+        in_table = line.starts_with("| promise | test |") || (in_table && line.starts_with('|'));
+        let Some((_, tests)) = line.trim_end_matches('|').rsplit_once('|').filter(|_| in_table)
+        else {
+            continue;
+        };
+        if line.starts_with("|---") || line.starts_with("| promise") {
+            continue;
+        }
+        let commands = quoted(tests);
+        let runs = |text: &&str| {
+            ["cargo test ", ".ci/", "fuzz/"].iter().any(|start| text.starts_with(start))
+        };
+        assert!(commands.iter().any(runs), "{line}");
+        promises += 1;
+    }
+    assert!(promises > 20, "{promises}");
+}
+
+#[test]
+fn every_file_and_option_that_is_named_is_there() {
+    let document = document();
+    let is_path = |text: &&str| {
+        let first = text.split('/').next().unwrap_or_default();
+        text.contains('/')
+            && [".ci", "benches", "examples", "fuzz", "src", "tests"].contains(&first)
+    };
+    let mut files: Vec<&str> = quoted(&document).into_iter().filter(is_path).collect();
+    files.extend(document.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()));
+    assert!(files.len() > 4, "{files:?}");
+    for file in files {
+        let path = file.split_whitespace().next().unwrap();
+        assert!(tools::repository(path).exists(), "{file}");
+    }
+    let mut help = String::new();
+    for command in ["build", "split", "discover", "verify", "repo"] {
+        help += &tools::succeed(rockpack().args([command, "--help"]));
+    }
+    for option in quoted(&document).into_iter().filter(|text| text.starts_with("--")) {
+        let option = option.split_whitespace().next().unwrap();
+        assert!(help.contains(option), "{option}");
+    }
+}

@@ -1,0 +1,72 @@
+//! What a build does to the machine: it writes below its output folder and nothing else.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use support::example::{build_of, copy_shards, shards};
+use support::keys::key;
+use support::program::rockpack_path;
+use support::strace::Trace;
+use support::tools;
+
+/// System calls that start programs, and that reach a network.
+const STARTING: [&str; 2] = ["execve", "execveat"];
+const REACHING: [&str; 3] = ["socket", "connect", "bind"];
+
+#[test]
+fn a_build_runs_no_program_opens_no_connection_and_writes_nowhere_else() {
+    tools::need(&["strace"]);
+    let folder = tempfile::tempdir().unwrap();
+    let artifacts = folder.path().join("shards");
+    copy_shards(&artifacts);
+    let own = ["out", "cache", "repository"].map(|name| folder.path().join(name));
+    // Output folders that are there: to make one is to write beside it.
+    own.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let [out, cache, repository] = &own;
+    let mut build = build_of(&artifacts, out);
+    build.arg("--sbom").arg("--cache").arg(cache).arg("--repo").arg(repository);
+    let trace = Trace::of(&build, &[&STARTING[..], &REACHING].concat());
+    assert_eq!(trace.code, Some(0));
+    let of = |names: &[&str]| {
+        let is = |call: &&String| names.iter().any(|name| call.starts_with(&format!("{name}(")));
+        trace.calls.iter().filter(is).collect::<Vec<_>>()
+    };
+    // The build itself.
+    assert_eq!(of(&STARTING).len(), 1, "{:?}", of(&STARTING));
+    assert_eq!(of(&REACHING), Vec::<&String>::new());
+    let is_own = |path: &PathBuf| {
+        let leaves = path.components().any(|part| part.as_os_str() == "..");
+        !leaves && own.iter().any(|own| path.starts_with(own))
+    };
+    let (inside, outside): (Vec<_>, Vec<_>) = trace.changed().into_iter().partition(is_own);
+    assert_eq!(outside, Vec::<PathBuf>::new());
+    assert!(inside.len() > 20, "{inside:?}");
+}
+
+/// What that program starts would be seen, too.
+#[test]
+fn a_build_runs_no_program_but_the_one_it_signs_by() {
+    tools::need(&["strace", "gpg", "gpgconf"]);
+    let folder = tempfile::tempdir().unwrap();
+    let own = key(folder.path(), "own", "ed25519");
+    let home = folder.path().join("own.gnupg");
+    // Else gpg starts its agent, which does not end.
+    tools::run(Command::new("gpgconf").args(["--launch", "gpg-agent"]).env("GNUPGHOME", &home));
+    let places = std::env::var_os("PATH").unwrap();
+    let mut places = std::env::split_paths(&places).map(|folder| folder.join("gpg"));
+    let gpg = places.find(|path| path.is_file()).unwrap();
+    let gpg = gpg.to_str().unwrap();
+    let line = format!("{gpg} --batch --yes --local-user own@example.org --armor --{{mode}}");
+    let mut build = build_of(&shards(), &folder.path().join("out"));
+    build.arg("--repo").arg(folder.path().join("repository")).env("GNUPGHOME", &home);
+    build.args(["--sign-command", &line]).arg("--public-key").arg(&own.public);
+    let trace = Trace::of(&build, &STARTING);
+    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+    assert_eq!(trace.code, Some(0));
+    let starts = trace.calls.iter().filter(|call| call.starts_with("execve"));
+    let programs: Vec<&str> = starts.map(|call| call.split('"').nth(1).unwrap()).collect();
+    let build = rockpack_path().to_str().unwrap();
+    // Two signatures of the index of apt, and one of that of dnf.
+    assert_eq!(programs, [build, gpg, gpg, gpg]);
+}

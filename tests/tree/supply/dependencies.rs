@@ -1,0 +1,191 @@
+//! Every crate that the program is built from on Linux, tests included: where it comes from and under which
+//! licence, by the rules of `.ci/deny.toml`, which cargo-deny reads too (`.ci/deny`); and what of
+//! them goes into the program. Security advisories need a database from the network and are not
+//! looked at here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use spdx::{Expression, Licensee};
+use support::program::repository;
+use support::tools;
+
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// `cargo`, with what is on this machine.
+fn cargo(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(arguments).args(["--locked", "--offline"]);
+    tools::succeed(command.current_dir(tools::repository("")))
+}
+
+/// A machine need not have the crates that other systems need, and Linux alone is supported: neither
+/// this nor `.ci/deny` reads their licences. The lock file has their sources and digests, too.
+fn packages() -> Vec<Value> {
+    let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
+    let metadata = cargo(&[&["metadata", "--format-version", "1"], &platform[..]].concat());
+    let mut metadata: Value = serde_json::from_str(&metadata).unwrap();
+    serde_json::from_value(metadata["packages"].take()).unwrap()
+}
+
+fn rules() -> toml::Table {
+    fs::read_to_string(tools::repository(".ci/deny.toml")).unwrap().parse().unwrap()
+}
+
+fn strings(list: &toml::Value) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
+
+/// Whether the licences of `.ci/deny.toml` satisfy an expression. Crates of old write `MIT/Apache-2.0`.
+fn is_allowed(license: &str, allowed: &[Licensee]) -> bool {
+    let expression = Expression::parse(&license.replace('/', " OR ")).unwrap();
+    expression.evaluate(|required| allowed.iter().any(|licensee| licensee.satisfies(required)))
+}
+
+fn allowed() -> Vec<Licensee> {
+    let names = strings(&rules()["licenses"]["allow"]);
+    names.iter().map(|name| Licensee::parse(name).unwrap()).collect()
+}
+
+#[test]
+fn every_licence_is_one_that_is_allowed() {
+    let allowed = allowed();
+    assert!(!is_allowed("GPL-3.0-only", &allowed) && !is_allowed("MIT AND NCSA", &allowed));
+    assert!(is_allowed("GPL-3.0-only OR MIT", &allowed));
+    for package in packages() {
+        let license = package["license"].as_str().unwrap_or("NONE-STATED");
+        assert!(is_allowed(license, &allowed), "{} has the licence {license}", package["id"]);
+    }
+}
+
+#[test]
+fn every_crate_is_from_the_registry_and_locked_with_a_digest() {
+    let lock = fs::read_to_string(tools::repository("Cargo.lock")).unwrap();
+    let lock: toml::Table = lock.parse().unwrap();
+    let own = own();
+    for package in lock["package"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let source = package.get("source").and_then(toml::Value::as_str);
+        if own.iter().any(|package| package["name"] == name) {
+            assert_eq!(source, None, "{name}");
+            continue;
+        }
+        assert_eq!(source, Some(REGISTRY), "{name}");
+        assert_eq!(package["checksum"].as_str().unwrap().len(), 64, "{name}");
+    }
+    // The rules name the same registry, and no wildcard is taken for a version.
+    let sources = rules()["sources"].clone();
+    assert_eq!(strings(&sources["allow-registry"]), [REGISTRY.trim_start_matches("registry+")]);
+    for package in own {
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let asked = dependency["req"].as_str().unwrap();
+            let is_own = dependency.get("path").is_some();
+            assert!(is_own || !asked.contains('*'), "{dependency}");
+        }
+    }
+}
+
+/// The crates of this repository.
+fn own() -> Vec<Value> {
+    let own: Vec<Value> =
+        packages().into_iter().filter(|package| package["source"].is_null()).collect();
+    assert!(own.iter().any(|package| package["name"] == env!("CARGO_PKG_NAME")));
+    own
+}
+
+#[test]
+fn there_is_no_build_script_and_no_unsafe_code_of_our_own() {
+    let manifest =
+        |path: &str| -> toml::Table { fs::read_to_string(path).unwrap().parse().unwrap() };
+    for package in own() {
+        for target in package["targets"].as_array().unwrap() {
+            assert_ne!(target["kind"][0], "custom-build", "{target}");
+        }
+        // Forbidden, not denied: no `allow` of a file can undo it. The lint holds for all targets.
+        let path = package["manifest_path"].as_str().unwrap();
+        assert_eq!(manifest(path)["lints"]["workspace"].as_bool(), Some(true), "{path}");
+    }
+    let root = manifest(tools::repository("Cargo.toml").to_str().unwrap());
+    let lints = &root["workspace"]["lints"];
+    assert_eq!(lints["rust"]["unsafe_code"].as_str(), Some("forbid"));
+}
+
+/// Name and version of what is compiled into the program, or runs while it is compiled.
+fn in_the_program() -> BTreeSet<(String, String)> {
+    let tree = cargo(&["tree", "-e", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    let mut found = BTreeSet::new();
+    for line in tree.lines() {
+        let mut words = line.split(' ');
+        let (name, version) = (words.next().unwrap(), words.next().unwrap());
+        found.insert((name.to_owned(), version.strip_prefix('v').unwrap().to_owned()));
+    }
+    found
+}
+
+/// Crates of tests and benchmarks must not get into the program by a feature, and neither must
+/// what brings a network, another runtime or a random number of its own.
+#[test]
+fn what_has_no_place_in_the_program_is_not_in_it() {
+    let inside: BTreeSet<String> = in_the_program().into_iter().map(|(name, _)| name).collect();
+    for name in [
+        "proptest",
+        "criterion",
+        "tempfile",
+        "tokio",
+        "hyper",
+        "reqwest",
+        "rustls",
+        "openssl",
+        "chrono",
+    ] {
+        assert!(!inside.contains(name), "{name}");
+    }
+    assert!(inside.contains("zstd-sys") && inside.contains("sha2"));
+}
+
+/// `.ci/sbom`, which validates what it writes against CycloneDX's own schema, lists exactly these.
+#[test]
+fn the_sbom_of_the_program_lists_every_crate_with_the_digest_of_the_lock_file() {
+    tools::need(&["cargo-cyclonedx", "git", "sed", "bash"]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut written = Vec::new();
+    for name in ["a.json", "b.json"] {
+        let file = folder.path().join(name);
+        tools::run(Command::new(tools::repository(".ci/sbom")).arg(&file));
+        written.push(fs::read_to_string(file).unwrap());
+    }
+    assert_eq!(written[0], written[1]);
+    assert!(!written[0].contains(repository("").to_str().unwrap()));
+    let sbom: Value = serde_json::from_str(&written[0]).unwrap();
+    assert_eq!(sbom["metadata"]["component"]["version"], env!("CARGO_PKG_VERSION"));
+    let lock = fs::read_to_string(tools::repository("Cargo.lock")).unwrap();
+    let lock: toml::Table = lock.parse().unwrap();
+    let checksums: BTreeMap<_, _> = lock["package"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| {
+            let text =
+                |key: &str| package.get(key).and_then(toml::Value::as_str).unwrap_or_default();
+            ((text("name").to_owned(), text("version").to_owned()), text("checksum").to_owned())
+        })
+        .collect();
+    let mut listed = BTreeSet::new();
+    for component in sbom["components"].as_array().unwrap() {
+        let text = |key: &str| component[key].as_str().unwrap().to_owned();
+        let key = (text("name"), text("version"));
+        let digest = &component["hashes"][0];
+        // A crate of this repository has none.
+        if !checksums[&key].is_empty() {
+            assert_eq!(digest["alg"], "SHA-256");
+            assert_eq!(digest["content"], *checksums[&key]);
+        }
+        listed.insert(key);
+    }
+    let own = (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    let missing: Vec<_> =
+        in_the_program().into_iter().filter(|key| *key != own && !listed.contains(key)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

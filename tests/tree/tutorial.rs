@@ -1,0 +1,105 @@
+//! The tutorial is true: every command in it runs, in its order, and prints what it shows.
+//!
+//! Commands stand in blocks marked `console`, each behind `$ ` (continued after a `\`), followed by
+//! what it writes to its standard output. They run in a folder that has nothing but `examples`.
+//! With `ROCKPACK_BLESS=1` the outputs are written into the tutorial instead; look at the
+//! difference before you keep it.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::program::rockpack_path;
+use support::tools;
+
+const TUTORIAL: &str = "examples/tutorial.md";
+
+/// A part of the tutorial.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    /// Lines as they are.
+    Text(String),
+    /// A command, as its lines, and the output that is shown.
+    Step { command: String, output: String },
+}
+
+/// Cuts the tutorial at its commands.
+fn parts(text: &str) -> Vec<Part> {
+    let mut parts = vec![Part::Text(String::new())];
+    let (mut in_block, mut continued) = (false, false);
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("```") {
+            in_block = line == "```console\n";
+        }
+        match parts.last_mut().unwrap() {
+            Part::Step { command, .. } if continued => command.push_str(line),
+            _ if in_block && line.starts_with("$ ") => {
+                parts.push(Part::Step { command: line.to_owned(), output: String::new() });
+            }
+            Part::Step { output, .. } if in_block => output.push_str(line),
+            Part::Text(text) => text.push_str(line),
+            Part::Step { .. } => parts.push(Part::Text(line.to_owned())),
+        }
+        let is_command =
+            matches!(parts.last(), Some(Part::Step { output, .. }) if output.is_empty());
+        continued = is_command && line.ends_with("\\\n");
+    }
+    parts
+}
+
+/// What a command writes to its standard output; it has to succeed.
+fn run(command: &str, folder: &Path) -> String {
+    let program = rockpack_path().parent().unwrap();
+    let path = env::join_paths(
+        [program.to_path_buf()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap())),
+    );
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-c", command.trim_start_matches("$ ")]).current_dir(folder);
+    shell.env("PATH", path.unwrap()).env("LC_ALL", "C").env_remove("SOURCE_DATE_EPOCH");
+    tools::succeed(&mut shell)
+}
+
+#[test]
+fn every_command_prints_what_the_tutorial_shows() {
+    tools::need(&["dpkg-deb", "gpg"]);
+    let file = tools::repository(TUTORIAL);
+    let shown = fs::read_to_string(&file).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(tools::repository("examples"), folder.path().join("examples"))
+        .unwrap();
+    let bless = env::var("ROCKPACK_BLESS").as_deref() == Ok("1");
+    let (mut steps, mut blessed) = (0, String::new());
+    for part in parts(&shown) {
+        match part {
+            Part::Text(text) => blessed.push_str(&text),
+            Part::Step { command, output } => {
+                let actual = run(&command, folder.path());
+                assert!(
+                    bless || actual == output,
+                    "{command}\nprints\n{actual}\nand not\n{output}"
+                );
+                blessed.push_str(&(command + &actual));
+                steps += 1;
+            }
+        }
+    }
+    assert!(steps >= 10, "only {steps} commands were found");
+    if bless {
+        fs::write(&file, blessed).unwrap();
+    }
+}
+
+#[test]
+fn commands_are_found_with_their_outputs() {
+    let text = "a\n```sh\n$ no\n```\n```console\n$ one \\\n    more\nout\n\n$ two\n```\nb\n";
+    let step =
+        |command: &str, output: &str| Part::Step { command: command.into(), output: output.into() };
+    let expected = [
+        Part::Text("a\n```sh\n$ no\n```\n```console\n".into()),
+        step("$ one \\\n    more\n", "out\n\n"),
+        step("$ two\n", ""),
+        Part::Text("```\nb\n".into()),
+    ];
+    assert_eq!(parts(text), expected);
+}

@@ -1,18 +1,21 @@
 //! Kernel archives: opening and reading must refuse or succeed, never panic, and what was read
-//! must survive being written.
+//! must survive being written. A loader takes what the packer takes for the same.
 
 use std::io::Read;
 
 use rockpack::content::Content;
 use rockpack::formats::kpack::{Reader, write};
+use rockpack_kpack::archive::Archive;
 
 /// Longest code object that is decoded: a few bytes of zstd can announce gigabytes.
 const OBJECT_LIMIT: u64 = 1 << 20;
 
 pub fn run(bytes: &[u8]) {
+    let loaded = Archive::open(bytes);
     let Some(reader) = super::read(Reader::open(Content::of_bytes(bytes))) else {
         return;
     };
+    agree(&reader, &loaded.unwrap());
     let count = u32::try_from(reader.len()).unwrap();
     for ordinal in 0..count {
         let object = reader.code_object(ordinal).unwrap();
@@ -32,5 +35,21 @@ pub fn run(bytes: &[u8]) {
     // Metadata may hold NaN, which does not equal itself.
     if reader.toc() == reader.toc() {
         assert_eq!(again.toc(), reader.toc());
+    }
+}
+
+fn agree(reader: &Reader, loaded: &Archive) {
+    assert_eq!(loaded.scheme(), reader.toc().scheme);
+    assert_eq!(loaded.count(), reader.len());
+    for (key, targets) in &reader.toc().rows {
+        for (target, row) in targets {
+            let found = loaded.row(key.as_bytes(), target.as_bytes()).unwrap();
+            assert_eq!(found.ordinal, row.ordinal);
+            assert!(found.original_size.is_none_or(|size| size == row.original_size));
+            assert_eq!(
+                loaded.stored(row.ordinal).unwrap().size,
+                reader.frame(row.ordinal).unwrap().len()
+            );
+        }
     }
 }

@@ -1,10 +1,18 @@
-//! References to kernel archives: what is accepted survives being written.
+//! References to kernel archives: what is accepted survives being written, and a loader takes it for
+//! the same.
 
 use rockpack::formats::marker::{self, AnyMarker};
+use rockpack_kpack::marker::load;
 
 pub fn run(bytes: &[u8]) {
+    let loaded = load(bytes);
     match marker::parse(bytes) {
         Ok(AnyMarker::Map(map)) => {
+            if !map.kpack_search_paths.is_empty() {
+                let loaded = loaded.expect("a loader is more lenient");
+                assert_eq!(loaded.kernel_name, map.kernel_name.as_bytes());
+                assert_eq!(loaded.search_paths.len(), map.kpack_search_paths.len());
+            }
             let written = map.to_bytes().expect("what was read fits");
             assert_eq!(marker::parse(&written).unwrap(), AnyMarker::Map(map));
         }

@@ -138,8 +138,8 @@ fn targets(texts: &[String]) -> Result<BTreeSet<BaseArch>> {
         texts.iter().flat_map(|text| text.split([';', ' '])).filter(|text| !text.is_empty());
     let target = |text: &str| match Target::parse_spelling(text) {
         Ok(target) => Ok(target.base().clone()),
-        Err(error) => {
-            let message = format!("--gpu-targets: {}", error.message());
+        Err(fault) => {
+            let message = format!("--gpu-targets: {fault}");
             Err(Error::new(Kind::Usage, message).hint("give archs such as gfx1100 or gfx90a"))
         }
     };

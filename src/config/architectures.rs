@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::origin::Origin;
 use super::schema::{ComponentSchema, GroupSchema, PackageSchema};
 use super::{ArchFilter, ArchitectureGroup, ComponentRules, ValidationOverrides};
-use crate::error::{Error, Faults, Result};
-use crate::gfx::BaseArch;
+use crate::error::{Faults, Result};
+use crate::gfx::{BaseArch, NoTarget};
 use crate::once::Ordered;
 
 /// The key of the groups, for the place of a fault.
@@ -81,12 +81,12 @@ fn package_part(name: &str, origin: &Origin) -> Result<()> {
 }
 
 fn base_arch(text: &str, keys: &[&str], origin: &Origin) -> Result<BaseArch> {
-    text.parse().map_err(|error: Error| {
+    text.parse().map_err(|fault: NoTarget| {
         let hint = match text.contains(':') {
             true => "a base arch is meant; all its feature variants go with it",
             false => "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`",
         };
-        origin.fault(keys, error.message()).hint(hint)
+        origin.fault(keys, fault.to_string()).hint(hint)
     })
 }
 

@@ -22,7 +22,7 @@ use std::fmt;
 
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
-use crate::gfx::{BaseArch, SPIRV, Target};
+use crate::gfx::{BaseArch, SPIRV, Target, no_target};
 
 /// What every bundle starts with.
 pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -98,7 +98,7 @@ impl fmt::Display for EntryId {
 /// Splits the target off; it goes to the end and starts behind a `-` with `gfx` and a digit.
 fn split_target(rest: &str) -> Result<(&str, Option<Target>)> {
     if let Some(triple) = rest.strip_suffix(SPIRV).filter(|t| t.ends_with('-')) {
-        let arch: BaseArch = SPIRV.parse()?;
+        let arch: BaseArch = SPIRV.parse().map_err(no_target)?;
         return Ok((triple, Some(arch.into())));
     }
     let is_target = |at: &usize| {
@@ -107,7 +107,7 @@ fn split_target(rest: &str) -> Result<(&str, Option<Target>)> {
             .is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))
     };
     match rest.match_indices('-').map(|(at, _)| at).find(is_target) {
-        Some(at) => Ok((&rest[..at], Some(rest[at + 1..].parse()?))),
+        Some(at) => Ok((&rest[..at], Some(rest[at + 1..].parse().map_err(no_target)?))),
         None => Ok((rest, None)),
     }
 }

@@ -1,18 +1,22 @@
-//! GPU targets: target IDs, base archs, features.
+//! GPU targets: which there are, what they are called, and what belongs together.
 //!
-//! Source: the AMDGPU chapter of LLVM's user guide ("Processors", "Target ID"), and code objects
-//! of two compiler generations. This module owns spellings and comparison of targets; it knows
-//! nothing of files.
+//! Target IDs themselves stand in [`rockpack_kpack::target`]. This module owns the tables of
+//! processors and products, and the spellings in names of files; it knows nothing of files.
 
 mod family;
-mod features;
 mod groups;
 mod spelling;
 mod table;
-mod target;
 
 pub use family::Family;
 pub use groups::{ProductGroup, product_groups};
+pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 pub use spelling::{arch_at_start, arch_of_sanitized, family_members};
 pub use table::{Processor, archs_in, describe, mach_of, processor, processors};
-pub use target::{BaseArch, FEATURES, SPIRV, Target};
+
+use crate::error::Error;
+
+/// The error of a text that has to be a target ID.
+pub fn no_target(fault: NoTarget) -> Error {
+    Error::malformed(fault.to_string()).hint(fault.hint())
+}

@@ -1,8 +1,8 @@
 //! Spellings of archs in the names of files and directories, beyond words of their own.
 
 use super::table::{describe, processors};
-use super::target::last_feature;
 use super::{BaseArch, FEATURES};
+use rockpack_kpack::target::last_feature;
 
 /// The longest known arch that `text` starts with, whatever follows: names of tuning databases
 /// put the number of compute units (decimal, or hexadecimal) directly behind it.

@@ -30,7 +30,7 @@ use crate::cache::Cache;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::kpm::{Archive, Manifest};
-use crate::formats::marker::Marker;
+use crate::formats::marker::{self, Marker};
 use crate::gfx::BaseArch;
 use crate::recombine::Kernel;
 use crate::report::Progress;
@@ -129,7 +129,7 @@ pub fn marker<'a>(
         kernel_name: binary.to_string(),
         kpack_search_paths: kpack_dirs.into_iter().map(path).collect::<Result<_>>()?,
     };
-    marker.to_bytes()
+    marker::to_bytes(&marker)
 }
 
 /// The path from the directory of `from` to `to`.
@@ -165,7 +165,7 @@ pub fn kpm(component: &str, archives: &[PackedArchive], prefix: &str) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::marker::{self, AnyMarker};
+    use crate::formats::marker::AnyMarker;
 
     #[test]
     fn markers_lead_from_the_binary_to_the_archives() {

@@ -19,7 +19,7 @@ use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::kpack::{Row, split_key};
 use crate::formats::marker::{self, AnyMarker};
-use crate::gfx::Target;
+use crate::gfx::{Target, no_target};
 use crate::host_binary::Transformed;
 use crate::report::{Code, Finding};
 use crate::tree::{Tree, TreePath};
@@ -121,7 +121,7 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<Rows> {
 fn distinct(targets: &BTreeMap<String, Row>) -> Result<Vec<(Target, u32)>> {
     let mut all: Vec<(Target, u32)> = Vec::new();
     for (target, row) in targets {
-        all.push((Target::parse_spelling(target)?, row.ordinal));
+        all.push((Target::parse_spelling(target).map_err(no_target)?, row.ordinal));
     }
     let is_alias = |(target, ordinal): &(Target, u32)| {
         all.iter().any(|(other, same)| same == ordinal && other != target && other.runs_on(target))

@@ -9,7 +9,7 @@ use crate::directories::kernels::{Binary, Kernels, add_folders, kernels_of};
 use crate::directories::output::{OutputArtifact, Outputs};
 use crate::directories::{GENERIC, Means};
 use crate::error::{Error, Faults, Kind, Result};
-use crate::gfx::{BaseArch, Target};
+use crate::gfx::{BaseArch, Target, no_target};
 use crate::report::{Code, Finding, Findings, Stage};
 use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
 use crate::tree::{Node, TreePath};
@@ -273,7 +273,7 @@ impl<'a> Source<'a> {
         if whole {
             for archive in &split.archives {
                 let family = &archive.reader.toc().gfx_arch_family;
-                let target = Target::parse_spelling(family)?;
+                let target = Target::parse_spelling(family).map_err(no_target)?;
                 device.insert(&archive.path, vec![target.base().clone()]);
             }
         }

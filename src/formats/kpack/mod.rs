@@ -1,12 +1,35 @@
 //! Kernel archives (`.kpack`): the code objects of a component's binaries for one base arch.
+//!
+//! What they consist of, and the names and numbers in them, stand in [`rockpack_kpack::archive`],
+//! which reads them as leniently as a loader. Here they are written, and read as strictly as a tool
+//! has to that writes them anew.
 
-mod format;
+#[cfg(test)]
+mod agreement_tests;
 mod reader;
+mod toc;
 mod writer;
 
-pub use format::{
-    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, HEADER_LEN, HSACO, MAGIC, Row, Scheme, TOC_LIMIT, Toc,
-    VERSION, key, split_key,
-};
 pub use reader::Reader;
+pub use rockpack_kpack::archive::{
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, HSACO, MAGIC, Scheme, VERSION, key, split_key,
+};
+pub use toc::{Row, TOC_LIMIT, Toc};
 pub use writer::write;
+
+use rockpack_kpack::ReadAt;
+
+use crate::content::Content;
+use crate::error::{Error, Result};
+
+impl ReadAt for Content {
+    type Error = Error;
+
+    fn len(&self) -> u64 {
+        self.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.read_at(offset, buffer)
+    }
+}

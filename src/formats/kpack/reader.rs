@@ -12,15 +12,21 @@ use std::sync::Arc;
 use zstd::stream::read::Decoder;
 use zstd::zstd_safe;
 
-use super::format::{
-    BLOB_LIMIT, FRAME_LIMIT, HEADER_LEN, MAGIC, Row, Scheme, TOC_LIMIT, Toc, VERSION,
+use rockpack_kpack::archive::{
+    BLOB_LIMIT, FRAME_LIMIT, FrameFault, Frames, HEADER_LEN, Header, HeaderFault, Scheme, Span,
+    VERSION, field,
 };
+
+use super::toc::{Row, TOC_LIMIT, Toc};
 use crate::content::{Content, ContentReader, StreamSource, WINDOW};
 use crate::error::{Error, Kind, Place, Result};
 use crate::formats::message_pack::{Fields, decode};
 
 /// Longest zstd frame header in bytes (RFC 8878, 3.1.1.1, with the magic number).
 const FRAME_HEADER_LIMIT: u64 = 18;
+
+/// Where the header ends.
+const BODY_START: u64 = HEADER_LEN as u64;
 
 /// An opened archive.
 #[derive(Debug)]
@@ -94,21 +100,17 @@ fn read_header(content: &Content) -> Result<u64> {
         let error = Error::malformed(message).structure("kernel archive header");
         Err(error.at(&content.place(offset)))
     };
-    let [m0, m1, m2, m3, v0, v1, v2, v3, rest @ ..]: [u8; 16] =
-        content.read_array(0).map_err(|error| error.structure("kernel archive header"))?;
-    let magic = [m0, m1, m2, m3];
-    if magic != MAGIC {
-        return fault(format!("begins with {}, not KPAK", magic.escape_ascii()), 0);
-    }
-    let version = u32::from_le_bytes([v0, v1, v2, v3]);
-    if version != VERSION {
-        let message = format!("version {version} is not known, only {VERSION} is");
-        return Err(Error::unsupported(message)
-            .structure("kernel archive header")
-            .at(&content.place(4)));
-    }
-    let toc_offset = u64::from_le_bytes(rest);
-    if toc_offset < HEADER_LEN || toc_offset >= content.len() {
+    let bytes = content.read_array::<HEADER_LEN>(0);
+    let bytes = bytes.map_err(|error| error.structure("kernel archive header"))?;
+    let Header { toc_offset } = match Header::parse(&bytes) {
+        Ok(header) => header,
+        Err(version @ HeaderFault::Version(_)) => {
+            let error = Error::unsupported(version.to_string());
+            return Err(error.structure("kernel archive header").at(&content.place(4)));
+        }
+        Err(other) => return fault(other.to_string(), 0),
+    };
+    if toc_offset < BODY_START || toc_offset >= content.len() {
         let len = content.len();
         return fault(format!("puts the TOC at {toc_offset:#x}, in a file of {len:#x} bytes"), 8);
     }
@@ -139,30 +141,32 @@ fn content_size(frame: &Content) -> Result<u64> {
 
 /// Everything of the TOC but its rows.
 fn read_toc(fields: &Fields<'_>) -> Result<Toc> {
-    let version = fields.number("format_version")?;
+    let version = fields.number(field::FORMAT_VERSION)?;
     if version != u64::from(VERSION) {
         let message = format!("format_version {version} is not known, only {VERSION} is");
         return Err(Error::unsupported(message).at(fields.fault("").place()));
     }
-    let scheme = match fields.optional("compression_scheme") {
-        None => Scheme::None,
-        Some(_) => match fields.text("compression_scheme")? {
-            "zstd-per-kernel" => Scheme::ZstdPerKernel,
-            "none" => Scheme::None,
-            other => {
-                let message = format!("the compression scheme `{other}` is not known");
-                return Err(Error::unsupported(message).at(fields.fault("").place()));
-            }
-        },
-    };
     Ok(Toc {
         format_version: VERSION,
-        group_name: fields.text("group_name")?.to_owned(),
-        gfx_arch_family: fields.text("gfx_arch_family")?.to_owned(),
-        gfx_arches: fields.texts("gfx_arches")?,
-        scheme,
+        group_name: fields.text(field::GROUP_NAME)?.to_owned(),
+        gfx_arch_family: fields.text(field::GFX_ARCH_FAMILY)?.to_owned(),
+        gfx_arches: fields.texts(field::GFX_ARCHES)?,
+        scheme: read_scheme(fields)?,
         rows: BTreeMap::new(),
     })
+}
+
+fn read_scheme(fields: &Fields<'_>) -> Result<Scheme> {
+    if fields.optional(field::COMPRESSION_SCHEME).is_none() {
+        return Ok(Scheme::None);
+    }
+    let text = fields.text(field::COMPRESSION_SCHEME)?;
+    let known = Scheme::NAMES.into_iter().find(|(name, _)| *name == text);
+    let (_, scheme) = known.ok_or_else(|| {
+        let message = format!("the compression scheme `{text}` is not known");
+        Error::unsupported(message).at(fields.fault("").place())
+    })?;
+    Ok(scheme)
 }
 
 type Rows = BTreeMap<String, BTreeMap<String, Row>>;
@@ -170,7 +174,7 @@ type Rows = BTreeMap<String, BTreeMap<String, Row>>;
 /// The rows in `table`; `sizes` are those of the stored code objects.
 fn read_rows(fields: &Fields<'_>, table: &Content, sizes: &[u64]) -> Result<Rows> {
     let place = &table.place(0);
-    let toc = Fields::of(fields.required("toc")?, "kernel archive TOC, toc", place)?;
+    let toc = Fields::of(fields.required(field::TOC)?, "kernel archive TOC, toc", place)?;
     let mut rows = Rows::new();
     for (key, targets) in toc.iter() {
         let targets = Fields::of(targets, &format!("kernel archive TOC, {key}"), place)?;
@@ -186,22 +190,22 @@ fn read_rows(fields: &Fields<'_>, table: &Content, sizes: &[u64]) -> Result<Rows
 }
 
 fn read_row(row: &Fields<'_>, sizes: &[u64]) -> Result<Row> {
-    let number = row.number("ordinal")?;
+    let number = row.number(field::ORDINAL)?;
     let stored = usize::try_from(number).ok().and_then(|n| sizes.get(n));
     let (Ok(ordinal), Some(&stored)) = (u32::try_from(number), stored) else {
         let message = format!("names ordinal {number} of {} code objects", sizes.len());
         return Err(row.fault(message));
     };
-    if row.optional("original_size").is_some() && row.number("original_size")? != stored {
-        let size = row.number("original_size")?;
+    if row.optional(field::ORIGINAL_SIZE).is_some() && row.number(field::ORIGINAL_SIZE)? != stored {
+        let size = row.number(field::ORIGINAL_SIZE)?;
         let message = format!("announces {size} bytes, code object {ordinal} has {stored}");
         return Err(row.fault(message));
     }
     Ok(Row {
-        kind: row.text("type")?.to_owned(),
+        kind: row.text(field::TYPE)?.to_owned(),
         ordinal,
         original_size: stored,
-        metadata: row.optional("metadata").cloned(),
+        metadata: row.optional(field::METADATA).cloned(),
     })
 }
 
@@ -217,70 +221,67 @@ impl Body<'_> {
         Error::malformed(message).structure("kernel archive blob").at(&self.content.place(offset))
     }
 
-    /// The frames of a blob with scheme `zstd-per-kernel`.
+    /// The frames of a blob with scheme `zstd-per-kernel`, which fill it.
     fn framed(&self, fields: &Fields<'_>) -> Result<Vec<Range<u64>>> {
-        let (start, size) = (fields.number("zstd_offset")?, fields.number("zstd_size")?);
-        if size > BLOB_LIMIT {
-            let message = format!("the blob has {size} bytes, more than {BLOB_LIMIT}");
-            return Err(Error::new(Kind::Limit, message).at(&self.content.place(0)));
-        }
-        let blob = self.range(start, size)?;
-        self.expect_zeros(HEADER_LEN..blob.start)?;
-        self.expect_zeros(blob.end..self.end)?;
-        self.frames_of(&blob)
-    }
-
-    /// The places of the frames, which fill `blob` behind their count.
-    fn frames_of(&self, blob: &Range<u64>) -> Result<Vec<Range<u64>>> {
-        let mut position = blob.start;
-        let count = self.number(&mut position, blob)?;
-        if u64::from(count) > FRAME_LIMIT {
-            let message = format!("{count} frames, more than {FRAME_LIMIT}");
-            return Err(Error::new(Kind::Limit, message).at(&self.content.place(blob.start)));
-        }
+        let offset = fields.number(field::ZSTD_OFFSET)?;
+        let blob = Span { offset, size: fields.number(field::ZSTD_SIZE)? };
+        let fault = |fault| self.frame_fault(fault, blob);
+        let mut sizes = Frames::open(self.content, blob).map_err(fault)?;
+        let range = self.range(blob.offset, blob.size)?;
+        self.expect_zeros(BODY_START..range.start)?;
+        self.expect_zeros(range.end..self.end)?;
         let mut frames = Vec::new();
-        for ordinal in 0..count {
-            let at = position;
-            let size = u64::from(self.number(&mut position, blob)?);
-            if size > blob.end - position {
-                let message = format!("frame {ordinal} of {size} bytes leaves the blob");
-                return Err(self.fault(message, at));
-            }
-            frames.push(position..position + size);
-            position += size;
+        for frame in sizes.by_ref() {
+            let Span { offset, size } = frame.map_err(fault)?;
+            frames.push(offset..offset + size);
         }
-        if position != blob.end {
-            let message = format!("{} bytes follow the last frame", blob.end - position);
-            return Err(self.fault(message, position));
+        let rest = sizes.rest();
+        if rest.size > 0 {
+            let message = format!("{} bytes follow the last frame", rest.size);
+            return Err(self.fault(message, rest.offset));
         }
         Ok(frames)
     }
 
-    /// The next u32 of `blob`.
-    fn number(&self, position: &mut u64, blob: &Range<u64>) -> Result<u32> {
-        if blob.end - *position < 4 {
-            return Err(self.fault("ends inside a frame size".into(), *position));
+    fn frame_fault(&self, fault: FrameFault<Error>, blob: Span) -> Error {
+        let limit = |message: String, offset: u64| {
+            Error::new(Kind::Limit, message).at(&self.content.place(offset))
+        };
+        match fault {
+            FrameFault::TooLarge(size) => {
+                limit(format!("the blob has {size} bytes, more than {BLOB_LIMIT}"), 0)
+            }
+            FrameFault::TooMany(count) => {
+                limit(format!("{count} frames, more than {FRAME_LIMIT}"), blob.offset)
+            }
+            FrameFault::Outside(Span { offset, size }) => self.outside(offset, size),
+            FrameFault::Cut(offset) => self.fault("ends inside a frame size".into(), offset),
+            FrameFault::Leaves { ordinal, size, offset } => {
+                self.fault(format!("frame {ordinal} of {size} bytes leaves the blob"), offset)
+            }
+            FrameFault::OutOfMemory => {
+                let refused = io::Error::from(io::ErrorKind::OutOfMemory);
+                Error::of_library("frames cannot be listed", refused)
+            }
+            FrameFault::Read(error) => error,
         }
-        let number = u32::from_le_bytes(self.content.read_array(*position)?);
-        *position += 4;
-        Ok(number)
     }
 
     /// The code objects of an archive with scheme `none`.
     fn plain(&self, fields: &Fields<'_>) -> Result<Vec<Range<u64>>> {
-        let listed = fields.list("blobs")?;
-        if listed.len() as u64 > FRAME_LIMIT {
+        let listed = fields.list(field::BLOBS)?;
+        if listed.len() as u64 > u64::from(FRAME_LIMIT) {
             let message = format!("{} code objects, more than {FRAME_LIMIT}", listed.len());
             return Err(Error::new(Kind::Limit, message).at(&self.content.place(0)));
         }
         let mut blobs = Vec::new();
         for value in listed {
             let blob = Fields::of(value, "kernel archive TOC, blobs", &self.content.place(0))?;
-            blobs.push(self.range(blob.number("offset")?, blob.number("size")?)?);
+            blobs.push(self.range(blob.number(field::OFFSET)?, blob.number(field::SIZE)?)?);
         }
         let mut in_order: Vec<&Range<u64>> = blobs.iter().collect();
         in_order.sort_by_key(|blob| (blob.start, blob.end));
-        let mut position = HEADER_LEN;
+        let mut position = BODY_START;
         for blob in in_order {
             if blob.start < position {
                 return Err(self.fault("two code objects overlap".into(), blob.start));
@@ -294,15 +295,17 @@ impl Body<'_> {
 
     fn range(&self, start: u64, size: u64) -> Result<Range<u64>> {
         match start.checked_add(size) {
-            Some(end) if start >= HEADER_LEN && end <= self.end => Ok(start..end),
-            _ => {
-                let message = format!(
-                    "{size} bytes at {start:#x} do not lie between header and TOC ({:#x})",
-                    self.end
-                );
-                Err(self.fault(message, 0))
-            }
+            Some(end) if start >= BODY_START && end <= self.end => Ok(start..end),
+            _ => Err(self.outside(start, size)),
         }
+    }
+
+    fn outside(&self, start: u64, size: u64) -> Error {
+        let message = format!(
+            "{size} bytes at {start:#x} do not lie between header and TOC ({:#x})",
+            self.end
+        );
+        self.fault(message, 0)
     }
 
     /// Content that nothing names would be lost by every tool that rewrites the archive.

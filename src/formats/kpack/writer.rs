@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use rmpv::Value;
 
-use super::format::{
-    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, MAGIC, Row, Scheme, TOC_LIMIT, Toc, VERSION, split_key,
+use rockpack_kpack::archive::{
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Header, Scheme, field, split_key,
 };
+
+use super::toc::{Row, TOC_LIMIT, Toc};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::message_pack::{encode, map};
@@ -63,7 +65,8 @@ fn framed_blob(frames: &[Content]) -> Result<Blob> {
         parts.push(frame.clone());
     }
     let content = Content::concat(&parts);
-    let fields = vec![("zstd_offset", BLOB_START.into()), ("zstd_size", content.len().into())];
+    let fields =
+        vec![(field::ZSTD_OFFSET, BLOB_START.into()), (field::ZSTD_SIZE, content.len().into())];
     Ok(Blob { content, fields })
 }
 
@@ -76,10 +79,10 @@ fn plain_blob(frames: &[Content]) -> Blob {
         parts.push(Content::zeros(padding));
         parts.push(frame.clone());
         offset += padding;
-        places.push(map([("offset", offset.into()), ("size", frame.len().into())]));
+        places.push(map([(field::OFFSET, offset.into()), (field::SIZE, frame.len().into())]));
         offset += frame.len();
     }
-    Blob { content: Content::concat(&parts), fields: vec![("blobs", Value::Array(places))] }
+    Blob { content: Content::concat(&parts), fields: vec![(field::BLOBS, Value::Array(places))] }
 }
 
 /// A u32 of the blob.
@@ -90,10 +93,7 @@ fn little_endian(number: u64) -> Result<Content> {
 }
 
 fn header(toc_offset: u64) -> Vec<u8> {
-    let mut header = Vec::with_capacity(64);
-    header.extend(MAGIC);
-    header.extend(VERSION.to_le_bytes());
-    header.extend(toc_offset.to_le_bytes());
+    let mut header = Header { toc_offset }.to_bytes().to_vec();
     header.resize(64, 0);
     header
 }
@@ -101,18 +101,18 @@ fn header(toc_offset: u64) -> Vec<u8> {
 fn table(toc: &Toc, location: Vec<(&'static str, Value)>) -> Value {
     let arches = toc.gfx_arches.iter().map(|arch| arch.as_str().into());
     let mut fields = vec![
-        ("format_version", toc.format_version.into()),
-        ("group_name", toc.group_name.as_str().into()),
-        ("gfx_arch_family", toc.gfx_arch_family.as_str().into()),
-        ("gfx_arches", Value::Array(arches.collect())),
-        ("compression_scheme", toc.scheme.as_str().into()),
+        (field::FORMAT_VERSION, toc.format_version.into()),
+        (field::GROUP_NAME, toc.group_name.as_str().into()),
+        (field::GFX_ARCH_FAMILY, toc.gfx_arch_family.as_str().into()),
+        (field::GFX_ARCHES, Value::Array(arches.collect())),
+        (field::COMPRESSION_SCHEME, toc.scheme.as_str().into()),
     ];
     fields.extend(location);
     // As text, `…#10` would come before `…#2`.
     let mut keys: Vec<_> = toc.rows.iter().collect();
     keys.sort_by_key(|(key, _)| (split_key(key), key.as_str()));
     let rows = keys.into_iter().map(|(key, targets)| (key.as_str().into(), targets_value(targets)));
-    fields.push(("toc", Value::Map(rows.collect())));
+    fields.push((field::TOC, Value::Map(rows.collect())));
     map(fields)
 }
 
@@ -123,17 +123,17 @@ fn targets_value(targets: &BTreeMap<String, Row>) -> Value {
 
 fn row_value(row: &Row) -> Value {
     let mut fields = vec![
-        ("type", row.kind.as_str().into()),
-        ("ordinal", row.ordinal.into()),
-        ("original_size", row.original_size.into()),
+        (field::TYPE, row.kind.as_str().into()),
+        (field::ORDINAL, row.ordinal.into()),
+        (field::ORIGINAL_SIZE, row.original_size.into()),
     ];
-    fields.extend(row.metadata.clone().map(|value| ("metadata", value)));
+    fields.extend(row.metadata.clone().map(|value| (field::METADATA, value)));
     map(fields)
 }
 
 fn check_ordinals(toc: &Toc, frames: &[Content]) -> Result<()> {
     let count = frames.len() as u64;
-    if count > FRAME_LIMIT {
+    if count > u64::from(FRAME_LIMIT) {
         let message = format!("{count} code objects; loaders refuse more than {FRAME_LIMIT}");
         return Err(too_large(toc, message));
     }

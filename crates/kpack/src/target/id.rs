@@ -3,16 +3,54 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+type Result<T> = std::result::Result<T, NoTarget>;
 
-use crate::error::{Error, Result};
+/// A text that is no target ID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoTarget {
+    /// Its processor is none.
+    Arch(String),
+    /// One of its features is none, or is there twice.
+    Feature {
+        /// The target ID.
+        target: String,
+        /// The feature.
+        feature: String,
+    },
+}
+
+impl NoTarget {
+    /// How it is written.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Arch(_) => "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`",
+            Self::Feature { .. } => {
+                "features are written as in `gfx90a:sramecc+:xnack-`, each once"
+            }
+        }
+    }
+}
+
+impl fmt::Display for NoTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Arch(text) => write!(f, "`{text}` is no GPU arch"),
+            Self::Feature { target, feature } => {
+                write!(f, "`{feature}` in the target ID `{target}` is no feature")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoTarget {}
 
 /// The processor part of a target ID, e.g. `gfx90a`, `gfx1250-strict`, `gfx11-generic`,
 /// or `amdgcnspirv` for arch-neutral device code.
 ///
 /// A hyphenated qualifier belongs to the base arch: `gfx1250-strict` is not `gfx1250`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
 pub struct BaseArch(String);
 
 /// The base arch of SPIR-V device code, which every GPU compiles at load time.
@@ -36,7 +74,7 @@ impl BaseArch {
 }
 
 impl FromStr for BaseArch {
-    type Err = Error;
+    type Err = NoTarget;
 
     fn from_str(text: &str) -> Result<Self> {
         let (stem, qualifier) = match text.split_once('-') {
@@ -54,13 +92,12 @@ impl FromStr for BaseArch {
         if text == SPIRV || (processor && qualified) {
             return Ok(Self(text.to_owned()));
         }
-        Err(Error::malformed(format!("`{text}` is no GPU arch"))
-            .hint("an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`"))
+        Err(NoTarget::Arch(text.to_owned()))
     }
 }
 
 impl TryFrom<String> for BaseArch {
-    type Error = Error;
+    type Error = NoTarget;
 
     fn try_from(text: String) -> Result<Self> {
         text.parse()
@@ -83,8 +120,9 @@ impl fmt::Display for BaseArch {
 pub const FEATURES: [&str; 2] = ["sramecc", "xnack"];
 
 /// A target ID: a base arch and the features it fixes, e.g. `gfx90a:sramecc+:xnack-`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
 pub struct Target {
     base: BaseArch,
     /// Sorted by name, as the runtime spells them.
@@ -131,8 +169,8 @@ impl Target {
     }
 }
 
-/// Splits a trailing `[:-_]name[+-p_m]` off `text`.
-pub(super) fn last_feature<'a>(text: &'a str, name: &str) -> Option<(&'a str, (String, bool))> {
+/// Splits a trailing `[:-_]name[+-p_m]` off `text`: a feature in any of the spellings in use.
+pub fn last_feature<'a>(text: &'a str, name: &str) -> Option<(&'a str, (String, bool))> {
     let (stem, on) = match text.as_bytes().last()? {
         b'+' | b'p' => (&text[..text.len() - 1], true),
         b'-' | b'_' | b'm' => (&text[..text.len() - 1], false),
@@ -144,7 +182,7 @@ pub(super) fn last_feature<'a>(text: &'a str, name: &str) -> Option<(&'a str, (S
 }
 
 impl FromStr for Target {
-    type Err = Error;
+    type Err = NoTarget;
 
     /// Reads the canonical spelling, `base[:feature±]*`.
     fn from_str(text: &str) -> Result<Self> {
@@ -167,13 +205,12 @@ impl FromStr for Target {
     }
 }
 
-fn bad_feature(text: &str, part: &str) -> Error {
-    Error::malformed(format!("`{part}` in the target ID `{text}` is no feature"))
-        .hint("features are written as in `gfx90a:sramecc+:xnack-`, each once")
+fn bad_feature(target: &str, feature: &str) -> NoTarget {
+    NoTarget::Feature { target: target.to_owned(), feature: feature.to_owned() }
 }
 
 impl TryFrom<String> for Target {
-    type Error = Error;
+    type Error = NoTarget;
 
     fn try_from(text: String) -> Result<Self> {
         text.parse()

@@ -1,0 +1,232 @@
+//! Kernel archives (`.kpack`): what they consist of, and reading them as a loader does.
+//!
+//! ```text
+//! offset  size
+//!      0     4  "KPAK"
+//!      4     4  version, u32, 1
+//!      8     8  offset of the TOC, u64
+//!     16    48  zeros (some writers leave them out: their blob starts at 16)
+//!     64     …  blob
+//!      …     …  TOC, a MessagePack map, to the end of the file
+//!
+//! blob, scheme "zstd-per-kernel"            blob, scheme "none"
+//!   u32 number of frames                      code objects, each 64-aligned, zeros between
+//!   per ordinal: u32 size | zstd frame
+//!
+//! TOC
+//!   format_version      1
+//!   group_name          str, e.g. "blas_lib"
+//!   gfx_arch_family     str, e.g. "gfx90a"
+//!   gfx_arches          [str], every target that the archive answers for
+//!   compression_scheme  "zstd-per-kernel" or "none"; absent means "none"
+//!   zstd_offset, zstd_size          the blob, scheme "zstd-per-kernel"
+//!   blobs               [{offset, size}] by ordinal, file offsets, scheme "none"
+//!   toc                 { "<kernel_name>#<co_index>": { "<target>":
+//!                         { "type": "hsaco", "ordinal": n, "original_size": n, ["metadata"] } } }
+//! ```
+//!
+//! Integers of header and blob are little-endian. Source: AMD's `rocm_kpack` (the Python writer
+//! and the C++ loader). Its loader keeps the blob of an archive in memory, refuses blobs over
+//! 4 GiB and more than 1,048,576 frames, and demands that a frame's content size equals
+//! `original_size`. Two rows may name one ordinal: identical code objects are stored once.
+//!
+//! [`Archive::open`] accepts what AMD's loader accepts: keys that are not known, bytes behind the
+//! TOC, any `format_version`, a scheme that is not known (read as "none"), gaps and frames that
+//! nothing names. Of equal fields the first counts, of equal rows the last. A row without an ordinal,
+//! which AMD's loader fills with whatever lies in memory, is no row here.
+
+mod frames;
+mod header;
+mod key;
+mod toc;
+
+use crate::code::{Code, OutOfMemory};
+use crate::message_pack::{Fault, Windows};
+use crate::names::Names;
+use crate::{Outside, ReadAt};
+
+pub use frames::{FrameFault, Frames};
+pub use header::{HEADER_LEN, Header, HeaderFault, MAGIC, VERSION};
+pub use key::{key, split_key, try_key};
+use toc::Table;
+pub use toc::{Row, field};
+
+/// Where the blob starts in archives that are written anew, a multiple of where code objects do.
+pub const BLOB_START: u64 = 64;
+/// Largest blob in bytes: AMD's loader refuses more, and 32-bit frame sizes end there too.
+pub const BLOB_LIMIT: u64 = 4 << 30;
+/// Most frames of an archive: AMD's loader refuses more.
+pub const FRAME_LIMIT: u32 = 1 << 20;
+/// The row type of a code object.
+pub const HSACO: &str = "hsaco";
+
+/// How code objects are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Each code object is a zstd frame of its own.
+    ZstdPerKernel,
+    /// Code objects are stored as they are.
+    None,
+}
+
+impl Scheme {
+    /// All of them, by their names.
+    pub const NAMES: [(&str, Self); 2] =
+        [("zstd-per-kernel", Self::ZstdPerKernel), ("none", Self::None)];
+
+    /// The value of `compression_scheme`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ZstdPerKernel => "zstd-per-kernel",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Where bytes lie in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The offset of the first.
+    pub offset: u64,
+    /// How many.
+    pub size: u64,
+}
+
+impl Span {
+    /// The offset behind the last, if that is a number.
+    pub fn end(self) -> Option<u64> {
+        self.offset.checked_add(self.size)
+    }
+
+    /// Whether all of it lies in the first `len` bytes.
+    pub fn is_within(self, len: u64) -> bool {
+        self.end().is_some_and(|end| end <= len)
+    }
+}
+
+/// Why a loader cannot open an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenFault<E> {
+    /// The header is none.
+    Header(HeaderFault),
+    /// The TOC begins behind the end of the file.
+    TocOutside(u64),
+    /// The TOC is no MessagePack value.
+    Toc(Fault<E>),
+    /// The TOC is no map.
+    NoMap,
+    /// A number of the TOC is none, or does not fit.
+    NoNumber,
+    /// The frames cannot be found.
+    Frames(FrameFault<E>),
+}
+
+impl<E> OpenFault<E> {
+    /// What it is to callers of the C interface.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Header(HeaderFault::Version(_)) => Code::UnsupportedVersion,
+            Self::Header(_) | Self::TocOutside(_) => Code::InvalidFormat,
+            Self::Toc(Fault::Read(_)) | Self::Frames(FrameFault::Read(_)) => Code::Io,
+            Self::Toc(Fault::OutOfMemory) => Code::OutOfMemory,
+            Self::Toc(_) | Self::NoMap | Self::NoNumber => Code::MsgpackParseFailed,
+            Self::Frames(FrameFault::Outside(_)) => Code::Io,
+            Self::Frames(_) => Code::InvalidFormat,
+        }
+    }
+}
+
+impl<E> From<Fault<E>> for OpenFault<E> {
+    fn from(fault: Fault<E>) -> Self {
+        Self::Toc(fault)
+    }
+}
+
+impl<E> From<OutOfMemory> for OpenFault<E> {
+    fn from(fault: OutOfMemory) -> Self {
+        Self::Toc(fault.into())
+    }
+}
+
+impl<E> From<FrameFault<E>> for OpenFault<E> {
+    fn from(fault: FrameFault<E>) -> Self {
+        Self::Frames(fault)
+    }
+}
+
+/// The table of an opened archive. It needs memory of a few times the bytes of the TOC, whatever that
+/// claims, and 16 bytes for each frame; the file is read by positioned reads, and not kept.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    scheme: Scheme,
+    arches: Names,
+    rows: toc::Rows,
+    /// By ordinal.
+    stored: Vec<Span>,
+    /// Bytes of the file.
+    len: u64,
+}
+
+impl Archive {
+    /// Opens the archive that fills `source`.
+    pub fn open<R: ReadAt + ?Sized>(source: &R) -> Result<Self, OpenFault<R::Error>> {
+        let len = source.len();
+        let mut header = [0; HEADER_LEN];
+        if len < header.len() as u64 {
+            return Err(OpenFault::Header(HeaderFault::Truncated));
+        }
+        source.read_at(0, &mut header).map_err(Fault::Read)?;
+        let Header { toc_offset } = Header::parse(&header).map_err(OpenFault::Header)?;
+        if toc_offset >= len {
+            return Err(OpenFault::TocOutside(toc_offset));
+        }
+        let table = Table::decode(Windows::new(source, toc_offset))?;
+        let stored = match table.scheme {
+            Scheme::None => table.blobs?,
+            Scheme::ZstdPerKernel => Frames::open(source, table.zstd?)?.listed()?,
+        };
+        Ok(Self { scheme: table.scheme, arches: table.arches, rows: table.rows, stored, len })
+    }
+
+    /// How code objects are stored.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The targets that it answers for, in the order of the file.
+    pub fn arches(&self) -> &Names {
+        &self.arches
+    }
+
+    /// The keys of its rows, each once, in the order of their bytes.
+    pub fn keys(&self) -> &Names {
+        &self.rows.keys
+    }
+
+    /// The row of `target` for `key`.
+    pub fn row(&self, key: &[u8], target: &[u8]) -> Option<Row> {
+        self.rows.find(key, target)
+    }
+
+    /// Number of stored code objects.
+    pub fn count(&self) -> usize {
+        self.stored.len()
+    }
+
+    /// Where the code object with this ordinal is stored: as a zstd frame, or as it is. The fault is
+    /// [`Code::KernelNotFound`] if there is none, and [`Code::Io`] if the file ends before its end.
+    pub fn stored(&self, ordinal: u32) -> Result<Span, Code> {
+        let span = usize::try_from(ordinal).ok().and_then(|slot| self.stored.get(slot));
+        let span = *span.ok_or(Code::KernelNotFound)?;
+        if span.is_within(self.len) { Ok(span) } else { Err(Code::Io) }
+    }
+}
+
+/// Opens the archive that fills `bytes`.
+impl TryFrom<&[u8]> for Archive {
+    type Error = OpenFault<Outside>;
+
+    fn try_from(bytes: &[u8]) -> Result<Self, Self::Error> {
+        Self::open(bytes)
+    }
+}

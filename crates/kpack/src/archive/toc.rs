@@ -1,0 +1,354 @@
+//! The table of contents as a loader reads it.
+
+use super::{OpenFault, Scheme, Span};
+use crate::code::{OutOfMemory, push};
+use crate::message_pack::{Decoder, Fault, Input, Item};
+use crate::names::Names;
+
+/// The names of fields.
+pub mod field {
+    /// The version of the table.
+    pub const FORMAT_VERSION: &str = "format_version";
+    /// The package component.
+    pub const GROUP_NAME: &str = "group_name";
+    /// The base arch.
+    pub const GFX_ARCH_FAMILY: &str = "gfx_arch_family";
+    /// The targets that the archive answers for.
+    pub const GFX_ARCHES: &str = "gfx_arches";
+    /// How code objects are stored.
+    pub const COMPRESSION_SCHEME: &str = "compression_scheme";
+    /// Where the frames begin.
+    pub const ZSTD_OFFSET: &str = "zstd_offset";
+    /// Bytes of all frames.
+    pub const ZSTD_SIZE: &str = "zstd_size";
+    /// Where code objects lie that are stored as they are.
+    pub const BLOBS: &str = "blobs";
+    /// Where one lies, in `blobs`.
+    pub const OFFSET: &str = "offset";
+    /// Its bytes, in `blobs`.
+    pub const SIZE: &str = "size";
+    /// The rows.
+    pub const TOC: &str = "toc";
+    /// What a row is of.
+    pub const TYPE: &str = "type";
+    /// Which stored code object it names.
+    pub const ORDINAL: &str = "ordinal";
+    /// Bytes of that, uncompressed.
+    pub const ORIGINAL_SIZE: &str = "original_size";
+    /// What other tools attach.
+    pub const METADATA: &str = "metadata";
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Index of the stored code object.
+    pub ordinal: u32,
+    /// Its size in bytes, uncompressed, if the row has it.
+    pub original_size: Option<u64>,
+}
+
+/// What a loader takes from a table.
+pub(super) struct Table {
+    pub scheme: Scheme,
+    pub arches: Names,
+    /// By ordinal, for code objects that are stored as they are.
+    pub blobs: Result<Vec<Span>, NoNumber>,
+    /// The blob of all frames.
+    pub zstd: Result<Span, NoNumber>,
+    pub rows: Rows,
+}
+
+#[derive(Clone, Copy)]
+enum Field {
+    Arches,
+    Scheme,
+    ZstdOffset,
+    ZstdSize,
+    Blobs,
+    Toc,
+}
+
+const FIELDS: [(&str, Field); 6] = [
+    (field::GFX_ARCHES, Field::Arches),
+    (field::COMPRESSION_SCHEME, Field::Scheme),
+    (field::ZSTD_OFFSET, Field::ZstdOffset),
+    (field::ZSTD_SIZE, Field::ZstdSize),
+    (field::BLOBS, Field::Blobs),
+    (field::TOC, Field::Toc),
+];
+
+type Decoded<T, I> = Result<T, OpenFault<<I as Input>::Error>>;
+
+/// What should be a number and is none. Of numbers that the scheme does not need that is no fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NoNumber;
+
+impl<E> From<NoNumber> for OpenFault<E> {
+    fn from(_: NoNumber) -> Self {
+        Self::NoNumber
+    }
+}
+
+/// A number of a map: not there, one, or something else.
+#[derive(Clone, Copy, Default)]
+enum Number {
+    #[default]
+    Absent,
+    Is(u64),
+    Wrong,
+}
+
+impl Number {
+    /// Reads it, unless it was there before.
+    fn read<I: Input>(&mut self, decoder: &mut Decoder<I>) -> Result<(), Fault<I::Error>> {
+        match self {
+            Self::Absent => *self = decoder.number()?.map_or(Self::Wrong, Self::Is),
+            Self::Is(_) | Self::Wrong => decoder.skip()?,
+        }
+        Ok(())
+    }
+
+    fn optional(self) -> Result<Option<u64>, NoNumber> {
+        match self {
+            Self::Absent => Ok(None),
+            Self::Is(number) => Ok(Some(number)),
+            Self::Wrong => Err(NoNumber),
+        }
+    }
+
+    fn or_zero(self) -> Result<u64, NoNumber> {
+        self.optional().map(Option::unwrap_or_default)
+    }
+}
+
+impl Table {
+    /// Decodes the value that `input` begins with, to its end.
+    pub(super) fn decode<I: Input>(input: I) -> Decoded<Self, I> {
+        let mut decoder = Decoder::new(input);
+        let Item::Map(pairs) = decoder.item()? else { return Err(OpenFault::NoMap) };
+        let mut found = Found::default();
+        for _ in 0..pairs {
+            found.field(&mut decoder)?;
+        }
+        let Found { scheme, arches, offset, size, blobs, rows } = found;
+        let zstd = offset.or_zero().and_then(|offset| Ok(Span { offset, size: size.or_zero()? }));
+        Ok(Self {
+            scheme: scheme.unwrap_or(Scheme::None),
+            arches: arches.unwrap_or_default(),
+            blobs: blobs.unwrap_or(Ok(Vec::new())),
+            zstd,
+            rows: rows.unwrap_or_default().finished()?,
+        })
+    }
+}
+
+/// The fields of a table that were found, whatever they turned out to be: of equal ones the first
+/// counts.
+#[derive(Default)]
+struct Found {
+    scheme: Option<Scheme>,
+    arches: Option<Names>,
+    offset: Number,
+    size: Number,
+    blobs: Option<Result<Vec<Span>, NoNumber>>,
+    rows: Option<Drafts>,
+}
+
+impl Found {
+    fn field<I: Input>(&mut self, decoder: &mut Decoder<I>) -> Decoded<(), I> {
+        match decoder.one_of(&FIELDS)? {
+            Some(Field::Arches) if self.arches.is_none() => {
+                let mut arches = Names::default();
+                match decoder.item()? {
+                    Item::Array(count) => decoder.names(count, &mut arches)?,
+                    other => decoder.skip_rest_of(other)?,
+                }
+                self.arches = Some(arches);
+            }
+            Some(Field::Scheme) if self.scheme.is_none() => {
+                let known = decoder.one_of(&Scheme::NAMES)?;
+                self.scheme = Some(known.unwrap_or(Scheme::None));
+            }
+            Some(Field::ZstdOffset) => self.offset.read(decoder)?,
+            Some(Field::ZstdSize) => self.size.read(decoder)?,
+            Some(Field::Blobs) if self.blobs.is_none() => self.blobs = Some(blobs(decoder)?),
+            Some(Field::Toc) if self.rows.is_none() => self.rows = Some(Drafts::read(decoder)?),
+            _ => decoder.skip()?,
+        }
+        Ok(())
+    }
+}
+
+/// Where code objects lie that are stored as they are.
+fn blobs<I: Input>(decoder: &mut Decoder<I>) -> Decoded<Result<Vec<Span>, NoNumber>, I> {
+    let mut blobs = Ok(Vec::new());
+    let count = match decoder.item()? {
+        Item::Array(count) => count,
+        other => return Ok(decoder.skip_rest_of(other).map(|()| blobs)?),
+    };
+    for _ in 0..count {
+        match decoder.item()? {
+            Item::Map(pairs) => match (blob(pairs, decoder)?, &mut blobs) {
+                (Ok(span), Ok(blobs)) => push(blobs, span)?,
+                (Ok(_), Err(NoNumber)) => {}
+                (Err(fault), _) => blobs = Err(fault),
+            },
+            other => decoder.skip_rest_of(other)?,
+        }
+    }
+    Ok(blobs)
+}
+
+fn blob<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> Decoded<Result<Span, NoNumber>, I> {
+    let [offset, size] = numbers([field::OFFSET, field::SIZE], pairs, decoder)?;
+    Ok(offset.or_zero().and_then(|offset| Ok(Span { offset, size: size.or_zero()? })))
+}
+
+/// The numbers with these names in a map of so many pairs.
+fn numbers<I: Input>(
+    [one, other]: [&str; 2],
+    pairs: u32,
+    decoder: &mut Decoder<I>,
+) -> Result<[Number; 2], Fault<I::Error>> {
+    let known = [(one, 0), (other, 1)];
+    let mut numbers = [Number::Absent; 2];
+    for _ in 0..pairs {
+        let wanted = decoder.one_of(&known)?.and_then(|index: usize| numbers.get_mut(index));
+        match wanted {
+            Some(number) => number.read(decoder)?,
+            None => decoder.skip()?,
+        }
+    }
+    Ok(numbers)
+}
+
+/// A row; without an ordinal it is none.
+fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> Decoded<Option<Row>, I> {
+    let names = [field::ORDINAL, field::ORIGINAL_SIZE];
+    let [ordinal, original_size] = numbers(names, pairs, decoder)?;
+    let (ordinal, original_size) = (ordinal.optional()?, original_size.optional()?);
+    let ordinal = ordinal.map(u32::try_from).transpose().map_err(|_| NoNumber)?;
+    Ok(ordinal.map(|ordinal| Row { ordinal, original_size }))
+}
+
+/// Appends the text that comes next to `names`; whether it is one.
+fn name<I: Input>(decoder: &mut Decoder<I>, names: &mut Names) -> Result<bool, Fault<I::Error>> {
+    match decoder.item()? {
+        Item::Text(len) => {
+            decoder.text(len, names.bytes())?;
+            names.end()?;
+            Ok(true)
+        }
+        other => decoder.skip_rest_of(other).map(|()| false),
+    }
+}
+
+/// Rows as they come.
+#[derive(Default)]
+struct Drafts {
+    keys: Names,
+    targets: Names,
+    rows: Vec<Draft>,
+}
+
+/// A row by the numbers of its names.
+#[derive(Debug, Clone, Copy)]
+struct Draft {
+    key: usize,
+    target: usize,
+    row: Row,
+}
+
+impl Drafts {
+    fn read<I: Input>(decoder: &mut Decoder<I>) -> Decoded<Self, I> {
+        let mut drafts = Self::default();
+        let keys = match decoder.item()? {
+            Item::Map(keys) => keys,
+            other => return Ok(decoder.skip_rest_of(other).map(|()| drafts)?),
+        };
+        for _ in 0..keys {
+            if !name(decoder, &mut drafts.keys)? {
+                decoder.skip()?;
+                continue;
+            }
+            match decoder.item()? {
+                Item::Map(targets) => drafts.read_targets(targets, decoder)?,
+                other => decoder.skip_rest_of(other)?,
+            }
+        }
+        Ok(drafts)
+    }
+
+    /// The rows of the last key.
+    fn read_targets<I: Input>(&mut self, count: u32, decoder: &mut Decoder<I>) -> Decoded<(), I> {
+        for _ in 0..count {
+            if !name(decoder, &mut self.targets)? {
+                decoder.skip()?;
+                continue;
+            }
+            let row = match decoder.item()? {
+                Item::Map(pairs) => row(pairs, decoder)?,
+                other => decoder.skip_rest_of(other).map(|()| None)?,
+            };
+            match row {
+                Some(row) => {
+                    let (key, target) = (self.keys.len() - 1, self.targets.len() - 1);
+                    push(&mut self.rows, Draft { key, target, row })?;
+                }
+                None => self.targets.pop(),
+            }
+        }
+        Ok(())
+    }
+
+    /// In the order of keys and targets; of equal ones the last stays.
+    fn finished(self) -> Result<Rows, OutOfMemory> {
+        let Self { keys, targets, mut rows } = self;
+        let names = |draft: &Draft| (keys.get(draft.key), targets.get(draft.target));
+        // Sorted in place, because a stable sort asks for memory. Targets are numbered as they came.
+        rows.sort_unstable_by(|a, b| (names(a), a.target).cmp(&(names(b), b.target)));
+        rows.dedup_by(|later, earlier| {
+            let again = names(later) == names(earlier);
+            if again {
+                *earlier = *later;
+            }
+            again
+        });
+        let (mut sorted, mut first, mut last) = (Names::default(), Vec::new(), None);
+        for (index, draft) in rows.iter().enumerate() {
+            let key = keys.get(draft.key);
+            if key != last {
+                sorted.push(key.unwrap_or_default())?;
+                push(&mut first, index)?;
+                last = key;
+            }
+        }
+        Ok(Rows { keys: sorted, first, targets, rows })
+    }
+}
+
+/// The rows of a table.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rows {
+    /// Each once, sorted.
+    pub keys: Names,
+    /// For each key, its first row.
+    first: Vec<usize>,
+    targets: Names,
+    /// By key and target.
+    rows: Vec<Draft>,
+}
+
+impl Rows {
+    /// The row of `target` for `key`.
+    pub(super) fn find(&self, key: &[u8], target: &[u8]) -> Option<Row> {
+        let key = self.keys.binary_search(key)?;
+        let first = *self.first.get(key)?;
+        let end = self.first.get(key + 1).copied().unwrap_or(self.rows.len());
+        let rows = self.rows.get(first..end)?;
+        let of = |draft: &Draft| self.targets.get(draft.target).unwrap_or_default().cmp(target);
+        let index = rows.binary_search_by(of).ok()?;
+        Some(rows.get(index)?.row)
+    }
+}

@@ -1,0 +1,62 @@
+//! What a GPU runtime has to know of kernel archives: targets, markers, and the archives themselves.
+//!
+//! ```text
+//! host binary ─ marker ─► kernel_name, search paths ─┐
+//! device      ─ target ─► compatible targets ────────┴─► archive: row ─► place of the code object
+//! ```
+//!
+//! The packer and the runtime share it, so that each name, number and rule stands in one place. It
+//! owns bytes ↔ values and no policy: it opens no file, reads no environment, decompresses nothing,
+//! and knows nothing of packages. What a file claims is checked against the file's size before
+//! memory is reserved for it; reserves can fail and are errors; no input makes it panic.
+//!
+//! Readers here are as lenient as AMD's loader, because a program that runs must go on running. What
+//! the packer refuses besides, it refuses itself.
+
+#![forbid(unsafe_code)]
+
+pub mod archive;
+mod code;
+pub mod marker;
+pub mod message_pack;
+mod names;
+pub mod target;
+
+pub use code::{Code, OutOfMemory};
+pub use names::Names;
+
+/// Bytes that can be read at any position: a file, a mapping, a buffer.
+pub trait ReadAt {
+    /// Why they cannot be read.
+    type Error;
+
+    /// Number of bytes. It does not change, and nothing behind it is asked for.
+    fn len(&self) -> u64;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `buffer` from `offset` on.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error>;
+}
+
+/// A range that is not in a buffer. Readers of this crate ask for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outside;
+
+impl ReadAt for [u8] {
+    type Error = Outside;
+
+    fn len(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Outside> {
+        let start = usize::try_from(offset).map_err(|_| Outside)?;
+        let end = start.checked_add(buffer.len()).ok_or(Outside)?;
+        buffer.copy_from_slice(self.get(start..end).ok_or(Outside)?);
+        Ok(())
+    }
+}

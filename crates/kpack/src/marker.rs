@@ -1,0 +1,329 @@
+//! The reference to kernel archives inside a transformed host binary, `.rocm_kpack_ref`.
+//!
+//! ```text
+//! MessagePack map
+//!   "kernel_name"         str           the key of the binary in the archives' tables
+//!   "kpack_search_paths"  array of str  relative to the binary's directory; `@GFXARCH@` stands
+//!                                       for each target that the device is compatible with
+//! ```
+//!
+//! Source: the runtime's loader. Loaders refuse more than 64 KiB. An early prototype wrote the
+//! paths alone, separated by colons; that form is read, never written. Zero bytes behind the map
+//! are the room of a later rewrite.
+
+use std::fmt;
+
+use crate::code::{Code, OutOfMemory};
+use crate::message_pack::{Decoder, Fault, Input, Item};
+use crate::names::Names;
+
+/// Loaders refuse longer markers.
+pub const LIMIT: usize = 64 << 10;
+
+/// What stands for the target in a search path.
+pub const ARCH_PLACEHOLDER: &str = "@GFXARCH@";
+
+const KERNEL_NAME: &str = "kernel_name";
+const SEARCH_PATHS: &str = "kpack_search_paths";
+const FIELDS: [(&str, Field); 2] =
+    [(KERNEL_NAME, Field::KernelName), (SEARCH_PATHS, Field::SearchPaths)];
+
+#[derive(Clone, Copy)]
+enum Field {
+    KernelName,
+    SearchPaths,
+}
+
+/// What a loader takes from a marker.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Key of the binary in the archives' tables.
+    pub kernel_name: Vec<u8>,
+    /// Paths of archives relative to the binary's directory, at least one.
+    pub search_paths: Names,
+}
+
+/// Why a loader takes nothing from a marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadFault<E> {
+    /// It is no MessagePack value.
+    Decode(Fault<E>),
+    /// It is no map, or lacks a text `kernel_name` or an array with a text `kpack_search_paths`.
+    Fields,
+}
+
+impl<E> LoadFault<E> {
+    /// What it is to callers of the C interface.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Decode(Fault::OutOfMemory) => Code::OutOfMemory,
+            Self::Decode(_) | Self::Fields => Code::InvalidMetadata,
+        }
+    }
+}
+
+impl<E> From<Fault<E>> for LoadFault<E> {
+    fn from(fault: Fault<E>) -> Self {
+        Self::Decode(fault)
+    }
+}
+
+impl<E> From<OutOfMemory> for LoadFault<E> {
+    fn from(fault: OutOfMemory) -> Self {
+        Self::Decode(fault.into())
+    }
+}
+
+/// Reads a marker as AMD's loader does: `input`, of which at most [`LIMIT`] bytes are left, begins
+/// with a map. Of equal keys the first counts; what is no text among the paths, and all other keys,
+/// are skipped. The value is read to its end, and nothing behind it.
+pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
+    let mut decoder = Decoder::new(input);
+    let Item::Map(pairs) = decoder.item()? else { return Err(LoadFault::Fields) };
+    let (mut kernel_name, mut paths) = (None, None);
+    for _ in 0..pairs {
+        match decoder.one_of(&FIELDS)? {
+            Some(Field::KernelName) if kernel_name.is_none() => {
+                kernel_name = Some(loaded_name(&mut decoder)?);
+            }
+            Some(Field::SearchPaths) if paths.is_none() => {
+                paths = Some(loaded_paths(&mut decoder)?);
+            }
+            _ => decoder.skip()?,
+        }
+    }
+    let kernel_name = kernel_name.flatten().ok_or(LoadFault::Fields)?;
+    let search_paths = paths.filter(|paths| !paths.is_empty()).ok_or(LoadFault::Fields)?;
+    Ok(Loaded { kernel_name, search_paths })
+}
+
+fn loaded_name<I: Input>(decoder: &mut Decoder<I>) -> Result<Option<Vec<u8>>, Fault<I::Error>> {
+    match decoder.item()? {
+        Item::Text(len) => {
+            let mut name = Vec::new();
+            decoder.text(len, &mut name)?;
+            Ok(Some(name))
+        }
+        other => decoder.skip_rest_of(other).map(|()| None),
+    }
+}
+
+fn loaded_paths<I: Input>(decoder: &mut Decoder<I>) -> Result<Names, Fault<I::Error>> {
+    let mut paths = Names::default();
+    match decoder.item()? {
+        Item::Array(count) => decoder.names(count, &mut paths)?,
+        other => decoder.skip_rest_of(other)?,
+    }
+    Ok(paths)
+}
+
+/// The reference to kernel archives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    /// Key of the binary in the archives' tables.
+    pub kernel_name: String,
+    /// Paths of archives relative to the binary's directory.
+    pub kpack_search_paths: Vec<String>,
+}
+
+/// A marker of any form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnyMarker {
+    /// The current form.
+    Map(Marker),
+    /// The early prototype's list of paths.
+    PathList(Vec<String>),
+}
+
+/// Why bytes are no marker that a tool would write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MarkerFault {
+    /// There are none.
+    Empty,
+    /// There are so many, more than [`LIMIT`].
+    TooLong(usize),
+    /// They are no map of the two fields, each once and of its type.
+    NoMap,
+    /// Bytes that are not zero follow the map.
+    Followed,
+    /// They are neither a map nor a list of paths.
+    NoList,
+}
+
+impl fmt::Display for MarkerFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty"),
+            Self::TooLong(length) => {
+                write!(f, "{length} bytes exceed the {LIMIT} that loaders accept")
+            }
+            Self::NoMap => f.write_str("is no map of kernel_name and kpack_search_paths"),
+            Self::Followed => f.write_str("is followed by other bytes"),
+            Self::NoList => f.write_str("is neither a map nor a list of paths"),
+        }
+    }
+}
+
+impl std::error::Error for MarkerFault {}
+
+impl Marker {
+    /// The bytes of the section.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, MarkerFault> {
+        let mut bytes = Vec::new();
+        let count = self.kpack_search_paths.len();
+        bytes.push(0x82);
+        push_text(&mut bytes, KERNEL_NAME);
+        push_text(&mut bytes, &self.kernel_name);
+        push_text(&mut bytes, SEARCH_PATHS);
+        push_length(
+            &mut bytes,
+            count,
+            Lengths { short: 0x90, short_max: 15, one: None, two: 0xdc },
+        );
+        self.kpack_search_paths.iter().for_each(|path| push_text(&mut bytes, path));
+        check_length(bytes.len())?;
+        Ok(bytes)
+    }
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    let lengths = Lengths { short: 0xa0, short_max: 31, one: Some(0xd9), two: 0xda };
+    push_length(bytes, text.len(), lengths);
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+/// The first bytes of a kind of item, by the width of its length.
+struct Lengths {
+    short: u8,
+    short_max: u8,
+    one: Option<u8>,
+    two: u8,
+}
+
+/// A length in its shortest form. One of more than 16 bits makes a marker that is too long anyway.
+fn push_length(bytes: &mut Vec<u8>, length: usize, lengths: Lengths) {
+    let Lengths { short, short_max, one, two } = lengths;
+    match (u8::try_from(length), one) {
+        (Ok(length), _) if length <= short_max => bytes.push(short | length),
+        (Ok(length), Some(one)) => bytes.extend([one, length]),
+        _ => {
+            bytes.push(two);
+            bytes.extend(u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes());
+        }
+    }
+}
+
+/// Reads a marker of any form from the bytes of its section, as strictly as tools should: texts are
+/// UTF-8, no field is there twice, and only zeros follow.
+pub fn parse(bytes: &[u8]) -> Result<AnyMarker, MarkerFault> {
+    check_length(bytes.len())?;
+    match bytes.first() {
+        None => Err(MarkerFault::Empty),
+        // Fixed-length map, 16-bit and 32-bit map.
+        Some(0x80..=0x8f | 0xde | 0xdf) => parse_map(bytes).map(AnyMarker::Map),
+        Some(_) => parse_list(bytes).map(AnyMarker::PathList),
+    }
+}
+
+fn check_length(length: usize) -> Result<(), MarkerFault> {
+    if length <= LIMIT { Ok(()) } else { Err(MarkerFault::TooLong(length)) }
+}
+
+fn parse_map(bytes: &[u8]) -> Result<Marker, MarkerFault> {
+    let mut decoder = Decoder::new(bytes);
+    let marker = strict_map(&mut decoder).ok_or(MarkerFault::NoMap)?;
+    let zeros = decoder.into_rest().iter().all(|byte| *byte == 0);
+    if zeros { Ok(marker) } else { Err(MarkerFault::Followed) }
+}
+
+fn strict_map(decoder: &mut Decoder<&[u8]>) -> Option<Marker> {
+    let Item::Map(pairs) = decoder.item().ok()? else { return None };
+    let (mut kernel_name, mut paths) = (None, None);
+    for _ in 0..pairs {
+        match decoder.one_of(&FIELDS).ok()? {
+            Some(Field::KernelName) if kernel_name.is_none() => {
+                kernel_name = Some(strict_text(decoder)?);
+            }
+            Some(Field::SearchPaths) if paths.is_none() => {
+                let Item::Array(count) = decoder.item().ok()? else { return None };
+                let texts = (0..count).map(|_| strict_text(decoder));
+                paths = Some(texts.collect::<Option<Vec<String>>>()?);
+            }
+            // A field that is there twice.
+            Some(_) => return None,
+            None => decoder.skip().ok()?,
+        }
+    }
+    Some(Marker { kernel_name: kernel_name?, kpack_search_paths: paths? })
+}
+
+fn strict_text(decoder: &mut Decoder<&[u8]>) -> Option<String> {
+    let Item::Text(len) = decoder.item().ok()? else { return None };
+    let mut bytes = Vec::new();
+    decoder.text(len, &mut bytes).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+fn parse_list(bytes: &[u8]) -> Result<Vec<String>, MarkerFault> {
+    let end = bytes.iter().rposition(|byte| *byte != 0);
+    let text = std::str::from_utf8(&bytes[..end.map_or(0, |end| end + 1)]).ok();
+    let text = text.filter(|text| !text.is_empty() && !text.contains(char::is_control));
+    let text = text.ok_or(MarkerFault::NoList)?;
+    Ok(text.split(':').map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Marker {
+        Marker {
+            kernel_name: "lib/libx.so".into(),
+            kpack_search_paths: vec![".kpack/x_@GFXARCH@.kpack".into()],
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_a_map_with_names() {
+        let mut expected = vec![0x82, 0xab];
+        expected.extend_from_slice(b"kernel_name\xablib/libx.so\xb2kpack_search_paths\x91\xb8");
+        expected.extend_from_slice(b".kpack/x_@GFXARCH@.kpack");
+        assert_eq!(sample().to_bytes().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_map_may_be_followed_by_zeros_only() {
+        let mut bytes = sample().to_bytes().unwrap();
+        bytes.extend_from_slice(&[0; 40]);
+        assert_eq!(parse(&bytes).unwrap(), AnyMarker::Map(sample()));
+        bytes.push(1);
+        assert_eq!(parse(&bytes), Err(MarkerFault::Followed));
+    }
+
+    /// Found by fuzzing: a field that is not known ended the program with an overflow of the stack.
+    #[test]
+    fn deep_nesting_is_refused() {
+        let nested = |depth: usize| [b"\x81\xa1x".to_vec(), vec![0x91; depth], vec![0xc0]].concat();
+        assert_eq!(parse(&nested(20_000)), Err(MarkerFault::NoMap));
+        let mut known = sample().to_bytes().unwrap();
+        known[0] = 0x83;
+        known.extend_from_slice(&nested(20)[1..]);
+        assert_eq!(parse(&known).unwrap(), AnyMarker::Map(sample()));
+    }
+
+    #[test]
+    fn the_prototype_list_is_read() {
+        let list = AnyMarker::PathList(vec!["a".into(), "b/c".into()]);
+        assert_eq!(parse(b"a:b/c\0").unwrap(), list);
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        let bytes = sample().to_bytes().unwrap();
+        for len in 0..bytes.len() {
+            assert!(parse(&bytes[..len]).is_err(), "{len}");
+        }
+        assert!(parse(&vec![b'a'; LIMIT + 1]).is_err());
+        assert!(parse(b"\x01\x02").is_err());
+    }
+}

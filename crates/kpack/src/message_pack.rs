@@ -1,0 +1,413 @@
+//! MessagePack as a stream of items.
+//!
+//! ```text
+//! 00..7f  number            c4..c6  binary, length of 1, 2, 4 bytes    cc..cf  number of 1, 2, 4, 8
+//! 80..8f  map of 0..15      c7..c9  extension, length of 1, 2, 4       d0..d3  signed number
+//! 90..9f  array of 0..15    ca, cb  float of 4, 8 bytes                d4..d8  extension of 1..16
+//! a0..bf  text of 0..31     c0 c2 c3  nil, false, true                 d9..db  text, length of 1, 2, 4
+//! e0..ff  negative number   c1  never used                             dc..df  array, map of 2, 4
+//! ```
+//!
+//! Integers are big-endian. Source: the specification at <https://msgpack.org>. Written here and not
+//! taken from a crate, because a runtime must decode without recursion, from memory whose end is
+//! only known from the value, and with reserves that may fail. Values are never built: what is
+//! skipped costs no memory, however deep it nests.
+
+use crate::ReadAt;
+use crate::code::OutOfMemory;
+use crate::names::Names;
+
+/// Where the bytes of a value come from, one after the other.
+pub trait Input {
+    /// Why they cannot be read.
+    type Error;
+
+    /// The most bytes that can still come.
+    fn left(&self) -> u64;
+
+    /// Fills `buffer`, which is not longer than what is left, with the next bytes.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// Leaves out the next `count` bytes, which are not more than what is left.
+    fn skip(&mut self, count: u64) -> Result<(), Self::Error>;
+}
+
+/// Why a value cannot be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault<E> {
+    /// It does not end within the input.
+    Truncated,
+    /// A byte that begins no item.
+    Invalid(u8),
+    /// Memory was refused.
+    OutOfMemory,
+    /// The input cannot be read.
+    Read(E),
+}
+
+impl<E> From<OutOfMemory> for Fault<E> {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
+}
+
+/// What comes next in a value. The bytes of a text follow it, and the items of an array or map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    /// A number of at least 0.
+    Number(u64),
+    /// A text of so many bytes, which need not be UTF-8.
+    Text(u32),
+    /// So many items.
+    Array(u32),
+    /// So many pairs of items.
+    Map(u32),
+    /// Anything else; so many bytes belong to it.
+    Other(u64),
+}
+
+/// Decodes one value.
+#[derive(Debug)]
+pub struct Decoder<I> {
+    input: I,
+}
+
+type Decoded<T, I> = Result<T, Fault<<I as Input>::Error>>;
+
+impl<I: Input> Decoder<I> {
+    /// Decodes the value that `input` begins with.
+    pub fn new(input: I) -> Self {
+        Self { input }
+    }
+
+    /// What follows what was decoded.
+    pub fn into_rest(self) -> I {
+        self.input
+    }
+
+    /// The next item.
+    pub fn item(&mut self) -> Decoded<Item, I> {
+        let [first] = self.array()?;
+        Ok(match first {
+            0x00..=0x7f => Item::Number(first.into()),
+            0x80..=0x8f => Item::Map((first & 0x0f).into()),
+            0x90..=0x9f => Item::Array((first & 0x0f).into()),
+            0xa0..=0xbf => Item::Text((first & 0x1f).into()),
+            0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff => Item::Other(0),
+            0xc1 => return Err(Fault::Invalid(first)),
+            0xc4..=0xc6 => Item::Other(self.length(first - 0xc4)?.into()),
+            // A byte for the type comes first.
+            0xc7..=0xc9 => Item::Other(u64::from(self.length(first - 0xc7)?) + 1),
+            0xca => Item::Other(4),
+            0xcb => Item::Other(8),
+            0xcc..=0xce => Item::Number(self.length(first - 0xcc)?.into()),
+            0xcf => Item::Number(u64::from_be_bytes(self.array()?)),
+            0xd0..=0xd3 => self.signed(first)?,
+            0xd4..=0xd8 => Item::Other((1 << (first - 0xd4)) + 1),
+            0xd9..=0xdb => Item::Text(self.length(first - 0xd9)?),
+            0xdc | 0xdd => Item::Array(self.length(first - 0xdb)?),
+            0xde | 0xdf => Item::Map(self.length(first - 0xdd)?),
+        })
+    }
+
+    /// The number that the next item is; nothing for anything else, which is skipped.
+    pub fn number(&mut self) -> Decoded<Option<u64>, I> {
+        match self.item()? {
+            Item::Number(number) => Ok(Some(number)),
+            other => self.skip_rest_of(other).map(|()| None),
+        }
+    }
+
+    /// Which of `known` the text of the next item is; nothing for anything else, which is skipped.
+    pub fn one_of<T: Copy>(&mut self, known: &[(&str, T)]) -> Decoded<Option<T>, I> {
+        let item = self.item()?;
+        let Item::Text(len) = item else {
+            return self.skip_rest_of(item).map(|()| None);
+        };
+        let mut buffer = [0; LONGEST_NAME];
+        let text = usize::try_from(len).ok().and_then(|len| buffer.get_mut(..len));
+        let Some(text) = text else {
+            return self.skip_rest_of(item).map(|()| None);
+        };
+        self.fill(text)?;
+        Ok(known.iter().find(|(name, _)| name.as_bytes() == text).map(|(_, known)| *known))
+    }
+
+    /// Appends the `len` bytes of a text to `bytes`. Memory is reserved as they come: a length that
+    /// is only claimed costs nothing.
+    pub fn text(&mut self, len: u32, bytes: &mut Vec<u8>) -> Decoded<(), I> {
+        let mut left = usize::try_from(len).map_err(|_| Fault::OutOfMemory)?;
+        self.room_for(len.into())?;
+        while left > 0 {
+            let (start, part) = (bytes.len(), left.min(TEXT_PART));
+            bytes.try_reserve(part).map_err(OutOfMemory::from)?;
+            bytes.resize(start + part, 0);
+            self.fill(bytes.get_mut(start..).unwrap_or_default())?;
+            left -= part;
+        }
+        Ok(())
+    }
+
+    /// Appends the texts of an array of `count` items to `names`; other items are skipped.
+    pub fn names(&mut self, count: u32, names: &mut Names) -> Decoded<(), I> {
+        for _ in 0..count {
+            match self.item()? {
+                Item::Text(len) => {
+                    self.text(len, names.bytes())?;
+                    names.end()?;
+                }
+                other => self.skip_rest_of(other)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Skips a whole value.
+    pub fn skip(&mut self) -> Decoded<(), I> {
+        let item = self.item()?;
+        self.skip_rest_of(item)
+    }
+
+    /// Skips what belongs to `item`, which was the last one.
+    pub fn skip_rest_of(&mut self, item: Item) -> Decoded<(), I> {
+        let mut items = self.pass(item)?;
+        while items > 0 {
+            // An item has a byte at least.
+            self.room_for(items)?;
+            let item = self.item()?;
+            items = (items - 1).saturating_add(self.pass(item)?);
+        }
+        Ok(())
+    }
+
+    /// Skips the bytes of `item`; how many items belong to it.
+    fn pass(&mut self, item: Item) -> Decoded<u64, I> {
+        let bytes = match item {
+            Item::Number(_) => 0,
+            Item::Array(items) => return Ok(items.into()),
+            Item::Map(pairs) => return Ok(u64::from(pairs) * 2),
+            Item::Text(bytes) => bytes.into(),
+            Item::Other(bytes) => bytes,
+        };
+        self.room_for(bytes)?;
+        self.input.skip(bytes).map_err(Fault::Read)?;
+        Ok(0)
+    }
+
+    /// An integer of 1, 2 or 4 bytes: `width` is 0, 1 or 2.
+    fn length(&mut self, width: u8) -> Decoded<u32, I> {
+        Ok(match width {
+            0 => u8::from_be_bytes(self.array()?).into(),
+            1 => u16::from_be_bytes(self.array()?).into(),
+            _ => u32::from_be_bytes(self.array()?),
+        })
+    }
+
+    fn signed(&mut self, first: u8) -> Decoded<Item, I> {
+        let number = match first {
+            0xd0 => i8::from_be_bytes(self.array()?).into(),
+            0xd1 => i16::from_be_bytes(self.array()?).into(),
+            0xd2 => i32::from_be_bytes(self.array()?).into(),
+            _ => i64::from_be_bytes(self.array()?),
+        };
+        Ok(u64::try_from(number).map_or(Item::Other(0), Item::Number))
+    }
+
+    fn array<const N: usize>(&mut self) -> Decoded<[u8; N], I> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Decoded<(), I> {
+        self.room_for(buffer.len() as u64)?;
+        self.input.fill(buffer).map_err(Fault::Read)
+    }
+
+    fn room_for(&self, bytes: u64) -> Decoded<(), I> {
+        if bytes > self.input.left() { Err(Fault::Truncated) } else { Ok(()) }
+    }
+}
+
+/// No name that is known is longer.
+const LONGEST_NAME: usize = 32;
+
+/// Bytes of a text that are read at once.
+const TEXT_PART: usize = 64 << 10;
+
+/// A buffer, which is shorter by what was read.
+impl Input for &[u8] {
+    type Error = std::convert::Infallible;
+
+    fn left(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), Self::Error> {
+        if let Some((bytes, rest)) = self.split_at_checked(buffer.len()) {
+            buffer.copy_from_slice(bytes);
+            *self = rest;
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, count: u64) -> Result<(), Self::Error> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        *self = self.get(count..).unwrap_or_default();
+        Ok(())
+    }
+}
+
+/// Bytes of a source from an offset to its end, read in windows.
+pub(crate) struct Windows<'a, R: ?Sized> {
+    source: &'a R,
+    /// The offset of the next byte.
+    at: u64,
+    window: Vec<u8>,
+    /// The offset of the window's first byte.
+    start: u64,
+}
+
+impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
+    pub(crate) fn new(source: &'a R, at: u64) -> Self {
+        Self { source, at, window: Vec::new(), start: at }
+    }
+
+    /// The bytes of the window from the next one on.
+    fn ahead(&self) -> &[u8] {
+        let index = self.at.checked_sub(self.start).and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| self.window.get(index..)).unwrap_or_default()
+    }
+
+    /// Reads the next window; without memory for one, nothing is in it.
+    fn refill(&mut self) -> Result<(), R::Error> {
+        let len = usize::try_from(self.left()).unwrap_or(usize::MAX).min(WINDOW);
+        self.window.clear();
+        self.start = self.at;
+        if self.window.try_reserve_exact(len).is_ok() {
+            self.window.resize(len, 0);
+            let read = self.source.read_at(self.at, &mut self.window);
+            return read.inspect_err(|_| self.window.clear());
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that are read of a source at once.
+const WINDOW: usize = 64 << 10;
+
+impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
+    type Error = R::Error;
+
+    fn left(&self) -> u64 {
+        self.source.len().saturating_sub(self.at)
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), R::Error> {
+        if self.ahead().len() < buffer.len() && buffer.len() <= WINDOW / 2 {
+            self.refill()?;
+        }
+        match self.ahead().get(..buffer.len()) {
+            Some(bytes) => buffer.copy_from_slice(bytes),
+            None => self.source.read_at(self.at, buffer)?,
+        }
+        self.at = self.at.saturating_add(buffer.len() as u64);
+        Ok(())
+    }
+
+    fn skip(&mut self, count: u64) -> Result<(), R::Error> {
+        self.at = self.at.saturating_add(count);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(bytes: &[u8]) -> Result<Vec<Item>, Fault<std::convert::Infallible>> {
+        let mut decoder = Decoder::new(bytes);
+        let mut items = Vec::new();
+        while decoder.input.left() > 0 {
+            let item = decoder.item()?;
+            if !matches!(item, Item::Array(_) | Item::Map(_)) {
+                decoder.pass(item)?;
+            }
+            items.push(item);
+        }
+        Ok(items)
+    }
+
+    /// By the table of the specification.
+    #[test]
+    fn every_kind_of_item_is_read() {
+        use Item::{Array, Map, Number, Other, Text};
+        let cases: [(&[u8], Item); 31] = [
+            (b"\x00", Number(0)),
+            (b"\x7f", Number(127)),
+            (b"\x80", Map(0)),
+            (b"\x8f", Map(15)),
+            (b"\x92", Array(2)),
+            (b"\xa0", Text(0)),
+            (b"\xa2ab", Text(2)),
+            (b"\xc0", Other(0)),
+            (b"\xc3", Other(0)),
+            (b"\xc4\x01x", Other(1)),
+            (b"\xc5\x00\x01x", Other(1)),
+            (b"\xc6\x00\x00\x00\x01x", Other(1)),
+            (b"\xc7\x01tx", Other(2)),
+            (b"\xc8\x00\x01tx", Other(2)),
+            (b"\xc9\x00\x00\x00\x01tx", Other(2)),
+            (b"\xca\x00\x00\x00\x00", Other(4)),
+            (b"\xcb\x00\x00\x00\x00\x00\x00\x00\x00", Other(8)),
+            (b"\xcc\xff", Number(255)),
+            (b"\xcd\x01\x00", Number(256)),
+            (b"\xce\x00\x01\x00\x00", Number(65536)),
+            (b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff", Number(u64::MAX)),
+            (b"\xd0\x05", Number(5)),
+            (b"\xd1\xff\xff", Other(0)),
+            (b"\xd3\x00\x00\x00\x00\x00\x00\x00\x07", Number(7)),
+            (b"\xd4tx", Other(2)),
+            (b"\xd8t0123456789abcdef", Other(17)),
+            (b"\xd9\x01x", Text(1)),
+            (b"\xda\x00\x01x", Text(1)),
+            (b"\xdc\x00\x03", Array(3)),
+            (b"\xdf\x00\x00\x00\x03", Map(3)),
+            (b"\xff", Other(0)),
+        ];
+        for (bytes, item) in cases {
+            assert_eq!(items(bytes), Ok(vec![item]), "{bytes:x?}");
+            for len in 0..bytes.len() {
+                let cut = items(&bytes[..len]);
+                assert!(len == 0 || cut == Err(Fault::Truncated), "{bytes:x?} cut at {len}");
+            }
+        }
+        assert_eq!(items(b"\xc1"), Err(Fault::Invalid(0xc1)));
+    }
+
+    #[test]
+    fn values_are_skipped_however_deep_they_nest() {
+        let deep = [vec![0x91; 1_000_000], vec![0xc0, 0x05]].concat();
+        let mut decoder = Decoder::new(&deep[..]);
+        decoder.skip().unwrap();
+        assert_eq!(decoder.item(), Ok(Item::Number(5)));
+        let claims = [vec![0xdd, 0xff, 0xff, 0xff, 0xff], vec![0xc0; 100]].concat();
+        assert_eq!(Decoder::new(&claims[..]).skip(), Err(Fault::Truncated));
+    }
+
+    #[test]
+    fn windows_give_the_bytes_of_their_source() {
+        let source: Vec<u8> =
+            (0..200_000_u32).map(|n| n.to_le_bytes()[0] ^ n.to_le_bytes()[1]).collect();
+        let mut windows = Windows::new(&source[..], 5);
+        let mut at = 5;
+        for (read, skipped) in [(1, 0), (65_530, 3), (40_000, 0), (9, 70_000), (1, 0)] {
+            let mut buffer = vec![0; read];
+            windows.fill(&mut buffer).unwrap();
+            assert_eq!(buffer, source[at..at + read]);
+            windows.skip(skipped).unwrap();
+            at += read + usize::try_from(skipped).unwrap();
+            assert_eq!(windows.left(), (source.len() - at) as u64);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! GPU targets: target IDs, base archs, features, and which code a device can run.
+//!
+//! Source: the AMDGPU chapter of LLVM's user guide ("Processors", "Target ID"), and code objects
+//! of two compiler generations.
+
+mod compatible;
+mod features;
+mod id;
+
+pub use compatible::{Compatible, CompatibleTarget, TRIPLE_PREFIX, compatible};
+pub use id::{BaseArch, FEATURES, NoTarget, SPIRV, Target, last_feature};

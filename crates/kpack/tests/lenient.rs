@@ -1,0 +1,341 @@
+//! What AMD's loader accepts is accepted, and what it refuses has the same code.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation of a test is a failure")]
+
+mod support;
+
+use rockpack_kpack::archive::{Archive, FRAME_LIMIT, Row, Scheme, Span};
+use rockpack_kpack::marker::{LIMIT, load};
+use rockpack_kpack::{Code, ReadAt};
+use support::{
+    FRAMED_SIZE, Value, archive, deep, framed, framed_fields, framed_of, map, plain_fields,
+    plain_of, plain_with, row, set, text, texts,
+};
+
+fn open(bytes: &[u8]) -> Result<Archive, Code> {
+    Archive::open(bytes).map_err(|fault| fault.code())
+}
+
+fn code(bytes: &[u8]) -> Option<Code> {
+    open(bytes).err()
+}
+
+fn framed_with(name: &str, value: Value) -> Vec<u8> {
+    let mut fields = framed_fields(FRAMED_SIZE);
+    set(&mut fields, name, value);
+    framed_of(fields)
+}
+
+/// The code object that an archive made here has for a key and a target.
+fn found(bytes: &[u8], key: &str, target: &str) -> Result<Vec<u8>, Code> {
+    let archive = open(bytes)?;
+    let row = archive.row(key.as_bytes(), target.as_bytes()).ok_or(Code::KernelNotFound)?;
+    let Span { offset, size } = archive.stored(row.ordinal)?;
+    let mut stored = vec![0; usize::try_from(size).unwrap()];
+    bytes.read_at(offset, &mut stored).unwrap();
+    Ok(stored)
+}
+
+#[test]
+fn rows_lead_to_stored_code_objects() {
+    for bytes in [plain_of(plain_fields()), framed_of(framed_fields(FRAMED_SIZE))] {
+        assert_eq!(found(&bytes, "lib/x.so#0", "gfx90a"), Ok(b"one".to_vec()));
+        assert_eq!(found(&bytes, "lib/x.so#0", "gfx90a:xnack+"), Ok(b"four".to_vec()));
+        assert_eq!(found(&bytes, "lib/x.so#1", "gfx90a"), Ok(b"four".to_vec()));
+        for (key, target) in [("lib/x.so#1", "gfx90a:xnack+"), ("lib/x.so", "gfx90a"), ("", "")] {
+            assert_eq!(found(&bytes, key, target), Err(Code::KernelNotFound), "{key} {target}");
+        }
+        let archive = open(&bytes).unwrap();
+        let names = |names: &rockpack_kpack::Names| -> Vec<String> {
+            names.iter().map(|name| String::from_utf8(name.to_vec()).unwrap()).collect()
+        };
+        assert_eq!(names(archive.arches()), ["gfx90a:xnack+", "gfx90a"], "in the file's order");
+        assert_eq!(names(archive.keys()), ["lib/x.so#0", "lib/x.so#1"], "sorted");
+        assert_eq!(archive.row(b"lib/x.so#0", b"gfx90a").unwrap().original_size, Some(3));
+        assert_eq!(archive.count(), 2);
+    }
+    assert_eq!(open(&plain_of(plain_fields())).unwrap().scheme(), Scheme::None);
+    let framed = open(&framed_of(framed_fields(FRAMED_SIZE))).unwrap();
+    assert_eq!(framed.scheme(), Scheme::ZstdPerKernel);
+}
+
+/// `< 16 bytes, magic, TOC offset ≥ size`: 3. `version ≠ 1`: 4.
+#[test]
+fn headers() {
+    let good = plain_of(plain_fields());
+    let changed = |at: usize, bytes: &[u8]| {
+        let mut archive = good.clone();
+        archive[at..at + bytes.len()].copy_from_slice(bytes);
+        code(&archive)
+    };
+    for len in 0..16 {
+        assert_eq!(code(&good[..len]), Some(Code::InvalidFormat), "{len}");
+    }
+    assert_eq!(changed(3, b"C"), Some(Code::InvalidFormat));
+    assert_eq!(changed(4, b"\x02"), Some(Code::UnsupportedVersion));
+    assert_eq!(changed(8, &(good.len() as u64).to_le_bytes()), Some(Code::InvalidFormat));
+    assert_eq!(changed(8, &u64::MAX.to_le_bytes()), Some(Code::InvalidFormat));
+    // Within the header there is no map, but no rule against it either.
+    assert_eq!(changed(8, &0_u64.to_le_bytes()), Some(Code::MsgpackParseFailed));
+}
+
+/// `TOC no map, cut`: 10.
+#[test]
+fn tables_that_are_none() {
+    for value in [Value::Nil, texts(&["toc"]), text("toc"), Value::Number(1)] {
+        assert_eq!(code(&archive(b"", &value.bytes())), Some(Code::MsgpackParseFailed));
+    }
+    let good = plain_of(plain_fields());
+    for len in 64 + 7 + 1..good.len() {
+        assert_eq!(code(&good[..len]), Some(Code::MsgpackParseFailed), "cut at {len}");
+    }
+    assert_eq!(code(&archive(b"", b"\xc1")), Some(Code::MsgpackParseFailed));
+}
+
+/// `bytes behind TOC, unknown keys, any format_version`: accepted.
+#[test]
+fn what_is_not_known_is_skipped() {
+    let mut fields = plain_fields();
+    fields.insert(0, (text("later"), deep(1_000_000)));
+    fields.insert(0, (Value::Number(7), Value::Float(1.5)));
+    fields.insert(0, (Value::Binary(b"toc".to_vec()), Value::Nil));
+    fields.insert(0, (Value::Text(vec![b'x'; 100_000]), Value::Minus(-1)));
+    set(&mut fields, "format_version", text("9"));
+    let mut bytes = plain_of(fields);
+    bytes.extend(b"\xc1 and more");
+    assert_eq!(found(&bytes, "lib/x.so#0", "gfx90a"), Ok(b"one".to_vec()));
+    let without = plain_fields().into_iter().skip(3).collect();
+    assert_eq!(found(&plain_of(without), "lib/x.so#0", "gfx90a"), Ok(b"one".to_vec()));
+}
+
+/// `scheme unknown or absent`: read as `none`.
+#[test]
+fn schemes() {
+    for scheme in [text("lz4"), Value::Nil, text(""), Value::Binary(b"zstd-per-kernel".to_vec())] {
+        let bytes = plain_with("compression_scheme", scheme);
+        assert_eq!(open(&bytes).unwrap().scheme(), Scheme::None);
+        assert_eq!(found(&bytes, "lib/x.so#0", "gfx90a"), Ok(b"one".to_vec()));
+    }
+    let mut fields = plain_fields();
+    fields.remove(4);
+    assert_eq!(found(&plain_of(fields), "lib/x.so#0", "gfx90a"), Ok(b"one".to_vec()));
+}
+
+/// `number of a wrong type, negative, > u32 ordinal`: 10, as the later loader has it.
+#[test]
+fn numbers_that_are_none() {
+    let wrong = [Value::Nil, Value::Minus(-1), Value::Float(1.0), text("1"), Value::Array(vec![])];
+    let one_row = |fields| map([("lib/x.so#0", map([("gfx90a", map(fields))]))]);
+    for number in wrong {
+        let refused = |bytes: &[u8]| assert_eq!(code(bytes), Some(Code::MsgpackParseFailed));
+        refused(&plain_with("toc", one_row([("ordinal", number.clone())])));
+        refused(&plain_with("toc", one_row([("original_size", number.clone())])));
+        for field in ["offset", "size"] {
+            refused(&plain_with("blobs", Value::Array(vec![map([(field, number.clone())])])));
+        }
+        refused(&framed_with("zstd_offset", number.clone()));
+        refused(&framed_with("zstd_size", number.clone()));
+        // Where they are not needed they are not looked at.
+        let mut fields = plain_fields();
+        fields.push((text("zstd_size"), number.clone()));
+        assert_eq!(code(&plain_of(fields)), None);
+        let mut fields = framed_fields(FRAMED_SIZE);
+        fields.push((text("blobs"), Value::Array(vec![map([("size", number)])])));
+        assert_eq!(code(&framed_of(fields)), None);
+    }
+    let ordinal = Value::Number(u64::from(u32::MAX) + 1);
+    let bytes = plain_with("toc", one_row([("ordinal", ordinal)]));
+    assert_eq!(code(&bytes), Some(Code::MsgpackParseFailed));
+}
+
+/// `ordinal or size absent`: AMD's loader takes what lies in memory. A row without an ordinal is no
+/// row, and one without a size has none.
+#[test]
+fn rows_without_numbers() {
+    let row_of = |fields| {
+        let toc = map([("k", map([("gfx90a", Value::Map(fields))]))]);
+        open(&plain_with("toc", toc)).unwrap().row(b"k", b"gfx90a")
+    };
+    assert_eq!(row_of(vec![]), None);
+    assert_eq!(row_of(vec![(text("original_size"), Value::Number(3))]), None);
+    let ordinal = (text("ordinal"), Value::Number(1));
+    assert_eq!(row_of(vec![ordinal]), Some(Row { ordinal: 1, original_size: None }));
+}
+
+/// `ordinal out of range`: 5.
+#[test]
+fn ordinals_of_nothing() {
+    for ordinal in [2, 1000, u64::from(u32::MAX)] {
+        let toc = || map([("k", map([("gfx90a", row(ordinal, 3))]))]);
+        for bytes in [plain_with("toc", toc()), framed_with("toc", toc())] {
+            assert_eq!(found(&bytes, "k", "gfx90a"), Err(Code::KernelNotFound), "{ordinal}");
+        }
+    }
+}
+
+/// `zstd_size > 4 GiB, < 4, frame table outside it, > 1,048,576 frames`: 3.
+/// `zstd_offset + size beyond file`: 9.
+#[test]
+fn blobs_of_frames() {
+    let number = |name, number| code(&framed_with(name, Value::Number(number)));
+    for size in [(4 << 30) + 1, u64::MAX, 3, 0, FRAMED_SIZE - 1] {
+        assert_eq!(number("zstd_size", size), Some(Code::InvalidFormat), "{size}");
+    }
+    assert_eq!(number("zstd_size", FRAMED_SIZE + 1), None, "bytes behind the last frame");
+    assert_eq!(number("zstd_size", 4 << 30), Some(Code::Io));
+    assert_eq!(number("zstd_offset", 1 << 40), Some(Code::Io));
+    assert_eq!(number("zstd_offset", u64::MAX), Some(Code::Io));
+    let with_count = |count: u32, blob: &[u8]| {
+        let mut blob = blob.to_vec();
+        blob[..4].copy_from_slice(&count.to_le_bytes());
+        let fields = framed_fields(blob.len() as u64);
+        code(&archive(&blob, &Value::Map(fields).bytes()))
+    };
+    let two = framed(&[b"one", b"four"]);
+    assert_eq!(with_count(1, &two), None);
+    assert_eq!(with_count(3, &two), Some(Code::InvalidFormat));
+    assert_eq!(with_count(FRAME_LIMIT, &two), Some(Code::InvalidFormat));
+    let many = vec![0; 4 + 4 * (FRAME_LIMIT as usize + 1)];
+    assert_eq!(with_count(FRAME_LIMIT, &many), None);
+    assert_eq!(with_count(FRAME_LIMIT + 1, &many), Some(Code::InvalidFormat));
+    let mut fields = framed_fields(FRAMED_SIZE);
+    fields.retain(|(key, _)| !matches!(key, Value::Text(text) if text == b"zstd_size"));
+    assert_eq!(code(&framed_of(fields)), Some(Code::InvalidFormat), "no size is one of 0");
+}
+
+/// `none: blob beyond file`: 9, when it is asked for; `original_size` is ignored. A size of 2^40 ends
+/// AMD's loader.
+#[test]
+fn blobs_of_stored_code_objects() {
+    let blob =
+        |offset, size| map([("offset", Value::Number(offset)), ("size", Value::Number(size))]);
+    let of = |blob| plain_with("blobs", Value::Array(vec![blob, Value::Nil, map([])]));
+    for (offset, size) in [(64, 1 << 40), (1 << 40, 3), (u64::MAX, u64::MAX), (1 << 20, 0)] {
+        let bytes = of(blob(offset, size));
+        assert_eq!(found(&bytes, "lib/x.so#0", "gfx90a"), Err(Code::Io), "{offset} {size}");
+        // What is no map is no code object; one without numbers is empty.
+        assert_eq!(found(&bytes, "lib/x.so#1", "gfx90a"), Ok(Vec::new()));
+    }
+    let toc = map([("k", map([("gfx90a", row(0, 1 << 40))]))]);
+    assert_eq!(found(&plain_with("toc", toc), "k", "gfx90a"), Ok(b"one".to_vec()));
+}
+
+/// Fields are looked up from the front; rows are put into a map one after the other.
+#[test]
+fn what_is_there_twice() {
+    let mut fields = plain_fields();
+    fields.push((text("gfx_arches"), texts(&["gfx1"])));
+    fields.push((text("toc"), Value::Nil));
+    fields.push((text("blobs"), Value::Nil));
+    fields.push((text("compression_scheme"), text("zstd-per-kernel")));
+    assert_eq!(found(&plain_of(fields), "lib/x.so#0", "gfx90a"), Ok(b"one".to_vec()));
+    let twice = |pairs: [(&str, Value); 2]| map(pairs);
+    let rows = [("gfx90a", row(0, 3)), ("gfx90a", row(1, 4))];
+    let bytes = plain_with("toc", map([("k", twice(rows.clone()))]));
+    assert_eq!(found(&bytes, "k", "gfx90a"), Ok(b"four".to_vec()));
+    let [one, other] = rows.map(|row| map([row]));
+    let bytes = plain_with("toc", twice([("k", one), ("k", other)]));
+    assert_eq!(found(&bytes, "k", "gfx90a"), Ok(b"four".to_vec()));
+    assert_eq!(open(&bytes).unwrap().keys().len(), 1);
+    let ordinals = [("ordinal", Value::Number(0)), ("ordinal", Value::Nil)];
+    let bytes = plain_with("toc", map([("k", map([("gfx90a", twice(ordinals))]))]));
+    assert_eq!(found(&bytes, "k", "gfx90a"), Ok(b"one".to_vec()));
+}
+
+#[test]
+fn rows_of_other_kinds_are_left_out() {
+    let odd = Value::Map(vec![
+        (Value::Number(1), map([("gfx90a", row(0, 3))])),
+        (text("no map"), Value::Nil),
+        (text("empty"), map([])),
+        (
+            text("k"),
+            Value::Map(vec![
+                (Value::Nil, row(0, 3)),
+                (text("no map"), texts(&["gfx90a"])),
+                (Value::Text(b"\xff".to_vec()), row(1, 4)),
+            ]),
+        ),
+    ]);
+    let bytes = plain_with("toc", odd);
+    let archive = open(&bytes).unwrap();
+    assert_eq!(archive.keys().iter().collect::<Vec<_>>(), [b"k"]);
+    assert_eq!(archive.row(b"k", b"no map"), None);
+    assert_eq!(archive.row(b"k", b"\xff").unwrap().ordinal, 1);
+    let arches = Value::Array(vec![text("a"), Value::Nil, texts(&["b"]), text("c")]);
+    let archive = open(&plain_with("gfx_arches", arches)).unwrap();
+    assert_eq!(archive.arches().iter().collect::<Vec<_>>(), [b"a", b"c"]);
+    assert_eq!(open(&plain_with("gfx_arches", text("a"))).unwrap().arches().len(), 0);
+    assert_eq!(open(&plain_with("toc", Value::Nil)).unwrap().keys().len(), 0);
+}
+
+/// A source that cannot be read from some offset on.
+struct Broken<'a>(&'a [u8], u64);
+
+impl ReadAt for Broken<'_> {
+    type Error = ();
+
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ()> {
+        match offset + (buffer.len() as u64) > self.1 {
+            true => Err(()),
+            false => self.0.read_at(offset, buffer).map_err(drop),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_as_that() {
+    for bytes in [plain_of(plain_fields()), framed_of(framed_fields(FRAMED_SIZE))] {
+        for from in 0..bytes.len() as u64 {
+            let fault = Archive::open(&Broken(&bytes, from)).unwrap_err();
+            assert_eq!(fault.code(), Code::Io, "{from}");
+        }
+    }
+}
+
+/// Markers: 12 unless a map with a text `kernel_name` and an array with a text
+/// `kpack_search_paths`; others are skipped, and of equal keys the first counts.
+#[test]
+fn markers() {
+    let load = |bytes: &[u8]| load(bytes).map_err(|fault| fault.code());
+    let paths = || {
+        let paths = vec![Value::Nil, text("a"), Value::Number(1), text("@GFXARCH@")];
+        ("kpack_search_paths", Value::Array(paths))
+    };
+    let name = || ("kernel_name", text("lib/x.so"));
+    let good = map([
+        ("later", texts(&["x"])),
+        name(),
+        paths(),
+        ("kernel_name", Value::Nil),
+        ("kpack_search_paths", Value::Nil),
+    ]);
+    let loaded = load(&good.bytes()).unwrap();
+    assert_eq!(loaded.kernel_name, b"lib/x.so");
+    assert_eq!(loaded.search_paths.iter().collect::<Vec<_>>(), [&b"a"[..], b"@GFXARCH@"]);
+    let followed = [good.bytes(), b"\xc1".to_vec()].concat();
+    assert_eq!(load(&followed), Ok(loaded));
+    for bad in [
+        map([name()]),
+        map([paths()]),
+        map([("kernel_name", Value::Nil), paths()]),
+        map([("kernel_name", Value::Binary(b"x".to_vec())), paths()]),
+        map([name(), ("kpack_search_paths", texts(&[]))]),
+        map([name(), ("kpack_search_paths", Value::Array(vec![Value::Nil]))]),
+        map([name(), ("kpack_search_paths", text("a"))]),
+        map([("kernel_name", Value::Nil), name(), paths()]),
+        texts(&["kernel_name"]),
+        Value::Nil,
+    ] {
+        assert_eq!(load(&bad.bytes()), Err(Code::InvalidMetadata), "{bad:?}");
+    }
+    for len in 0..good.bytes().len() {
+        assert_eq!(load(&good.bytes()[..len]), Err(Code::InvalidMetadata), "cut at {len}");
+    }
+    let long = map([name(), paths(), ("x", Value::Binary(vec![0; LIMIT]))]).bytes();
+    assert_eq!(load(&long[..LIMIT]), Err(Code::InvalidMetadata));
+}

@@ -1,0 +1,139 @@
+//! What an archive claims costs nothing; what it has costs a few times its bytes.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation of a test is a failure")]
+
+mod support;
+
+use std::cell::Cell;
+
+use peak_alloc::PeakAlloc;
+use rockpack_kpack::archive::Archive;
+use rockpack_kpack::{Code, ReadAt, marker};
+use support::{Value, archive, deep, framed_fields, map, plain_fields, plain_of, row, set, text};
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// Bytes of the heap that opening takes for each byte of an archive, while lists grow.
+const FACTOR: usize = 48;
+/// Bytes beside these: a window of the file.
+const ASIDE: usize = 256 << 10;
+
+/// Opens `source` and tells how much of the heap that took.
+fn peak<R: ReadAt + ?Sized>(source: &R) -> (Result<Archive, Code>, usize) {
+    HEAP.reset_peak_usage();
+    let before = HEAP.current_usage();
+    let opened = Archive::open(source).map_err(|fault| fault.code());
+    (opened, HEAP.peak_usage() - before)
+}
+
+fn many(value: impl Fn(usize) -> Value) -> Value {
+    Value::Array((0..20_000).map(value).collect())
+}
+
+/// The densest tables that there are.
+fn dense() -> Vec<Vec<u8>> {
+    let of = |name, value| {
+        let mut fields = plain_fields();
+        set(&mut fields, name, value);
+        plain_of(fields)
+    };
+    let ordinal = || map([("ordinal", Value::Number(0))]);
+    let rows = |name: fn(usize) -> String| {
+        Value::Map((0..20_000).map(|n| (text(&name(n)), ordinal())).collect())
+    };
+    let keys = |value: fn() -> Value| {
+        Value::Map((0..20_000_usize).map(|n| (text(&n.to_string()), value())).collect())
+    };
+    vec![
+        of("blobs", many(|_| Value::Raw(vec![0x80]))),
+        of("gfx_arches", many(|_| text(""))),
+        of("gfx_arches", many(|n| text(&n.to_string()))),
+        of("toc", map([("", rows(|_| String::new()))])),
+        of("toc", map([("", rows(|n| n.to_string()))])),
+        of("toc", keys(|| map([("", map([]))]))),
+        of("toc", keys(|| Value::Nil)),
+        of("toc", keys(|| map([("", map([("ordinal", Value::Number(0))]))]))),
+        of("group_name", deep(1_000_000)),
+    ]
+}
+
+/// A file of so many bytes that begins with some, goes on with zeros, and counts what is read.
+struct Sparse {
+    front: Vec<u8>,
+    len: u64,
+    read: Cell<u64>,
+}
+
+impl ReadAt for Sparse {
+    type Error = ();
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ()> {
+        self.read.set(self.read.get() + buffer.len() as u64);
+        assert!(offset + buffer.len() as u64 <= self.len);
+        for (byte, at) in buffer.iter_mut().zip(offset..) {
+            *byte =
+                usize::try_from(at).ok().and_then(|at| self.front.get(at)).copied().unwrap_or(0);
+        }
+        // A disk that long does not exist, and no test waits for it.
+        if self.read.get() > 4 << 20 { Err(()) } else { Ok(()) }
+    }
+}
+
+/// All in one test: the heap is counted for the whole process.
+#[test]
+fn memory_is_bounded_by_the_file() {
+    for (number, bytes) in dense().into_iter().enumerate() {
+        let (opened, peak) = peak(&bytes[..]);
+        opened.unwrap();
+        let limit = FACTOR * bytes.len() + ASIDE;
+        assert!(peak <= limit, "table {number}: {peak} bytes for a file of {}", bytes.len());
+    }
+    claims_cost_nothing();
+    markers_cost_little();
+}
+
+fn claims_cost_nothing() {
+    let claims: [&[u8]; 6] = [
+        // Maps, arrays and texts of four billion.
+        b"\xdf\xff\xff\xff\xff",
+        b"\x81\xa5blobs\xdd\xff\xff\xff\xff",
+        b"\x81\xaagfx_arches\xdd\xff\xff\xff\xff",
+        b"\x81\xaagfx_arches\x91\xdb\xff\xff\xff\xff",
+        b"\x81\xa3toc\xdf\xff\xff\xff\xff\xa0\xdf\xff\xff\xff\xff",
+        b"\x81\xa3toc\x81\xdb\xff\xff\xff\xff",
+    ];
+    for claim in claims {
+        let bytes = archive(b"", claim);
+        let (opened, taken) = peak(&bytes[..]);
+        assert_eq!(opened.err(), Some(Code::MsgpackParseFailed), "{claim:x?}");
+        assert!(taken <= ASIDE, "{claim:x?}: {taken}");
+    }
+    // In a file that has the bytes, they are taken as they are read.
+    let front = archive(b"", b"\x81\xaagfx_arches\x91\xdb\xff\xff\xff\xff");
+    let (opened, taken) = peak(&Sparse { front, len: 1 << 40, read: Cell::new(0) });
+    assert_eq!(opened.err(), Some(Code::Io));
+    assert!(taken <= 16 << 20, "{taken}");
+    // A million frames in a blob without room for them, in a file that is long enough for any.
+    let mut fields = framed_fields(12);
+    set(&mut fields, "toc", map([("k", map([("t", row(0, 1))]))]));
+    let blob = [(1_u32 << 20).to_le_bytes(), [0; 4], [0; 4]].concat();
+    let bytes = archive(&blob, &Value::Map(fields).bytes());
+    let (opened, taken) = peak(&bytes[..]);
+    assert_eq!(opened.err(), Some(Code::InvalidFormat));
+    assert!(taken <= ASIDE, "{taken}");
+}
+
+fn markers_cost_little() {
+    let paths = Value::Array((0..60_000).map(|_| text("")).collect());
+    let bytes = map([("kernel_name", text("k")), ("kpack_search_paths", paths)]).bytes();
+    HEAP.reset_peak_usage();
+    let before = HEAP.current_usage();
+    let loaded = marker::load(&bytes[..]).unwrap();
+    assert_eq!(loaded.search_paths.len(), 60_000);
+    assert!(HEAP.peak_usage() - before <= FACTOR * bytes.len());
+}

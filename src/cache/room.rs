@@ -5,8 +5,8 @@
 //! that is killed leaves the number too high; whoever opens the cache next counts anew.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, ReadDir};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -14,12 +14,15 @@ use std::time::SystemTime;
 
 use crate::content::is_there;
 use crate::error::{Error, Result};
+use crate::files::{Form, Scratch, list, lock, make_folders, remove_file};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
                      earlier runs; it may be removed at any time.\n";
 
 const TAG_NAME: &str = "CACHEDIR.TAG";
+
+const LOCK: &str = "lock";
 
 /// Entries that are being written.
 const NEW: &str = "new";
@@ -43,25 +46,9 @@ pub(super) struct Room {
 /// Room for one entry that is being written.
 pub(super) struct Place<'a> {
     room: &'a Room,
-    file: File,
-    written: Written,
+    scratch: Scratch,
     target: PathBuf,
     size: u64,
-}
-
-/// The name of a file that is being written, which goes with this unless it was moved.
-struct Written {
-    path: PathBuf,
-    moved: bool,
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        if !self.moved {
-            // Whatever cannot be removed is cleared away by the next run.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }
 
 /// An entry as eviction sees it.
@@ -74,9 +61,8 @@ struct Kept {
 impl Room {
     /// Makes the folder if it is missing, clears away what dead runs left, and counts.
     pub fn open(folder: &Path, limit: u64) -> Result<Self> {
-        let made = fs::create_dir_all(folder.join(NEW));
-        made.map_err(|e| Error::io(folder, "create", e).hint(HINT))?;
-        let path = folder.join("lock");
+        make_folders(&folder.join(NEW)).map_err(|error| error.hint(HINT))?;
+        let path = folder.join(LOCK);
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|e| Error::io(&path, "open", e).hint(HINT))?;
@@ -93,9 +79,10 @@ impl Room {
 
     /// Does `work` on what the cache takes, alone.
     fn locked<T>(&self, work: impl FnOnce(&mut u64) -> Result<T>) -> Result<T> {
-        let fault = |error| Error::io(self.folder.join("lock"), "lock", error);
+        let path = self.folder.join(LOCK);
+        let fault = |error| Error::io(&path, "lock", error);
         let file = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        file.lock().map_err(fault)?;
+        lock::wait(&file, &path)?;
         let mut bytes = [0; 8];
         // A new one is empty.
         let mut total = match file.read_exact_at(&mut bytes, 0) {
@@ -104,7 +91,7 @@ impl Room {
         };
         let done = work(&mut total);
         let noted = file.write_all_at(&total.to_le_bytes(), 0).map_err(fault);
-        file.unlock().map_err(fault)?;
+        lock::release(&file, &path)?;
         done.and_then(|done| noted.map(|()| done))
     }
 
@@ -122,33 +109,19 @@ impl Room {
                 // What other runs are writing takes all of it.
                 return Ok(None);
             }
-            let (file, written) = self.create(target, size)?;
+            let scratch = self.create(target, size)?;
             *total = total.saturating_add(size);
-            Ok(Some(Place { room: self, file, written, target: target.to_path_buf(), size }))
+            Ok(Some(Place { room: self, scratch, target: target.to_path_buf(), size }))
         })
     }
 
-    /// A new file, locked before anybody can take it for a dead run's.
-    fn create(&self, target: &Path, size: u64) -> Result<(File, Written)> {
-        let name = target.file_name().map(OsString::from).unwrap_or_default();
-        for number in 0..u32::MAX {
-            let mut name = name.clone();
-            name.push(format!("-{number}"));
-            let path = self.folder.join(NEW).join(name);
-            match File::create_new(&path) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Error::io(&path, "create", error)),
-                Ok(file) => {
-                    let written = Written { path, moved: false };
-                    let path = &written.path;
-                    file.try_lock().map_err(|e| Error::io(path, "lock", e.into()))?;
-                    // Whoever counts meanwhile is to see all that it will take.
-                    file.set_len(size).map_err(|e| Error::io(path, "write", e))?;
-                    return Ok((file, written));
-                }
-            }
-        }
-        Err(Error::io(&self.folder, "name a file in", ErrorKind::AlreadyExists.into()))
+    fn create(&self, target: &Path, size: u64) -> Result<Scratch> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let scratch = Scratch::create(Form::File, &self.folder.join(NEW), &format!("{name}-"))?;
+        scratch.lock()?;
+        // Whoever counts meanwhile is to see all that it will take.
+        scratch.file().set_len(size).map_err(|e| Error::io(scratch.path(), "write", e))?;
+        Ok(scratch)
     }
 
     /// What was taken is free again. The number is only an estimate until the next count, so a
@@ -177,12 +150,8 @@ impl Room {
             if total <= goal {
                 break;
             }
-            match fs::remove_file(&kept.path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(Error::io(&kept.path, "remove", error));
-                }
-                _ => total = total.saturating_sub(kept.size),
-            }
+            remove_file(&kept.path)?;
+            total = total.saturating_sub(kept.size);
         }
         Ok(total)
     }
@@ -191,12 +160,12 @@ impl Room {
     fn entries(&self) -> Result<Vec<Kept>> {
         let mut entries = Vec::new();
         for folder in list(&self.folder)? {
-            let folder = folder.map_err(|e| Error::io(&self.folder, "list", e))?;
+            let folder = folder?;
             if !is_hexadecimal(&folder.file_name(), 2) {
                 continue;
             }
             for entry in list(&folder.path())? {
-                let entry = entry.map_err(|e| Error::io(folder.path(), "list", e))?;
+                let entry = entry?;
                 if is_hexadecimal(&entry.file_name(), 62) {
                     entries.extend(kept(entry.path())?);
                 }
@@ -207,26 +176,16 @@ impl Room {
 }
 
 impl Place<'_> {
-    /// Writes the entry and makes it visible, or takes everything back.
-    pub fn fill(mut self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
-        let result = self.filled(write);
-        self.written.moved = result.is_ok();
-        if result.is_err() {
-            self.room.give_back(self.size);
+    /// Writes the entry and makes it visible, or takes everything back. An entry is not synced: after
+    /// a power failure its digest tells.
+    pub fn fill(self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+        let Self { room, scratch, target, size } = self;
+        let written = write(scratch.file()).map_err(|e| Error::io(scratch.path(), "write", e));
+        let done = written.and_then(|()| scratch.put(&target));
+        if done.is_err() {
+            room.give_back(size);
         }
-        result
-    }
-
-    /// An entry is not synced: after a power cut its digest tells.
-    fn filled(&self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
-        let fault = |path: &Path, source| {
-            Error::from_io(source).unwrap_or_else(|source| Error::io(path, "write", source))
-        };
-        write(&self.file).map_err(|e| fault(&self.written.path, e))?;
-        if let Some(folder) = self.target.parent() {
-            fs::create_dir_all(folder).map_err(|e| fault(folder, e))?;
-        }
-        fs::rename(&self.written.path, &self.target).map_err(|e| fault(&self.target, e))
+        done
     }
 }
 
@@ -236,11 +195,9 @@ fn tag(folder: &Path) -> Result<()> {
     if is_there(&path)? {
         return Ok(());
     }
-    let mut written = Written { path: folder.join(NEW).join(TAG_NAME), moved: false };
-    fs::write(&written.path, TAG).map_err(|e| Error::io(&written.path, "write", e))?;
-    fs::rename(&written.path, &path).map_err(|e| Error::io(&path, "write", e))?;
-    written.moved = true;
-    Ok(())
+    let scratch = Scratch::create(Form::File, &folder.join(NEW), TAG_NAME)?;
+    scratch.file().write_all(TAG).map_err(|e| Error::io(scratch.path(), "write", e))?;
+    scratch.put(&path)
 }
 
 fn kept(path: PathBuf) -> Result<Option<Kept>> {
@@ -251,10 +208,6 @@ fn kept(path: PathBuf) -> Result<Option<Kept>> {
     }
 }
 
-fn list(folder: &Path) -> Result<ReadDir> {
-    fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))
-}
-
 fn is_hexadecimal(name: &OsString, len: usize) -> bool {
     let digits =
         |name: &str| name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
@@ -263,27 +216,15 @@ fn is_hexadecimal(name: &OsString, len: usize) -> bool {
 
 /// Removes files that no run writes any more. Call under the lock.
 fn clear_dead(folder: &Path) -> Result<()> {
-    for entry in list(folder)? {
-        let path = entry.map_err(|e| Error::io(folder, "list", e))?.path();
-        let dead = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
-        if dead {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(Error::io(&path, "remove", error));
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(())
+    // Those of other users may not be looked at.
+    Scratch::dead(Form::File, folder, "")?.flatten().try_for_each(Scratch::remove)
 }
 
 /// Bytes of the files in a folder.
 fn sum_of(folder: &Path) -> Result<u64> {
     let mut sum = 0;
     for entry in list(folder)? {
-        let path = entry.map_err(|e| Error::io(folder, "list", e))?.path();
-        sum += kept(path)?.map_or(0, |kept| kept.size);
+        sum += kept(entry?.path())?.map_or(0, |kept| kept.size);
     }
     Ok(sum)
 }

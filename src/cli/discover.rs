@@ -11,7 +11,8 @@ use crate::config::Syntax;
 use crate::content::Content;
 use crate::discover::{Discovery, Proposal, propose};
 use crate::error::{Error, Kind, Result, ResultExt, printable};
-use crate::{new_file, render};
+use crate::files::new_file;
+use crate::render;
 
 /// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
 ///

@@ -9,9 +9,10 @@ use super::{Outcome, environment, memory, terminal};
 use crate::artifact::ScanOptions;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
+use crate::files::new_file;
 use crate::run::interrupt;
 use crate::verify::{Folders, Keys, Options, Report, Trust};
-use crate::{artifact, new_file, render, verify};
+use crate::{artifact, render, verify};
 
 /// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
 /// binaries.

@@ -5,7 +5,7 @@
 //! already, single code objects, files without device code, and a selection that matches nothing.
 //!
 //! Everything that will be written is known, and checked against what is there, before the first
-//! file is written; each file then appears whole or not at all ([`crate::new_file`]), and only while
+//! file is written; each file then appears whole or not at all ([`new_file`]), and only while
 //! what it was taken out of is as it was first seen. Nothing is ever written over another file.
 
 mod name;
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::content::{Content, InputFile, Inputs, NAME_MAX};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
-use crate::new_file;
+use crate::files::{make_folder, new_file};
 use crate::run::Budget;
 
 pub use selection::Selection;
@@ -91,7 +91,7 @@ fn extract_from(
     }
     faults.finish()?;
     planned.check(out)?;
-    std::fs::create_dir_all(out).map_err(|error| Error::io(out, "create", error))?;
+    let _made = make_folder(out, "code objects")?;
     new_file::clear_dead(out);
     planned
         .entries

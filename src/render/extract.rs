@@ -2,7 +2,7 @@
 
 use super::units::bytes;
 use crate::extract::Extracted;
-use crate::new_file::Outcome;
+use crate::files::new_file::Outcome;
 
 /// One line for each file, and the sum.
 pub fn extract_text(extracted: &[Extracted]) -> String {

@@ -1,8 +1,7 @@
 //! What files of a repository will hold, and how it is written under a temporary name.
 
-use std::fs::{self, File, FileTimes, Permissions};
+use std::fs::{self, File, FileTimes};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::store::{Modified, stat_of};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
+use crate::files::{READABLE, set_mode};
 
 /// What a file will hold.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl Body {
                 copy(&Content::open(source)?, known, (&mut file, path))?;
             }
         }
-        file.set_permissions(Permissions::from_mode(0o644)).map_err(fault)?;
+        set_mode(path, READABLE)?;
         file.sync_all().map_err(fault)
     }
 }

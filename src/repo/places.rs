@@ -2,11 +2,10 @@
 //! yet, or a file. A link on the way would lead what is written, and what is removed, elsewhere.
 
 use std::collections::BTreeSet;
-use std::fs::{self, FileType};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Faults, Result};
+use crate::files::kind_of;
 
 const LINK_HINT: &str = "rockpack writes to no other folder than the repository: put the folder \
                          itself there, or mount it there; the whole repository may be a link";
@@ -48,15 +47,6 @@ pub(super) fn check_path(path: &str) -> Result<()> {
             let message = format!("`{}` is no path inside of a repository", path.escape_debug());
             Err(Error::malformed(message))
         }
-    }
-}
-
-/// What is at `path` itself, if anything is.
-pub(super) fn kind_of(path: &Path) -> Result<Option<FileType>> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(metadata.file_type())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(path, "inspect", error)),
     }
 }
 

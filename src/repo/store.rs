@@ -2,7 +2,7 @@
 //! object store can keep, too; [`LocalStore`] keeps them on a file system.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,9 @@ use super::body::Body;
 use super::places::{self, check_path};
 use crate::content::{Content, read_file};
 use crate::error::{Error, Kind, Result};
+use crate::files::{
+    kind_of, list, lock, make_folders, remove_file, remove_folder, rename, sync_folder,
+};
 
 /// The folder of what only rockpack reads: states, the lock, unfinished files.
 pub const PRIVATE: &str = ".rockpack";
@@ -71,9 +74,8 @@ impl LocalStore {
     pub fn open(root: &Path, wait: bool) -> Result<Self> {
         places::check(root, &[LOCK])?;
         let private = root.join(PRIVATE);
-        fs::create_dir_all(&private).map_err(|e| {
-            Error::io(&private, "create", e)
-                .hint("the repository has to be a folder that can be created and written to")
+        make_folders(&private).map_err(|error| {
+            error.hint("the repository has to be a folder that can be created and written to")
         })?;
         let path = root.join(LOCK);
         let lock = File::create(&path).map_err(|e| Error::io(&path, "create", e))?;
@@ -81,12 +83,8 @@ impl LocalStore {
         // What lies there is of runs that live no more: the lock is theirs no longer. Nobody touches
         // the folder without the lock.
         let unfinished = root.join(UNFINISHED);
-        match fs::remove_dir_all(&unfinished) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::io(&unfinished, "remove", error));
-            }
-            _ => fs::create_dir(&unfinished).map_err(|e| Error::io(&unfinished, "create", e))?,
-        }
+        remove_folder(&unfinished)?;
+        fs::create_dir(&unfinished).map_err(|e| Error::io(&unfinished, "create", e))?;
         Ok(Self { root: root.to_path_buf(), _lock: lock })
     }
 
@@ -103,31 +101,22 @@ impl LocalStore {
     }
 }
 
-fn take(lock: &File, path: &Path, wait: bool) -> Result<()> {
-    let fault = |e| {
-        Error::io(path, "lock", e).hint(
-            "the repository has to be on a file system that supports flock, which some network \
-             file systems do not: publish to a local folder and copy it",
-        )
-    };
+fn take(file: &File, path: &Path, wait: bool) -> Result<()> {
     if wait {
-        return lock.lock().map_err(fault);
+        return lock::wait(file, path);
     }
-    match lock.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            Err(Error::new(Kind::Conflict, "another run is writing to this repository")
-                .file(path)
-                .hint("try again when it is done, or wait for it with --wait"))
-        }
-        Err(TryLockError::Error(error)) => Err(fault(error)),
+    if lock::take(file, path)? {
+        return Ok(());
     }
+    Err(Error::new(Kind::Conflict, "another run is writing to this repository")
+        .file(path)
+        .hint("try again when it is done, or wait for it with --wait"))
 }
 
 impl Store for LocalStore {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         let path = self.path(path)?;
-        match places::kind_of(&path)? {
+        match kind_of(&path)? {
             None => Ok(None),
             // A pipe would be waited for, and what is behind a link is not the repository's.
             Some(kind) if !kind.is_file() => {
@@ -152,14 +141,11 @@ impl Store for LocalStore {
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
         let folder = self.path(folder)?;
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            found => found.map_err(|e| Error::io(&folder, "list", e))?,
-        };
         let mut names = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(|e| Error::io(&folder, "list", e))?;
-            names.extend(entry.file_name().into_string().ok());
+        if kind_of(&folder)?.is_some() {
+            for entry in list(&folder)? {
+                names.extend(entry?.file_name().into_string().ok());
+            }
         }
         names.sort();
         Ok(names)
@@ -183,12 +169,12 @@ impl Store for LocalStore {
             let path = self.path(path)?;
             let folder = path.parent().unwrap_or(&self.root);
             if folders.insert(folder.to_path_buf()) {
-                fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", e))?;
+                make_folders(folder)?;
             }
         }
         for ((path, _), temporary) in files.iter().zip(written) {
             let path = self.path(path)?;
-            fs::rename(&temporary, &path).map_err(|e| Error::io(&path, "put in place", e))?;
+            rename(&temporary, &path)?;
         }
         sync_with_parents(&self.root, folders)
     }
@@ -198,12 +184,8 @@ impl Store for LocalStore {
         places::check_folders(&self.root, &all)?;
         for path in paths {
             let path = self.path(path)?;
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(Error::io(&path, "remove", error));
-                }
-                _ => remove_empty(&self.root, &path),
-            }
+            remove_file(&path)?;
+            remove_empty(&self.root, &path);
         }
         Ok(())
     }
@@ -236,11 +218,7 @@ fn sync_with_parents(root: &Path, folders: BTreeSet<PathBuf>) -> Result<()> {
             }
         }
     }
-    let sync = |folder: &PathBuf| {
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|e| Error::io(folder, "sync", e))
-    };
-    all.par_iter().try_for_each(sync)
+    all.par_iter().try_for_each(|folder| sync_folder(folder))
 }
 
 #[cfg(test)]

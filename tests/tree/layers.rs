@@ -31,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "signing",
         ],
     ),
-    ("cache", &["content"]),
+    ("cache", &["content", "files"]),
     ("config", &["artifact", "content", "database", "gfx", "once", "package"]),
     // Who reads asks whether to go on, and whether there is room.
     ("content", &["run"]),
@@ -46,6 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "config",
             "content",
             "database",
+            "files",
             "gfx",
             "pack",
             "recombine",
@@ -58,10 +59,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // What the index of a repository says of a package is taken up while its digests are.
     (
         "emit",
-        &["cache", "content", "formats", "indexed", "package", "receipt", "run", "signing", "tree"],
+        &[
+            "cache", "content", "files", "formats", "indexed", "package", "receipt", "run",
+            "signing", "tree",
+        ],
     ),
     ("error", &[]),
-    ("extract", &["content", "formats", "gfx", "host_binary", "new_file", "run"]),
+    ("extract", &["content", "files", "formats", "gfx", "host_binary", "run"]),
+    // Names, locks and renames; outlets give it bytes.
+    ("files", &["content"]),
     ("formats", &["content", "gfx"]),
     ("gfx", &[]),
     ("host_binary", &["content", "formats"]),
@@ -84,7 +90,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Sets as they were written: receipts, plans, packages.
     ("listing", &["content", "formats", "package", "receipt", "run"]),
     ("keyring", &["content", "package", "tree"]),
-    ("new_file", &["content"]),
     (
         "pack",
         &[
@@ -160,10 +165,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "directories",
             "discover",
             "extract",
+            "files",
             "formats",
             "inspect",
             "listing",
-            "new_file",
             "package",
             "planned",
             "receipt",
@@ -172,7 +177,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Files for clients say where the key package, which is named after the repository, puts the key.
-    ("repo", &["content", "formats", "indexed", "keyring", "once", "package", "run", "signing"]),
+    (
+        "repo",
+        &["content", "files", "formats", "indexed", "keyring", "once", "package", "run", "signing"],
+    ),
     ("report", &[]),
     // What a run may take is handed down as a value: whoever needs some of it draws from that.
     ("run", &[]),

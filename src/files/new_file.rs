@@ -3,24 +3,21 @@
 //! Content is written beside its final name, synced, and then linked to that name, which fails
 //! where something stands there already. A file that is there with the same content is left as it
 //! is: a repeated run is no error. A run that is killed can leave a hidden file whose name begins
-//! with [`PREFIX`], and nothing under a final name. The next run that writes into the folder removes
-//! it: such a file is locked (flock) as long as its run lives.
+//! with [`PREFIX`], and nothing under a final name; the next run that writes into the folder removes
+//! it. On a file system without locks (flock) files appear all the same, and nothing is removed.
 
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
+use super::{Form, Scratch, folder_of, kind_of, lock};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
-/// What unfinished files begin with.
+/// What the names of unfinished files begin with.
 pub const PREFIX: &str = ".rockpack-new-";
-
-/// Unfinished files in one folder at the same time; more are a mistake.
-const UNFINISHED_MAX: u32 = 1000;
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,14 +31,11 @@ pub enum Outcome {
 
 /// Whether a file with `content` is at `path` already; an error if another one is.
 pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
-    let metadata = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        found => found.map_err(|error| Error::io(path, "inspect", error))?,
-    };
-    if metadata.is_file() && Content::open(path)?.same_bytes(content)? {
+    let Some(kind) = kind_of(path)? else { return Ok(false) };
+    if kind.is_file() && Content::open(path)?.same_bytes(content)? {
         return Ok(true);
     }
-    let message = match metadata.is_file() {
+    let message = match kind.is_file() {
         true => "is there already, with another content",
         false => "is there already, and is no file",
     };
@@ -49,43 +43,33 @@ pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
     Err(Error::new(Kind::Conflict, message).file(path).hint(hint))
 }
 
-/// Removes what runs left in `folder` that live no more. Without locks none is taken for dead, and
-/// what cannot be removed is in nobody's way.
+/// Removes what dead runs left in `folder`. Without locks no run is taken for dead, and what cannot
+/// be removed is in nobody's way.
 ///
 /// Lists the folder, so that it is for the beginning of a run and not for each of its files.
 pub fn clear_dead(folder: &Path) {
-    let Some(_alone) = lock(folder) else { return };
-    let names = fs::read_dir(folder).into_iter().flatten().flatten();
-    let ours = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(PREFIX));
-    for entry in names.filter(|entry| ours(&entry.file_name())) {
-        let path = entry.path();
-        let Ok(file) = File::open(&path) else { continue };
-        if file.try_lock().is_ok() {
-            let _ = fs::remove_file(&path);
-        }
+    let Ok(_alone) = lock::folder(folder) else { return };
+    for dead in Scratch::dead(Form::File, folder, PREFIX).into_iter().flatten().flatten() {
+        let _ = dead.remove();
     }
 }
 
-/// Writes one file, as [`write()`] does, into a folder in which runs may have left something.
+/// Writes one file, as [`write_if`] does, into a folder in which runs may have left something.
 pub fn write_single(path: &Path, content: &Content) -> Result<Outcome> {
     clear_dead(folder_of(path));
-    write(path, content)
-}
-
-/// Writes `content` to `path`, whose folder exists.
-pub fn write(path: &Path, content: &Content) -> Result<Outcome> {
     write_if(path, content, || Ok(()))
 }
 
-/// The same, if `holds` says so of what was read of `content` before anything is visible.
+/// Writes `content` to `path`, whose folder exists, unless `holds` fails: it is asked when all of
+/// `content` was read, and nothing is visible.
 pub fn write_if(path: &Path, content: &Content, holds: impl Fn() -> Result<()>) -> Result<Outcome> {
     if is_there(path, content)? {
         return holds().map(|()| Outcome::Identical);
     }
-    let unfinished = Unfinished::create(path)?;
-    unfinished.fill(content)?;
+    let unfinished = unfinished(folder_of(path))?;
+    fill(&unfinished, content).map_err(|e| Error::io(unfinished.path(), "write", e))?;
     holds()?;
-    match fs::hard_link(&unfinished.path, path) {
+    match fs::hard_link(unfinished.path(), path) {
         Ok(()) => Ok(Outcome::Written),
         // Somebody was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -95,72 +79,19 @@ pub fn write_if(path: &Path, content: &Content, holds: impl Fn() -> Result<()>) 
     }
 }
 
-/// A file under a name of its own, removed when this is dropped.
-struct Unfinished {
-    path: PathBuf,
-    file: File,
+fn unfinished(folder: &Path) -> Result<Scratch> {
+    let _alone = lock::folder(folder);
+    let scratch = Scratch::create(Form::File, folder, PREFIX)?;
+    // On a file system without locks, nobody else takes it for a dead run's either.
+    let _ = scratch.lock();
+    Ok(scratch)
 }
 
-impl Unfinished {
-    fn create(beside: &Path) -> Result<Self> {
-        let folder = folder_of(beside);
-        // Who clears away does not see the file before it is locked.
-        let _alone = lock(folder);
-        for number in 1..=UNFINISHED_MAX {
-            let path = folder.join(format!("{PREFIX}{number}"));
-            match File::create_new(&path) {
-                Ok(file) => {
-                    // On a file system without locks, nobody else takes it for a dead run's either.
-                    let _ = uninterrupted(|| file.lock());
-                    return Ok(Self { path, file });
-                }
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Error::io(beside, "create", error)),
-            }
-        }
-        let message = format!("{UNFINISHED_MAX} unfinished files lie in the folder");
-        Err(Error::new(Kind::Limit, message).file(folder))
-    }
-
-    fn fill(&self, content: &Content) -> Result<()> {
-        let fault = |error| Error::io(&self.path, "write", error);
-        let mut writer = BufWriter::new(&self.file);
-        io::copy(&mut content.reader(), &mut writer).map_err(fault)?;
-        writer.flush().map_err(fault)?;
-        drop(writer);
-        self.file.sync_all().map_err(fault)
-    }
-}
-
-/// The folder, locked (flock) as long as this is there; `None` where that cannot be. Files are made and
-/// cleared away under it, in no more time than that takes.
-fn lock(folder: &Path) -> Option<File> {
-    let folder = File::open(folder).ok()?;
-    uninterrupted(|| folder.lock()).ok()?;
-    Some(folder)
-}
-
-fn uninterrupted(lock: impl Fn() -> io::Result<()>) -> io::Result<()> {
-    loop {
-        match lock() {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // Whatever cannot be removed lies there under a name that says what it is.
-        let _ = fs::remove_file(&self.path);
-    }
+fn fill(unfinished: &Scratch, content: &Content) -> io::Result<()> {
+    let mut writer = BufWriter::new(unfinished.file());
+    io::copy(&mut content.reader(), &mut writer)?;
+    writer.flush()?;
+    unfinished.file().sync_all()
 }
 
 #[cfg(test)]
@@ -172,12 +103,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         let content = Content::of_bytes(*b"abc");
-        assert_eq!(write(&path, &content).unwrap(), Outcome::Written);
-        assert_eq!(write(&path, &content).unwrap(), Outcome::Identical);
-        let error = write(&path, &Content::of_bytes(*b"abd")).unwrap_err();
+        assert_eq!(write_single(&path, &content).unwrap(), Outcome::Written);
+        assert_eq!(write_single(&path, &content).unwrap(), Outcome::Identical);
+        let error = write_single(&path, &Content::of_bytes(*b"abd")).unwrap_err();
         assert_eq!(error.kind(), Kind::Conflict);
         assert_eq!(fs::read(&path).unwrap(), b"abc");
-        assert!(write(folder.path(), &content).is_err());
+        assert!(write_single(folder.path(), &content).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -188,7 +119,7 @@ mod tests {
         let changed = || Err(Error::new(Kind::Changed, "changed during the run"));
         assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        write(&path, &content).unwrap();
+        write_single(&path, &content).unwrap();
         assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
     }
 
@@ -196,11 +127,11 @@ mod tests {
     fn what_a_dead_run_left_goes_and_what_a_living_one_writes_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        let living = Unfinished::create(&path).unwrap();
+        let living = unfinished(folder.path()).unwrap();
         let dead = folder.path().join(format!("{PREFIX}7"));
         fs::write(&dead, b"ab").unwrap();
         write_single(&path, &Content::of_bytes(*b"abc")).unwrap();
-        assert!(living.path.exists() && !dead.exists());
+        assert!(living.path().exists() && !dead.exists());
         drop(living);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -236,7 +167,7 @@ mod tests {
         fs::write(&source, b"abc").unwrap();
         let content = Content::open(&source).unwrap();
         fs::write(&source, b"ab").unwrap();
-        assert!(write(&folder.path().join("x"), &content).is_err());
+        assert!(write_single(&folder.path().join("x"), &content).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

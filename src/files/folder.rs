@@ -1,0 +1,97 @@
+//! Folders: made, listed, synced and removed.
+
+use std::fs::{self, DirEntry, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::set_mode;
+use crate::error::{Error, Kind, Result};
+
+/// What to do about an output folder that cannot be used.
+const HINT: &str = "the output folder has to be one that can be created and written to";
+
+/// An output folder; one that this run made is removed when this is dropped, if nothing is in it.
+#[derive(Debug)]
+pub struct MadeFolder(Option<PathBuf>);
+
+impl Drop for MadeFolder {
+    fn drop(&mut self) {
+        if let Some(made) = &self.0 {
+            // Fails where the folder is not empty, as it should.
+            let _ = fs::remove_dir(made);
+        }
+    }
+}
+
+/// Makes the output folder at `path` where it is missing. `holds` is what will be in it: `packages`.
+pub fn make_folder(path: &Path, holds: &str) -> Result<MadeFolder> {
+    let message = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => return Ok(MadeFolder(None)),
+        Ok(_) => "is a file",
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Err(Error::io(path, "inspect", error).hint(HINT));
+        }
+        Err(_) if path.is_symlink() => "is a link that leads nowhere",
+        Err(_) => {
+            make_folders(path).map_err(|error| error.hint(HINT))?;
+            return Ok(MadeFolder(Some(path.to_path_buf())));
+        }
+    };
+    let message = format!("{message}, and {holds} are written into a folder");
+    Err(Error::new(Kind::Usage, message).file(path).hint(HINT))
+}
+
+/// Makes the folder at `path`, and those that it is in, where they are missing.
+pub fn make_folders(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|e| Error::io(path, "create", e))
+}
+
+/// The folder that the name at the end of `path` is in.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// What is directly in `folder`.
+pub fn list(folder: &Path) -> Result<impl Iterator<Item = Result<DirEntry>>> {
+    let fault = move |e| Error::io(folder, "list", e);
+    Ok(fs::read_dir(folder).map_err(fault)?.map(move |entry| entry.map_err(fault)))
+}
+
+/// Brings the names in `folder` to disk.
+pub fn sync_folder(folder: &Path) -> Result<()> {
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|e| Error::io(folder, "sync", e))
+}
+
+/// Removes a folder with everything in it, if it is there; also one that holds folders that may not
+/// be written to.
+pub fn remove_folder(folder: &Path) -> Result<()> {
+    let removed = match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            make_writable(folder)?;
+            fs::remove_dir_all(folder)
+        }
+        removed => removed,
+    };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io(folder, "remove", error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn make_writable(folder: &Path) -> Result<()> {
+    set_mode(folder, 0o700)?;
+    for entry in list(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+        if kind.is_dir() {
+            make_writable(&entry.path())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! How files and folders appear: whole, or not at all.
+//!
+//! Everything is written under a name of its own beside its final one ([`Scratch`]) and renamed or
+//! linked when it is whole. What is promised beyond that differs:
+//!
+//! | outlet | made with | promise |
+//! |---|---|---|
+//! | entries of a cache | [`Scratch::put`] | an entry is whole or absent; not synced, because its digest is checked |
+//! | code objects (`extract`), proposals, joined receipts | [`new_file`] | a file is synced and never replaces another |
+//! | repositories (`repo::LocalStore`) | [`lock`] and the helpers here | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
+//!
+//! Owns names of unfinished files, locks, the order of renames, what is synced and when, and recovery
+//! after a killed run. Refuses to know what is written: outlets give names and bytes, and say which
+//! of the names that are there belong to them. The renames that make a set visible do not ask
+//! whether the run was interrupted: they are all done, or none is begun.
+
+mod folder;
+pub mod lock;
+pub mod new_file;
+mod scratch;
+
+use std::fs::{self, File, FileType, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+pub use folder::{
+    MadeFolder, folder_of, list, make_folder, make_folders, remove_folder, sync_folder,
+};
+pub use scratch::{Form, Scratch};
+
+use crate::error::{Error, Result};
+
+/// Whether files survive a power failure as soon as they are visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Files and the folders of their names are synced to disk.
+    Synced,
+    /// Nothing waits for the disk.
+    Unsynced,
+}
+
+/// The mode of files that everybody may read.
+pub const READABLE: u32 = 0o644;
+
+/// What is at `path` itself, links not followed.
+pub fn kind_of(path: &Path) -> Result<Option<FileType>> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.file_type())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}
+
+/// Removes a file, if it is there.
+pub fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(path, "remove", error)),
+        _ => Ok(()),
+    }
+}
+
+/// Moves a file or folder on its file system.
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| Error::io(to, "rename into place", e))
+}
+
+/// Writes a file in a scratch folder, readable by everybody whatever the umask is.
+pub fn write_file(
+    path: &Path,
+    durability: Durability,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let file = File::create(path).map_err(|e| Error::io(path, "create", e))?;
+    set_mode(path, READABLE)?;
+    let mut sink = BufWriter::new(file);
+    let written = write(&mut sink).and_then(|()| sink.flush());
+    let synced = written.and_then(|()| match durability {
+        Durability::Synced => sink.get_ref().sync_all(),
+        Durability::Unsynced => Ok(()),
+    });
+    synced.map_err(|e| Error::io(path, "write", e))
+}
+
+/// Sets the permission bits of what is at `path`, whatever the umask is.
+pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(mode))
+        .map_err(|e| Error::io(path, "set the mode of", e))
+}

@@ -1,0 +1,149 @@
+//! Unfinished files and folders, each under a unique name and locked as long as its run is alive.
+//!
+//! Scratches of one folder are made, and searched for dead ones, under one lock (that of the folder,
+//! or of the cache): nobody sees one between its making and its locking and takes it for a dead
+//! run's. Making and searching are short; what fills a scratch holds only its own lock.
+
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{folder_of, list, lock, make_folders, remove_file, remove_folder, rename};
+use crate::error::{Error, Kind, Result};
+
+const HINT: &str = "it has to be a folder that this user may write to";
+
+/// Runs that write into one folder at the same time; more scratches than this are a mistake.
+const MOST: u32 = 1000;
+
+/// What a scratch is.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+}
+
+impl Form {
+    fn make(self, path: &Path) -> io::Result<File> {
+        match self {
+            Self::File => OpenOptions::new().read(true).write(true).create_new(true).open(path),
+            Self::Folder => fs::create_dir(path).and_then(|()| File::open(path)),
+        }
+    }
+
+    fn is(self, kind: FileType) -> bool {
+        match self {
+            Self::File => kind.is_file(),
+            Self::Folder => kind.is_dir(),
+        }
+    }
+}
+
+/// An unfinished file or folder, removed when it is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    form: Form,
+    path: PathBuf,
+    /// Locked as long as this run is alive.
+    file: File,
+    kept: AtomicBool,
+}
+
+impl Scratch {
+    /// A new one in `folder` whose name begins with `prefix`. Call [`Scratch::lock`] next.
+    pub fn create(form: Form, folder: &Path, prefix: &str) -> Result<Self> {
+        for number in 1..=MOST {
+            let path = folder.join(format!("{prefix}{number}"));
+            match form.make(&path) {
+                Ok(file) => return Ok(Self { form, path, file, kept: AtomicBool::new(false) }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::io(folder, "write into", error).hint(HINT)),
+            }
+        }
+        let message = format!("{MOST} unfinished files or folders are in it");
+        Err(Error::new(Kind::Limit, message).file(folder))
+    }
+
+    /// Says that its run is alive.
+    pub fn lock(&self) -> Result<()> {
+        lock::wait(&self.file, &self.path)
+    }
+
+    /// The scratches in `folder` whose names begin with `prefix` and whose runs are dead; they are
+    /// kept unless [`Scratch::remove`] is called.
+    pub fn dead(
+        form: Form,
+        folder: &Path,
+        prefix: &str,
+    ) -> Result<impl Iterator<Item = Result<Self>>> {
+        let mut paths = Vec::new();
+        for entry in list(folder)? {
+            let entry = entry?;
+            let kind = || entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e));
+            let is_named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+            if is_named && form.is(kind()?) {
+                paths.push(entry.path());
+            }
+        }
+        Ok(paths.into_iter().filter_map(move |path| Self::if_dead(form, path).transpose()))
+    }
+
+    fn if_dead(form: Form, path: PathBuf) -> Result<Option<Self>> {
+        let file = match File::open(&path) {
+            // Its run removed it meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|e| Error::io(&path, "open", e))?,
+        };
+        let is_dead = lock::take(&file, &path)?;
+        Ok(is_dead.then_some(Self { form, path, file, kept: AtomicBool::new(true) }))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open file or folder.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether it stays when this is dropped.
+    pub fn keep(&self, kept: bool) {
+        self.kept.store(kept, Ordering::Relaxed);
+    }
+
+    /// Moves the finished file to `target`, whose folder is made if it is missing; a file that is
+    /// there is replaced. Nothing is synced.
+    pub fn put(self, target: &Path) -> Result<()> {
+        make_folders(folder_of(target))?;
+        rename(&self.path, target)?;
+        self.keep(true);
+        Ok(())
+    }
+
+    /// Removes it with everything in it.
+    pub fn remove(self) -> Result<()> {
+        self.keep(true);
+        self.clear()
+    }
+
+    fn clear(&self) -> Result<()> {
+        match self.form {
+            Form::File => remove_file(&self.path),
+            Form::Folder => remove_folder(&self.path),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !*self.kept.get_mut() {
+            // The next run removes what cannot be removed now.
+            let _ = self.clear();
+        }
+    }
+}

@@ -14,7 +14,6 @@
 //! `{component}_{arch}.kpack` where one module has device code, `{component}_{module}_{arch}.kpack`
 //! otherwise.
 
-mod commit;
 mod kernels;
 mod output;
 mod places;

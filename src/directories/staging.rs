@@ -1,43 +1,42 @@
 //! Folders that grow beside their final names.
 //!
 //! ```text
-//! OUT/.rockpack-artifacts-N/     one per run, locked (flock) while the run lives
-//!     <artifacts>                until they are renamed into OUT
-//!     replaced/                  earlier artifacts of the same components
-//!     committing                 during a commit: the artifacts that it brings, one a line
+//! OUT/.rockpack-artifacts-N/     the scratch folder of a run, see [`Swap`]
+//!     <artifacts>                until the commit of their component
 //! ```
 //!
 //! What is written of a component takes the place of all of it: its other artifacts in OUT, folders
 //! with its name and a manifest, are removed and named, for they belong to another set of archives.
 //! Nothing else is, and nothing at all where input lies in OUT beside them.
 //!
-//! A staging folder whose lock can be taken belongs to a run that is dead. The next run takes back a
-//! commit that was not finished, so that the earlier artifacts are there again, and removes the
-//! folder. Files are not synced to disk: artifact directories are an intermediate product, and the
-//! step is run again after a power failure. What is in the way and is no artifact is refused.
+//! Files are not synced to disk: artifact directories are an intermediate product, and the step is run
+//! again after a power failure. What is in the way and is no artifact is refused.
 
-use std::fs::{self, File, Permissions, TryLockError};
-use std::io::ErrorKind;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
-use super::commit;
 use super::output::{OutputArtifact, Written};
 use crate::artifact::{ArtifactName, MANIFEST_NAME};
-use crate::content::Content;
+use crate::content::{Content, is_file};
 use crate::error::{Error, Faults, Kind, Result};
+use crate::files::{
+    Change, Durability, Outlet, READABLE, Swap, folder_of, kind_of, list, make_folders, set_mode,
+};
 use crate::tree::{Node, Tree, TreePath};
 
-const PREFIX: &str = ".rockpack-artifacts-";
+/// No artifact describes another. Earlier versions of rockpack left the same record.
+static ARTIFACTS: Outlet = Outlet {
+    prefix: ".rockpack-artifacts-",
+    holds: "artifacts",
+    durability: Durability::Unsynced,
+    rank: |_| 0,
+    former: |_| Ok(None),
+};
 
-/// Runs into one folder at the same time; more staging folders than this are a mistake.
-const STAGINGS_MAX: u32 = 1000;
-
-/// The mode of manifests.
-const MANIFEST_MODE: u32 = 0o644;
 /// The mode of artifact folders and of the folders down to a stage prefix.
 const FOLDER_MODE: u32 = 0o755;
 
@@ -60,16 +59,28 @@ impl Replacing<'_> {
         })
     }
 
+    /// The artifacts of the components that are in `out`.
+    fn artifacts_in(&self, out: &Path) -> Result<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        for entry in list(out)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+            if kind.is_dir() && self.has(&name) && is_file(&entry.path().join(MANIFEST_NAME))? {
+                names.insert(name);
+            }
+        }
+        Ok(names)
+    }
+
     /// Where the artifacts that are read lie, behind all links, and under the names they were given by.
     fn places(&self) -> Result<Vec<PathBuf>> {
         let mut places = Vec::new();
         for input in &self.inputs {
             places.push(resolve(input)?);
             // A path that ends in `..` has no name of its own.
-            if let (Some(above), Some(name)) = (input.parent(), input.file_name()) {
-                // A relative path without a folder of its own is below the current one.
-                let above = if above == Path::new("") { Path::new(".") } else { above };
-                places.push(resolve(above)?.join(name));
+            if let Some(name) = input.file_name() {
+                places.push(resolve(folder_of(input))?.join(name));
             }
         }
         Ok(places)
@@ -81,7 +92,7 @@ fn resolve(path: &Path) -> Result<PathBuf> {
 }
 
 /// Fails if one of the artifacts that are read, at `places`, is, or lies in, what is to be replaced.
-fn refuse_inputs(out: &Path, names: &[&str], places: &[PathBuf]) -> Result<()> {
+fn refuse_inputs(out: &Path, names: &[String], places: &[PathBuf]) -> Result<()> {
     let real = resolve(out)?;
     for name in names {
         let target = real.join(name);
@@ -107,28 +118,18 @@ pub(super) struct Committed {
 /// A place for artifacts that are not whole yet; removed with everything in it when dropped.
 #[derive(Debug)]
 pub(super) struct Staging {
-    out: PathBuf,
-    folder: PathBuf,
-    /// Locked as long as this run lives.
-    _lock: File,
-    /// Whether the folder holds earlier artifacts that could not be put back.
-    kept: AtomicBool,
+    swap: Swap,
 }
 
 impl Staging {
     /// Makes a staging folder inside `out`, which is made too, and removes those of dead runs.
     pub fn begin(out: &Path) -> Result<Self> {
-        fs::create_dir_all(out).map_err(|e| Error::io(out, "create", e))?;
-        let _guard = lock(out)?;
-        clear_dead(out)?;
-        let (folder, own) = make_folder(out)?;
-        let kept = AtomicBool::new(false);
-        Ok(Self { out: out.to_path_buf(), folder, _lock: own, kept })
+        Ok(Self { swap: Swap::begin(&ARTIFACTS, out, || Ok(()))? })
     }
 
     /// Where this run may put what has no name.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.swap.folder()
     }
 
     /// Writes artifacts, which appear under their names together when all of them are whole.
@@ -139,191 +140,63 @@ impl Staging {
         components: &Replacing<'_>,
         recheck: impl Fn() -> Result<()>,
     ) -> Result<Committed> {
-        let names: Vec<&str> = artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
+        let out = self.swap.out();
+        let names: Vec<String> = artifacts.iter().map(|artifact| artifact.name.clone()).collect();
         let inputs = components.places()?;
-        refuse_inputs(&self.out, &names, &inputs)?;
+        refuse_inputs(out, &names, &inputs)?;
         for name in &names {
-            refuse_foreign(&self.out.join(name))?;
+            refuse_foreign(&out.join(name))?;
         }
         // Most artifacts hold one large file: only side by side they keep all cores busy.
-        let write =
-            |artifact: &OutputArtifact| write_artifact(artifact, &self.folder.join(&artifact.name));
+        let write = |artifact: &OutputArtifact| {
+            write_artifact(artifact, &self.folder().join(&artifact.name))
+        };
         let results: Vec<Result<Written>> = artifacts.par_iter().map(write).collect();
         let mut faults = Faults::default();
         let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
         faults.finish()?;
         recheck()?;
         // Where input lies, there is more than results.
-        let real = resolve(&self.out)?;
-        let removed = match inputs.iter().any(|input| input.parent() == Some(&real)) {
-            true => Vec::new(),
-            false => self.others(components, &names)?,
-        };
-        self.commit(&names, &removed)?;
-        Ok(Committed { written, removed })
-    }
-
-    /// The artifacts of `components` that are there and are not among `names`, in order.
-    fn others(&self, components: &Replacing<'_>, names: &[&str]) -> Result<Vec<String>> {
-        let mut others = Vec::new();
-        for entry in fs::read_dir(&self.out).map_err(|e| Error::io(&self.out, "list", e))? {
-            let entry = entry.map_err(|e| Error::io(&self.out, "list", e))?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
-            let is_other = components.has(&name) && !names.contains(&name.as_str());
-            if kind.is_dir() && is_other && has_manifest(&entry.path())? {
-                others.push(name);
-            }
-        }
-        others.sort();
-        Ok(others)
-    }
-
-    /// One commit at a time, and none over one that was not taken back: its own artifacts, or those of
-    /// a run that was killed, would take what this one makes for theirs.
-    fn commit(&self, names: &[&str], removed: &[String]) -> Result<()> {
-        let _guard = lock(&self.out)?;
-        clear_dead(&self.out)?;
-        commit::undo(&self.out, &self.folder)?;
-        self.kept.store(false, Ordering::Relaxed);
-        let result = commit::replace(&self.out, &self.folder, names, removed);
-        if let Err(error) = result {
-            // What cannot be taken back now is left to the next run.
-            self.kept.store(commit::undo(&self.out, &self.folder).is_err(), Ordering::Relaxed);
-            return Err(error);
-        }
-        // The new artifacts are there: what is left of the earlier ones can go later, too.
-        let _ = remove(&self.folder.join(commit::REPLACED));
-        Ok(())
-    }
-}
-
-impl Drop for Staging {
-    fn drop(&mut self) {
-        if self.kept.load(Ordering::Relaxed) {
-            return;
-        }
-        // Whatever cannot be removed now is removed by the next run.
-        let _ = remove(&self.folder);
+        let real = resolve(out)?;
+        let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
+        let removed = self.swap.commit(|| {
+            let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
+            Ok(Change { appears: names, goes })
+        })?;
+        Ok(Committed { written, removed: removed.into_iter().collect() })
     }
 }
 
 /// Fails if `path`, below an output folder, is a link: what it leads to is not ours.
 pub(super) fn refuse_link(path: &Path) -> Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => {
-            let message = "is a symbolic link, and nothing is written through links below the \
-                           output folder";
-            Err(Error::new(Kind::Conflict, message)
-                .file(path)
-                .hint("remove the link, or give what it leads to as the output folder"))
-        }
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(path, "inspect", error)),
-        _ => Ok(()),
+    if kind_of(path)?.is_none_or(|kind| !kind.is_symlink()) {
+        return Ok(());
     }
+    let message =
+        "is a symbolic link, and nothing is written through links below the output folder";
+    Err(Error::new(Kind::Conflict, message)
+        .file(path)
+        .hint("remove the link, or give what it leads to as the output folder"))
 }
 
 /// Fails if what stands at `path` is no artifact.
 fn refuse_foreign(path: &Path) -> Result<()> {
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Ok(metadata) if metadata.is_dir() && has_manifest(path)? => Ok(()),
-        Ok(_) => Err(Error::new(Kind::Conflict, "is in the way of an artifact, and is none")
+    match kind_of(path)? {
+        None => Ok(()),
+        Some(kind) if kind.is_dir() && is_file(&path.join(MANIFEST_NAME))? => Ok(()),
+        Some(_) => Err(Error::new(Kind::Conflict, "is in the way of an artifact, and is none")
             .file(path)
             .hint("move it away, or write into another folder")),
-        Err(error) => Err(Error::io(path, "inspect", error)),
     }
-}
-
-fn has_manifest(artifact: &Path) -> Result<bool> {
-    let path = artifact.join(MANIFEST_NAME);
-    match fs::metadata(&path) {
-        Ok(metadata) => Ok(metadata.is_file()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::io(path, "inspect", error)),
-    }
-}
-
-/// Removes a tree, also one with folders that may not be written to.
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            make_writable(folder)?;
-            fs::remove_dir_all(folder).map_err(|e| Error::io(folder, "remove", e))
-        }
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::io(folder, "remove", error))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn make_writable(folder: &Path) -> Result<()> {
-    set_mode(folder, 0o700)?;
-    for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))? {
-        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
-        let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
-        if kind.is_dir() {
-            make_writable(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-fn make_folder(out: &Path) -> Result<(PathBuf, File)> {
-    for number in 1..=STAGINGS_MAX {
-        let path = out.join(format!("{PREFIX}{number}"));
-        match fs::create_dir(&path) {
-            Ok(()) => {
-                let own = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
-                own.try_lock().map_err(|e| Error::io(&path, "lock", e.into()))?;
-                return Ok((path, own));
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Error::io(&path, "create", error)),
-        }
-    }
-    let message = format!("{STAGINGS_MAX} staging folders are in use");
-    Err(Error::new(Kind::Limit, message).file(out))
-}
-
-/// Keeps other runs from beginning and from committing in `out` as long as it lives.
-fn lock(out: &Path) -> Result<File> {
-    let guard = File::open(out).map_err(|e| Error::io(out, "open", e))?;
-    guard.lock().map_err(|e| Error::io(out, "lock", e))?;
-    Ok(guard)
-}
-
-/// Call under the lock of `out`.
-fn clear_dead(out: &Path) -> Result<()> {
-    for entry in fs::read_dir(out).map_err(|e| Error::io(out, "list", e))? {
-        let entry = entry.map_err(|e| Error::io(out, "list", e))?;
-        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let path = entry.path();
-        let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
-        if !ours || !kind.is_dir() {
-            continue;
-        }
-        let handle = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
-        match handle.try_lock() {
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(Error::io(&path, "lock", error)),
-            Ok(()) => {
-                commit::undo(out, &path)?;
-                remove(&path)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<Written> {
-    make_directory(root)?;
+    make_folders(root)?;
     let mut written = Written { shard: None, artifact: artifact.name.clone(), files: 0, bytes: 0 };
-    write_file(&root.join(MANIFEST_NAME), &artifact.manifest, MANIFEST_MODE)?;
+    write_file(&root.join(MANIFEST_NAME), &artifact.manifest, READABLE)?;
     for (prefix, tree) in &artifact.prefixes {
         let stage = root.join(prefix);
-        fs::create_dir_all(&stage).map_err(|e| Error::io(&stage, "create", e))?;
+        make_folders(&stage)?;
         write_tree(tree, &stage)?;
         for (_, node) in tree {
             match node {
@@ -357,7 +230,7 @@ fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
     let mut files = Vec::new();
     for (path, node) in tree {
         match node {
-            Node::Directory { .. } => make_directory(&place(path))?,
+            Node::Directory { .. } => make_folders(&place(path))?,
             Node::Link { .. } | Node::File { .. } => files.push((path, node)),
         }
     }
@@ -379,7 +252,7 @@ fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
 
 fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|e| Error::io(parent, "create", e))?;
+        make_folders(parent)?;
     }
     match node {
         Node::File { data, mode } => write_file(path, data, *mode),
@@ -393,15 +266,5 @@ fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {
 fn write_file(path: &Path, content: &Content, mode: u32) -> Result<()> {
     let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
     content.write_to(&mut file, path)?;
-    let permissions = Permissions::from_mode(mode);
-    file.set_permissions(permissions).map_err(|e| Error::io(path, "set the mode of", e))
-}
-
-fn make_directory(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).map_err(|e| Error::io(path, "create", e))
-}
-
-fn set_mode(path: &Path, mode: u32) -> Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(mode))
-        .map_err(|e| Error::io(path, "set the mode of", e))
+    set_mode(path, mode)
 }

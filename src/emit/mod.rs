@@ -10,8 +10,8 @@
 
 mod compressor;
 mod deb;
+mod earlier;
 mod fan_out;
-mod journal;
 mod listed;
 mod receipt;
 mod reuse;

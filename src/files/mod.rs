@@ -5,6 +5,8 @@
 //!
 //! | outlet | made with | promise |
 //! |---|---|---|
+//! | packages (`emit`) | [`Swap`], synced | a set takes the place of the earlier one, or is rolled back |
+//! | artifacts (`directories`) | [`Swap`], not synced | so does each component; after a power failure the run is repeated |
 //! | entries of a cache | [`Scratch::put`] | an entry is whole or absent; not synced, because its digest is checked |
 //! | code objects (`extract`), proposals, joined receipts | [`new_file`] | a file is synced and never replaces another |
 //! | repositories (`repo::LocalStore`) | [`lock`] and the helpers here | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
@@ -18,6 +20,7 @@ mod folder;
 pub mod lock;
 pub mod new_file;
 mod scratch;
+mod swap;
 
 use std::fs::{self, File, FileType, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -28,6 +31,7 @@ pub use folder::{
     MadeFolder, folder_of, list, make_folder, make_folders, remove_folder, sync_folder,
 };
 pub use scratch::{Form, Scratch};
+pub use swap::{Change, Outlet, Swap};
 
 use crate::error::{Error, Result};
 

@@ -64,7 +64,7 @@ fn undisturbed(left: &Left<'_>) {
     left.is_whole();
 }
 
-const FAULTS: [Strikes; 8] = [
+const FAULTS: [Strikes; 9] = [
     (ALL, EIO, failed_or_whole, 18),
     (FILLING, ENOSPC, failed_or_whole, 8),
     (FILLING, ENOSPC_FROM_THEN_ON, failed_or_left_to_the_next_run, 8),
@@ -72,6 +72,7 @@ const FAULTS: [Strikes; 8] = [
     ("open,create,stat,list,remove", "error:13", failed_or_whole, 6),
     ("lock", "error:37", failed_or_whole, 4),
     ("read,write", EINTR, undisturbed, 4),
+    ("lock", EINTR, undisturbed, 4),
     ("read,write", "short", undisturbed, 4),
 ];
 
@@ -104,6 +105,38 @@ fn a_build_whose_calls_fail_leaves_whole_entries_in_its_cache() {
     need(&["gcc"]);
     sweep(&Scenario::build_with_cache(), &FAULTS);
     sweep(&Scenario::build_with_new_cache(), &BEGINNING);
+}
+
+/// Without locks a run that is alive cannot be told from a killed one.
+#[test]
+fn a_file_system_without_locks_is_named_as_the_reason() {
+    need(&["gcc"]);
+    let shard = shards().join("gfx1151-build");
+    let library = "blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
+    let commands: [(&[&str], _, &[&str], _); 5] = [
+        (&["build", "--version", "1.0", "--artifacts"], shard.clone(), &["--out"], 2),
+        (
+            &["build", "--version", "1.0", "--artifacts"],
+            shard.clone(),
+            &["--out", "o", "--cache"],
+            2,
+        ),
+        (&["split", "--artifacts"], shard.clone(), &["--output-dir"], 2),
+        (&["recombine", "--artifacts"], shard.clone(), &["--output-dir"], 2),
+        // Here nothing is ever replaced, and nothing taken for dead.
+        (&["extract"], shard.join(library), &["--out"], 0),
+    ];
+    for (command, input, out, code) in commands {
+        let room = folder();
+        let mut run = rockpack();
+        run.args(command).arg(input).args(out).arg(room.path().join("out"));
+        run.current_dir(room.path());
+        let fault = Fault { calls: "lock", act: "errors:37", at: 1 };
+        let struck = strike(&mut run, room.path(), fault);
+        assert_eq!(struck.code(), Some(code), "{command:?}: {}", struck.stderr);
+        let said = struck.stderr.contains("supports flock");
+        assert!(said || code == 0, "{command:?}: {}", struck.stderr);
+    }
 }
 
 #[test]

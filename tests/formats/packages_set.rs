@@ -154,7 +154,7 @@ fn a_package_that_changes_its_part_stays_once() {
 }
 
 /// Plays every moment at which a commit can be killed: the directory as it is then, without a
-/// process that holds its lock.
+/// process that holds its lock. Earlier versions left no `committing` there.
 #[test]
 fn a_commit_that_was_killed_is_undone_by_the_next_run() {
     let new_receipt =
@@ -168,8 +168,9 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         ("S/b.deb", "b.deb"),
         ("S/c.deb", "c.deb"),
     ];
-    let parts = [None, Some(Part { index: 1, of: 2 })];
-    for (killed_after, part) in (0..=steps.len()).flat_map(|step| parts.map(|part| (step, part))) {
+    let parts = [(None, true), (Some(Part { index: 1, of: 2 }), true), (None, false)];
+    let moments = (0..=steps.len()).flat_map(|step| parts.map(|part| (step, part)));
+    for (killed_after, (part, is_recorded)) in moments {
         let out = tempfile::tempdir().unwrap();
         let at = |name: &str| {
             let name = name.replacen("S/", ".rockpack-staging-1/", 1);
@@ -186,6 +187,9 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         ];
         for (name, text) in files {
             fs::write(at(name), text).unwrap();
+        }
+        if is_recorded {
+            fs::write(at("S/committing"), format!("b.deb\nc.deb\n{}", file_name(part))).unwrap();
         }
         for (from, to) in &steps[..killed_after] {
             fs::rename(at(from), at(to)).unwrap();

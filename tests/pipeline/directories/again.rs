@@ -61,6 +61,29 @@ fn a_component_takes_the_place_of_all_its_earlier_artifacts() {
     assert_eq!(names(&shard), set(&left));
 }
 
+/// What a killed run of this or an earlier version left in the middle of its commit.
+#[test]
+fn a_commit_that_was_killed_is_taken_back_by_the_next_run() {
+    let work = Work::new();
+    let out = work.path("out");
+    let scratch = out.join(".rockpack-artifacts-1");
+    let artifact = |path: &Path| {
+        fs::create_dir_all(path).unwrap();
+        fs::write(path.join("artifact_manifest.txt"), "x/stage\n").unwrap();
+    };
+    artifact(&out.join("fft_lib_gfx1100"));
+    artifact(&scratch.join("fft_lib_generic"));
+    artifact(&scratch.join("replaced/fft_lib_gfx1101"));
+    artifact(&scratch.join("replaced/fft_lib_generic"));
+    fs::write(scratch.join("committing"), "fft_lib_gfx1100\nfft_lib_generic").unwrap();
+    let mut command = rockpack();
+    command.arg("split").arg("--artifact-dir").arg(shards().join("gfx1151-build/blas_lib_gfx1151"));
+    ends_with(command.arg("--output-dir").arg(&out), 0);
+    let mut left = names(&out);
+    left.retain(|name| !name.starts_with("blas_lib_"));
+    assert_eq!(left, set(&["fft_lib_generic", "fft_lib_gfx1101"]));
+}
+
 #[test]
 fn artifacts_of_a_renamed_group_are_removed() {
     let work = Work::new();

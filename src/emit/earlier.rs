@@ -1,0 +1,145 @@
+//! What is in an output folder before a commit, and which of it belongs to the earlier set.
+//!
+//! A commit replaces the set that the receipt in the folder lists. Packages of it that are not in the
+//! new set go, and so does an SPDX document of ours, which describes the earlier set; nothing else
+//! does. Refused are files of others in the place of ours, and receipts that do not fit together.
+
+use std::collections::BTreeSet;
+use std::io::{BufReader, ErrorKind};
+use std::path::Path;
+
+use super::listed::packages_of;
+use crate::content::{is_there, open_file};
+use crate::error::{Error, Kind, Result};
+use crate::files::{self, Change, kind_of};
+use crate::formats::spdx;
+use crate::receipt;
+
+/// What documents of ours say that they were made by.
+const PROGRAM: &str = env!("CARGO_PKG_NAME");
+
+/// Names of the package files that `receipt` in `directory` lists; none where there is none.
+pub(super) fn packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
+    let path = directory.join(receipt);
+    match open_file(&path) {
+        Ok(file) => packages_of(file, &path),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
+        Err(error) => Err(Error::io(&path, "open", error)),
+    }
+}
+
+/// Whether the SPDX document at `path` is one of ours; none where nothing is there.
+fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
+    match kind_of(path)? {
+        None => return Ok(None),
+        Some(kind) if !kind.is_file() => return Ok(Some(false)),
+        Some(_) => {}
+    }
+    let read = open_file(path).and_then(|file| spdx::is_made_by(PROGRAM, BufReader::new(file)));
+    read.map(Some).map_err(|e| Error::io(path, "read", e))
+}
+
+/// Fails if what is not ours, or of a set that is not there, stands where the SPDX document beside
+/// `receipt` belongs. Only a set `with` a document needs the place of what is not ours.
+pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, with: bool) -> Result<()> {
+    let path = out.join(receipt::sbom_name(receipt));
+    let message = match is_own_sbom(&path)? {
+        Some(false) if with => "is no SPDX document of rockpack".to_owned(),
+        Some(true) if !is_there(&out.join(receipt))? => {
+            format!("is the SPDX document of a set whose {receipt} is not there")
+        }
+        Some(_) | None => return Ok(()),
+    };
+    let hint = "it is left alone: move it away, or write into an empty folder";
+    Err(Error::new(Kind::Conflict, message).file(path).hint(hint))
+}
+
+/// The receipts in a folder: that of a whole set, those of parts.
+fn receipts(directory: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in files::list(directory)? {
+        names.extend(entry?.file_name().into_string().ok().filter(|name| is_receipt(name)));
+    }
+    Ok(names)
+}
+
+fn is_receipt(name: &str) -> bool {
+    name == receipt::FILE_NAME || receipt::part_of_file(name).is_some()
+}
+
+/// Refuses to write a set beside parts, a part beside a set, and parts of several divisions beside
+/// each other: their packages would be taken for one set.
+pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
+    let of = |name: &str| receipt::part_of_file(name).map(|part| part.of);
+    let mut others = receipts(out)?.into_iter();
+    let Some(other) = others.find(|other| of(other) != of(receipt)) else { return Ok(()) };
+    let what = |name: &str| match of(name) {
+        None => "a whole set".to_owned(),
+        Some(of) => format!("one of {of} parts"),
+    };
+    let message =
+        format!("is the receipt of {}, and this run writes {}", what(&other), what(receipt));
+    let hint = "write into another folder, or remove that receipt and its packages";
+    Err(Error::new(Kind::Conflict, message).file(out.join(other)).hint(hint))
+}
+
+/// A receipt describes all packages beside it, and a document those of its set.
+pub(super) fn rank(name: &str) -> u8 {
+    if is_receipt(name) { 2 } else { u8::from(receipt::part_of_sbom(name).is_some()) }
+}
+
+/// How the packages `names`, with their receipt and maybe a document, replace the earlier set in `out`.
+/// Where the set is a part, packages can have come from another part, or gone to one.
+pub(super) fn change(
+    out: &Path,
+    receipt: &str,
+    names: BTreeSet<String>,
+    with_sbom: bool,
+) -> Result<Change> {
+    refuse_mixed(out, receipt)?;
+    let earlier = packages(out, receipt)?;
+    let mut elsewhere = BTreeSet::new();
+    for other in receipts(out)?.iter().filter(|other| *other != receipt) {
+        elsewhere.extend(packages(out, other)?);
+    }
+    refuse_foreign(out, &(&earlier | &elsewhere), &names)?;
+    let sbom = receipt::sbom_name(receipt);
+    refuse_foreign_sbom(out, receipt, with_sbom)?;
+    let mut goes = &earlier - &elsewhere;
+    if is_own_sbom(&out.join(&sbom))? == Some(true) {
+        goes.insert(sbom.clone());
+    }
+    let document = with_sbom.then_some(sbom);
+    let appears = names.into_iter().chain(document).chain([receipt.to_owned()]);
+    Ok(Change { appears: appears.collect(), goes })
+}
+
+/// Fails if a folder, or a file that no receipt of ours lists, is in the place of a package.
+fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<String>) -> Result<()> {
+    for name in earlier | names {
+        let path = out.join(&name);
+        match kind_of(&path)? {
+            None => {}
+            Some(_) if !earlier.contains(&name) => {
+                return Err(Error::new(Kind::Conflict, "is in the way of a package of this set")
+                    .file(path)
+                    .hint("no earlier receipt lists it, so it is left alone: move it away"));
+            }
+            Some(kind) if kind.is_dir() => {
+                let message = "is a directory where a package file belongs";
+                return Err(Error::new(Kind::Conflict, message).file(path));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// What earlier versions, which left no record, were committing from the folder `staging`: what their
+/// staged receipt lists, and with the file `documented` a document.
+pub(super) fn former(staging: &Path) -> Result<Option<Vec<String>>> {
+    let Some(receipt) = receipts(staging)?.pop_first() else { return Ok(None) };
+    let document = kind_of(&staging.join("documented"))?.map(|_| receipt::sbom_name(&receipt));
+    let names = packages(staging, &receipt)?.into_iter().chain(document).chain([receipt]);
+    Ok(Some(names.collect()))
+}

@@ -1,0 +1,301 @@
+//! Commits: names in a folder change all at once, or are changed back.
+//!
+//! ```text
+//! OUT/<prefix>N/         the scratch folder of a run, locked while the run is alive
+//!     <names>            the new files or folders, until they are renamed into OUT
+//!     committing         during a commit: the names that appear, one a line, in their order
+//!     committing.part    the same while it is written
+//!     replaced/          during a commit: what it moved out of OUT
+//! ```
+//!
+//! A commit writes its record, moves what it replaces out of OUT, the new ones into OUT, and removes
+//! the record. All of it happens under the lock of OUT, after the commits of dead runs were taken
+//! back. The following holds after every step, and so wherever a run is killed:
+//!
+//! 1. Without a record, OUT is as it was before the commit, or as it is after it. The scratch folder
+//!    is only removed.
+//! 2. With a record whose last name is still staged, the commit is unfinished. What it names and is
+//!    in OUT but not staged is new; what is in `replaced` was in OUT. Both are renamed back, which
+//!    keeps this true: taking back may itself be cut off and is repeated.
+//! 3. With a record whose last name is no longer staged, the commit is finished, and nothing is
+//!    taken back.
+//! 4. A name of a higher rank describes those of lower ranks. It leaves OUT before the first of
+//!    them changes and comes when the last of them has, in commits and when they are taken back. So
+//!    if it is in OUT, all that it describes is beside it. Where files are synced, each rank is on the
+//!    disk before the next changes.
+//! 5. `replaced` is made after the record. It is removed before the record, or when the commit is
+//!    finished. So an unfinished commit with `replaced` and without a record is one of an earlier
+//!    version of rockpack: [`Outlet::former`] reads what those left instead.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::{
+    Durability, Form, MadeFolder, Scratch, kind_of, list, lock, make_folder, remove_file,
+    remove_folder, rename, sync_folder, write_file,
+};
+use crate::error::{Error, Result};
+
+const RECORD: &str = "committing";
+const GROWING_RECORD: &str = "committing.part";
+const REPLACED: &str = "replaced";
+
+/// What was being done where a commit failed and could not be taken back either.
+const BETWEEN: &str = "making the output visible, which could not be taken back: the folder is \
+                       between the earlier output and this one until the next run puts it right";
+
+/// What all commits of one sort of output have in common.
+#[derive(Debug)]
+pub struct Outlet {
+    /// What the names of its scratch folders begin with.
+    pub prefix: &'static str,
+    /// What is written, in the plural.
+    pub holds: &'static str,
+    /// Whether a commit that is done survives a power failure.
+    pub durability: Durability,
+    /// The rank of a name; see the module.
+    pub rank: fn(&str) -> u8,
+    /// The names that appear in an unfinished commit of an earlier version of rockpack that left no
+    /// record in this scratch folder; none where the commit was not begun, or was finished.
+    pub former: fn(&Path) -> Result<Option<Vec<String>>>,
+}
+
+impl Outlet {
+    /// Takes back what dead runs did not finish in `out`, and removes their scratch folders. Call
+    /// under the lock of `out`.
+    fn clear_dead(&self, out: &Path) -> Result<()> {
+        for dead in Scratch::dead(Form::Folder, out, self.prefix)? {
+            let dead = dead?;
+            self.recover(out, dead.path())?;
+            dead.remove()?;
+        }
+        Ok(())
+    }
+
+    fn recover(&self, out: &Path, scratch: &Path) -> Result<()> {
+        match Commit::load(self, out, scratch)? {
+            Some(commit) if !commit.is_finished()? => commit.undo(),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync(&self, folder: &Path) -> Result<()> {
+        match self.durability {
+            Durability::Synced => sync_folder(folder),
+            Durability::Unsynced => Ok(()),
+        }
+    }
+}
+
+/// What a commit changes.
+#[derive(Debug)]
+pub struct Change {
+    /// Names in the scratch folder that appear, also in the place of what is there.
+    pub appears: Vec<String>,
+    /// Further names that go, if they are there.
+    pub goes: BTreeSet<String>,
+}
+
+/// A scratch folder whose content becomes visible by commits.
+#[derive(Debug)]
+pub struct Swap {
+    outlet: &'static Outlet,
+    out: PathBuf,
+    scratch: Scratch,
+    /// After the scratch folder, which is in it.
+    _made: MadeFolder,
+}
+
+impl Swap {
+    /// Makes a scratch folder in `out`, which is made too, when what dead runs left there is taken
+    /// back and `check` finds nothing against it.
+    pub fn begin(
+        outlet: &'static Outlet,
+        out: &Path,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<Self> {
+        let made = make_folder(out, outlet.holds)?;
+        let _guard = lock::folder(out)?;
+        outlet.clear_dead(out)?;
+        check()?;
+        let scratch = Scratch::create(Form::Folder, out, outlet.prefix)?;
+        scratch.lock()?;
+        Ok(Self { outlet, out: out.to_path_buf(), scratch, _made: made })
+    }
+
+    /// The folder in which names appear.
+    pub fn out(&self) -> &Path {
+        &self.out
+    }
+
+    /// The scratch folder.
+    pub fn folder(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Commits what `decide` says, which looks at the folder under its lock. On an error the folder
+    /// is as it was, unless that could not be had either, as the error then says. Returns the names
+    /// that went without another in their place.
+    pub fn commit(&self, decide: impl FnOnce() -> Result<Change>) -> Result<BTreeSet<String>> {
+        let _guard = lock::folder(&self.out)?;
+        self.outlet.clear_dead(&self.out)?;
+        // An earlier commit of this run that could not be taken back then.
+        self.outlet.recover(&self.out, self.folder())?;
+        self.scratch.keep(false);
+        let Change { appears, goes } = decide()?;
+        let commit = Commit::new(self.outlet, &self.out, self.folder(), appears)?;
+        let aside = commit.in_the_way(&goes)?;
+        if let Err(error) = commit.run(&aside) {
+            let is_undone = commit.undo().is_ok();
+            self.scratch.keep(!is_undone);
+            return Err(if is_undone { error } else { error.context(BETWEEN) });
+        }
+        // The commit is finished: the rest may also go later.
+        let _ = remove_folder(&commit.replaced);
+        let appeared: BTreeSet<String> = commit.names.into_iter().collect();
+        Ok(aside.into_iter().filter(|name| !appeared.contains(name)).collect())
+    }
+}
+
+/// A commit and where its record is.
+struct Commit<'a> {
+    outlet: &'a Outlet,
+    out: &'a Path,
+    scratch: &'a Path,
+    replaced: PathBuf,
+    /// The names that appear, the last one last.
+    names: Vec<String>,
+}
+
+impl<'a> Commit<'a> {
+    fn new(
+        outlet: &'a Outlet,
+        out: &'a Path,
+        scratch: &'a Path,
+        mut names: Vec<String>,
+    ) -> Result<Self> {
+        for name in &names {
+            let plain = Path::new(name).file_name() == Some(OsStr::new(name));
+            if !plain || name.contains(['\n', '\r']) {
+                let message = format!("`{}` is no name to appear by", name.escape_debug());
+                return Err(Error::malformed(message).file(scratch.join(RECORD)).hint(
+                    "if a run left this, it was not of rockpack: remove the folder that it is in",
+                ));
+            }
+        }
+        names.sort_by_key(|name| (outlet.rank)(name));
+        Ok(Self { outlet, out, scratch, replaced: scratch.join(REPLACED), names })
+    }
+
+    /// The commit whose record is in `scratch`.
+    fn load(outlet: &'a Outlet, out: &'a Path, scratch: &'a Path) -> Result<Option<Self>> {
+        let record = scratch.join(RECORD);
+        let names = match fs::read_to_string(&record) {
+            Ok(text) => Some(text.lines().map(str::to_owned).collect()),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::io(&record, "read", error));
+            }
+            Err(_) if kind_of(&scratch.join(REPLACED))?.is_none() => None,
+            Err(_) => (outlet.former)(scratch)?,
+        };
+        names.map(|names| Self::new(outlet, out, scratch, names)).transpose()
+    }
+
+    /// The names that have to go, in their order, before these appear.
+    fn in_the_way(&self, goes: &BTreeSet<String>) -> Result<Vec<String>> {
+        if there(self.scratch, &self.names)?.len() < self.names.len() {
+            return Err(Error::bug("what is to appear is not staged").file(self.scratch));
+        }
+        let mut names = there(self.out, &(goes | &self.names.iter().cloned().collect()))?;
+        names.sort_by_key(|name| Reverse((self.outlet.rank)(name)));
+        Ok(names)
+    }
+
+    fn run(&self, aside: &[String]) -> Result<()> {
+        self.write_record()?;
+        fs::create_dir(&self.replaced).map_err(|e| Error::io(&self.replaced, "create", e))?;
+        self.rename(aside, self.out, &self.replaced)?;
+        self.rename(&self.names, self.scratch, self.out)?;
+        remove_file(&self.scratch.join(RECORD))
+    }
+
+    fn write_record(&self) -> Result<()> {
+        // Of an earlier commit of this run.
+        remove_folder(&self.replaced)?;
+        // Under another name until it is whole: half a name would be another one.
+        let growing = self.scratch.join(GROWING_RECORD);
+        let text = self.names.join("\n");
+        write_file(&growing, self.outlet.durability, |sink| sink.write_all(text.as_bytes()))?;
+        rename(&growing, &self.scratch.join(RECORD))?;
+        self.outlet.sync(self.scratch)
+    }
+
+    /// Moves names, which are in the order of their ranks or against it.
+    fn rename(&self, names: &[String], from: &Path, to: &Path) -> Result<()> {
+        let rank = |name: &String| (self.outlet.rank)(name);
+        for names in names.chunk_by(|a, b| rank(a) == rank(b)) {
+            for name in names {
+                rename(&from.join(name), &to.join(name))?;
+            }
+            self.outlet.sync(self.out)?;
+        }
+        Ok(())
+    }
+
+    fn is_finished(&self) -> Result<bool> {
+        self.names.last().map_or(Ok(false), |last| {
+            kind_of(&self.scratch.join(last)).map(|staged| staged.is_none())
+        })
+    }
+
+    /// Takes everything back, also after the last step.
+    fn undo(&self) -> Result<()> {
+        self.rename(&self.appeared()?, self.out, self.scratch)?;
+        self.rename(&self.set_aside()?, &self.replaced, self.out)?;
+        // Fails if something is in it, which has to stay.
+        match fs::remove_dir(&self.replaced) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::io(&self.replaced, "remove", error));
+            }
+            _ => remove_file(&self.scratch.join(RECORD))?,
+        }
+        self.outlet.sync(self.scratch)
+    }
+
+    /// The names that appeared, the last one first.
+    fn appeared(&self) -> Result<Vec<String>> {
+        let staged: BTreeSet<String> = there(self.scratch, &self.names)?.into_iter().collect();
+        there(self.out, self.names.iter().rev().filter(|name| !staged.contains(*name)))
+    }
+
+    /// The names that were moved out of the way, in the order in which they come back.
+    fn set_aside(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        if kind_of(&self.replaced)?.is_some() {
+            for entry in list(&self.replaced)? {
+                names.push(entry?.file_name().to_string_lossy().into_owned());
+            }
+        }
+        names.sort_by_key(|name| (self.outlet.rank)(name));
+        Ok(names)
+    }
+}
+
+/// Those of `names` that are in `folder`.
+fn there<'n>(folder: &Path, names: impl IntoIterator<Item = &'n String>) -> Result<Vec<String>> {
+    let mut there = Vec::new();
+    for name in names {
+        if kind_of(&folder.join(name))?.is_some() {
+            there.push(name.clone());
+        }
+    }
+    Ok(there)
+}
+
+#[cfg(test)]
+#[path = "swap_tests.rs"]
+mod tests;

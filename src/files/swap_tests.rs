@@ -1,0 +1,188 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// `mark` describes everything, `doc` the other names.
+static OUTLET: Outlet = Outlet {
+    prefix: ".scratch-",
+    holds: "texts",
+    durability: Durability::Unsynced,
+    rank: |name| match name {
+        "mark" => 2,
+        "doc" => 1,
+        _ => 0,
+    },
+    former: |_| Err(Error::bug("no earlier version left this")),
+};
+
+const OLD: [&str; 4] = ["a", "b", "doc", "mark"];
+const NEW: [&str; 4] = ["b", "c", "doc", "mark"];
+
+/// The old names in a folder, and the new ones in its scratch folder.
+struct Folders {
+    room: tempfile::TempDir,
+    new: Vec<&'static str>,
+}
+
+impl Folders {
+    fn new(new: &[&'static str]) -> Self {
+        let folders = Self { room: tempfile::tempdir().unwrap(), new: new.to_vec() };
+        fs::create_dir(folders.scratch()).unwrap();
+        for name in OLD {
+            fs::write(folders.out().join(name), "old").unwrap();
+        }
+        for name in new {
+            fs::write(folders.scratch().join(name), "new").unwrap();
+        }
+        folders
+    }
+
+    fn out(&self) -> &Path {
+        self.room.path()
+    }
+
+    fn scratch(&self) -> PathBuf {
+        self.out().join(".scratch-1")
+    }
+
+    fn commit<'a>(&self, scratch: &'a Path) -> Commit<'a> {
+        let names = self.new.iter().map(|name| (*name).to_owned()).collect();
+        Commit::new(&OUTLET, scratch.parent().unwrap(), scratch, names).unwrap()
+    }
+
+    /// A commit that got as far as to `done` steps, and back by `undone` steps; whether there were so
+    /// many.
+    fn cut_off(&self, done: usize, undone: usize) -> bool {
+        let scratch = self.scratch();
+        let commit = self.commit(&scratch);
+        commit.write_record().unwrap();
+        fs::create_dir(&commit.replaced).unwrap();
+        let (out, replaced) = (self.out(), commit.replaced.as_path());
+        let play = |steps: [(Vec<String>, &Path, &Path); 2], count: usize| {
+            let steps = steps.iter().flat_map(|(names, from, to)| {
+                names.iter().map(|name| (std::slice::from_ref(name), *from, *to))
+            });
+            let played = steps.take(count).map(|(name, from, to)| {
+                commit.rename(name, from, to).unwrap();
+                self.is_described();
+            });
+            played.count() == count
+        };
+        let aside = commit.in_the_way(&OLD.map(str::to_owned).into()).unwrap();
+        let names = commit.names.clone();
+        let forth = play([(aside, out, replaced), (names, &scratch, out)], done);
+        let (appeared, aside) = (commit.appeared().unwrap(), commit.set_aside().unwrap());
+        forth && play([(appeared, out, &scratch), (aside, replaced, out)], undone)
+    }
+
+    fn shown(&self) -> BTreeMap<String, String> {
+        let files = list(self.out()).unwrap().map(Result::unwrap);
+        let files = files.filter(|entry| entry.file_type().unwrap().is_file());
+        let name = |entry: &fs::DirEntry| entry.file_name().into_string().unwrap();
+        files.map(|entry| (name(&entry), fs::read_to_string(entry.path()).unwrap())).collect()
+    }
+
+    fn all(&self, age: &str) -> BTreeMap<String, String> {
+        let names = if age == "old" { OLD.to_vec() } else { self.new.clone() };
+        names.into_iter().map(|name| (name.to_owned(), age.to_owned())).collect()
+    }
+
+    /// Whatever has a rank is there with all that it describes.
+    fn is_described(&self) {
+        let shown = self.shown();
+        if let Some(age) = shown.get("mark") {
+            assert_eq!(shown, self.all(age));
+        }
+        if let Some(age) = shown.get("doc") {
+            for (name, age) in self.all(age).into_iter().filter(|(name, _)| name != "mark") {
+                assert_eq!(shown.get(&name), Some(&age), "{name} of {shown:?}");
+            }
+        }
+    }
+
+    /// The next run makes the folder whole, and nothing that is removed after that can harm it.
+    fn recovers(&self, age: &str) {
+        for _ in 0..2 {
+            OUTLET.recover(self.out(), &self.scratch()).unwrap();
+            assert_eq!(self.shown(), self.all(age));
+            assert!(age == "new" || !self.scratch().join(REPLACED).exists());
+            remove_file(&self.scratch().join("b")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_commit_is_taken_back_wherever_it_and_that_were_cut_off() {
+    for new in [&NEW[..], &["b", "c", "mark"]] {
+        let mut played = 0;
+        for (done, undone) in (0..10).flat_map(|done| (0..10).map(move |undone| (done, undone))) {
+            let folders = Folders::new(new);
+            if folders.cut_off(done, undone) {
+                let is_finished = done == OLD.len() + new.len() && undone == 0;
+                folders.recovers(if is_finished { "new" } else { "old" });
+                played += 1;
+            }
+        }
+        assert!(played > 30, "{played}");
+    }
+}
+
+#[test]
+fn a_commit_that_fails_is_taken_back_at_once() {
+    for missing in [Some("missing"), None] {
+        let folders = Folders::new(&NEW);
+        let scratch = folders.scratch();
+        let commit = folders.commit(&scratch);
+        let mut aside = commit.in_the_way(&OLD.map(str::to_owned).into()).unwrap();
+        aside.extend(missing.map(str::to_owned));
+        // Bringing the names of the folder to disk may fail after the last step, too.
+        assert_eq!(commit.run(&aside).is_err(), missing.is_some());
+        commit.undo().unwrap();
+        folders.recovers("old");
+    }
+}
+
+#[test]
+fn commits_of_one_run_follow_one_another() {
+    let room = tempfile::tempdir().unwrap();
+    let swap = Swap::begin(&OUTLET, room.path(), || Ok(())).unwrap();
+    let put = |name: &str, goes: &[&str]| {
+        fs::write(swap.folder().join(name), "new").unwrap();
+        let goes = goes.iter().map(|name| (*name).to_owned()).collect();
+        swap.commit(|| Ok(Change { appears: vec![name.to_owned()], goes })).unwrap()
+    };
+    assert!(put("a", &["absent"]).is_empty());
+    assert!(put("b", &[]).is_empty());
+    assert_eq!(put("c", &["a", "b", "c"]), ["a".to_owned(), "b".to_owned()].into());
+    let nothing = Change { appears: Vec::new(), goes: ["c".to_owned()].into() };
+    assert_eq!(swap.commit(|| Ok(nothing)).unwrap().len(), 1);
+    drop(swap);
+    assert_eq!(list(room.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn nothing_outside_is_taken_back() {
+    let room = tempfile::tempdir().unwrap();
+    let (out, victim) = (room.path().join("out"), room.path().join("victim"));
+    let scratch = out.join(".scratch-1");
+    fs::create_dir_all(scratch.join(REPLACED)).unwrap();
+    fs::create_dir(&victim).unwrap();
+    for name in ["../victim", victim.to_str().unwrap(), "..", ""] {
+        fs::write(scratch.join(RECORD), format!("{name}\n")).unwrap();
+        let error = OUTLET.recover(&out, &scratch).unwrap_err();
+        assert!(error.to_string().contains("is no name to appear by"), "{error}");
+        assert!(victim.exists() && scratch.exists());
+    }
+}
+
+#[test]
+fn what_a_run_that_is_alive_has_is_left_alone() {
+    let room = tempfile::tempdir().unwrap();
+    let alive = Swap::begin(&OUTLET, &room.path().join("out"), || Ok(())).unwrap();
+    let dead = alive.out().join(".scratch-7");
+    fs::create_dir(&dead).unwrap();
+    let other = Swap::begin(&OUTLET, alive.out(), || Ok(())).unwrap();
+    assert!(alive.folder().exists() && other.folder().exists() && !dead.exists());
+    drop((other, alive));
+    assert_eq!(list(room.path()).unwrap().count(), 0, "the folder that was made goes, too");
+}

@@ -13,7 +13,7 @@ mod system;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use printable::{printable, printable_lines};
+pub use printable::{abridged, printable, printable_lines};
 pub use system::system_hint;
 
 /// Result of every fallible operation of the library.

@@ -10,6 +10,9 @@
 //! The new text is written over the old one, which it must fit into; nothing moves. What does not
 //! fit, and what shares its bytes with other names, stays as it is and is reported.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use object::elf;
 
 use super::search::{Folder, folders, normal};
@@ -61,13 +64,13 @@ pub fn rewrite(content: &Content, path: &TreePath, prefix: &TreePath) -> Result<
 
 /// The search path `text` of the file at `path`, in terms of `$ORIGIN`.
 pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
-    let mut parts: Vec<String> = Vec::new();
+    let (mut parts, mut seen) = (Vec::new(), BTreeSet::new());
     for part in text.split(':') {
         let kept = match part.contains("$ORIGIN") || part.contains("${ORIGIN}") {
-            true => Some(part.to_owned()),
-            false => installed(part, path, prefix).map(|folder| from_origin(&folder, path)),
+            true => Some(Cow::Borrowed(part)),
+            false => installed(part, path, prefix).map(|found| from_origin(&found, path).into()),
         };
-        parts.extend(kept.filter(|part| !parts.contains(part)));
+        parts.extend(kept.filter(|part: &Cow<'_, str>| seen.insert(part.clone())));
     }
     parts.join(":")
 }

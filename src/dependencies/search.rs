@@ -4,8 +4,13 @@
 //! ld.so(8). Left out: `LD_LIBRARY_PATH`, which belongs to the user, and the `DT_RPATH` of whatever
 //! loads the file, which is another file's.
 
+use std::collections::BTreeMap;
+
 use crate::formats::elf::Linking;
 use crate::tree::TreePath;
+
+/// The longest path that Linux opens.
+const PATH_MAX: usize = 4096;
 
 /// A folder of a search path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,15 +26,22 @@ pub enum Folder {
     Unknown(String),
 }
 
-impl Folder {
-    /// The path of `name` in it, relative to the prefix.
-    pub fn join(&self, name: &str) -> Option<TreePath> {
-        match self {
-            Self::Inside(folder) => folder.join(name).ok(),
-            Self::Prefix => TreePath::new(name).ok(),
-            Self::Outside(_) | Self::Unknown(_) => None,
-        }
+/// The folders of a search path that lie in the prefix, relative to it and empty for the prefix itself,
+/// and where each stands first.
+pub type Order = BTreeMap<String, usize>;
+
+/// The [`Order`] of `folders`.
+pub fn order(folders: Vec<Folder>) -> Order {
+    let mut order = Order::new();
+    for (index, folder) in folders.into_iter().enumerate() {
+        let inside = match folder {
+            Folder::Inside(folder) => folder.as_str().to_owned(),
+            Folder::Prefix => String::new(),
+            Folder::Outside(_) | Folder::Unknown(_) => continue,
+        };
+        order.entry(inside).or_insert(index);
     }
+    order
 }
 
 /// The search path that is written in a file: `DT_RUNPATH`, else `DT_RPATH`.
@@ -46,6 +58,11 @@ pub fn folders(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<Folder> {
 
 fn folder(text: &str, path: &TreePath, prefix: &TreePath) -> Folder {
     let origin = path.parent().map_or_else(|| format!("/{prefix}"), |f| format!("/{prefix}/{f}"));
+    let origins = text.matches("$ORIGIN").count() + text.matches("${ORIGIN}").count();
+    // Nothing is opened by a longer path, and a part may say `$ORIGIN` as often as it likes.
+    if text.len().saturating_add(origins.saturating_mul(origin.len())) > PATH_MAX {
+        return Folder::Unknown(text.to_owned());
+    }
     let resolved = text.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
     if resolved.contains('$') || !resolved.starts_with('/') {
         return Folder::Unknown(text.to_owned());

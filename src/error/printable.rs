@@ -14,6 +14,20 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_control() && c != '\n')
 }
 
+/// The longest text of a file that a message repeats.
+const REPEATED: usize = 4096;
+
+/// `text`, or its beginning if it is too long for a message: search paths of libraries may have many
+/// kilobytes.
+pub fn abridged(text: &str) -> Cow<'_, str> {
+    if text.len() <= REPEATED {
+        return Cow::Borrowed(text);
+    }
+    let ends = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= REPEATED);
+    let beginning = text.get(..ends.last().unwrap_or_default()).unwrap_or_default();
+    Cow::Owned(format!("{beginning}… ({} bytes)", text.len()))
+}
+
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
@@ -31,6 +45,15 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(abridged(&"x".repeat(4096)), "x".repeat(4096));
+        let long = "ä".repeat(3000);
+        assert_eq!(abridged(&long), format!("{}… (6000 bytes)", "ä".repeat(2048)));
+        let odd = format!("x{long}");
+        assert_eq!(abridged(&odd), format!("x{}… (6001 bytes)", "ä".repeat(2047)));
+    }
 
     #[test]
     fn control_characters_are_written_and_all_else_stays() {

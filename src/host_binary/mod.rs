@@ -161,12 +161,12 @@ impl Analysis {
 
     /// The name by which other binaries need this one.
     pub fn soname(&self) -> Result<Option<String>> {
-        Ok(self.dynamic.strings(&self.file, elf::DT_SONAME)?.pop())
+        self.dynamic.last_string(&self.file, elf::DT_SONAME)
     }
 
     /// The names of the libraries that it needs.
     pub fn needed(&self) -> Result<Vec<String>> {
-        self.dynamic.strings(&self.file, elf::DT_NEEDED)
+        self.dynamic.names(&self.file, elf::DT_NEEDED)
     }
 
     /// Bytes that can hold a reference: [`MARKER_AREA`], or fewer where the device code was

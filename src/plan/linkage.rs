@@ -19,7 +19,7 @@ use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use crate::artifact::ComponentKind;
 use crate::content::Content;
-use crate::dependencies::search::{self, Folder};
+use crate::dependencies::search::{self, Order};
 use crate::error::Result;
 use crate::report::{Code, Finding, Findings};
 use crate::split::{HostFile, HostKind};
@@ -94,12 +94,17 @@ pub(super) fn discover(
         readers.extend(of_databases(index, bundle, parts, findings)?);
     }
     let library_set = LibrarySet::new(setting, bundles, &readers);
+    let prefix = setting.prefix.path();
     let mut gatherer = Gatherer::new(setting);
     for (reader, search_path) in &readers {
         let needed = reader.needs.linking.iter().flat_map(|linking| &linking.needed);
         let mut found = BTreeMap::new();
+        let order = search::order(search::folders(search_path, reader.path, prefix));
         for name in needed {
-            let place = library_set.find(name, reader, search_path, findings);
+            if found.contains_key(name.as_str()) {
+                continue;
+            }
+            let place = library_set.find(name, reader, &order, findings);
             if let Found::InSet { bundles, .. } = &place {
                 let others = bundles.iter().copied().filter(|other| *other != reader.bundle);
                 linkage.needs.entry(reader.bundle).or_default().extend(others);
@@ -199,6 +204,11 @@ fn note_unasked(
     Ok(())
 }
 
+/// The last part of the name of a needed library, which may be a path.
+fn file_name(needed: &str) -> &str {
+    needed.rsplit('/').next().unwrap_or_default()
+}
+
 /// A library of the set.
 struct Provider<'a> {
     bundle: usize,
@@ -213,6 +223,9 @@ struct LibrarySet<'a> {
     by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
     /// Path → bundle and node of everything in the set.
     by_path: BTreeMap<&'a TreePath, (usize, &'a Node<HostFile>)>,
+    /// File name of a needed library → everything of that name in the set. A search path may have
+    /// thousands of folders, most of which are not there.
+    by_file_name: BTreeMap<&'a str, Vec<&'a TreePath>>,
 }
 
 impl<'a> LibrarySet<'a> {
@@ -222,8 +235,11 @@ impl<'a> LibrarySet<'a> {
         readers: &'a [(Reader<'a>, String)],
     ) -> Self {
         let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
+        let mut by_file_name: BTreeMap<&str, Vec<&TreePath>> = BTreeMap::new();
         for (Reader { bundle, path, needs, .. }, _) in readers {
             let Some(linking) = &needs.linking else { continue };
+            let needed = linking.needed.iter().map(|name| (file_name(name), Vec::new()));
+            by_file_name.extend(needed);
             let own_name = Some(path.name()).filter(|name| name.contains(".so"));
             if let Some(name) = linking.soname.as_deref().or(own_name) {
                 by_name.entry(name).or_default().push(Provider { bundle: *bundle, path });
@@ -232,25 +248,28 @@ impl<'a> LibrarySet<'a> {
         let files = bundles.iter().enumerate().flat_map(|(index, bundle)| {
             bundle.files.iter().map(move |(path, owned)| (*path, (index, owned.node)))
         });
-        Self { setting, bundles, by_name, by_path: files.collect() }
+        let by_path: BTreeMap<&TreePath, (usize, &Node<HostFile>)> = files.collect();
+        for path in by_path.keys().copied() {
+            if let Some(places) = by_file_name.get_mut(path.name()) {
+                places.push(path);
+            }
+        }
+        Self { setting, bundles, by_name, by_path, by_file_name }
     }
 
-    /// Where the file of `reader`, which has `search_path`, finds the library `name`.
+    /// Where the file of `reader`, whose search path has this order, finds the library `name`.
     fn find(
         &self,
         name: &str,
         reader: &Reader<'_>,
-        search_path: &str,
+        order: &Order,
         findings: &mut Findings,
     ) -> Found {
-        let prefix = self.setting.prefix.path();
-        for folder in search::folders(search_path, reader.path, prefix) {
-            if let Some(found) = self.in_folder(&folder, name) {
-                return found;
-            }
+        if let Some(found) = self.in_search_path(order, name) {
+            return found;
         }
-        let linker_path = Folder::Inside(self.setting.folders.libraries.clone());
-        if let Some(found) = self.in_folder(&linker_path, name) {
+        let linker_path = self.setting.folders.libraries.join(name);
+        if let Some(found) = linker_path.ok().and_then(|path| self.at(path)) {
             return found;
         }
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
@@ -270,9 +289,21 @@ impl<'a> LibrarySet<'a> {
         }
     }
 
-    /// What lies at `name` in `folder`, with all links on the way.
-    fn in_folder(&self, folder: &Folder, name: &str) -> Option<Found> {
-        let mut path = folder.join(name)?;
+    /// What lies at `name` in the first folder of a search path that has it.
+    fn in_search_path(&self, order: &Order, name: &str) -> Option<Found> {
+        let places = self.by_file_name.get(file_name(name)).into_iter().flatten();
+        let in_order = |path: &&'a TreePath| {
+            let folder = path.as_str().strip_suffix(name)?;
+            let folder = if folder.is_empty() { folder } else { folder.strip_suffix('/')? };
+            Some((*order.get(folder)?, *path))
+        };
+        let mut places: Vec<(usize, &TreePath)> = places.filter_map(in_order).collect();
+        places.sort();
+        places.into_iter().find_map(|(_, path)| self.at(path.clone()))
+    }
+
+    /// What lies at `path`, with all links on the way.
+    fn at(&self, mut path: TreePath) -> Option<Found> {
         let is_private = !self.setting.folders.is_public(&path);
         let mut bundles = BTreeSet::new();
         for _ in 0..LINK_LIMIT {

@@ -6,7 +6,7 @@ use crate::config::Runpath;
 use crate::content::Content;
 use crate::dependencies::runpath;
 use crate::dependencies::search::{self, Folder};
-use crate::error::Result;
+use crate::error::{Result, abridged};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::TreePath;
 
@@ -39,7 +39,7 @@ pub(super) fn search_path(
             let message = format!(
                 "looks for libraries in {}, outside of the prefix; `runpath = \"origin\"` removes \
                  that",
-                outside.join(", ")
+                abridged(&outside.join(", "))
             );
             note(Code::RunpathOutside, message);
         }
@@ -55,9 +55,11 @@ pub(super) fn search_path(
         }
     };
     for (before, after) in &rewriting.changed {
+        let (before, after) = (abridged(before), abridged(after));
         note(Code::RunpathRewritten, format!("its search path {before} becomes `{after}`"));
     }
     for (before, reason) in &rewriting.refused {
+        let before = abridged(before);
         note(Code::RunpathOutside, format!("its search path {before} stays: {reason}"));
     }
     let new = rewriting.changed.iter().find(|(before, _)| *before == text);

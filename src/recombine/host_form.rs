@@ -24,7 +24,7 @@ use std::ops::Range;
 use object::elf;
 
 use crate::content::Content;
-use crate::error::Result;
+use crate::error::{Result, abridged};
 use crate::formats::elf::{Dynamic, DynamicSymbols, ElfFile, Names, SectionHeader};
 
 /// Sections that hold device code or lead to it, in fat and in transformed binaries.
@@ -62,6 +62,7 @@ pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String
         let (ours, theirs) = (one.strings(tag)?, other.strings(tag)?);
         if ours != theirs {
             let (ours, theirs) = (ours.join(", "), theirs.join(", "));
+            let (ours, theirs) = (abridged(&ours), abridged(&theirs));
             return Ok(Some(format!("has other {name} ({ours} and {theirs})")));
         }
     }
@@ -92,9 +93,13 @@ impl Form {
         Ok(Some(Self { file, dynamic }))
     }
 
+    /// What the dynamic linker takes of the entries with `tag`.
     fn strings(&self, tag: elf::DynamicTag) -> Result<Vec<String>> {
-        let dynamic = self.dynamic.as_ref();
-        dynamic.map_or(Ok(Vec::new()), |dynamic| dynamic.strings(&self.file, tag))
+        let Some(dynamic) = &self.dynamic else { return Ok(Vec::new()) };
+        match tag {
+            elf::DT_NEEDED => dynamic.names(&self.file, tag),
+            _ => Ok(dynamic.last_string(&self.file, tag)?.into_iter().collect()),
+        }
     }
 
     fn symbols(&self) -> Result<Symbols> {

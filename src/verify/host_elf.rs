@@ -23,7 +23,7 @@ use super::digest::Sha;
 use super::linked::{self, Linked};
 use super::relocated::Relocated;
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 
 /// Wrapper magic of a fat binary: "HIPF".
 pub(super) const HIPF: u32 = 0x4849_5046;
@@ -94,14 +94,14 @@ impl HostElf {
 }
 
 pub(super) type Cache = ReadCache<ContentCursor>;
-type Header = FileHeader64<LittleEndian>;
+pub(super) type Header = FileHeader64<LittleEndian>;
 type Sections<'a> = SectionTable<'a, Header, &'a Cache>;
 
 /// The file while it is read.
 pub(super) struct File<'a> {
     pub(super) content: &'a Content,
     pub(super) cache: &'a Cache,
-    header: &'a Header,
+    pub(super) header: &'a Header,
     pub(super) sections: Sections<'a>,
     /// The table of the names of sections.
     names: Vec<u8>,
@@ -138,9 +138,7 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
         wrappers: file.wrappers()?,
         fixed,
         code: file.code()?,
-        linked: linked::read(header, &file.sections, &cache)
-            .map_err(fault)?
-            .ok_or_else(|| links_too_much(content))?,
+        linked: linked::read(&file)?,
         loads: file.loads()?,
     })
 }
@@ -162,18 +160,8 @@ fn names(
     content.read_vec(offset..offset.saturating_add(size), NAMES_LIMIT, "section name table")
 }
 
-fn fault(content: &Content, error: object::Error) -> Error {
+pub(super) fn fault(content: &Content, error: object::Error) -> Error {
     Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
-}
-
-fn links_too_much(content: &Content) -> Error {
-    let (sections, names) = (linked::MOST_SECTIONS, linked::MOST_NAMES);
-    let message = format!(
-        "has more than {sections} dynamic sections, or names of needed libraries of more than {names} \
-         bytes"
-    );
-    let hint = "the file is damaged: build it or copy it again";
-    Error::new(Kind::Limit, message).structure("dynamic section").at(&content.place(0)).hint(hint)
 }
 
 impl<'a> File<'a> {

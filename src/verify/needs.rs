@@ -17,6 +17,7 @@
 //! Whatever loads a file may have loaded its libraries before: a library in a folder
 //! of its own that no search path names passes, if it comes with the package.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::excuses::Excuses;
@@ -31,6 +32,9 @@ use crate::package::Format;
 /// Library → the packages that have it, in all distributions with a table.
 type Tables = BTreeMap<String, BTreeSet<String>>;
 
+/// The longest path that Linux opens.
+const PATH_MAX: usize = 4096;
+
 /// How the names of libraries begin that rpm makes capabilities of.
 const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
 
@@ -44,10 +48,12 @@ pub(super) fn check(
     let tables = if is_deb { tables()? } else { Tables::new() };
     let set = Set::new(packages, &tables);
     for package in packages {
-        let mut needs: BTreeMap<&str, Vec<(&str, &Linked)>> = BTreeMap::new();
-        for (path, linked) in linked(package).filter(|(path, _)| !excuses.asks_nothing_of(path)) {
-            for name in &linked.needed {
-                needs.entry(name).or_default().push((path, linked));
+        let users = linked(package).filter(|(path, _)| !excuses.asks_nothing_of(path));
+        let users: Vec<User<'_>> = users.map(User::new).collect();
+        let mut needs: BTreeMap<&str, Vec<&User<'_>>> = BTreeMap::new();
+        for user in &users {
+            for name in &user.linked.needed {
+                needs.entry(name).or_default().push(user);
             }
         }
         if needs.is_empty() {
@@ -58,7 +64,7 @@ pub(super) fn check(
             if excuses.leaves_open(name, package.format) {
                 continue;
             }
-            let fault = users.iter().find_map(|user| Some((user.0, brought.fault(name, *user)?)));
+            let fault = users.iter().find_map(|user| Some((user.path, brought.fault(name, user)?)));
             if let Some((path, fault)) = fault {
                 let message = format!("{path} needs {name}, {fault}");
                 problems.add(Check::LibraryMissing, &package.file, message);
@@ -89,6 +95,32 @@ fn linked(package: &Installed) -> impl Iterator<Item = (&str, &Linked)> {
         },
         _ => None,
     })
+}
+
+/// A file that needs libraries.
+struct User<'a> {
+    path: &'a str,
+    linked: &'a Linked,
+    /// The folders of its search path, once they are asked for: there may be thousands.
+    searched: OnceCell<BTreeSet<String>>,
+}
+
+impl<'a> User<'a> {
+    fn new((path, linked): (&'a str, &'a Linked)) -> Self {
+        Self { path, linked, searched: OnceCell::new() }
+    }
+
+    fn searches(&self, folder: &str) -> bool {
+        let own = split(self.path).0;
+        // Nothing is opened by a longer path, and a part may say `$ORIGIN` as often as it likes.
+        let fits =
+            |part: &&str| part.len() + part.matches("ORIGIN").count() * own.len() <= PATH_MAX;
+        let parts = || {
+            let parts = self.linked.search.split(':').filter(fits);
+            parts.map(|part| resolved(part, own)).collect()
+        };
+        self.searched.get_or_init(parts).contains(folder)
+    }
 }
 
 /// All packages, and who has what.
@@ -188,7 +220,7 @@ impl<'a> Brought<'a> {
     }
 
     /// Why `user` does not get the library `name`.
-    fn fault(&self, name: &str, user: (&str, &Linked)) -> Option<String> {
+    fn fault(&self, name: &str, user: &User<'_>) -> Option<String> {
         let holders = self.set.holders.get(name).map(Vec::as_slice).unwrap_or_default();
         let here: Vec<_> = holders.iter().filter(|(package, _)| self.has(package)).collect();
         if !here.is_empty() {
@@ -209,12 +241,10 @@ impl<'a> Brought<'a> {
 
     /// Why the loader does not find the library at `path`, if it lies where it is told to look by
     /// a package that does not come along.
-    fn untold(&self, path: &str, (user, linked): (&str, &Linked)) -> Option<String> {
+    fn untold(&self, path: &str, user: &User<'_>) -> Option<String> {
         let (folder, _) = split(path);
         let tellers = self.set.loader.get(folder)?;
-        let own = split(user).0;
-        let mut searched = linked.search.split(':').map(|part| resolved(part, own));
-        if tellers.iter().any(|teller| self.has(teller)) || searched.any(|part| part == folder) {
+        if tellers.iter().any(|teller| self.has(teller)) || user.searches(folder) {
             return None;
         }
         let teller = tellers.first().map(|teller| teller.file.as_str()).unwrap_or_default();

@@ -7,11 +7,11 @@ use super::record::Dyn;
 use super::table::Table;
 use crate::error::{Kind, Result};
 
-/// Names and search paths above this are refused; the loader's own limit is `PATH_MAX`.
-pub(super) const MAX_STRING: u64 = 4096;
-
 /// Names of one tag above this are refused, in bytes of all: thousands of libraries.
-const MAX_NAMES: usize = 256 << 10;
+const MAX_NAMES: u64 = 256 << 10;
+
+/// Bytes in which the end of a string is looked for at once.
+const WINDOW: u64 = 4096;
 
 /// String tables above this are refused. They hold the names of exported symbols; the largest
 /// known ones have 30 MB.
@@ -57,15 +57,12 @@ impl Dynamic {
         Some(entry.entry.d_val)
     }
 
-    /// The strings that entries with `tag` (`DT_NEEDED`, `DT_SONAME`, `DT_RUNPATH`) name.
-    pub fn strings(&self, file: &ElfFile, tag: elf::DynamicTag) -> Result<Vec<String>> {
-        let table = self.value(elf::DT_STRTAB).unwrap_or_default();
-        let size = self.value(elf::DT_STRSZ).unwrap_or_default();
-        let start = file.offset_of(table, size);
+    /// The names that entries with `tag` (`DT_NEEDED`, `DT_SONAME`) have.
+    pub fn names(&self, file: &ElfFile, tag: elf::DynamicTag) -> Result<Vec<String>> {
         let (mut found, mut sum) = (Vec::new(), 0);
         for item in self.entries.iter().filter(|item| item.entry.d_tag == tag) {
-            let text = string(file, item, start.map(|start| (start, size)))?;
-            sum += text.len();
+            let text = self.string(file, item, MAX_NAMES)?;
+            sum += text.len() as u64;
             if sum > MAX_NAMES {
                 let message = format!("the names of tag {:#x} exceed {MAX_NAMES} bytes", tag.0);
                 let error = file.refuse(Kind::Limit, "dynamic section", item.offset, message);
@@ -74,6 +71,33 @@ impl Dynamic {
             found.push(text);
         }
         Ok(found)
+    }
+
+    /// The string of the last entry with `tag` (`DT_RUNPATH`), which is the one that the loader
+    /// keeps. It may be as long as the string table: Bazel writes search paths of many kilobytes.
+    /// No other is read, because many entries may name one long string.
+    pub fn last_string(&self, file: &ElfFile, tag: elf::DynamicTag) -> Result<Option<String>> {
+        let last = self.entries.iter().rfind(|item| item.entry.d_tag == tag);
+        last.map(|item| self.string(file, item, u64::MAX)).transpose()
+    }
+
+    /// The string of an entry, which has at most `limit` bytes.
+    fn string(&self, file: &ElfFile, item: &DynamicEntry, limit: u64) -> Result<String> {
+        let refuse =
+            |message: String| file.refuse(Kind::Malformed, "dynamic section", item.offset, message);
+        let table = self.value(elf::DT_STRTAB).unwrap_or_default();
+        let size = self.value(elf::DT_STRSZ).unwrap_or_default();
+        let skip = item.entry.d_val;
+        let Some(table) = file.offset_of(table, size).filter(|_| skip < size) else {
+            return Err(refuse(format!("string {skip:#x} lies outside of DT_STRTAB")));
+        };
+        let (start, most) = (table.saturating_add(skip), (size - skip).min(limit));
+        let Some(len) = string_len(file, start, most)? else {
+            return Err(refuse(format!("string {skip:#x} does not end within {most} bytes")));
+        };
+        let bytes =
+            file.content().read_vec(start..start.saturating_add(len), MAX_STRINGS, "string")?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The string table of the loader.
@@ -90,19 +114,17 @@ impl Dynamic {
     }
 }
 
-/// The string that an entry names, in the table of which `strings` are start and size in the file.
-fn string(file: &ElfFile, item: &DynamicEntry, strings: Option<(u64, u64)>) -> Result<String> {
-    let refuse =
-        |message: String| file.refuse(Kind::Malformed, "dynamic section", item.offset, message);
-    let skip = item.entry.d_val;
-    let Some((start, size)) = strings.filter(|(_, size)| skip < *size) else {
-        return Err(refuse(format!("string {skip:#x} lies outside of DT_STRTAB")));
-    };
-    let len = (size - skip).min(MAX_STRING);
-    let start = start.saturating_add(skip);
-    let bytes = file.content().read_vec(start..start.saturating_add(len), MAX_STRING, "string")?;
-    match bytes.iter().position(|byte| *byte == 0) {
-        Some(end) => Ok(String::from_utf8_lossy(&bytes[..end]).into_owned()),
-        None => Err(refuse(format!("string {skip:#x} does not end within {len} bytes"))),
+/// The bytes from `start` to the next zero, if that is one of the next `most`.
+fn string_len(file: &ElfFile, start: u64, most: u64) -> Result<Option<u64>> {
+    let mut len = 0;
+    while len < most {
+        let at = start.saturating_add(len);
+        let end = at.saturating_add(WINDOW.min(most - len));
+        let window = file.content().read_vec(at..end, WINDOW, "string")?;
+        if let Some(zero) = window.iter().position(|byte| *byte == 0) {
+            return Ok(Some(len + zero as u64));
+        }
+        len += window.len() as u64;
     }
+    Ok(None)
 }

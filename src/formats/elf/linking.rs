@@ -82,15 +82,14 @@ impl Linking {
             return Ok(None);
         }
         let strings = dynamic.string_table(file)?;
-        // Of several entries, the loader keeps the last.
-        let last = |tag| Ok(dynamic.strings(file, tag)?.pop());
+        let last = |tag| dynamic.last_string(file, tag);
         let versions = Versions::read(file, &dynamic, &strings)?;
         let has = |tag| dynamic.value(tag).is_some();
         Ok(Some(Self {
             is_shared_object: file.header.e_type() == elf::ET_DYN,
             interpreter: interpreter(file)?,
             soname: last(elf::DT_SONAME)?,
-            needed: dynamic.strings(file, elf::DT_NEEDED)?,
+            needed: dynamic.names(file, elf::DT_NEEDED)?,
             rpath: last(elf::DT_RPATH)?,
             runpath: last(elf::DT_RUNPATH)?,
             has_hash: has(elf::DT_HASH),

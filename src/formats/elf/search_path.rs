@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use object::elf;
 
-use super::dynamic::{Dynamic, MAX_STRING};
+use super::dynamic::{Dynamic, DynamicEntry};
 use super::file::{ElfFile, FILE_HEADER_SIZE};
 use super::linking::{dynamic_symbols, symbol_count};
 use super::record::{Dyn, PROGRAM_HEADER_SIZE, Record};
@@ -24,12 +24,11 @@ const STRINGS: [elf::DynamicTag; 6] = [
     elf::DT_DEPAUDIT,
 ];
 
-/// Longest search path, with its closing zero.
-#[allow(clippy::cast_possible_truncation, reason = "4096")]
-const LONGEST: usize = MAX_STRING as usize;
-
 /// Most search paths that are read; linkers write one, or one of each tag.
 const MAX_PATHS: usize = 16;
+
+/// How often the bytes of the string table may be those of search paths: both tags may name one.
+const SHARED: usize = 2;
 
 /// A search path and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,44 +62,59 @@ impl SearchPath {
         let strings = dynamic.string_table(file)?;
         let table = dynamic.value(elf::DT_STRTAB).unwrap_or_default();
         let start = file.offset_of(table, strings.len() as u64).unwrap_or_default();
+        let texts = texts(file, &strings, &paths)?;
         let names = names(file, &dynamic)?;
-        let mut found: Vec<Self> = Vec::new();
-        for item in paths {
-            let at = item.entry.d_val;
-            let string = usize::try_from(at).ok().and_then(|at| strings.get(at..));
-            let string = string.map(|string| string.get(..LONGEST).unwrap_or(string));
-            let Some(len) = string.and_then(|s| s.iter().position(|byte| *byte == 0)) else {
-                let message =
-                    format!("the search path at {at:#x} does not end within {LONGEST} bytes");
-                return Err(file.refuse(Kind::Malformed, "dynamic section", item.offset, message));
-            };
-            let text = string.and_then(|string| string.get(..len)).unwrap_or_default();
+        let is_shared = |at: u64, text: &[u8]| {
+            let end = at.saturating_add(text.len() as u64);
+            let (offset, behind) = (start.saturating_add(at), start.saturating_add(end));
             // The byte before is the end of another string, or there is none: else the path is the
             // end of a longer string.
             let before = usize::try_from(at).ok().and_then(|at| strings.get(at.checked_sub(1)?));
-            let end = at.saturating_add(len as u64);
-            let offset = start.saturating_add(at);
-            let is_shared = before.is_some_and(|byte| *byte != 0)
-                || names.iter().any(|name| (at..end).contains(name));
-            found.push(Self {
-                tag: item.entry.d_tag,
-                offset,
-                text: String::from_utf8_lossy(text).into_owned(),
-                is_shared: is_shared
-                    || std::str::from_utf8(text).is_err()
-                    || is_in_table(file, &dynamic, offset..offset.saturating_add(len as u64)),
-            });
-        }
-        // Both tags may name one string; parts of one another are no more than shared ones.
-        let all = found.clone();
-        for path in &mut found {
-            let end = path.offset.saturating_add(path.text.len() as u64);
-            let inside =
-                |o: &Self| o.offset != path.offset && (path.offset..end).contains(&o.offset);
-            path.is_shared |= all.iter().any(inside);
-        }
-        Ok(found)
+            before.is_some_and(|byte| *byte != 0)
+                || names.iter().any(|name| (at..end).contains(name))
+                || std::str::from_utf8(text).is_err()
+                || is_in_table(file, &dynamic, offset..behind)
+                // Both tags may name one string; parts of one another are no more than shared ones.
+                || texts.iter().any(|(other, _)| *other != at && (at..end).contains(other))
+        };
+        let found = paths.iter().zip(&texts).map(|(item, (at, text))| Self {
+            tag: item.entry.d_tag,
+            offset: start.saturating_add(*at),
+            text: String::from_utf8_lossy(text).into_owned(),
+            is_shared: is_shared(*at, text),
+        });
+        Ok(found.collect())
     }
+}
+
+/// Where the strings of `paths` begin in the table, and what they are. Together they are not longer
+/// than the table is [`SHARED`] times.
+fn texts<'t>(
+    file: &ElfFile,
+    strings: &'t [u8],
+    paths: &[&DynamicEntry],
+) -> Result<Vec<(u64, &'t [u8])>> {
+    let mut left = strings.len().saturating_mul(SHARED);
+    let mut texts = Vec::new();
+    for item in paths {
+        let refuse =
+            |kind, message: String| file.refuse(kind, "dynamic section", item.offset, message);
+        let at = item.entry.d_val;
+        let rest = usize::try_from(at).ok().and_then(|at| strings.get(at..)).unwrap_or_default();
+        let Some(len) = rest.iter().position(|byte| *byte == 0) else {
+            let message = format!("the search path at {at:#x} does not end within DT_STRTAB");
+            return Err(refuse(Kind::Malformed, message));
+        };
+        let Some(remaining) = left.checked_sub(len) else {
+            let size = strings.len();
+            let message = format!("search paths are far longer than DT_STRTAB with {size} bytes");
+            let error = refuse(Kind::Limit, message);
+            return Err(error.hint("the file is damaged: build it or copy it again"));
+        };
+        left = remaining;
+        texts.push((at, rest.get(..len).unwrap_or_default()));
+    }
+    Ok(texts)
 }
 
 /// Whether bytes of the file are also those of its header tables: a damaged file may say so.

@@ -2,6 +2,7 @@
 //! distribution, and library search paths.
 
 mod edited;
+mod long_search_paths;
 mod outside;
 mod search_paths;
 mod verified;

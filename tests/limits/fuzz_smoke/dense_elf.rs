@@ -23,6 +23,10 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
             bound_to_one_version(),
             names_of_libraries(elf::DT_NEEDED),
             names_of_libraries(elf::DT_RUNPATH),
+            search_path(LEN / 32, &"s".repeat(LEN / 2)),
+            search_path(2, &"$ORIGIN".repeat(LEN / 7)),
+            search_path(2, &parts("$ORIGIN")),
+            search_path(2, &parts("/stage/")),
         ],
         "code_object" => vec![kernels(), notes()],
         "host_binary" => vec![section_names(), tables_of_symbols(), segments_of_the_same()],
@@ -205,6 +209,18 @@ pub fn bound_to_one_version() -> Vec<u8> {
 pub fn names_of_libraries(tag: elf::DynamicTag) -> Vec<u8> {
     let entries = vec![(tag, 1); LEN / 16];
     linked(&one_string(4094, ""), &symbols(1, 0, 0), &entries, File::new(elf::EM_X86_64, 2))
+}
+
+/// One search path, which so many entries name.
+pub fn search_path(count: usize, text: &str) -> Vec<u8> {
+    let strings = [&b"\0"[..], text.as_bytes(), b"\0"].concat();
+    let entries = vec![(elf::DT_RUNPATH, 1); count];
+    linked(&strings, &symbols(1, 0, 0), &entries, File::new(elf::EM_X86_64, 2))
+}
+
+/// As many folders as fit.
+fn parts(folder: &str) -> String {
+    (0..LEN / (folder.len() + 6)).map(|n| format!("{folder}{n}:")).collect()
 }
 
 /// A library that says so often what it needs.

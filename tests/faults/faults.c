@@ -59,6 +59,10 @@ __attribute__((constructor)) static void begin(void) {
   log_file = take("FAULT_LOG");
   count_file = take("FAULT_COUNT");
   at = atol(take("FAULT_AT"));
+  // As from a terminal, whatever the tests were started to ignore.
+  signal(SIGHUP, SIG_DFL);
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
   if (!strncmp(act, "ignored:", 8)) signal(atoi(act + 8), SIG_IGN);
   unsetenv("LD_PRELOAD");
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use support::example::{Entry, tree};
 use support::strace;
 use support::tools;
+use support::waiting::Process;
 
 /// Every kind of call that a fault can strike; see faults.c.
 pub const ALL: &str =
@@ -138,9 +139,9 @@ pub fn started(
     command: &mut Command,
     (room, notes): (&Path, &Path),
     calls: &str,
-) -> (Child, PathBuf) {
+) -> (Process, PathBuf) {
     let (log, _) = arm(command, (room, notes), Fault { calls, act: "list", at: 0 });
-    (command.env("LD_PRELOAD", library()).spawn().unwrap(), log)
+    (Process::start(command.env("LD_PRELOAD", library())), log)
 }
 
 fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Vec<Call>) {

@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use support::example::{names, rockpack, shards};
 use support::tools::{self, need};
+use support::waiting::{Process, until};
 
 use crate::room::{folder, started};
 
@@ -15,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(9);
 
 /// A build that waits for the lock of its output folder.
 struct Waiting {
-    build: Child,
+    build: Process,
     out: tempfile::TempDir,
     _notes: tempfile::TempDir,
     _lock: File,
@@ -32,41 +33,34 @@ impl Waiting {
         build.arg(shards().join("gfx1151-build")).arg("--out").arg(out.path());
         let (build, log) = started(&mut build, (out.path(), notes.path()), "lock");
         let mut waiting = Self { build, out, _notes: notes, _lock: lock };
-        waiting.until(|_| log.exists());
+        waiting.until("it asks for the lock", |_| log.exists());
         waiting
     }
 
     /// Looks again and again, as long as the build lives.
-    fn until(&mut self, seen: impl Fn(&Child) -> bool) {
-        while !seen(&self.build) {
-            assert_eq!(self.build.try_wait().unwrap(), None, "the build has ended");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+    fn until(&mut self, what: &str, seen: impl Fn(u32) -> bool) {
+        until(what, || {
+            assert_eq!(self.build.has_ended(), None, "the build has ended");
+            seen(self.build.child().id()).then_some(())
+        });
     }
 
-    fn signal(&self, name: &str) {
+    fn signal(&mut self, name: &str) {
         let mut kill = Command::new("sh");
-        kill.args(["-c", "kill -s \"$0\" \"$1\"", name]).arg(self.build.id().to_string());
+        kill.args(["-c", "kill -s \"$0\" \"$1\"", name]).arg(self.build.child().id().to_string());
         tools::run(&mut kill);
     }
 
     /// How the build ends, which wrote nothing.
     fn code(&mut self) -> Option<i32> {
-        let code = self.build.wait().unwrap().code();
+        let code = self.build.end().code();
         assert_eq!(names(self.out.path()).into_iter().collect::<Vec<_>>(), ["there"]);
         code
     }
 }
 
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        let _ = self.build.kill();
-        let _ = self.build.wait();
-    }
-}
-
-fn threads(process: &Child) -> usize {
-    let tasks = Path::new("/proc").join(process.id().to_string()).join("task");
+fn threads(process: u32) -> usize {
+    let tasks = Path::new("/proc").join(process.to_string()).join("task");
     fs::read_dir(tasks).map_or(0, Iterator::count)
 }
 
@@ -86,10 +80,9 @@ fn a_second_signal_ends_a_run_that_waits() {
     need(&["gcc"]);
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let mut waiting = Waiting::begin();
-        let before = threads(&waiting.build);
+        let before = threads(waiting.build.child().id());
         waiting.signal("INT");
-        // The thread that lets ten seconds pass.
-        waiting.until(|build| threads(build) > before);
+        waiting.until("a thread lets ten seconds pass", |build| threads(build) > before);
         waiting.signal(name);
         assert_eq!(waiting.code(), Some(code));
     }

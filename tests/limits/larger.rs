@@ -5,14 +5,19 @@ use std::io::{Read, Write};
 use std::process::Command;
 
 use md5::{Digest, Md5};
+use support::sweep::or_all;
 use support::tools::{self, repository};
 
 use crate::bombs::{bundle, ccob};
 use crate::{Input, inspect, limited, rockpack};
 
-/// Bundles of the library, and MiB of code in each: 2 GiB that compress to some hundred kilobytes.
-const BUNDLES: u32 = 8;
+/// MiB of code in each bundle of the library. They compress to some hundred kilobytes.
 const EACH: u64 = 250;
+
+/// How many bundles there are: a gibibyte of code, or two.
+fn bundles() -> u32 {
+    or_all(4, 8)
+}
 
 /// MiB that a run may have by `--memory`: a build needs more than the commands that write artifacts.
 /// All may take this much beside.
@@ -49,7 +54,7 @@ fn input() -> Input {
     let input = Input::folder();
     let place = input.folder.path();
     let mut source = String::new();
-    for number in 0..BUNDLES {
+    for number in 0..bundles() {
         fs::write(place.join(format!("bundle{number}")), large_bundle(number)).unwrap();
         source.push_str(&format!(
             ".section .hip_fatbin,\"a\",@progbits\n.p2align 12\n1: .incbin \"bundle{number}\"\n\
@@ -91,6 +96,6 @@ fn memory_is_enough_for_code_that_is_larger() {
     let [archive, same] = [split.join("shard"), recombined].map(|shard| shard.join(archive));
     for archive in [archive, same] {
         let all = tools::succeed(&mut inspect(&archive));
-        assert_eq!(all.matches("(262.14 MB)").count(), BUNDLES as usize, "{all}");
+        assert_eq!(all.matches("(262.14 MB)").count(), bundles() as usize, "{all}");
     }
 }

@@ -3,11 +3,12 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use support::example::shards;
 use support::program::rockpack_path;
 use support::tools::{self, need};
+use support::waiting::Process;
 
 /// Longer than any of these runs takes, and shorter than for ever.
 const SECONDS: &str = "30";
@@ -80,32 +81,20 @@ fn a_pipe_in_the_place_of_a_receipt_is_refused_at_once() {
 }
 
 /// A process that has leased `file`, as servers do, until somebody else opens it.
-struct Holder(Child);
-
-impl Holder {
-    fn of(file: &Path) -> Self {
-        let holds = "import fcntl, os, signal, sys, time\n\
+fn holder_of(file: &Path) -> Process {
+    let holds = "import fcntl, os, signal, sys, time\n\
                      file = os.open(sys.argv[1], os.O_RDWR)\n\
                      give = lambda *_: (time.sleep(.2), fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK))\n\
                      signal.signal(signal.SIGIO, give)\n\
                      fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n\
                      print('held', flush=True)\n\
                      time.sleep(30)";
-        let mut python = Command::new("python3");
-        let mut holder =
-            python.args(["-c", holds]).arg(file).stdout(Stdio::piped()).spawn().unwrap();
-        let mut said = [0; 5];
-        holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
-        assert_eq!(&said, b"held\n");
-        Self(holder)
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    let mut python = Command::new("python3");
+    let mut holder = Process::start(python.args(["-c", holds]).arg(file).stdout(Stdio::piped()));
+    let mut said = [0; 5];
+    holder.child().stdout.take().unwrap().read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"held\n");
+    holder
 }
 
 #[test]
@@ -126,7 +115,7 @@ fn a_file_that_is_leased_is_waited_for() {
         let path = room.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "\n").unwrap();
-        let _held = Holder::of(&path);
+        let _held = holder_of(&path);
         ends(room, words, named);
     }
 }

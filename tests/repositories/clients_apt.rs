@@ -11,6 +11,7 @@ use support::keys::{Key, key};
 use support::program::rockpack_path;
 use support::repo_fixture::{deb, publish};
 use support::tools::{self, need, need_root, run, succeed, told};
+use support::waiting::Process;
 
 use crate::server::Server;
 
@@ -250,15 +251,15 @@ fn publishing_never_breaks_a_client() {
     let log = room.path().join("log");
     let file = fs::File::create(&log).unwrap();
     client.stderr(file.try_clone().unwrap()).stdout(file);
-    let mut client = client.spawn().unwrap();
+    let mut client = Process::start(&mut client);
     let begun = Instant::now();
     let mut published = 0;
-    while begun.elapsed() < Duration::from_secs(20) && client.try_wait().unwrap().is_none() {
+    while begun.elapsed() < Duration::from_secs(20) && client.has_ended().is_none() {
         next();
         published += 1;
     }
     fs::write(root.folder.join("stop"), "").unwrap();
-    let status = client.wait().unwrap();
+    let status = client.end();
     let said = fs::read_to_string(log).unwrap();
     assert!(status.success(), "{said}");
     let rounds = said.lines().filter(|line| *line == "round").count();

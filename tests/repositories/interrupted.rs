@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use support::repo_fixture::{contents, deb, plain_spec, publish, refused, repo, repo_at, rpm};
 use support::tools::need;
+use support::waiting::Process;
 
 /// What the index of the suite names is there, under the names that apt asks for; its packages.
 fn valid(out: &Path) -> Vec<String> {
@@ -31,8 +32,8 @@ fn valid(out: &Path) -> Vec<String> {
     paths
 }
 
-fn start(command: &mut std::process::Command) -> Child {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+fn start(command: &mut std::process::Command) -> Process {
+    Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
 }
 
 #[test]
@@ -50,10 +51,9 @@ fn a_killed_run_leaves_a_valid_repository_and_nothing_to_clean_up() {
     let old = valid(&out);
     let mut killed = 0;
     for delay in 0..40 {
-        let mut child = start(&mut repo(&[&packages, &more], &out));
+        let mut run = start(&mut repo(&[&packages, &more], &out));
         std::thread::sleep(Duration::from_millis(delay));
-        child.kill().unwrap();
-        killed += usize::from(!child.wait().unwrap().success());
+        killed += usize::from(run.kill());
         let now = valid(&out);
         if now != old {
             assert_eq!(now.len(), 31, "either all or nothing");
@@ -88,16 +88,16 @@ fn two_writers_take_turns_or_the_second_says_why_not() {
     assert!(code == 2 && said.contains("another run") && said.contains("--wait"), "{said}");
     let mut waiting = start(repo(&[&one], &out).arg("--wait"));
     std::thread::sleep(Duration::from_millis(200));
-    assert!(waiting.try_wait().unwrap().is_none(), "it waits");
+    assert!(waiting.has_ended().is_none(), "it waits");
     lock.unlock().unwrap();
-    assert!(waiting.wait().unwrap().success());
+    assert!(waiting.end().success());
     // Several at once lose nothing.
     let files: Vec<_> =
         (0..4).map(|n| deb(room.path(), (&format!("p{n}"), "1", "amd64"), "")).collect();
-    let runs: Vec<Child> =
+    let runs: Vec<Process> =
         files.iter().map(|file| start(repo(&[file], &out).arg("--wait"))).collect();
     for mut run in runs {
-        assert!(run.wait().unwrap().success());
+        assert!(run.end().success());
     }
     assert_eq!(valid(&out).len(), 5);
 }

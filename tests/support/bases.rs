@@ -3,7 +3,7 @@
 //! Those of Debian are made once and kept below cargo's target folder, where every test program finds
 //! them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -52,24 +52,13 @@ pub const RPM_TOOLS: [&str; 5] = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-
 
 /// The root of a release as debootstrap leaves it, to be copied.
 pub fn debian(suite: &str) -> PathBuf {
-    let bases = kept("debian-roots");
-    fs::create_dir_all(&bases).unwrap();
-    let lock = File::create(bases.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let base = bases.join(suite);
-    if base.is_dir() {
-        return base;
-    }
-    let partial = base.with_extension("partial");
-    let _ = fs::remove_dir_all(&partial);
-    fs::create_dir_all(&partial).unwrap();
-    let mut make = Command::new("debootstrap");
-    let told = tools::told(make.args(["--variant=minbase", suite]).arg(&partial).arg(MIRROR));
-    if !told.ends_with("exit status: 0\n") {
-        tools::skip(&format!("debootstrap cannot make {suite}: {told}"));
-    }
-    fs::rename(&partial, &base).unwrap();
-    base
+    kept(&format!("debian-{suite}"), |root| {
+        let mut make = Command::new("debootstrap");
+        let told = tools::told(make.args(["--variant=minbase", suite]).arg(root).arg(MIRROR));
+        if !told.ends_with("exit status: 0\n") {
+            tools::skip(&format!("debootstrap cannot make {suite}: {told}"));
+        }
+    })
 }
 
 /// A folder with the package of an rpm system's base, made of this machine once in a run.

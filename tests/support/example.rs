@@ -347,9 +347,3 @@ pub fn sha256(file: &Path) -> String {
     let line = tools::succeed(Command::new("sha256sum").arg(file));
     line.split_whitespace().next().unwrap().to_owned()
 }
-
-/// SHA-256 of bytes in hex.
-pub fn sha256_of(bytes: &[u8]) -> String {
-    use sha2::Digest as _;
-    sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}

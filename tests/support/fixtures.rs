@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use sha2::{Digest, Sha256};
+
+use crate::program::kept;
 pub use crate::program::scratch;
 use crate::tools;
 
@@ -40,13 +43,15 @@ pub fn runtime() -> &'static Path {
     BUILT.get_or_init(build)
 }
 
-/// The compile matrix, built once per test program.
+/// The compile matrix, kept from run to run for as long as compilers and sources are the same.
 pub fn matrix() -> &'static [PathBuf] {
     static BUILT: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let build = || {
         tools::need(&["clang++-19", "ld.lld-19", "g++", "sh"]);
-        let out = scratch("matrix");
-        tools::succeed(Command::new(folder().join("build.sh")).arg(&out));
+        let name = format!("matrix-{}", what_makes_the_matrix());
+        let out = kept(&name, |out| {
+            tools::succeed(Command::new(folder().join("build.sh")).arg(out));
+        });
         let entries = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
         let case = |path: &PathBuf| path.is_file() && !is_helper(path);
         let mut cases: Vec<_> = entries.filter(case).collect();
@@ -55,6 +60,24 @@ pub fn matrix() -> &'static [PathBuf] {
         cases
     };
     BUILT.get_or_init(build)
+}
+
+/// A digest of the versions of the compilers and of the sources.
+fn what_makes_the_matrix() -> String {
+    let mut all = Sha256::new();
+    for tool in ["clang++-19", "ld.lld-19", "g++", "ld"] {
+        all.update(tools::succeed(Command::new(tool).arg("--version")));
+    }
+    for path in ["tests/fixtures/build.sh", "tests/support/stub_hip.c", "tests/support/load.c"] {
+        all.update(std::fs::read(tools::repository(path)).unwrap());
+    }
+    for folder in [folder().join("src"), tools::repository("examples/shards/source")] {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = files.collect();
+        files.sort();
+        files.iter().for_each(|file| all.update(std::fs::read(file).unwrap()));
+    }
+    crate::hex(&all.finalize()[..8])
 }
 
 fn is_helper(path: &Path) -> bool {

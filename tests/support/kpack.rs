@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::Command;
 
-use rockpack::content::{Content, hex};
+use rockpack::content::Content;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
 use rockpack::report::Silent;
@@ -47,10 +47,7 @@ pub fn bytes(content: &Content) -> Vec<u8> {
     bytes
 }
 
-/// SHA-256 in hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&<sha2::Sha256 as sha2::Digest>::digest(bytes))
-}
+pub use crate::sha256;
 
 /// A code object of wrapper `co_index` of `binary`.
 pub fn kernel(binary: &str, co_index: u32, target: &str, content: impl Into<Vec<u8>>) -> Kernel {

@@ -26,7 +26,21 @@ pub mod repo_fixture;
 pub mod roots;
 pub mod runtime;
 pub mod strace;
+pub mod sweep;
 pub mod tampered;
 mod times;
 pub mod tools;
 pub mod transform;
+pub mod waiting;
+
+use sha2::Digest as _;
+
+/// Bytes as digests are written.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// SHA-256 in hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&sha2::Sha256::digest(bytes))
+}

@@ -1,5 +1,6 @@
 //! The test program that runs: what cargo says to it alone.
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -35,9 +36,24 @@ pub fn rockpack() -> Command {
     command
 }
 
-/// A place for what is worth keeping from run to run.
-pub fn kept(name: &str) -> PathBuf {
+/// A file that is worth keeping from run to run.
+pub fn kept_file(name: &str) -> PathBuf {
     Path::new(program().kept).join(name)
+}
+
+/// A folder that is kept from run to run, and made by one program at a time if it is not there.
+pub fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
+    let folder = kept_file(name);
+    let lock = File::create(folder.with_extension("lock")).unwrap();
+    lock.lock().unwrap();
+    if !folder.is_dir() {
+        let partial = folder.with_extension("partial");
+        let _ = fs::remove_dir_all(&partial);
+        fs::create_dir_all(&partial).unwrap();
+        make(&partial);
+        fs::rename(&partial, &folder).unwrap();
+    }
+    folder
 }
 
 /// A new folder of this run, which goes with it.

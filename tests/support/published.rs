@@ -11,11 +11,7 @@ use crate::tools::succeed;
 /// Whether a file has this digest.
 pub fn is(path: &Path, sha256: &str) {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(hex(&Sha256::digest(bytes)), sha256, "{}", path.display());
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    assert_eq!(crate::hex(&Sha256::digest(bytes)), sha256, "{}", path.display());
 }
 
 /// Digests and paths of a list of `Release`.
@@ -46,8 +42,8 @@ pub fn served(release: &str, out: &Path) -> [String; 2] {
             let folder = suite.join(path).with_file_name("by-hash").join(list);
             let bytes = fs::read(folder.join(digest)).unwrap();
             let own = match list {
-                "SHA256" => hex(&Sha256::digest(&bytes)),
-                _ => hex(&Sha512::digest(&bytes)),
+                "SHA256" => crate::hex(&Sha256::digest(&bytes)),
+                _ => crate::hex(&Sha512::digest(&bytes)),
             };
             assert_eq!(own, digest);
             if path == "main/binary-amd64/Packages" {

@@ -1,6 +1,5 @@
 //! An `.rpm` of header alone, in which tags lie where and as they are told to.
 
-use rockpack::content::hex;
 use sha2::{Digest as _, Sha256};
 
 /// A tag: number, type, how many, and its bytes.
@@ -57,7 +56,7 @@ pub fn package(header: &[u8]) -> Vec<u8> {
     bytes.resize(96, 0);
     // The type of the signature: a header.
     bytes[79] = 5;
-    bytes.extend(self::header(&[text(273, &hex(&Sha256::digest(header)))]));
+    bytes.extend(self::header(&[text(273, &crate::hex(&Sha256::digest(header)))]));
     bytes.resize(bytes.len().next_multiple_of(8), 0);
     [&bytes, header].concat()
 }

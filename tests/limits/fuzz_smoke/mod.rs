@@ -15,7 +15,7 @@ mod mutation;
 pub mod rpms;
 
 use support::harness;
-use support::program::{kept, repository};
+use support::program::{kept_file, repository};
 
 use crate::targets::{TARGETS, Target};
 use mutation::{Random, mutate};
@@ -194,7 +194,7 @@ fn processor_seconds() -> f64 {
 }
 
 fn keep(target: &str, input: &[u8]) -> PathBuf {
-    let path = kept(&format!("find-{target}"));
+    let path = kept_file(&format!("find-{target}"));
     std::fs::write(&path, input).unwrap();
     path
 }

@@ -1,11 +1,15 @@
 //! Files that were cut off, and files with one bit changed.
 
+use support::sweep::or_all;
+
 use super::file;
 use super::samples::{Damage, Sample, samples};
 use crate::targets::TARGETS;
 
-/// Files up to this length are tried with every bit changed; of longer ones one bit of each byte.
+/// In a sweep of all, files up to this length are tried with every bit changed; of longer ones one bit
+/// of each byte. A sample has shorter files so, and of long ones a third of the bytes.
 const EVERY_BIT: usize = 6350;
+const EVERY_BIT_OF_A_SAMPLE: usize = 512;
 
 /// What is read of damaged bytes, as far as it is read.
 fn read(sample: &Sample, damaged: &[u8]) -> Option<String> {
@@ -60,8 +64,9 @@ fn a_changed_bit_is_noticed_where_it_can_be() {
         let whole = (sample.read)(&sample.bytes).unwrap();
         let (mut tried, mut refused, mut same) = (0, 0, 0);
         let mut bytes = sample.bytes.clone();
-        let every = bytes.len() <= EVERY_BIT;
-        for at in 0..bytes.len() {
+        let every = bytes.len() <= or_all(EVERY_BIT_OF_A_SAMPLE, EVERY_BIT);
+        let step = if bytes.len() <= EVERY_BIT { 1 } else { or_all(3, 1) };
+        for at in (0..bytes.len()).step_by(step) {
             for bit in (0..8).filter(|bit| every || at % 8 == *bit) {
                 bytes[at] ^= 1 << bit;
                 tried += 1;

@@ -14,7 +14,7 @@ fn checksums_are_checked() {
         fs::write(&path, text).unwrap();
         packed.scan().unwrap();
     }
-    let other = example::sha256_of(b"other");
+    let other = support::sha256(b"other");
     fs::write(&path, &other).unwrap();
     let error = packed.refusal();
     assert_names(&error, &packed.archive, digest);

@@ -5,16 +5,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use support::archives::{self, Packing, pack, sum};
 use support::example::{GROUPS, build_of};
 use support::tools::{have, need};
+use support::waiting::{Process, until};
 
 use crate::main_job::killed::{larger_shards, staged, visible};
-
-/// How long a run may take until it writes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Builds the example shards, and changes them with `change` once the first package is being
 /// written. What the run says when it fails.
@@ -27,14 +24,10 @@ fn changed(change: impl FnOnce(&Path)) -> String {
         sum(&pack(&artifact, Packing::Xz));
     }
     let mut command = build_of(&shards, &out);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let started = Instant::now();
-    while staged(&out).is_empty() {
-        assert!(started.elapsed() < PATIENCE, "the run does not write");
-        std::thread::sleep(Duration::from_micros(200));
-    }
+    let build = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+    until("the run writes", || (!staged(&out).is_empty()).then_some(()));
     change(&shards);
-    let output = child.wait_with_output().unwrap();
+    let output = build.output();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("during the run") && said.contains("run again when"), "{said}");

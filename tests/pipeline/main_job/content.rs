@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use support::example::{
     Entry, GROUPS, Group, PREFIX, Set, TAG, UNITS, bundles, files, kernels, names, rockpack,
-    sha256, sha256_of, shards, tags, tree, unbundle,
+    sha256, shards, tags, tree, unbundle,
 };
 use support::{kpack, tools};
 
@@ -24,13 +24,13 @@ fn originals(group: &Group) -> (BTreeMap<(String, String), String>, BTreeSet<Str
             let found = tags(&code);
             if arch == "gfx906" {
                 assert_eq!(found, [group.tag("axpy", &arch)]);
-                stray.insert(sha256_of(&code));
+                stray.insert(support::sha256(&code));
                 continue;
             }
             let of_binary = UNITS.iter().filter(|(key, _)| key.starts_with(binary));
             let mut keys = of_binary.filter(|(_, unit)| found == [group.tag(unit, &arch)]);
             let (key, _) = keys.next().unwrap_or_else(|| panic!("{binary}: {found:?}"));
-            let other = grouped.insert(((*key).to_owned(), arch), sha256_of(&code));
+            let other = grouped.insert(((*key).to_owned(), arch), support::sha256(&code));
             assert_eq!(other, None);
         }
     }
@@ -284,7 +284,7 @@ fn described(entry: Entry) -> (String, Option<u64>, Option<String>) {
         Entry::Folder { mode } => ("directory".to_owned(), Some(u64::from(mode)), None),
         Entry::Link { target } => ("link".to_owned(), None, Some(target)),
         Entry::File { mode, bytes } => {
-            let digest = sha256_of(&bytes);
+            let digest = support::sha256(&bytes);
             ("file".to_owned(), Some(u64::from(mode)), Some(digest))
         }
     }

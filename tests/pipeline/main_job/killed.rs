@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use support::example::{GROUPS, build_of, contents, copy_shards, names};
 use support::tools;
+use support::waiting::{Process, until};
 
 /// Bytes that do not compress, so that packages take their time.
 const LOAD: usize = 6 << 20;
-/// How long a run may take until what a kill waits for is there.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The example shards with a larger host file.
 pub(crate) fn larger_shards(root: &Path) {
     copy_shards(root);
@@ -40,14 +37,10 @@ pub(crate) fn visible(out: &Path) -> BTreeSet<String> {
 /// Starts a build and kills it as soon as `moment` has come. Whether it was still running then.
 fn kill_at(artifacts: &Path, out: &Path, moment: &dyn Fn(&Path) -> bool) -> bool {
     let mut command = build_of(artifacts, out);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let started = Instant::now();
-    while !moment(out) && child.try_wait().unwrap().is_none() {
-        assert!(started.elapsed() < PATIENCE, "the moment does not come");
-        std::thread::sleep(Duration::from_micros(200));
-    }
-    child.kill().unwrap();
-    !child.wait().unwrap().success()
+    let mut build = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    let mut come = || moment(out) || build.has_ended().is_some();
+    until("the moment has come", || come().then_some(()));
+    build.kill()
 }
 
 /// When to kill: a name, and what the output folder looks like then.

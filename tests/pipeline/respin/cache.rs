@@ -10,6 +10,7 @@ use support::example::{
     GROUPS, build_of, configuration, contents, copy_shards, files, kernels, names, shards,
 };
 use support::tools;
+use support::waiting::{Process, until};
 use tempfile::TempDir;
 
 /// Builds of the example shards with a cache.
@@ -215,11 +216,11 @@ fn several_builds_share_a_cache() {
             .map(|out| {
                 let mut command = case.command(&shards(), out);
                 command.args(["--cache-size", &limit]);
-                command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+                Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()))
             })
             .collect();
-        for child in started {
-            let output = child.wait_with_output().unwrap();
+        for build in started {
+            let output = build.output();
             let said = String::from_utf8(output.stderr).unwrap();
             assert!(output.status.success(), "{said}");
             assert!(!said.contains("R09"), "{said}");
@@ -269,13 +270,11 @@ fn a_killed_build_leaves_a_cache_that_can_be_used() {
 /// Says whether it was still running.
 fn kill_at(case: &Case, entries: usize, moment: usize) -> bool {
     let mut command = case.command(&shards(), "out");
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while case_count(case) < entries && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(Duration::from_micros(200));
-    }
+    let mut build = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    let mut come = || case_count(case) >= entries || build.has_ended().is_some();
+    until("the cache has its entries", || come().then_some(()));
     std::thread::sleep(Duration::from_micros(700 * (moment as u64 % 7)));
-    child.kill().unwrap();
-    !child.wait().unwrap().success()
+    build.kill()
 }
 
 /// The files of a folder under names that are not hidden.

@@ -13,6 +13,7 @@ use support::example::{
 };
 use support::program::rockpack_path;
 use support::tools;
+use support::waiting::Process;
 use tempfile::TempDir;
 
 /// Parts of the example set, and the set as one build writes it.
@@ -48,11 +49,11 @@ impl Case {
         let started: Vec<_> = (1..=of)
             .map(|index| {
                 let mut command = self.part(&format!("{index}/{of}"), &out(index));
-                command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+                Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()))
             })
             .collect();
-        for child in started {
-            let output = child.wait_with_output().unwrap();
+        for build in started {
+            let output = build.output();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
     }

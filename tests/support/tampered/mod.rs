@@ -12,7 +12,6 @@ use std::sync::OnceLock;
 
 use object::{Object, ObjectSection};
 use rockpack::receipt::Receipt;
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::program::repository;
@@ -262,10 +261,4 @@ pub fn replace(file: &Path, old: &[u8], new: &[u8]) {
     patch(file, places[0], new);
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+pub use crate::{hex, sha256};

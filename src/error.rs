@@ -298,6 +298,18 @@ impl Faults {
         self.0.iter().any(|fault| fault.kind() == kind)
     }
 
+    /// Those of the command line first: they decide the exit code.
+    pub fn usage_first(mut self) -> Self {
+        self.0.sort_by_key(|fault| fault.kind() != Kind::Usage);
+        self
+    }
+
+    /// What was made unless there was a fault; fails with all of them if there is one.
+    pub fn settle<T>(self, made: Option<T>) -> Result<T> {
+        self.finish()?;
+        made.ok_or_else(|| Error::bug("a value is missing, and nothing says why"))
+    }
+
     /// Fails with all of them, if there is one.
     pub fn finish(self) -> Result<()> {
         Error::gather(self.0).map_or(Ok(()), Err)

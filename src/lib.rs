@@ -1,6 +1,7 @@
 //! rockpack turns ROCm build artifacts into distribution packages in one pass.
 //!
 //! ```text
+//! settings ─ resolve: everything that can be refused without input
 //! artifacts ─ artifact::scan ─ split ─ recombine ─ plan ─ pack ─ emit ─► .deb, .rpm, packages.json
 //!                                                                  verify ◄─ the finished output
 //! ```
@@ -30,7 +31,6 @@ pub mod inspect;
 pub mod keyring;
 pub mod listing;
 pub mod once;
-pub mod options;
 pub mod pack;
 pub mod package;
 pub mod partition;
@@ -44,12 +44,14 @@ pub mod repo;
 pub mod report;
 pub mod run;
 pub mod sbom;
+pub mod settings;
 pub mod signing;
 pub mod split;
 pub mod tree;
 pub mod verify;
 mod write;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -57,29 +59,21 @@ use serde::Serialize;
 
 use artifact::{Scan, ScanOptions};
 use cache::Cache;
-use config::PackageList;
+use config::Config;
 use database::Rules;
 use emit::Staging;
-use error::{Error, Kind, Result, ResultExt};
+use error::{Result, ResultExt};
 use indexed::Indexed;
-pub use options::{BuildOptions, CacheOptions, SetOptions};
-use package::Format;
-use plan::{Import, Plan, PlanOptions};
+use plan::{Import, Plan};
 use planned::{Digests, Planned};
 use receipt::{Part, PartRecord, Receipt};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 use run::{Budget, threads};
-use split::SplitOptions;
+use settings::{Grouping, PublishSettings, SetSettings, Settings};
+use split::{SplitArtifact, SplitOptions};
 pub use write::write_key_package;
-use write::{Means, WriteOptions, whole_set, write};
-
-impl CacheOptions {
-    fn open(&self, set: &SetOptions) -> Result<Cache> {
-        artifact::refuse_inside(&set.artifacts, &self.folder, "cache")?;
-        Cache::open(&self.folder, self.limit)
-    }
-}
+use write::{WriteOptions, whole_set, write};
 
 /// A set that was written, and what the index of a repository says of its packages, by path.
 type WrittenSet = (Built, BTreeMap<PathBuf, Indexed>);
@@ -98,47 +92,45 @@ pub struct Built {
 
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
-pub fn build(options: &BuildOptions, progress: &dyn Progress) -> Result<Built> {
-    build_set(options, false, progress).map(|(built, _)| built)
+pub fn build(settings: &Settings, progress: &dyn Progress) -> Result<Built> {
+    build_set(settings, progress).map(|(built, _)| built)
 }
 
-fn build_set(options: &BuildOptions, indexed: bool, progress: &dyn Progress) -> Result<WrittenSet> {
-    let means = Means::of(options)?;
-    threads::with(means.budget.threads(), || run_build(options, &means, indexed, progress))
+fn build_set(settings: &Settings, progress: &dyn Progress) -> Result<WrittenSet> {
+    let budget = Budget::new(settings.cost.limits);
+    threads::with(budget.threads(), || run_build(settings, &budget, progress))
 }
 
-/// [`build`], and publishes what was written. The packages are not read again; where the repository
-/// is on the same file system, they are hard links there. `repo` says where and how; what can be
-/// refused of it without the packages is refused before they are built.
+/// [`build`], and publishes what was written where the settings say so. The packages are not read
+/// again; where the repository is on the same file system, they are hard links there. What can be
+/// refused of the publication without the packages is refused before they are built.
 pub fn build_and_publish(
-    options: &BuildOptions,
-    repo: repo::RepoOptions<'_>,
+    settings: &Settings,
     progress: &dyn Progress,
-) -> Result<(Built, repo::Published)> {
-    let formats = match repo.formats.is_empty() {
-        true => options.set.formats.clone(),
-        false => repo.formats.clone(),
+) -> Result<(Built, Option<repo::Published>)> {
+    let jobs = settings.set.jobs;
+    let repo = settings.publish.as_ref().map(PublishSettings::options);
+    threads::with(jobs, || repo.as_ref().map_or(Ok(()), repo::check_ahead))?;
+    let (built, indexed) = build_set(settings, progress)?;
+    let Some(repo) = repo else {
+        return Ok((built, None));
     };
-    let repo = repo::RepoOptions { formats, ..repo };
-    let jobs = options.set.jobs;
-    threads::with(jobs, || repo::check_ahead(&repo))?;
-    let (built, indexed) = build_set(options, true, progress)?;
     let packages = indexed.keys().cloned().collect();
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };
     let doing = || "the packages are written, and not published".to_owned();
     let published = threads::with(jobs, || repo::publish(&repo, progress)).context(doing)?;
-    Ok((built, published))
+    Ok((built, Some(published)))
 }
 
 /// Decides the packages of the artifacts and says what they would be; writes nothing.
 pub fn plan_set(
-    options: &SetOptions,
+    settings: &SetSettings,
     digests: Digests,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Planned> {
-    threads::with(options.jobs, || {
-        let decided = decide(options, &ScanOptions::within(budget), progress)?;
+    threads::with(settings.jobs, || {
+        let decided = decide(settings, &ScanOptions::within(budget), progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
         let planned = planned::planned(recombined, plan, findings.clone(), digests)?;
         scan.inputs.recheck()?;
@@ -148,13 +140,13 @@ pub fn plan_set(
 
 /// Decides the packages of the artifacts and cuts them into parts for `jobs` machines.
 pub fn plan_matrix(
-    options: &SetOptions,
+    settings: &SetSettings,
     jobs: u32,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<partition::Matrix> {
-    threads::with(options.jobs, || {
-        let decided = decide(options, &ScanOptions::within(budget), progress)?;
+    threads::with(settings.jobs, || {
+        let decided = decide(settings, &ScanOptions::within(budget), progress)?;
         let shares = partition::divide(&decided.recombined, &decided.plan, jobs)?;
         decided.scan.inputs.recheck()?;
         Ok(partition::matrix(shares))
@@ -179,26 +171,19 @@ pub fn discover(
     })
 }
 
-fn run_build(
-    options: &BuildOptions,
-    means: &Means,
-    indexed: bool,
-    progress: &dyn Progress,
-) -> Result<WrittenSet> {
-    check_signer(options)?;
-    artifact::refuse_inside(&options.set.artifacts, &options.out, "output folder")?;
-    let cache = options.cache.as_ref().map(|cache| cache.open(&options.set)).transpose()?;
-    let scan_options = ScanOptions::beside(&options.out, &means.budget);
-    let mut decided = decide(&options.set, &scan_options, progress)?;
-    let keep_part = |part| decided.keep_part(part, &means.settings(options)?);
-    let part = options.part.map(keep_part).transpose()?;
+fn run_build(settings: &Settings, budget: &Budget, progress: &dyn Progress) -> Result<WrittenSet> {
+    let Settings { set, output, .. } = settings;
+    let cache = output.cache.as_ref().map(|cache| Cache::open(&cache.folder, cache.limit));
+    let cache = cache.transpose()?;
+    let mut decided = decide(set, &ScanOptions::beside(&output.folder, budget), progress)?;
+    let part = output.part.map(|part| decided.keep_part(part, settings)).transpose()?;
     let Decided { scan, recombined, plan, findings } = &decided;
-    let staging = Staging::begin_part(&options.out, options.part)?;
-    if options.sbom {
+    let staging = Staging::begin_part(&output.folder, output.part)?;
+    if output.sbom {
         staging.expect_sbom()?;
     }
     let cache = cache.as_ref();
-    let write_options = WriteOptions { options, means, staging: &staging, cache, indexed };
+    let write_options = WriteOptions { settings, budget, staging: &staging, cache };
     let written = write(recombined, plan, &write_options, progress)?;
     for finding in cache.into_iter().flat_map(Cache::findings) {
         progress.warn(&finding);
@@ -206,11 +191,11 @@ fn run_build(
     scan.inputs.recheck()?;
     let emitted = written.iter().flat_map(|written| &written.emitted);
     let indexed =
-        emitted.filter_map(|e| Some((options.out.join(&e.file_name), e.indexed.clone()?)));
+        emitted.filter_map(|e| Some((output.folder.join(&e.file_name), e.indexed.clone()?)));
     let indexed = indexed.collect();
-    if options.sbom {
-        let stamp = options.set.source_date_epoch.unwrap_or(i64::from(plan.content_date));
-        let document = sbom::document(scan, recombined, plan, &written, stamp, options.part)?;
+    if output.sbom {
+        let stamp = i64::from(set.plan.time);
+        let document = sbom::document(scan, recombined, plan, &written, stamp, output.part)?;
         staging.write_sbom(|sink| document.write(sink))?;
     }
     let receipt = emit::receipt(whole_set(plan), written, part, findings);
@@ -229,63 +214,57 @@ struct Decided {
 
 impl Decided {
     /// Leaves what belongs to `part`, and says what the whole set is.
-    fn keep_part(&mut self, part: Part, settings: &str) -> Result<PartRecord> {
-        let digest = partition::digest(&self.recombined, &self.plan, &self.findings, settings)?;
+    fn keep_part(&mut self, part: Part, settings: &Settings) -> Result<PartRecord> {
+        let settings = settings.bytes_key();
+        let digest = partition::digest(&self.recombined, &self.plan, &self.findings, &settings)?;
         partition::keep(&self.recombined, &mut self.plan, part, digest)
     }
 }
 
 /// The pure part of a build: from artifacts to packages.
 fn decide(
-    options: &SetOptions,
+    settings: &SetSettings,
     scan_options: &ScanOptions,
     progress: &dyn Progress,
 ) -> Result<Decided> {
-    let scan = artifact::scan_with(&options.artifacts, scan_options)?;
-    let rules = options.config.database_rules()?;
-    let keeps_fat = |name: &_| options.config.keeps_fat(name);
+    let earlier: Vec<_> =
+        settings.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?;
+    let scan = artifact::scan_with(&settings.artifacts, scan_options)?;
+    let config = &settings.plan.config;
+    let rules = config.database_rules()?;
+    let keeps_fat = |name: &_| config.keeps_fat(name);
     let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
     progress.begin(Stage::Plan);
-    let mut recombined = recombine::recombine(split, &options.config)?;
-    let mut plan = plan::plan(&recombined, &options.config, &plan_options(options, &scan))?;
+    let config = grouped(settings, &scan, &split, progress);
+    let mut recombined = recombine::recombine(split, &config)?;
+    let list = settings.packages.as_ref();
+    let import = list.map(|list| Import { list, places: plan::Places::of(&scan) });
+    let mut plan = plan::plan(&recombined, &settings.plan, import.as_ref(), &earlier)?;
     progress.end(Stage::Plan);
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
-    if options.strict {
+    if settings.strict {
         findings.refuse_warnings()?;
     }
     Ok(Decided { scan, recombined, plan, findings })
 }
 
-/// A key that cannot sign is refused before anything is read.
-fn check_signer(options: &BuildOptions) -> Result<()> {
-    let Some(signer) = &options.signer else {
-        return Ok(());
-    };
-    if !options.set.formats.contains(&Format::Rpm) && !options.signs_indexes {
-        let message = "a signing key was given, but only .rpm packages are signed";
-        let hint = "leave --sign-key out, or make .rpm packages, too";
-        return Err(Error::new(Kind::Usage, message).hint(hint));
+/// The configuration, with groups and a primary shard where the artifacts are to decide them.
+fn grouped<'a>(
+    settings: &'a SetSettings,
+    scan: &Scan,
+    split: &[SplitArtifact],
+    progress: &dyn Progress,
+) -> Cow<'a, Config> {
+    let config = &settings.plan.config;
+    if settings.grouping != Grouping::Propose {
+        return Cow::Borrowed(config);
     }
-    let date = options.set.source_date_epoch.unwrap_or(i64::from(options.set.config.content_date));
-    signer.sign(&[], u32::try_from(date).unwrap_or(u32::MAX)).map(drop)
-}
-
-fn plan_options(options: &SetOptions, scan: &Scan) -> PlanOptions {
-    let import = |list: &PackageList| Import { list: list.clone(), places: plan::Places::of(scan) };
-    PlanOptions {
-        import: options.packages.as_ref().map(import),
-        scheme: options.scheme.clone(),
-        variant: options.variant.clone(),
-        version: options.version.clone(),
-        release: options.release.clone(),
-        prefix: options.prefix.clone(),
-        distro: options.distro.clone(),
-        formats: options.formats.clone(),
-        only: options.only.clone(),
-        changelog_date: options.source_date_epoch,
-        since: options.since.clone(),
-    }
+    let mut config = config.clone();
+    let found = discover::discover(scan, split);
+    let said = discover::settle(&mut config, &settings.artifacts, &found);
+    said.iter().for_each(|said| progress.note(said));
+    Cow::Owned(config)
 }
 
 fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Findings {

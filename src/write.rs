@@ -5,68 +5,35 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cache::Cache;
-use crate::config::Config;
+use crate::config::CONTENT_DATE;
 use crate::content::Content;
-use crate::dependencies::distribution::PayloadCompression;
 use crate::emit::{self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, Written};
 use crate::error::Result;
-use crate::formats::compression::Method;
 use crate::indexed::Indexed;
-use crate::options::{BuildOptions, SetOptions};
-use crate::pack::{self, PackOptions, PackedPackage, Packer, SetPacker};
+use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use crate::package::Package;
-use crate::plan::{self, Plan, Source};
+use crate::plan::{Plan, Source};
 use crate::recombine::Recombined;
 use crate::report::{Progress, Silent, Stage};
-use crate::run::{Budget, Use, shares};
+use crate::run::{Budget, Use};
+use crate::settings::Settings;
 use crate::signing::Signer;
 
-/// How a build compresses, and what it may take.
-pub(crate) struct Means {
-    pub compression: Compression,
-    pub budget: Budget,
-}
-
-impl Means {
-    /// What cannot be is refused before anything is read.
-    pub fn of(options: &BuildOptions) -> Result<Self> {
-        let BuildOptions { policy, set, .. } = options;
-        let method = policy.method.map_or_else(|| readable(set), Ok)?;
-        let compression = policy.payload(method)?;
-        let needs = shares::BuildNeeds {
-            compressors: compression.memory(1).saturating_mul(set.formats.len() as u64),
-            thread: pack::thread_memory(policy.archive_level()?),
-            jobs: set.jobs,
-        };
-        let budget = Budget::new(shares::of_build(policy.memory, needs)?);
-        Ok(Self { compression, budget })
-    }
-
+impl Settings {
     /// Everything beside the plan that decides the bytes of packages.
-    pub fn settings(&self, options: &BuildOptions) -> Result<String> {
-        let (compression, level) = (self.compression, options.policy.archive_level()?);
-        let signer = options.signer.as_ref().map(|signer| signer.fingerprint());
-        Ok(format!("{compression:?} {level} {:?} {signer:?}", options.set.source_date_epoch))
+    pub(crate) fn bytes_key(&self) -> String {
+        let (compression, level) = (self.cost.compression, self.cost.archive_level);
+        let signer = self.signer.as_ref().map(|signer| signer.fingerprint());
+        format!("{compression:?} {level} {:?} {signer:?}", self.set.plan.time)
     }
-}
-
-/// How payloads are compressed that the package managers of a set can read.
-fn readable(set: &SetOptions) -> Result<Method> {
-    let readable = plan::readable_payloads(&set.config, set.distro.as_deref(), &set.formats)?;
-    Ok(match readable {
-        PayloadCompression::Zstd => Method::Zstd,
-        PayloadCompression::Xz => Method::Xz,
-    })
 }
 
 /// What a build writes with, and where.
 pub(crate) struct WriteOptions<'a> {
-    pub options: &'a BuildOptions,
-    pub means: &'a Means,
+    pub settings: &'a Settings,
+    pub budget: &'a Budget,
     pub staging: &'a Staging,
     pub cache: Option<&'a Cache>,
-    /// Whether the packages are to be published.
-    pub indexed: bool,
 }
 
 /// Packs one package after the other on all cores and writes each in its turn.
@@ -76,28 +43,27 @@ pub(crate) fn write(
     write_options: &WriteOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<Written>> {
-    let WriteOptions { options, means, staging, cache, indexed } = *write_options;
-    let Means { compression, budget } = means;
+    let WriteOptions { settings, budget, staging, cache } = *write_options;
+    let Settings { set, output, cost, .. } = settings;
     // Where records need more than usual, the frames have less.
     let _records = budget.draw(Use::Frames, budget.excess_records());
     let pack_options = PackOptions {
-        level: options.policy.archive_level()?,
-        spool_dir: &options.out,
+        level: cost.archive_level,
+        spool_dir: &output.folder,
         budget: budget.clone(),
         cache,
         progress,
     };
-    let content_date = i64::from(plan.content_date);
     let emit_options = EmitOptions {
-        jobs: options.set.jobs,
+        jobs: set.jobs,
         budget: budget.clone(),
         contexts: Contexts::default(),
-        compression: *compression,
-        content_date,
-        source_date_epoch: options.set.source_date_epoch.unwrap_or(content_date),
-        indexed,
-        sha1: options.sbom,
-        signer: options.signer.as_ref(),
+        compression: cost.compression,
+        content_date: i64::from(plan.content_date),
+        source_date_epoch: i64::from(set.plan.time),
+        indexed: settings.publish.is_some(),
+        sha1: output.sbom,
+        signer: settings.signer.as_ref(),
         cache,
         progress,
     };
@@ -148,7 +114,7 @@ pub fn write_key_package(
     folder: &Path,
     signer: Option<&Arc<dyn Signer>>,
 ) -> Result<BTreeMap<PathBuf, Indexed>> {
-    let date = i64::from(Config::default().content_date);
+    let date = i64::from(CONTENT_DATE);
     let options = EmitOptions {
         jobs: 1,
         budget: Budget::default(),

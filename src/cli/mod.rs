@@ -5,8 +5,8 @@
 //! ended by a signal.
 
 mod build;
+mod config;
 mod discover;
-mod environment;
 mod extract;
 mod inspect;
 mod memory;
@@ -14,18 +14,17 @@ mod plan;
 mod progress;
 mod recombine;
 mod repo;
-mod set;
 mod signals;
-mod signing;
 mod split;
 mod terminal;
 mod verify;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, Kind, Result, printable};
+use crate::settings::Given;
 use progress::{LogFormat, Terminal};
 
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
@@ -43,7 +42,8 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Build(Box<build::Arguments>),
-    Plan(plan::Arguments),
+    Plan(Box<plan::Arguments>),
+    Config(config::Arguments),
     Discover(discover::Arguments),
     Split(split::Arguments),
     Recombine(recombine::Arguments),
@@ -62,8 +62,12 @@ enum Outcome {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let command = Arguments::command();
+    let parsed = command.clone().try_get_matches().and_then(|matches| {
+        Ok((Arguments::from_arg_matches(&matches)?, Given::of(&command, &matches)))
+    });
+    let (arguments, given) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are no errors; what cannot be printed there has no reader.
             let error = plain(error);
@@ -72,7 +76,7 @@ pub fn run() -> ExitCode {
         }
     };
     let terminal = Terminal::new(arguments.log_format);
-    let result = signals::watch().and_then(|()| dispatch(arguments.command, &terminal));
+    let result = signals::watch().and_then(|()| dispatch(arguments.command, &given, &terminal));
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::ChecksFailed) => ExitCode::from(1),
@@ -109,10 +113,11 @@ fn failed(terminal: &Terminal, error: &Error) -> ExitCode {
     ExitCode::from(if error.kind() == Kind::Usage { 64 } else { 2 })
 }
 
-fn dispatch(command: Command, terminal: &Terminal) -> Result<Outcome> {
+fn dispatch(command: Command, given: &Given, terminal: &Terminal) -> Result<Outcome> {
     match command {
-        Command::Build(arguments) => build::run(*arguments, terminal),
-        Command::Plan(arguments) => plan::run(arguments, terminal),
+        Command::Build(arguments) => build::run(*arguments, given, terminal),
+        Command::Plan(arguments) => plan::run(*arguments, terminal),
+        Command::Config(arguments) => config::run(arguments, given),
         Command::Discover(arguments) => discover::run(arguments, terminal),
         Command::Split(arguments) => split::run(arguments, terminal),
         Command::Recombine(arguments) => recombine::run(arguments, terminal),

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::progress::Terminal;
-use super::set::SetArguments;
 use super::{Outcome, memory, terminal};
 use crate::error::Result;
 use crate::planned::Digests;
 use crate::receipt::Part;
+use crate::settings::{Environment, SetArguments};
 use crate::{difference, listing, render};
 
 /// Show the package set that `build` would write, before anything is compressed.
@@ -49,14 +49,15 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let budget = memory::by_default();
+    let settings = arguments.set.resolve(&Environment::of_process())?;
     if let Some(jobs) = arguments.matrix {
-        let matrix = crate::plan_matrix(&arguments.set.options()?, jobs, &budget, progress)?;
+        let matrix = crate::plan_matrix(&settings, jobs, &budget, progress)?;
         terminal::print_json_line(&matrix)?;
         return Ok(Outcome::Done);
     }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
     let earlier = arguments.diff.as_deref().map(listing::read).transpose()?;
-    let planned = crate::plan_set(&arguments.set.options()?, digests, &budget, progress)?;
+    let planned = crate::plan_set(&settings, digests, &budget, progress)?;
     let Some(earlier) = earlier else {
         match (arguments.json, arguments.dot) {
             (true, _) => terminal::print_json(&planned)?,

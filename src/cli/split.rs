@@ -12,6 +12,7 @@ use crate::directories::{self, SplitInput, SplitOptions, SplitReport};
 use crate::error::{Error, Kind, Result, printable};
 use crate::gfx::{BaseArch, Target};
 use crate::render::{self, DirectoriesReport};
+use crate::report::Progress;
 use crate::run::Budget;
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).

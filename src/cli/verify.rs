@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::progress::Terminal;
-use super::{Outcome, environment, memory, terminal};
+use super::{Outcome, memory, terminal};
 use crate::artifact::ScanOptions;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::files::new_file;
 use crate::run::interrupt;
+use crate::settings::Environment;
 use crate::verify::{Folders, Keys, Options, Report, Trust};
 use crate::{artifact, render, verify};
 
@@ -60,7 +61,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         true => Folders::Prefixes,
         false => Folders::ByContent,
     };
-    let trust = Trust { keys: Keys::open(&arguments.key)?, now: environment::now()? };
+    let trust = Trust { keys: Keys::open(&arguments.key)?, now: Environment::of_process().now()? };
     let options = Options { folders, against: scan.as_ref(), trust, budget };
     let report = verify::verify(&arguments.paths, &options, progress)?;
     // What could not be read because the run was asked to end is no problem of the package.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::origin::Origin;
-use super::schema::{ComponentSchema, GroupSchema, PackageSchema};
+use super::document::Document;
+use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use super::{ArchFilter, ArchitectureGroup, ComponentRules, ValidationOverrides};
 use crate::error::{Faults, Result};
 use crate::gfx::{BaseArch, NoTarget};
@@ -14,31 +14,31 @@ const GROUPS: &str = "architecture_groups";
 
 pub(super) fn groups(
     schema: Ordered<GroupSchema>,
-    origin: &Origin,
+    document: &Document,
     faults: &mut Faults,
 ) -> Vec<ArchitectureGroup> {
     let mut owners: BTreeMap<BaseArch, String> = BTreeMap::new();
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     let mut groups = Vec::new();
     for (name, group) in schema.0 {
-        faults.keep(package_part(&name, origin));
+        faults.keep(package_part(&name, document));
         if let Some(other) = names.insert(name.to_lowercase(), name.clone()) {
             let message = format!("gives the same package names as the group {other}");
-            faults.add(origin.fault(&[GROUPS, &name], message));
+            faults.add(document.fault(&[GROUPS, &name], message));
         }
         if group.architectures.is_empty() {
-            let error = origin.fault(&[GROUPS, &name], "has no architectures");
+            let error = document.fault(&[GROUPS, &name], "has no architectures");
             faults.add(error.hint("list the archs whose kernels share a package, or remove it"));
         }
         let mut architectures = Vec::new();
         for (index, text) in group.architectures.iter().enumerate() {
-            let arch = architecture(text, &name, index, &mut owners, origin);
+            let arch = architecture(text, &name, index, &mut owners, document);
             architectures.extend(faults.keep(arch));
         }
         let display_name = group.display_name.unwrap_or_else(|| name.clone());
         if display_name.trim().is_empty() || display_name.contains(char::is_control) {
             let keys = [GROUPS, &name, "display_name"];
-            faults.add(origin.fault(&keys, "has to be one line of text that is not empty"));
+            faults.add(document.fault(&keys, "has to be one line of text that is not empty"));
         }
         groups.push(ArchitectureGroup { name, display_name, architectures });
     }
@@ -50,57 +50,57 @@ fn architecture(
     group: &str,
     index: usize,
     owners: &mut BTreeMap<BaseArch, String>,
-    origin: &Origin,
+    document: &Document,
 ) -> Result<BaseArch> {
     let index = index.to_string();
     let keys = [GROUPS, group, "architectures", &index];
-    let arch = base_arch(text, &keys, origin)?;
+    let arch = base_arch(text, &keys, document)?;
     match owners.insert(arch.clone(), group.to_owned()) {
         Some(other) if other == group => {
-            Err(origin.fault(&keys, format!("{arch} is listed twice in the group")))
+            Err(document.fault(&keys, format!("{arch} is listed twice in the group")))
         }
         Some(other) => {
             let message = format!("{arch} is in the group {other} already");
             let hint = "two kernel packages would install the same files";
-            Err(origin.fault(&keys, message).hint(hint))
+            Err(document.fault(&keys, message).hint(hint))
         }
         None => Ok(arch),
     }
 }
 
 /// Whether the lowered name can stand in a package name of both formats.
-fn package_part(name: &str, origin: &Origin) -> Result<()> {
+fn package_part(name: &str, document: &Document) -> Result<()> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let edges = |c: char| c.is_ascii_alphanumeric();
     if name.chars().all(good) && name.starts_with(edges) && name.ends_with(edges) {
         return Ok(());
     }
     let message = format!("`{name}` cannot stand in a package name");
-    let error = origin.fault(&[GROUPS, name], message);
+    let error = document.fault(&[GROUPS, name], message);
     Err(error.hint("group names are made of letters, digits, `-` and `.`"))
 }
 
-fn base_arch(text: &str, keys: &[&str], origin: &Origin) -> Result<BaseArch> {
+fn base_arch(text: &str, keys: &[&str], document: &Document) -> Result<BaseArch> {
     text.parse().map_err(|fault: NoTarget| {
         let hint = match text.contains(':') {
             true => "a base arch is meant; all its feature variants go with it",
             false => "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`",
         };
-        origin.fault(keys, fault.to_string()).hint(hint)
+        document.fault(keys, fault.to_string()).hint(hint)
     })
 }
 
 /// The rules of single components.
 pub(super) fn components(
     schema: Ordered<ComponentSchema>,
-    origin: &Origin,
+    document: &Document,
     faults: &mut Faults,
 ) -> Vec<(String, ComponentRules)> {
     let mut components = Vec::new();
     for (name, rules) in schema.0 {
         let lists =
             Lists { include: rules.include_architectures, exclude: rules.exclude_architectures };
-        let architectures = lists.check(["components", &name], origin, faults);
+        let architectures = lists.check(["components", &name], document, faults);
         let validation = ValidationOverrides {
             error_on_duplicate_device_code: rules.error_on_duplicate_device_code,
             verify_generic_artifacts_match: rules.verify_generic_artifacts_match,
@@ -116,7 +116,7 @@ pub(super) fn components(
 /// The archs of single packages.
 pub(super) fn packages(
     schema: Ordered<PackageSchema>,
-    origin: &Origin,
+    document: &Document,
     faults: &mut Faults,
 ) -> Vec<(String, ArchFilter)> {
     let mut packages = Vec::new();
@@ -128,7 +128,7 @@ pub(super) fn packages(
         if lists.include.is_none() && lists.exclude.is_none() {
             continue;
         }
-        let filter = lists.check(["packages", &name], origin, faults);
+        let filter = lists.check(["packages", &name], document, faults);
         packages.push((name, filter));
     }
     packages
@@ -141,16 +141,16 @@ struct Lists {
 }
 
 impl Lists {
-    fn check(self, table: [&str; 2], origin: &Origin, faults: &mut Faults) -> ArchFilter {
+    fn check(self, table: [&str; 2], document: &Document, faults: &mut Faults) -> ArchFilter {
         let [kind, name] = table;
         let mut read = |key: &str, list: Option<Vec<String>>| {
             let list = list?;
             if list.is_empty() {
-                let error = origin.fault(&[kind, name, key], "lists no architectures");
+                let error = document.fault(&[kind, name, key], "lists no architectures");
                 faults.add(error.hint("list some, or remove the key"));
             }
             let archs = list.iter().enumerate().map(|(index, text)| {
-                base_arch(text, &[kind, name, key, &index.to_string()], origin)
+                base_arch(text, &[kind, name, key, &index.to_string()], document)
             });
             Some(archs.filter_map(|arch| faults.keep(arch)).collect::<BTreeSet<_>>())
         };
@@ -158,7 +158,7 @@ impl Lists {
         let exclude = read("exclude_architectures", self.exclude).unwrap_or_default();
         for arch in include.iter().flatten().filter(|arch| exclude.contains(*arch)) {
             let keys = [kind, name, "exclude_architectures"];
-            let error = origin.fault(&keys, format!("{arch} is included, too"));
+            let error = document.fault(&keys, format!("{arch} is included, too"));
             faults.add(error.hint("list it once"));
         }
         ArchFilter { include, exclude }

@@ -1,93 +1,72 @@
-//! From the schema to a checked configuration. All faults are gathered.
+//! From keys to a checked configuration. All faults are gathered.
+
+use std::mem::take;
 
 use super::architectures::{components, groups, packages};
 use super::databases;
+use super::document::Document;
 use super::former::{Bound, former};
-use super::origin::Origin;
-use super::schema::{Schema, Selector};
+use super::keys::{Keys, Selector};
 use super::texts::{is_line, texts};
 use super::{Config, Validation};
 use crate::artifact::ComponentKind;
 use crate::error::{Faults, Result};
 use crate::once::Ordered;
 
-pub(super) fn checked(schema: Schema, origin: Origin) -> Result<Config> {
+pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
     let mut faults = Faults::default();
-    single_lines(&schema, &origin, &mut faults);
-    let groups = groups(schema.architecture_groups, &origin, &mut faults);
-    let components = components(schema.components, &origin, &mut faults);
-    let texts = texts(&schema.packages, &origin, &mut faults);
-    let packages = packages(schema.packages, &origin, &mut faults);
-    selectors(&schema.selectors, &origin, &mut faults);
-    let replaces = former("replaces", schema.replaces, Bound::Optional, &origin, &mut faults);
-    let moved = former("moved", schema.moved, Bound::Required, &origin, &mut faults);
-    databases::check(&schema.databases, &origin, &mut faults);
-    let default = Config::default();
-    let date = schema.content_date.as_deref();
-    let date = date.map_or(Ok(default.content_date), |text| content_date(text, &origin));
-    let content_date = faults.keep(date).unwrap_or_default();
+    single_lines(&keys, &document, &mut faults);
+    let groups = groups(take(&mut keys.architecture_groups), &document, &mut faults);
+    let components = components(take(&mut keys.components), &document, &mut faults);
+    let texts = texts(&keys.packages, &document, &mut faults);
+    let packages = packages(take(&mut keys.packages), &document, &mut faults);
+    selectors(&keys.selectors, &document, &mut faults);
+    let replaces = take(&mut keys.replaces);
+    let replaces = former("replaces", replaces, Bound::Optional, &document, &mut faults);
+    let moved = former("moved", take(&mut keys.moved), Bound::Required, &document, &mut faults);
+    databases::check(&keys.databases, &document, &mut faults);
+    let date = keys.content_date.as_deref().map(|text| content_date(text, &document));
+    let content_date = date.and_then(|date| faults.keep(date));
     // Debian's tools keep it in a signed number of 32 bits.
-    if schema.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
-        faults.add(origin.fault(&["epoch"], "is more than dpkg can express"));
+    if keys.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
+        faults.add(document.fault(&["epoch"], "is more than dpkg can express"));
     }
     faults.finish()?;
+    let validation = take(&mut keys.validation).over(Validation::default());
     Ok(Config {
-        primary_shard: schema.primary_shard,
+        keys,
         groups,
-        validation: schema.validation.over(Validation::default()),
+        validation,
         components,
         packages,
         texts,
-        scheme: schema.scheme,
-        variant: schema.variant,
-        parts: schema.parts,
-        epoch: schema.epoch,
-        distribution_tag: schema.distribution_tag,
-        version: schema.version,
-        release: schema.release,
-        prefix: schema.prefix,
-        libdir: schema.libdir,
-        kpackdir: schema.kpackdir,
         content_date,
-        maintainer: schema.maintainer.unwrap_or(default.maintainer),
-        vendor: schema.vendor,
-        homepage: schema.homepage,
-        license: schema.license.unwrap_or(default.license),
-        copyright: schema.copyright,
-        alternatives: schema.alternatives.unwrap_or_default(),
-        distro: schema.distro,
-        runpath: schema.runpath,
-        libraries: schema.libraries.0,
-        runtime_relation: schema.runtime_relation,
-        relations: schema.relations.0,
         replaces,
         moved,
-        selectors: schema.selectors.0,
-        databases: schema.databases,
-        origin,
+        document,
     })
 }
 
 /// These end up in fields of one line: a line break would start another field.
-fn single_lines(schema: &Schema, origin: &Origin, faults: &mut Faults) {
+fn single_lines(keys: &Keys, document: &Document, faults: &mut Faults) {
     let fields = [
-        ("maintainer", &schema.maintainer),
-        ("vendor", &schema.vendor),
-        ("homepage", &schema.homepage),
-        ("license", &schema.license),
-        ("copyright", &schema.copyright),
+        ("maintainer", &keys.maintainer),
+        ("vendor", &keys.vendor),
+        ("homepage", &keys.homepage),
+        ("license", &keys.license),
+        ("copyright", &keys.copyright),
     ];
     for (key, value) in fields {
         let Some(value) = value else { continue };
         if !is_line(value) {
             let message = "has to be one line of text that is not empty";
-            faults.add(origin.fault(&[key], message));
+            faults.add(document.fault(&[key], message));
         }
     }
-    if let Some(maintainer) = &schema.maintainer
+    if let Some(maintainer) = &keys.maintainer
         && !is_address(maintainer)
     {
-        let error = origin.fault(&["maintainer"], "is no name with an address");
+        let error = document.fault(&["maintainer"], "is no name with an address");
         faults.add(error.hint("it is written as in `ROCm packagers <rocm@example.org>`"));
     }
 }
@@ -101,8 +80,8 @@ pub(super) fn is_address(text: &str) -> bool {
 }
 
 /// Seconds since 1970; RPM stores the time of a file in 32 bits.
-fn content_date(text: &str, origin: &Origin) -> Result<u32> {
-    let fault = |message: &str| origin.fault(&["content_date"], message);
+fn content_date(text: &str, document: &Document) -> Result<u32> {
+    let fault = |message: &str| document.fault(&["content_date"], message);
     let time: jiff::Timestamp = text.parse().map_err(|error: jiff::Error| {
         fault("is no date in RFC 3339")
             .cause(error)
@@ -112,14 +91,14 @@ fn content_date(text: &str, origin: &Origin) -> Result<u32> {
         .map_err(|_| fault("lies outside of 1970 to 2106, the times that RPM can store"))
 }
 
-fn selectors(selectors: &Ordered<Vec<Selector>>, origin: &Origin, faults: &mut Faults) {
+fn selectors(selectors: &Ordered<Vec<Selector>>, document: &Document, faults: &mut Faults) {
     for (package, selectors) in &selectors.0 {
         for (index, selector) in selectors.iter().enumerate() {
             let index = index.to_string();
             for kind in selector.components.iter().flatten() {
                 if let Err(error) = kind.parse::<ComponentKind>() {
                     let keys = ["selectors", package, &index, "components"];
-                    faults.add(origin.located(&keys, &error));
+                    faults.add(document.located(&keys, &error));
                 }
             }
         }

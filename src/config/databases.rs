@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Config;
-use super::origin::Origin;
+use super::document::Document;
 use crate::database::{Rule, Rules};
 use crate::error::{Faults, Result};
 
@@ -12,22 +12,22 @@ impl Config {
     /// The configuration's database rules before the shipped ones, of which those give way whose
     /// name the configuration uses.
     pub fn database_rules(&self) -> Result<Rules> {
-        Rules::builtin()?.behind(&self.databases)
+        Rules::builtin()?.behind(&self.keys.databases)
     }
 }
 
 /// Refuses rules that cannot claim anything, and names given twice.
-pub(super) fn check(rules: &[Rule], origin: &Origin, faults: &mut Faults) {
+pub(super) fn check(rules: &[Rule], document: &Document, faults: &mut Faults) {
     let mut names = BTreeSet::new();
     for (index, rule) in rules.iter().enumerate() {
         let index = index.to_string();
         if rule.name.is_empty() || !names.insert(&rule.name) {
             let message = format!("`{}` has to be a name that no other rule has", rule.name);
-            faults.add(origin.fault(&["databases", &index, "name"], message));
+            faults.add(document.fault(&["databases", &index, "name"], message));
         }
         if rule.directories.is_empty() {
             let message = "names no directory, so that the rule claims nothing";
-            faults.add(origin.fault(&["databases", &index, "directories"], message));
+            faults.add(document.fault(&["databases", &index, "directories"], message));
         }
     }
 }

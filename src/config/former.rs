@@ -6,27 +6,32 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::origin::Origin;
+use super::document::Document;
 use crate::error::{Error, Faults, Result};
 use crate::once::Ordered;
 
 /// The value of a package under `replaces` or `moved`.
-#[derive(Debug, Clone)]
-pub(super) enum FormerSchema {
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(untagged)]
+pub enum FormerSchema {
     /// For both formats.
     Both(Vec<String>),
     /// For each its own.
     Each(EachSchema),
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+/// Lists of names, one for each format.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct EachSchema {
+pub struct EachSchema {
+    /// Their names as `.deb`
     deb: Vec<String>,
+    /// Their names as `.rpm`
     rpm: Vec<String>,
 }
 
@@ -89,7 +94,7 @@ pub(super) fn former(
     key: &str,
     packages: Ordered<FormerSchema>,
     bound: Bound,
-    origin: &Origin,
+    document: &Document,
     faults: &mut Faults,
 ) -> Vec<(String, FormerPackages)> {
     let mut checked = Vec::new();
@@ -99,7 +104,7 @@ pub(super) fn former(
             for (index, text) in texts.iter().enumerate() {
                 let index = index.to_string();
                 let keys: Vec<&str> = keys.iter().copied().chain([index.as_str()]).collect();
-                found.extend(faults.keep(name(text, rules, &keys, origin)));
+                found.extend(faults.keep(name(text, rules, &keys, document)));
             }
             found
         };
@@ -127,10 +132,10 @@ struct Rules {
 }
 
 /// `name` or `name < version`.
-fn name(text: &str, rules: Rules, keys: &[&str], origin: &Origin) -> Result<FormerPackage> {
+fn name(text: &str, rules: Rules, keys: &[&str], document: &Document) -> Result<FormerPackage> {
     let refuse = |message: String| -> Error {
         let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
-        origin.fault(keys, message).hint(hint)
+        document.fault(keys, message).hint(hint)
     };
     let (name, before) = match text.split_once('<') {
         Some((name, version)) => (name.trim(), Some(version.trim())),

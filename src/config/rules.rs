@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Config;
@@ -36,36 +37,44 @@ impl Default for Validation {
 }
 
 /// What becomes of code of an arch that is in no group. It is packed in no case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnassignedArchitectures {
-    /// It fails the run.
+    /// It fails the run
     Error,
-    /// It is left out with a warning.
+    /// It is left out with a warning
     Warn,
-    /// It is left out with a note.
+    /// It is left out with a note
     Drop,
 }
 
 /// What becomes of a fat binary that cannot be transformed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Untransformable {
-    /// It fails the run.
+    /// It fails the run
     Error,
-    /// It stays in its host package as it is, with all its device code.
+    /// It stays in its host package as it is, with all its device code
     KeepFat,
 }
 
 /// What is said of [`Validation`] in one place; what is unset is as elsewhere.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[allow(missing_docs, reason = "the fields of Validation")]
 pub struct ValidationOverrides {
+    /// Different code for one kernel key in two shards is an error; if `false`, the first shard's is
+    /// packed. Different database files at one path are always an error: code and index of a database
+    /// fit only each other [default: true]
     pub error_on_duplicate_device_code: Option<bool>,
+    /// Host files have to be the same in all shards [default: false]
     pub verify_generic_artifacts_match: Option<bool>,
+    /// A grouped architecture without code is an error [default: false]
     pub error_on_missing_architecture: Option<bool>,
+    /// What becomes of code of an architecture in no group, which is never packed: `error`, `warn`, or
+    /// `drop` (a note only) [default: warn]
     pub unassigned_architectures: Option<UnassignedArchitectures>,
+    /// What becomes of fat binaries that cannot be transformed: `error`, or `keep-fat`, which leaves
+    /// them in their host package [default: error]
     pub untransformable: Option<Untransformable>,
 }
 
@@ -148,12 +157,12 @@ impl Config {
 }
 
 /// What becomes of the programs in `<prefix>/bin`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alternatives {
-    /// They are found by their path only: what stands in `/usr/bin` is the system's to decide.
+    /// They are found by their path only
     #[default]
     None,
-    /// Each is `/usr/bin/<name>` by update-alternatives; the highest version wins.
+    /// Each is `/usr/bin/<name>` by update-alternatives; the highest version wins
     Programs,
 }

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::origin::{Origin, Syntax};
+use super::document::{Document, Syntax};
 use super::{OutsideLibrary, RuntimeRelation, read_text};
 use crate::error::{Error, Kind, Result};
 
@@ -61,7 +62,7 @@ pub struct Scheme {
     #[serde(default)]
     pub variants: BTreeMap<String, String>,
     #[serde(skip)]
-    origin: Origin,
+    document: Document,
 }
 
 /// What a kernel package is for.
@@ -122,12 +123,12 @@ pub enum Template {
 }
 
 /// A text for each format.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Suffix {
-    /// In `.deb`.
+    /// In a `.deb`
     pub deb: String,
-    /// In `.rpm`.
+    /// In an `.rpm`
     pub rpm: String,
 }
 
@@ -141,44 +142,49 @@ impl Template {
     }
 }
 
+/// The names of the shipped schemes.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(name, _)| *name)
+}
+
 impl Scheme {
     /// The shipped scheme `name`.
     pub fn shipped(name: &str) -> Result<Self> {
         let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
-            let known: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+            let known: Vec<&str> = names().collect();
             let message = format!("there is no naming scheme `{name}`");
             let hint = format!("the schemes are {}; a file's name ends in .toml", known.join(", "));
             return Err(Error::new(Kind::Config, message).hint(hint));
         };
-        let origin = Origin::new(None, (*text).to_owned(), Syntax::Toml);
-        Self::read(origin)
+        let document = Document::new(None, (*text).to_owned(), Syntax::Toml);
+        Self::read(document)
             .map_err(|e| Error::bug(format!("the scheme {name} cannot be read")).cause(e))
     }
 
     /// The scheme in the file `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = read_text(path, "naming scheme")?;
-        Self::read(Origin::new(Some(path.to_path_buf()), text, Syntax::Toml))
+        Self::read(Document::new(Some(path.to_path_buf()), text, Syntax::Toml))
     }
 
-    fn read(origin: Origin) -> Result<Self> {
-        let scheme: Self = origin.decode(SCHEMA_HINT)?;
+    fn read(document: Document) -> Result<Self> {
+        let scheme: Self = document.decode(SCHEMA_HINT)?;
         for (keys, template) in scheme.templates() {
             for text in template.texts() {
                 check(text, &PLACEHOLDERS)
-                    .map_err(|why| origin.fault(&keys, why).hint(SCHEMA_HINT))?;
+                    .map_err(|why| document.fault(&keys, why).hint(SCHEMA_HINT))?;
             }
         }
         for (keys, text) in scheme.texts_of_set() {
             check(text, &PLACEHOLDERS_OF_SET)
-                .map_err(|why| origin.fault(&keys, why).hint(SCHEMA_HINT))?;
+                .map_err(|why| document.fault(&keys, why).hint(SCHEMA_HINT))?;
         }
-        Ok(Self { origin, ..scheme })
+        Ok(Self { document, ..scheme })
     }
 
     /// `error`, which does not know where the value at `keys` came from, with its place.
     pub fn located(&self, keys: &[&str], error: &Error) -> Error {
-        self.origin.located(keys, error)
+        self.document.located(keys, error)
     }
 
     /// Texts that are the same for the whole set, and their places.
@@ -194,7 +200,8 @@ impl Scheme {
         texts
     }
 
-    fn templates(&self) -> Vec<([&'static str; 2], &Template)> {
+    /// All templates of names, each with its place.
+    pub fn templates(&self) -> Vec<([&'static str; 2], &Template)> {
         let (names, metas) = (&self.names, &self.metas);
         let mut templates = vec![
             (["names", "package"], &names.package),

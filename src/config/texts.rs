@@ -1,7 +1,7 @@
 //! What the configuration says of single packages in words: `packages.<name>`.
 
-use super::origin::Origin;
-use super::schema::PackageSchema;
+use super::document::Document;
+use super::keys::PackageSchema;
 use crate::error::Faults;
 use crate::once::Ordered;
 
@@ -40,12 +40,12 @@ pub const SUMMARY_LIMIT: usize = 80;
 /// The texts of all packages of which something is said.
 pub(super) fn texts(
     schema: &Ordered<PackageSchema>,
-    origin: &Origin,
+    document: &Document,
     faults: &mut Faults,
 ) -> Vec<(String, PackageTexts)> {
     let mut all = Vec::new();
     for (name, package) in &schema.0 {
-        check(name, package, origin, faults);
+        check(name, package, document, faults);
         let paragraphs = |text: &String| {
             let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
             paragraphs.map(str::to_owned).collect()
@@ -65,7 +65,7 @@ pub(super) fn texts(
     all
 }
 
-fn check(name: &str, package: &PackageSchema, origin: &Origin, faults: &mut Faults) {
+fn check(name: &str, package: &PackageSchema, document: &Document, faults: &mut Faults) {
     let lines = [
         ("summary", &package.summary),
         ("section", &package.section),
@@ -76,25 +76,25 @@ fn check(name: &str, package: &PackageSchema, origin: &Origin, faults: &mut Faul
     for (key, value) in lines {
         if value.as_ref().is_some_and(|text| !is_line(text)) {
             let message = "has to be one line of text that is not empty";
-            faults.add(origin.fault(&["packages", name, key], message));
+            faults.add(document.fault(&["packages", name, key], message));
         }
     }
     let long = |text: &String| text.chars().count() > SUMMARY_LIMIT;
     if package.summary.as_ref().is_some_and(long) {
         let message = format!("has more than {SUMMARY_LIMIT} characters");
-        let error = origin.fault(&["packages", name, "summary"], message);
+        let error = document.fault(&["packages", name, "summary"], message);
         faults.add(error.hint("package managers show it in one line; say more in `description`"));
     }
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '/';
     if package.section.as_ref().is_some_and(|section| !section.chars().all(plain)) {
-        let error = origin.fault(&["packages", name, "section"], "is no section");
+        let error = document.fault(&["packages", name, "section"], "is no section");
         faults.add(error.hint("sections are written as in `libs` or `contrib/libs`"));
     }
     let control = |c: char| c.is_control() && c != '\n';
     let bad = |text: &String| text.trim().is_empty() || text.contains(control);
     if package.description.as_ref().is_some_and(bad) {
         let message = "has to be text that is not empty, with line breaks only";
-        faults.add(origin.fault(&["packages", name, "description"], message));
+        faults.add(document.fault(&["packages", name, "description"], message));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::glob::{matches_name, matches_path};
@@ -10,7 +11,7 @@ use crate::gfx::{self, BaseArch, Target};
 use crate::tree::TreePath;
 
 /// One kernel database: the keys are described in `config/databases.toml`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Its name, e.g. `rocblas`.
@@ -49,6 +50,7 @@ pub struct Rule {
     pub directory_prefix: String,
     /// Archs of directories by name.
     #[serde(default, deserialize_with = "crate::once::map")]
+    #[schemars(with = "BTreeMap<String, Vec<crate::gfx::BaseArchSchema>>")]
     pub directory_archs: BTreeMap<String, Vec<BaseArch>>,
     /// Globs of the names of files that are looked for in the directory of an arch first.
     #[serde(default)]
@@ -56,7 +58,7 @@ pub struct Rule {
 }
 
 /// How names of files spell archs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Spelling {
     /// As words of their own.

@@ -53,7 +53,7 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
     let split = split::split_all(&scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config)?;
     let staging = Staging::begin(&options.out)?;
-    let primary = options.config.primary_shard.as_deref();
+    let primary = options.config.keys.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
     progress.expect(Stage::Pack, device_bytes(&recombined));

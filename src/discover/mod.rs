@@ -10,6 +10,7 @@ mod configuration;
 mod fallback;
 mod found;
 mod propose;
+mod settle;
 
 use serde::Serialize;
 
@@ -19,6 +20,7 @@ use crate::split::SplitArtifact;
 
 pub use found::{Amount, ArchFound, ArtifactFound, ShardFound};
 pub use propose::{LeftOut, PrimaryShard, Proposal, ProposedGroup, propose};
+pub use settle::settle;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

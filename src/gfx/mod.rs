@@ -5,12 +5,14 @@
 
 mod family;
 mod groups;
+mod schema;
 mod spelling;
 mod table;
 
 pub use family::Family;
 pub use groups::{ProductGroup, product_groups};
 pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
+pub use schema::BaseArchSchema;
 pub use spelling::{arch_at_start, arch_of_sanitized, family_members};
 pub use table::{Processor, archs_in, describe, mach_of, processor, processors};
 

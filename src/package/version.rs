@@ -15,6 +15,7 @@
 //! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
 //! digits, `.`, `+` and `~` mean the same in both; everything else is refused.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Format;
@@ -33,12 +34,12 @@ const NEWEST: u32 = 9999;
 const DATE_DIGITS: usize = 8;
 
 /// What the release ends in, in each format.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DistributionTag {
-    /// E.g. `~deb12`.
+    /// What releases of `.deb` packages end in, e.g. `~deb12`
     pub deb: Option<String>,
-    /// E.g. `.el9`.
+    /// What releases of `.rpm` packages end in, e.g. `.el9`
     pub rpm: Option<String>,
 }
 

@@ -30,7 +30,7 @@ const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
 
 /// The package, if the set has libraries in the linker path; their packages then depend on it.
-pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option<Draft>> {
+pub(super) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<Option<Draft>> {
     let names = setting.names.system()?;
     let mut components = BTreeSet::new();
     for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
@@ -52,7 +52,7 @@ pub(super) fn make(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<Option
 
 /// The loader's file in each format, which is named after that format's package.
 fn loader_files(
-    setting: &Setting<'_>,
+    setting: &Setting,
     names: &Names,
     node: &Node<Source>,
 ) -> Result<BTreeMap<TreePath, Placed>> {
@@ -69,7 +69,7 @@ fn loader_files(
 }
 
 /// The loader's file of the package that is called `package`.
-pub(super) fn loader_file(setting: &Setting<'_>, package: &str) -> Result<TreePath> {
+pub(super) fn loader_file(setting: &Setting, package: &str) -> Result<TreePath> {
     let name = file_name(package, setting.names.system_order().as_deref());
     TreePath::new(format!("{LOADER_FOLDER}/{name}"))
 }
@@ -88,7 +88,7 @@ fn file_name(package: &str, order: Option<&str>) -> String {
 }
 
 /// Whether ldconfig finds something of the package in the linker path.
-pub(super) fn has_linker_libraries(setting: &Setting<'_>, draft: &Draft) -> bool {
+pub(super) fn has_linker_libraries(setting: &Setting, draft: &Draft) -> bool {
     libraries(draft).any(|path| setting.folders.is_public(path))
 }
 
@@ -103,7 +103,7 @@ fn libraries(draft: &Draft) -> impl Iterator<Item = &TreePath> {
 
 /// Notes that all libraries lie where the loader is not told to look: the folder of libraries is
 /// the artifacts' choice, and `libdir` has to say the same.
-pub(super) fn note_elsewhere(setting: &Setting<'_>, drafts: &[Draft], findings: &mut Findings) {
+pub(super) fn note_elsewhere(setting: &Setting, drafts: &[Draft], findings: &mut Findings) {
     let folders = &setting.folders;
     if drafts.iter().any(|draft| has_linker_libraries(setting, draft)) {
         return;

@@ -39,7 +39,7 @@ pub(super) struct Contents {
 
 /// What a bundle's code objects and databases become.
 pub(super) fn contents(
-    setting: &Setting<'_>,
+    setting: &Setting,
     groups: &[Group],
     bundle: &Bundle<'_>,
 ) -> Result<Contents> {
@@ -125,7 +125,7 @@ fn claimed_twice(path: &TreePath, one: &Node<Source>, other: &Node<Source>) -> E
 }
 
 /// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
-fn archive_set(setting: &Setting<'_>, bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
+fn archive_set(setting: &Setting, bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
     let Setting { names, folders, .. } = setting;
     let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
     let binaries: BTreeSet<(String, TreePath)> =

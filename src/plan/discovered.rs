@@ -38,7 +38,7 @@ impl Discovered {
 
 /// Gathers the needs of all files by bundle.
 pub(super) struct Gatherer<'a> {
-    setting: &'a Setting<'a>,
+    setting: &'a Setting,
     bundles: BTreeMap<usize, Gathering<'a>>,
 }
 
@@ -58,7 +58,7 @@ struct Gathering<'a> {
 }
 
 impl<'a> Gatherer<'a> {
-    pub fn new(setting: &'a Setting<'a>) -> Self {
+    pub fn new(setting: &'a Setting) -> Self {
         Self { setting, bundles: BTreeMap::new() }
     }
 
@@ -102,7 +102,7 @@ impl<'a> Gatherer<'a> {
 impl<'a> Gathering<'a> {
     fn add_deb(
         &mut self,
-        setting: &'a Setting<'a>,
+        setting: &'a Setting,
         reader: &Reader<'_>,
         linking: &Linking,
         found: &BTreeMap<&str, Found>,
@@ -133,7 +133,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// One finding per package and library.
-    fn note(&self, package: &str, setting: &Setting<'_>, findings: &mut Findings) {
+    fn note(&self, package: &str, setting: &Setting, findings: &mut Findings) {
         let Some(distribution) = &setting.distribution else { return };
         let distribution = &distribution.name;
         for (library, files) in &self.missing {

@@ -11,7 +11,7 @@ use super::extras::Extras;
 use super::layout::file_mode;
 use super::linkage::Linkage;
 use super::naming::{Names, place_of};
-use super::relations::{self, Link};
+use super::relations::{Link, PackageRelations};
 use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use super::texts::Description;
@@ -127,7 +127,7 @@ pub(super) struct Made {
 
 /// Makes the packages of all bundles.
 pub(super) fn make(
-    setting: &Setting<'_>,
+    setting: &Setting,
     groups: &[Group],
     bundles: &[Bundle<'_>],
     linkage: &Linkage,
@@ -152,7 +152,7 @@ pub(super) fn make(
 
 /// Makes the packages of a set of bundles, which it knows by index.
 pub(super) struct Maker<'a> {
-    pub setting: &'a Setting<'a>,
+    pub setting: &'a Setting,
     pub groups: &'a [Group],
     pub bundles: &'a [Bundle<'a>],
     pub linkage: &'a Linkage,
@@ -293,27 +293,20 @@ pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
 
 /// Adds the relations of the configuration; a package that does not exist is a typo. Gives what is
 /// to be changed once everything is decided.
-pub(super) fn add_configured<'a>(
-    setting: &'a Setting<'a>,
-    drafts: &mut [Draft],
-) -> Result<Edits<'a>> {
+pub(super) fn add_configured<'a>(setting: &'a Setting, drafts: &mut [Draft]) -> Result<Edits<'a>> {
     let (mut faults, mut edits) = (Faults::default(), Edits::default());
-    for (package, added) in &setting.config.relations {
+    for PackageRelations { package, deb, rpm } in &setting.relations {
         let found = named(drafts, package);
         let Some(draft) = found.and_then(|index| drafts.get_mut(index)) else {
             let message = "there is no such package in the set";
             faults.add(setting.config.fault(&["relations", package], message));
             continue;
         };
-        for (format, removed) in
-            [(Format::Deb, &added.deb.remove), (Format::Rpm, &added.rpm.remove)]
-        {
-            // What is no relation is refused whether or not the format is made.
-            let relations = relations::added(setting, package, added, format);
-            let Some(added) = faults.keep(relations) else { continue };
+        for (format, change) in [(Format::Deb, deb), (Format::Rpm, rpm)] {
             if setting.formats.contains(&format) {
-                draft.relations.extend(added.iter().map(|relation| (format, relation.clone())));
-                edits.add(&draft.names.deb, Edit { key: package, format, removed, added });
+                let added = change.added.iter().map(|relation| (format, relation.clone()));
+                draft.relations.extend(added);
+                edits.add(&draft.names.deb, Edit { key: package, format, change });
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::relations::simplified_deb;
+use super::relations::{RelationChange, simplified_deb};
 use crate::config::Config;
 use crate::error::{Faults, Result};
 use crate::package::{Format, Package, Relation, RelationKind};
@@ -20,9 +20,7 @@ pub(super) struct Edit<'a> {
     /// What the configuration calls the package.
     pub key: &'a str,
     pub format: Format,
-    /// Names.
-    pub removed: &'a [String],
-    pub added: Vec<Relation>,
+    pub change: &'a RelationChange,
 }
 
 impl<'a> Edits<'a> {
@@ -54,7 +52,7 @@ impl<'a> Edits<'a> {
 
 impl Edit<'_> {
     fn change(&self, config: &Config, lists: &mut [&mut Vec<Relation>], faults: &mut Faults) {
-        let Self { key, format, removed, added } = self;
+        let Self { key, format, change: RelationChange { added, removed } } = self;
         for (index, name) in removed.iter().enumerate() {
             // What is added may be what was there: then it stays, and the name was no typo.
             let has_any = lists.iter().any(|list| list.iter().any(|known| known.name == *name));

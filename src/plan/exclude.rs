@@ -18,7 +18,7 @@ use crate::report::{Code, Findings};
 /// Takes out what no package is made of.
 pub(super) fn apply(
     bundles: &mut [Bundle<'_>],
-    setting: &Setting<'_>,
+    setting: &Setting,
     findings: &mut Findings,
 ) -> Result<()> {
     let mut faults = Faults::default();
@@ -30,7 +30,7 @@ pub(super) fn apply(
         match found.and_then(|index| bundles.get_mut(index)) {
             Some(bundle) => faults.keep(reduce(bundle, package, filter, findings)),
             None => {
-                faults.add(unknown(package, bundles, setting.config));
+                faults.add(unknown(package, bundles, &setting.config));
                 None
             }
         };

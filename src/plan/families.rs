@@ -50,7 +50,7 @@ impl<'a> Families<'a> {
             taken.map(|(family, _)| family.clone())
         };
         match self.table(&component.artifact) {
-            Table::Configured => first(&self.config.selectors),
+            Table::Configured => first(&self.config.keys.selectors.0),
             Table::Shipped => first(self.shipped),
             Table::OwnName => self.naming.family(&component.artifact).ok(),
         }
@@ -74,7 +74,7 @@ impl<'a> Families<'a> {
             let mut all = selectors.iter().flat_map(|(_, selectors)| selectors);
             all.any(|selector| selector.artifact == artifact)
         };
-        match (names(&self.config.selectors), names(self.shipped)) {
+        match (names(&self.config.keys.selectors.0), names(self.shipped)) {
             (true, _) => Table::Configured,
             (false, true) => Table::Shipped,
             (false, false) => Table::OwnName,
@@ -86,11 +86,7 @@ impl<'a> Families<'a> {
     pub fn check_selectors(&self, recombined: &Recombined, faults: &mut Faults) {
         let artifacts: BTreeSet<&str> =
             recombined.components.iter().map(|c| c.artifact.as_str()).collect();
-        for (package, selectors) in &self.config.selectors {
-            if package_name(package).as_ref().ok() != Some(package) {
-                let message = format!("`{package}` cannot be a package name");
-                faults.add(self.config.fault(&["selectors", package], message));
-            }
+        for (package, selectors) in &self.config.keys.selectors.0 {
             for (index, selector) in selectors.iter().enumerate() {
                 let index = index.to_string();
                 if artifacts.contains(selector.artifact.as_str()) {
@@ -102,33 +98,6 @@ impl<'a> Families<'a> {
                     let hint = format!("the artifacts are {}", known.join(", "));
                     faults.add(self.config.fault(&keys, message).hint(hint));
                 }
-            }
-        }
-        self.check_claims(faults);
-    }
-
-    /// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
-    /// take by an earlier one. The first would win in silence.
-    fn check_claims(&self, faults: &mut Faults) {
-        let claims: Vec<Claim<'_>> = claims(&self.config.selectors).collect();
-        for (place, claim) in claims.iter().enumerate() {
-            let earlier = claims.iter().take(place);
-            let twice = earlier.clone().find_map(|other| Some((other, claim.shared(other)?)));
-            if let Some((other, (index, module))) = twice {
-                let artifact = &claim.selector.artifact;
-                let message = format!(
-                    "the module `{module}` of the artifact {artifact} is in {} already",
-                    other.package
-                );
-                let hint = "a module of one component goes into one package: take it from one of \
-                            them, or limit both with `components`";
-                let index = index.to_string();
-                faults
-                    .add(self.config.fault(&claim.keys(&["modules", &index]), message).hint(hint));
-            } else if let Some(other) = earlier.clone().find(|other| other.covers(claim)) {
-                let message = format!("takes nothing: {} takes all of it before", other.package);
-                let hint = "the first selector that fits wins: put the narrower one in front";
-                faults.add(self.config.fault(&claim.keys(&[]), message).hint(hint));
             }
         }
     }
@@ -178,6 +147,44 @@ impl<'a> Families<'a> {
                 let hint = "name their packages with selectors in the configuration";
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }
+        }
+    }
+}
+
+/// Refuses what is wrong with the configured selectors, whatever the artifacts are.
+pub(super) fn check(config: &Config) -> Result<()> {
+    let mut faults = Faults::default();
+    for (package, _) in &config.keys.selectors.0 {
+        if package_name(package).as_ref().ok() != Some(package) {
+            let message = format!("`{package}` cannot be a package name");
+            faults.add(config.fault(&["selectors", package], message));
+        }
+    }
+    check_claims(config, &mut faults);
+    faults.finish()
+}
+
+/// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
+/// take by an earlier one. The first would win in silence.
+fn check_claims(config: &Config, faults: &mut Faults) {
+    let claims: Vec<Claim<'_>> = claims(&config.keys.selectors.0).collect();
+    for (place, claim) in claims.iter().enumerate() {
+        let earlier = claims.iter().take(place);
+        let twice = earlier.clone().find_map(|other| Some((other, claim.shared(other)?)));
+        if let Some((other, (index, module))) = twice {
+            let artifact = &claim.selector.artifact;
+            let message = format!(
+                "the module `{module}` of the artifact {artifact} is in {} already",
+                other.package
+            );
+            let hint = "a module of one component goes into one package: take it from one of \
+                        them, or limit both with `components`";
+            let index = index.to_string();
+            faults.add(config.fault(&claim.keys(&["modules", &index]), message).hint(hint));
+        } else if let Some(other) = earlier.clone().find(|other| other.covers(claim)) {
+            let message = format!("takes nothing: {} takes all of it before", other.package);
+            let hint = "the first selector that fits wins: put the narrower one in front";
+            faults.add(config.fault(&claim.keys(&[]), message).hint(hint));
         }
     }
 }

@@ -36,9 +36,9 @@ impl Draft {
     }
 
     /// The package in the words of the wanted formats.
-    pub fn finish(self, setting: &Setting<'_>) -> Result<Package<Source>> {
+    pub fn finish(self, setting: &Setting) -> Result<Package<Source>> {
         let has = |format| setting.formats.contains(&format);
-        let words = Words::of(&self, setting.config);
+        let words = Words::of(&self, setting);
         let scripts = Scripts::new(setting, &self);
         let deb = has(Format::Deb).then(|| self.deb(setting, &words, &scripts)).transpose()?;
         let rpm = has(Format::Rpm).then(|| self.rpm(setting, &words, &scripts)).transpose()?;
@@ -66,7 +66,7 @@ impl Draft {
     }
 
     /// Its relations in `format`, without those that its files show.
-    pub fn relations_in(&self, format: Format, setting: &Setting<'_>) -> BTreeSet<Relation> {
+    pub fn relations_in(&self, format: Format, setting: &Setting) -> BTreeSet<Relation> {
         let own = self.links.iter().map(|link| link.relation(format, &setting.version));
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         own.chain(added.map(|(_, r)| r.clone())).collect()
@@ -74,7 +74,7 @@ impl Draft {
 
     fn deb(
         &self,
-        setting: &Setting<'_>,
+        setting: &Setting,
         words: &Words<'_>,
         scripts: &Scripts<'_>,
     ) -> Result<DebControl> {
@@ -109,7 +109,7 @@ impl Draft {
 
     fn rpm(
         &self,
-        setting: &Setting<'_>,
+        setting: &Setting,
         words: &Words<'_>,
         scripts: &Scripts<'_>,
     ) -> Result<RpmControl> {
@@ -143,7 +143,7 @@ impl Draft {
     /// Those that depend on their host have its documents.
     fn documents(
         &self,
-        setting: &Setting<'_>,
+        setting: &Setting,
         words: &Words<'_>,
     ) -> Result<BTreeMap<TreePath, Placed>> {
         let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;

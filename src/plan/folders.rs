@@ -36,8 +36,8 @@ impl Folders {
     pub fn new(config: &Config) -> Result<Self> {
         let checked =
             |key: &str, text: &str| folder(text).map_err(|error| config.located(&[key], &error));
-        let libraries = checked("libdir", config.libdir.as_deref().unwrap_or(LIBRARIES))?;
-        let kernels = match &config.kpackdir {
+        let libraries = checked("libdir", config.keys.libdir.as_deref().unwrap_or(LIBRARIES))?;
+        let kernels = match &config.keys.kpackdir {
             Some(text) => checked("kpackdir", text)?,
             None => libraries.join(KERNELS)?,
         };

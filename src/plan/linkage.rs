@@ -61,7 +61,7 @@ pub(super) enum Found {
 
 /// Reads the dynamic sections of all programs and libraries.
 pub(super) fn discover(
-    setting: &Setting<'_>,
+    setting: &Setting,
     parts: &Parts,
     bundles: &[Bundle<'_>],
     findings: &mut Findings,
@@ -217,7 +217,7 @@ struct Provider<'a> {
 
 /// All libraries that a name may lead to.
 struct LibrarySet<'a> {
-    setting: &'a Setting<'a>,
+    setting: &'a Setting,
     bundles: &'a [Bundle<'a>],
     /// Soname, or else file name → libraries.
     by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
@@ -230,7 +230,7 @@ struct LibrarySet<'a> {
 
 impl<'a> LibrarySet<'a> {
     fn new(
-        setting: &'a Setting<'a>,
+        setting: &'a Setting,
         bundles: &'a [Bundle<'a>],
         readers: &'a [(Reader<'a>, String)],
     ) -> Self {

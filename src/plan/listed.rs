@@ -25,16 +25,16 @@ const TEST: &str = "-test";
 
 /// A list of packages, and where the paths of the input came from.
 #[derive(Debug, Clone)]
-pub struct Import {
+pub struct Import<'a> {
     /// The list.
-    pub list: PackageList,
+    pub list: &'a PackageList,
     /// The stage prefix of every path.
     pub places: Places,
 }
 
 /// A list, ready to say who takes what.
 pub(super) struct Listed<'a> {
-    import: &'a Import,
+    import: &'a Import<'a>,
     entries: Vec<Entry>,
     /// Artifact, component and stage prefix → the place in the list of who takes it.
     owners: BTreeMap<(&'a str, ComponentKind), BTreeMap<&'a str, usize>>,
@@ -48,7 +48,7 @@ struct Entry {
 }
 
 impl<'a> Listed<'a> {
-    pub fn new(import: &'a Import) -> Result<Self> {
+    pub fn new(import: &'a Import<'a>) -> Result<Self> {
         let entries = import.list.entries.iter().map(Entry::new).collect();
         let mut listed = Self { import, entries, owners: BTreeMap::new() };
         listed.own()?;
@@ -56,7 +56,7 @@ impl<'a> Listed<'a> {
     }
 
     pub fn list(&self) -> &'a PackageList {
-        &self.import.list
+        self.import.list
     }
 
     /// The place in the list of the entry that takes `path` of `component`, whose module is known

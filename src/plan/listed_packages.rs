@@ -19,7 +19,7 @@ use crate::report::{Code, Finding, Findings};
 
 /// Completes the packages with files and adds the metapackages.
 pub(super) fn complete(
-    setting: &Setting<'_>,
+    setting: &Setting,
     listed: &Listed<'_>,
     groups: &[Group],
     mut drafts: Vec<Draft>,
@@ -129,7 +129,7 @@ fn metapackages<'a>(
     Ok(made)
 }
 
-fn meta(setting: &Setting<'_>, entry: &ListedPackage, names: Names) -> Result<Draft> {
+fn meta(setting: &Setting, entry: &ListedPackage, names: Names) -> Result<Draft> {
     let values = context! { name => short(entry, &setting.names) };
     let about = About { names, template: "listed", values };
     let mut draft = metas::meta(setting, about, std::iter::empty())?;

@@ -50,7 +50,7 @@ pub(super) enum Dependent {
 
 /// Finds the packages of the set that names in the list stand for.
 pub(super) struct Resolver<'a> {
-    pub setting: &'a Setting<'a>,
+    pub setting: &'a Setting,
     pub list: &'a PackageList,
     pub groups: &'a [Group],
     /// By place in the list.
@@ -94,7 +94,7 @@ impl<'a> Resolver<'a> {
     /// Of a list whose packages with files are `drafts`, metapackages of single components among
     /// them. Metapackages of the list that lead to nothing are not made.
     pub fn new(
-        setting: &'a Setting<'a>,
+        setting: &'a Setting,
         list: &'a PackageList,
         groups: &'a [Group],
         drafts: &[Draft],

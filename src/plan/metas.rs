@@ -32,7 +32,7 @@ const RPM_GROUP: &str = "Metapackages";
 
 /// Makes the metapackages of a set.
 pub(super) fn make(
-    setting: &Setting<'_>,
+    setting: &Setting,
     all_groups: &[Group],
     drafts: &[Draft],
 ) -> Result<Vec<Draft>> {
@@ -45,7 +45,7 @@ pub(super) fn make(
     Ok(metas)
 }
 
-fn groups(setting: &Setting<'_>, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
+fn groups(setting: &Setting, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
     let mut metas = Vec::new();
     let Some(template) = &setting.names.metas().group else {
         return Ok(metas);
@@ -71,7 +71,7 @@ fn groups(setting: &Setting<'_>, groups: &[Group], main: &[&Draft]) -> Result<Ve
 
 /// One per family, or per host and support package, with device code.
 pub(super) fn components(
-    setting: &Setting<'_>,
+    setting: &Setting,
     all_groups: &[Group],
     drafts: &[Draft],
 ) -> Result<Vec<Draft>> {
@@ -113,7 +113,7 @@ pub(super) fn components(
 }
 
 /// All hosts, and everything.
-fn whole_set(setting: &Setting<'_>, main: &[&Draft], components: &[Draft]) -> Result<Vec<Draft>> {
+fn whole_set(setting: &Setting, main: &[&Draft], components: &[Draft]) -> Result<Vec<Draft>> {
     let MetaTemplates { hosts: of_hosts, all, .. } = setting.names.metas();
     let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
     let mut metas = Vec::new();
@@ -136,7 +136,7 @@ fn whole_set(setting: &Setting<'_>, main: &[&Draft], components: &[Draft]) -> Re
 
 /// A name without a version for each package that has one with it.
 pub(super) fn unversioned(
-    setting: &Setting<'_>,
+    setting: &Setting,
     drafts: &[Draft],
     components: &[Draft],
 ) -> Result<Vec<Draft>> {
@@ -175,7 +175,7 @@ pub(super) struct About<'a> {
 
 /// A metapackage of exactly these versions of `members`.
 pub(super) fn meta<'a>(
-    setting: &Setting<'_>,
+    setting: &Setting,
     about: About<'_>,
     members: impl Iterator<Item = &'a Names>,
 ) -> Result<Draft> {

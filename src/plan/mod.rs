@@ -62,15 +62,15 @@ mod tests;
 use std::collections::BTreeSet;
 
 pub use listed::Import;
+pub use naming::Naming;
 pub use places::Places;
 pub use prefix::Prefix;
-pub use setting::readable_payloads;
+pub use setting::{Choices, Named, Setting};
 
-use crate::config::{Config, Scheme};
 use crate::error::Result;
 use crate::gfx::BaseArch;
 use crate::listing::Listing;
-use crate::package::{Format, Package, Version};
+use crate::package::{Package, Version};
 use crate::recombine::{Group, Recombined};
 use crate::report::{Code, Finding, Findings};
 use crate::tree::{Node, TreePath};
@@ -78,40 +78,8 @@ use drafts::Draft;
 use edits::Edits;
 use listed::Listed;
 use only::Only;
-use parts::Parts;
 use selectors::Bundle;
-use setting::Setting;
 use since::SetNames;
-
-/// What the command line says about the packages; it wins over the configuration.
-#[derive(Debug, Clone)]
-pub struct PlanOptions {
-    /// Naming scheme.
-    pub scheme: Option<Scheme>,
-    /// The kind of build, e.g. `asan`.
-    pub variant: Option<String>,
-    /// A list of packages that says what goes where, in place of selectors and parts.
-    pub import: Option<Import>,
-    /// Upstream version, e.g. `7.1.0`.
-    pub version: Option<String>,
-    /// Package release, e.g. `1`.
-    pub release: Option<String>,
-    /// Install prefix, e.g. `/opt/rocm-7.1`.
-    pub prefix: Option<String>,
-    /// The formats to make packages in.
-    pub formats: Vec<Format>,
-    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel
-    /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
-    /// left out.
-    pub only: Vec<String>,
-    /// The distribution whose libraries the packages depend on, e.g. `debian-12`.
-    pub distro: Option<String>,
-    /// The time of changelog entries, in seconds since 1970: `SOURCE_DATE_EPOCH`. Without it,
-    /// they carry the time of packed files.
-    pub changelog_date: Option<i64>,
-    /// Earlier sets that this one updates.
-    pub since: Vec<Listing>,
-}
 
 /// A package set, decided but for its bytes.
 #[derive(Debug)]
@@ -128,7 +96,7 @@ pub struct Plan {
     pub content_date: u32,
     /// Install-relative paths of files whose library search paths are written anew; in order.
     pub rewritten: BTreeSet<TreePath>,
-    /// Install-relative paths of the input that are in no package, because [`PlanOptions::only`]
+    /// Install-relative paths of the input that are in no package, because [`Choices::only`]
     /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
     /// What was noticed.
@@ -231,46 +199,51 @@ impl ArchiveSet {
     }
 }
 
-/// Decides the packages of a set.
-pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> Result<Plan> {
-    let mut findings = Findings::default();
-    let setting = Setting::new(config, options, &mut findings)?;
-    let parts = Parts::new(config, &setting.names)?;
+/// Decides the packages of a set, which updates `earlier` ones. A list of packages says what goes
+/// where, in place of the configuration's selectors and parts.
+pub fn plan(
+    recombined: &Recombined,
+    setting: &Setting,
+    import: Option<&Import<'_>>,
+    earlier: &[Listing],
+) -> Result<Plan> {
+    let mut findings = setting.findings.clone();
+    let Setting { config, parts, .. } = setting;
     let groups = setting.names.groups(&recombined.groups);
-    let listed = options.import.as_ref().map(Listed::new).transpose()?;
+    let listed = import.map(Listed::new).transpose()?;
     let (mut bundles, unlisted) = match &listed {
-        Some(listed) => assign_listed(recombined, config, listed, &mut findings)?,
-        None => (selectors::assign(recombined, config, &parts, &setting.names)?, Vec::new()),
+        Some(listed) => assign_listed(recombined, listed, &mut findings)?,
+        None => (selectors::assign(recombined, config, parts, &setting.names)?, Vec::new()),
     };
-    exclude::apply(&mut bundles, &setting, &mut findings)?;
+    exclude::apply(&mut bundles, setting, &mut findings)?;
     bundles.retain(|bundle| !bundle.is_empty());
-    note_hostless(&setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover(&setting, &parts, &bundles, &mut findings)?;
-    let made = drafts::make(&setting, &groups, &bundles, &linkage)?;
+    note_hostless(setting, &bundles, &mut findings)?;
+    let linkage = linkage::discover(setting, parts, &bundles, &mut findings)?;
+    let made = drafts::make(setting, &groups, &bundles, &linkage)?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
     extras::add(recombined, &mut drafts, &mut findings)?;
     let listed = listed.as_ref();
-    let drafts = with_metas(&setting, &groups, drafts, listed, &bundles, &mut findings)?;
-    let (drafts, edits) = configured(&setting, drafts, &mut findings)?;
-    let only = Only::new(recombined, &drafts, &options.only)?;
-    let names = SetNames::of(&drafts, options.only.is_empty());
+    let drafts = with_metas(setting, &groups, drafts, listed, &bundles, &mut findings)?;
+    let (drafts, edits) = configured(setting, drafts, &mut findings)?;
+    let only = Only::new(recombined, &drafts, &setting.only)?;
+    let names = SetNames::of(&drafts, setting.only.is_empty());
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     let mut left_out =
         left_out::left_out(recombined, &made.archives, &kept, &dropped, &mut findings)?;
     left_out.extend(unlisted);
     left_out.sort();
-    let mut packages = finished(&setting, kept, &edits)?;
-    since::add(&setting, &names, &mut packages, &options.since, &mut findings);
+    let mut packages = finished(setting, kept, &edits)?;
+    since::add(setting, &names, &mut packages, earlier, &mut findings);
     findings.sort();
     Ok(Plan {
         archives: used(made.archives, &packages),
         packages,
-        prefix: setting.prefix,
-        version: setting.version,
-        content_date: config.content_date,
+        prefix: setting.prefix.clone(),
+        version: setting.version.clone(),
+        content_date: setting.content_date,
         rewritten: linkage.rewritten,
         left_out,
         findings,
@@ -279,7 +252,7 @@ pub fn plan(recombined: &Recombined, config: &Config, options: &PlanOptions) -> 
 
 /// The packages with files, those without any, and the one of what is outside of the prefix.
 fn with_metas(
-    setting: &Setting<'_>,
+    setting: &Setting,
     groups: &[Group],
     mut drafts: Vec<Draft>,
     listed: Option<&Listed<'_>>,
@@ -302,7 +275,7 @@ fn with_metas(
 
 /// The packages as the configuration changes them, and what it changes of those that are finished.
 fn configured<'s>(
-    setting: &'s Setting<'s>,
+    setting: &'s Setting,
     mut drafts: Vec<Draft>,
     findings: &mut Findings,
 ) -> Result<(Vec<Draft>, Edits<'s>)> {
@@ -315,13 +288,13 @@ fn configured<'s>(
 
 /// In the words of the formats, in the order of their names.
 fn finished(
-    setting: &Setting<'_>,
+    setting: &Setting,
     drafts: Vec<Draft>,
     edits: &Edits<'_>,
 ) -> Result<Vec<Package<Source>>> {
     let packages = drafts.into_iter().map(|draft| {
         let mut package = draft.finish(setting)?;
-        edits.apply(setting.config, &mut package)?;
+        edits.apply(&setting.config, &mut package)?;
         Ok(package)
     });
     let mut packages = packages.collect::<Result<Vec<_>>>()?;
@@ -332,11 +305,9 @@ fn finished(
 /// The bundles of a list's entries, and the paths that none of them takes.
 fn assign_listed<'a>(
     recombined: &'a Recombined,
-    config: &Config,
     listed: &'a Listed<'a>,
     findings: &mut Findings,
 ) -> Result<(Vec<Bundle<'a>>, Vec<TreePath>)> {
-    config.refuse_selectors_beside_list()?;
     let assigned = selectors::assign_listed(recombined, listed)?;
     let left = left_out::not_listed(&assigned.left, findings)?;
     Ok((assigned.bundles, left))
@@ -353,11 +324,7 @@ fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings
 }
 
 /// Notes host packages without host files: kernel packages need one to depend on.
-fn note_hostless(
-    setting: &Setting<'_>,
-    bundles: &[Bundle<'_>],
-    findings: &mut Findings,
-) -> Result<()> {
+fn note_hostless(setting: &Setting, bundles: &[Bundle<'_>], findings: &mut Findings) -> Result<()> {
     for bundle in bundles.iter().filter(|bundle| bundle.files.is_empty()) {
         let message = "has no host files; the package only ties its kernel packages to one version";
         let names = setting.host_names(bundle)?;

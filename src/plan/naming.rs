@@ -9,9 +9,13 @@
 //! that take file names or architectures apart.
 
 use crate::config::{KernelsPer, MetaTemplates, Scheme, Template};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::package::{Format, Version};
 use crate::recombine::Group;
+use crate::tree::TreePath;
+
+/// A name that stands for any in checks of templates.
+const SAMPLE: &str = "gfx90a";
 
 /// Artifacts with such names are families of their own.
 const FOREIGN_VENDOR: &str = "amdrocm";
@@ -77,7 +81,7 @@ pub(super) fn package_name(text: &str) -> Result<String> {
 
 /// A scheme with everything that is the same for all names of a set.
 #[derive(Debug)]
-pub(super) struct Naming {
+pub struct Naming {
     scheme: Scheme,
     version: Version,
     /// `-<variant>`, or nothing.
@@ -92,6 +96,7 @@ struct Of<'a> {
 }
 
 impl Naming {
+    /// The names that `scheme` gives to packages of this version and kind of build.
     pub fn new(scheme: Scheme, version: &Version, variant: Option<&str>) -> Result<Self> {
         let variant = match variant {
             Some(word) => {
@@ -100,8 +105,47 @@ impl Naming {
             }
             None => String::new(),
         };
-        package_name(&scheme.vendor)?;
         Ok(Self { scheme, version: version.clone(), variant })
+    }
+
+    /// The same of packages of another version.
+    pub fn of_version(self, version: Version) -> Self {
+        Self { version, ..self }
+    }
+
+    /// Refuses templates that need more of the version than it has.
+    pub fn check_version(&self) -> Result<()> {
+        let needs = |text: &&str| text.contains("{series}") || text.contains("{major}");
+        let templates = self.scheme.templates().into_iter().map(|(_, template)| template);
+        match templates.flat_map(Template::texts).find(needs) {
+            Some(template) if self.version.series().is_none() => Err(self.no_series(template)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses templates that make no package names, and folders that are none.
+    pub fn check_templates(&self) -> Result<()> {
+        let mut faults = Faults::default();
+        let vendor = package_name(&self.scheme.vendor);
+        faults.keep(vendor.map_err(|error| self.scheme.located(&["vendor"], &error)));
+        let sample = Names { deb: SAMPLE.to_owned(), rpm: SAMPLE.to_owned() };
+        for (keys, template) in self.scheme.templates() {
+            let of_group = matches!(keys, ["names", "kernels"] | ["metas", "group"]);
+            let of_stem = keys[0] == "names" && keys[1] != "system"
+                || matches!(keys, ["metas", "component" | "unversioned"]);
+            let of = Of {
+                stem: Some(&sample).filter(|_| of_stem),
+                group: Some(SAMPLE).filter(|_| of_group),
+            };
+            let made = self.names(template, of);
+            faults.keep(made.map_err(|error| self.scheme.located(&keys, &error)));
+        }
+        for (index, folder) in self.scheme.archive_search.iter().enumerate() {
+            let keys = ["archive_search", &index.to_string()];
+            let path = TreePath::new(folder);
+            faults.keep(path.map_err(|error| self.scheme.located(&keys, &error)));
+        }
+        faults.finish()
     }
 
     /// The scheme's install prefix.
@@ -111,7 +155,7 @@ impl Naming {
 
     /// What of `version` is in the names of packages with files, where the scheme lets several
     /// versions stand side by side: `7.1`.
-    pub fn side_by_side(&self, version: &Version) -> Option<String> {
+    pub(super) fn side_by_side(&self, version: &Version) -> Option<String> {
         let names = &self.scheme.names;
         let texts = [&names.package, &names.host].map(Template::texts);
         let all = |what: &str| texts.iter().flatten().all(|text| text.contains(what));
@@ -129,28 +173,28 @@ impl Naming {
     }
 
     /// A text of the scheme that is the same for the whole set.
-    pub fn of_set(&self, template: &str) -> Result<String> {
+    pub(super) fn of_set(&self, template: &str) -> Result<String> {
         self.render(template, None, None)
     }
 
     /// What is made of packages without files.
-    pub fn metas(&self) -> &MetaTemplates {
+    pub(super) fn metas(&self) -> &MetaTemplates {
         &self.scheme.metas
     }
 
     /// Folders below the prefix where kernel archives are looked for after their own one.
-    pub fn archive_search(&self) -> &[String] {
+    pub(super) fn archive_search(&self) -> &[String] {
         &self.scheme.archive_search
     }
 
     /// What each format appends to the names of a part, if the scheme has an opinion.
-    pub fn suffix(&self, part: &str) -> Option<Names> {
+    pub(super) fn suffix(&self, part: &str) -> Option<Names> {
         let suffix = self.scheme.suffixes.get(part)?;
         Some(Names { deb: suffix.deb.clone(), rpm: suffix.rpm.clone() })
     }
 
     /// What kernel packages are for: the configuration's groups, or each of their archs.
-    pub fn groups(&self, groups: &[Group]) -> Vec<Group> {
+    pub(super) fn groups(&self, groups: &[Group]) -> Vec<Group> {
         let of_archs = |group: &Group| {
             let one = |arch: &crate::gfx::BaseArch| Group {
                 name: arch.to_string(),
@@ -166,7 +210,7 @@ impl Naming {
     }
 
     /// The family of an artifact that no selector names: the vendor is not doubled.
-    pub fn family(&self, artifact: &str) -> Result<String> {
+    pub(super) fn family(&self, artifact: &str) -> Result<String> {
         let (name, vendor) = (artifact.to_lowercase(), &self.scheme.vendor);
         let own = name == *vendor
             || name.starts_with(&format!("{vendor}-"))
@@ -178,32 +222,32 @@ impl Naming {
     }
 
     /// Whether packages with such names are the vendor's.
-    pub fn is_own(&self, name: &str) -> bool {
+    pub(super) fn is_own(&self, name: &str) -> bool {
         name.starts_with(&self.scheme.vendor) || name.starts_with(FOREIGN_VENDOR)
     }
 
     /// A family's name without the vendor, as archives carry it: `blas` of `rocm-blas`.
-    pub fn short<'b>(&self, family: &'b str) -> &'b str {
+    pub(super) fn short<'b>(&self, family: &'b str) -> &'b str {
         let rest = family.strip_prefix(self.scheme.vendor.as_str());
         rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(family)
     }
 
     /// The package with the host files of `stem`.
-    pub fn host(&self, stem: &Names, has_kernels: bool) -> Result<Names> {
+    pub(super) fn host(&self, stem: &Names, has_kernels: bool) -> Result<Names> {
         let names = &self.scheme.names;
         let template = if has_kernels { &names.host } else { &names.package };
         self.names(template, Of { stem: Some(stem), group: None })
     }
 
     /// The package with the device code of `stem` for one group.
-    pub fn kernels(&self, stem: &Names, group: &str) -> Result<Names> {
+    pub(super) fn kernels(&self, stem: &Names, group: &str) -> Result<Names> {
         let of = Of { stem: Some(stem), group: Some(group) };
         self.names(&self.scheme.names.kernels, of)
     }
 
     /// The package with the device code of `stem` that several groups share. `groups` tells it
     /// from others of the stem, where there are some.
-    pub fn kernels_common(&self, stem: &Names, groups: &[&str]) -> Result<Names> {
+    pub(super) fn kernels_common(&self, stem: &Names, groups: &[&str]) -> Result<Names> {
         let of = Of { stem: Some(stem), group: None };
         let mut names = self.names(&self.scheme.names.kernels_common, of)?;
         for group in groups {
@@ -213,29 +257,29 @@ impl Naming {
     }
 
     /// What each kernel package of `stem` provides.
-    pub fn kernels_any(&self, stem: &Names) -> Result<Names> {
+    pub(super) fn kernels_any(&self, stem: &Names) -> Result<Names> {
         self.names(&self.scheme.names.kernels_any, Of { stem: Some(stem), group: None })
     }
 
     /// A metapackage of `stem`.
-    pub fn meta(&self, template: &Template, stem: &Names) -> Result<Names> {
+    pub(super) fn meta(&self, template: &Template, stem: &Names) -> Result<Names> {
         self.names(template, Of { stem: Some(stem), group: None })
     }
 
     /// A metapackage of the whole set.
-    pub fn set_meta(&self, template: &Template) -> Result<Names> {
+    pub(super) fn set_meta(&self, template: &Template) -> Result<Names> {
         self.names(template, Of::default())
     }
 
     /// The package of what a set needs outside of the prefix.
-    pub fn system(&self) -> Result<Names> {
+    pub(super) fn system(&self) -> Result<Names> {
         self.names(&self.scheme.names.system, Of::default())
     }
 
     /// Digits by which the packages of [`Self::system`] of several versions sort, the newest
     /// first; none if all have one name. What the name does not tell apart, the digits do not, so
     /// an update keeps them.
-    pub fn system_order(&self) -> Option<String> {
+    pub(super) fn system_order(&self) -> Option<String> {
         let texts = self.scheme.names.system.texts();
         let wants = |what: &str| texts.iter().any(|text| text.contains(what));
         let known = [("{version}", 3), ("{series}", 2), ("{major}", 1)];
@@ -244,7 +288,7 @@ impl Naming {
     }
 
     /// The metapackage of a group.
-    pub fn group_meta(&self, template: &Template, group: &str) -> Result<Names> {
+    pub(super) fn group_meta(&self, template: &Template, group: &str) -> Result<Names> {
         self.names(template, Of { stem: None, group: Some(group) })
     }
 

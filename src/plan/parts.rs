@@ -101,11 +101,11 @@ impl Parts {
         let rules: Rules = toml::from_str(SHIPPED)
             .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
         check(config)?;
-        let mut parts = config.parts.clone();
-        let taken = |name: &String| config.parts.iter().any(|p| p.components.contains(name));
+        let mut parts = config.keys.parts.clone();
+        let taken = |name: &String| config.keys.parts.iter().any(|p| p.components.contains(name));
         for mut shipped in rules.parts {
             shipped.components.retain(|component| !taken(component));
-            let replaced = config.parts.iter().any(|part| part.name == shipped.name);
+            let replaced = config.keys.parts.iter().any(|part| part.name == shipped.name);
             if replaced && !shipped.components.is_empty() {
                 return Err(left(config, &shipped));
             }
@@ -145,7 +145,8 @@ impl Parts {
 
 /// A shipped part that is replaced by one that does not take all of its components.
 fn left(config: &Config, shipped: &PartSchema) -> Error {
-    let index = config.parts.iter().position(|part| part.name == shipped.name).unwrap_or_default();
+    let index =
+        config.keys.parts.iter().position(|part| part.name == shipped.name).unwrap_or_default();
     let rest = shipped.components.join(", ");
     let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.name);
     let hint = "a component that no part takes would be in no package: add it to a part";
@@ -155,10 +156,10 @@ fn left(config: &Config, shipped: &PartSchema) -> Error {
 /// Gathers what is wrong in the configuration's parts.
 fn check(config: &Config) -> Result<()> {
     let mut faults = Faults::default();
-    for (index, part) in config.parts.iter().enumerate() {
+    for (index, part) in config.keys.parts.iter().enumerate() {
         let place = index.to_string();
         let fault = |key: &str, why: String| config.fault(&["parts", &place, key], why);
-        let earlier = || config.parts.iter().take(index);
+        let earlier = || config.keys.parts.iter().take(index);
         if earlier().any(|other| other.name == part.name) {
             faults.add(fault("name", format!("there are two parts `{}`", part.name)));
         }

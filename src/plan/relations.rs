@@ -1,7 +1,6 @@
 //! Relations: how packages of the set refer to each other, and what the configuration adds.
 
 use super::naming::{Names, Naming};
-use super::setting::Setting;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::deb::compare_versions;
@@ -175,7 +174,7 @@ pub(super) fn runtime(
         Format::Rpm => relation.rpm.clone(),
     };
     let keys = ["runtime_relation", format.as_str()];
-    if let Some(text) = of(&config.runtime_relation) {
+    if let Some(text) = of(&config.keys.runtime_relation) {
         let relation = parse(format, RelationKind::Depends, &text);
         return relation.map(Some).map_err(|error| config.located(&keys, &error));
     }
@@ -194,7 +193,7 @@ pub(super) fn libraries(
     let mut faults = Faults::default();
     let mut libraries = Vec::new();
     let parse = |text: &str| parse_deb(RelationKind::Depends, text);
-    for (soname, library) in &config.libraries {
+    for (soname, library) in &config.keys.libraries.0 {
         let relation = library.deb.as_ref().map(|text| parse(text)).transpose();
         let keys = ["libraries", soname, "deb"];
         let relation = relation.map_err(|error| config.located(&keys, &error));
@@ -213,32 +212,58 @@ pub(super) fn libraries(
     Ok(libraries)
 }
 
-/// The relations that the configuration adds to `package`. In their texts, `{version}` is the
-/// version and release of the set and `{series}` its `<major>.<minor>`.
-pub(super) fn added(
-    setting: &Setting<'_>,
-    package: &str,
-    added: &AddedRelations,
-    format: Format,
-) -> Result<Vec<Relation>> {
-    let (key, lists) = match format {
-        Format::Deb => ("deb", of_deb(&added.deb)),
-        Format::Rpm => ("rpm", of_rpm(&added.rpm)),
-    };
-    let mut relations = Vec::new();
-    for (field, kind, texts) in lists {
-        for (index, text) in texts.iter().enumerate() {
-            let mut text = text.replace("{version}", &setting.version.full(format));
-            if let Some(series) = setting.version.series() {
-                text = text.replace("{series}", &series);
+/// What the configuration's `relations` say of a package.
+#[derive(Debug)]
+pub(super) struct PackageRelations {
+    /// What the configuration calls it.
+    pub package: String,
+    pub deb: RelationChange,
+    pub rpm: RelationChange,
+}
+
+/// What is changed of a package's relations in one format.
+#[derive(Debug)]
+pub(super) struct RelationChange {
+    pub added: Vec<Relation>,
+    /// Names.
+    pub removed: Vec<String>,
+}
+
+/// The relations that the configuration adds and removes, whether or not the format is made. In their
+/// texts, `{version}` is the version and release of the set and `{series}` its `<major>.<minor>`.
+pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<PackageRelations>> {
+    let mut faults = Faults::default();
+    let mut read = |package: &str, format: Format, fields: Vec<Field<'_>>| {
+        let mut added = Vec::new();
+        for (field, kind, texts) in fields {
+            for (index, text) in texts.iter().enumerate() {
+                let keys = ["relations", package, format.as_str(), field, &index.to_string()];
+                let relation = parse(format, kind, &filled_in(text, version, format));
+                added.extend(faults.keep(relation.map_err(|e| config.located(&keys, &e))));
             }
-            let relation = parse(format, kind, &text);
-            let index = index.to_string();
-            let keys = ["relations", package, key, field, &index];
-            relations.push(relation.map_err(|error| setting.config.located(&keys, &error))?);
         }
+        added
+    };
+    let mut all = Vec::new();
+    for (package, AddedRelations { deb, rpm }) in &config.keys.relations.0 {
+        let change =
+            |added, removed: &[String]| RelationChange { added, removed: removed.to_vec() };
+        all.push(PackageRelations {
+            package: package.clone(),
+            deb: change(read(package, Format::Deb, of_deb(deb)), &deb.remove),
+            rpm: change(read(package, Format::Rpm, of_rpm(rpm)), &rpm.remove),
+        });
     }
-    Ok(relations)
+    faults.finish()?;
+    Ok(all)
+}
+
+fn filled_in(text: &str, version: &Version, format: Format) -> String {
+    let text = text.replace("{version}", &version.full(format));
+    match version.series() {
+        Some(series) => text.replace("{series}", &series),
+        None => text,
+    }
 }
 
 type Field<'a> = (&'static str, RelationKind, &'a [String]);

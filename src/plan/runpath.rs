@@ -20,7 +20,7 @@ pub(super) struct Written {
 
 /// The search path of the file of `reader`. Notes what leads elsewhere.
 pub(super) fn search_path(
-    setting: &Setting<'_>,
+    setting: &Setting,
     reader: &Reader<'_>,
     content: &Content,
     component: &str,
@@ -33,7 +33,7 @@ pub(super) fn search_path(
     let text = search::written(linking).to_owned();
     let subject = format!("{component}/{path}");
     let mut note = |code, message: String| findings.add(Finding::new(code, &subject, message));
-    if setting.config.runpath == Runpath::Keep {
+    if setting.config.keys.runpath == Runpath::Keep {
         let outside = outside(&text, path, prefix);
         if !outside.is_empty() {
             let message = format!(

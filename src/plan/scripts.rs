@@ -55,7 +55,7 @@ type Scriptlet = (String, (String, String));
 
 /// The scripts of one package.
 pub(super) struct Scripts<'a> {
-    setting: &'a Setting<'a>,
+    setting: &'a Setting,
     draft: &'a Draft,
     programs: Vec<&'a str>,
     /// Whether the loader's cache changes with the package.
@@ -63,8 +63,8 @@ pub(super) struct Scripts<'a> {
 }
 
 impl<'a> Scripts<'a> {
-    pub fn new(setting: &'a Setting<'a>, draft: &'a Draft) -> Self {
-        let programs = match setting.config.alternatives {
+    pub fn new(setting: &'a Setting, draft: &'a Draft) -> Self {
+        let programs = match setting.config.keys.alternatives {
             Alternatives::None => Vec::new(),
             Alternatives::Programs => programs(draft).filter(|name| is_plain(name)).collect(),
         };
@@ -205,8 +205,8 @@ fn shell(phase: &str, text: String) -> Scriptlet {
 }
 
 /// Notes programs that cannot be alternatives.
-pub(super) fn note_odd_programs(setting: &Setting<'_>, drafts: &[Draft], findings: &mut Findings) {
-    if setting.config.alternatives == Alternatives::None {
+pub(super) fn note_odd_programs(setting: &Setting, drafts: &[Draft], findings: &mut Findings) {
+    if setting.config.keys.alternatives == Alternatives::None {
         return;
     }
     for draft in drafts {

@@ -1,101 +1,183 @@
-//! What holds for all packages of a set: version, prefix, formats, texts.
+//! What holds for all packages of a set, settled before any input is read: names, version, prefix,
+//! formats, relations, texts.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::PlanOptions;
+use super::families;
 use super::folders::Folders;
 use super::naming::{Names, Naming};
+use super::parts::Parts;
 use super::prefix::Prefix;
-use super::relations;
+use super::relations::{self, PackageRelations};
 use super::selectors::Bundle;
 use super::texts::Texts;
-use crate::config::{Config, DEFAULT_SCHEME, Scheme};
+use crate::config::{CONTENT_DATE, Config, LICENSE, MAINTAINER};
 use crate::dependencies::Distribution;
-use crate::dependencies::distribution::{self, PayloadCompression};
-use crate::error::{Error, Kind, Result};
+use crate::dependencies::distribution::PayloadCompression;
+use crate::error::{Error, Faults, Kind, Result};
 use crate::package::{Format, Relation, Version};
 use crate::report::{Code, Finding, Findings};
-
-/// The version of packages that were given none.
-const NO_VERSION: &str = "0.0.0";
-
-/// The release of packages that were given none.
-const NO_RELEASE: &str = "1";
+use crate::tree::TreePath;
 
 /// How Debian's changelogs write a time.
 const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";
 
-pub(super) struct Setting<'a> {
-    pub config: &'a Config,
+/// What somebody chose, each value for itself right.
+#[derive(Debug)]
+pub struct Choices {
+    /// The configuration.
+    pub config: Config,
+    /// What its packages are called, and where they are installed.
+    pub named: Named,
+    /// Whose libraries `.deb` packages depend on.
+    pub distribution: Distribution,
+    /// Formats of the packages, in order.
+    pub formats: Vec<Format>,
+    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel
+    /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
+    /// left out.
+    pub only: Vec<String>,
+    /// `SOURCE_DATE_EPOCH`: the time of changelog entries, in seconds since 1970. Without it, they
+    /// carry the time of packed files.
+    pub changelog_date: Option<i64>,
+}
+
+/// What packages are called, and where they are installed.
+#[derive(Debug)]
+pub struct Named {
+    /// Of all packages.
     pub version: Version,
-    /// The naming scheme.
+    /// By the naming scheme.
     pub names: Naming,
+    /// Where everything is installed.
+    pub prefix: Prefix,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
+/// What holds for all packages of a set.
+#[derive(Debug)]
+pub struct Setting {
+    /// The configuration.
+    pub config: Config,
+    pub(super) version: Version,
+    /// The naming scheme.
+    pub(super) names: Naming,
+    pub(super) parts: Parts,
     /// Libraries from outside and the dependencies on the packages that have them, as the
     /// configuration and, behind it, the scheme say.
     libraries: Vec<(String, Option<Relation>)>,
-    pub prefix: Prefix,
-    pub folders: Folders,
+    pub(super) prefix: Prefix,
+    pub(super) folders: Folders,
+    /// In order.
     pub formats: Vec<Format>,
-    pub texts: Texts,
+    pub(super) only: Vec<String>,
+    pub(super) texts: Texts,
+    /// Time of every packed file, in seconds since 1970.
+    pub content_date: u32,
     /// The time of changelog entries, as Debian's write it.
-    pub date: String,
-    /// The same in seconds since 1970.
+    pub(super) date: String,
+    /// Time of changelog entries, headers and signatures, in seconds since 1970.
     pub time: u32,
     /// Whose libraries `.deb` packages depend on; none where there are none. An `.rpm` needs
     /// libraries by their names, which no table of Debian's could confirm or deny.
-    pub distribution: Option<Distribution>,
+    pub(super) distribution: Option<Distribution>,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
+    /// What the configuration's `relations` add, by package.
+    pub(super) relations: Vec<PackageRelations>,
+    pub(super) findings: Findings,
 }
 
-impl<'a> Setting<'a> {
-    pub fn new(config: &'a Config, options: &PlanOptions, findings: &mut Findings) -> Result<Self> {
-        let mut formats = options.formats.clone();
-        formats.sort();
-        formats.dedup();
+impl Setting {
+    /// Refuses, all at once, what is wrong whatever the input is.
+    pub fn new(choices: Choices) -> Result<Self> {
+        let Choices { config, named, formats, only, .. } = choices;
+        let Named { version, names, prefix, findings } = named;
+        let mut faults = Faults::default();
         if formats.is_empty() {
-            return Err(Error::new(Kind::Usage, "no package format was asked for"));
+            faults.add(Error::new(Kind::Usage, "no package format was asked for"));
         }
-        let version = version(config, options, findings)?;
-        let names = naming(config, options, &version)?;
-        let prefix = prefix(config, options, &names)?;
-        let runtime = |format: &Format| Ok((*format, relations::runtime(config, &names, *format)?));
-        let runtime = formats.iter().map(runtime).collect::<Result<_>>()?;
-        let seconds = options.changelog_date.unwrap_or(i64::from(config.content_date));
-        let distribution = distribution(config, options.distro.as_deref())?;
-        Ok(Self {
-            config,
-            libraries: relations::libraries(config, &names)?,
-            names,
-            prefix,
-            folders: Folders::new(config)?,
-            version,
-            distribution: Some(distribution).filter(|_| formats.contains(&Format::Deb)),
-            texts: Texts::new()?,
-            date: date(seconds)?,
-            // Emission refuses times that rpm cannot hold.
-            time: u32::try_from(seconds).unwrap_or_default(),
-            runtime,
-            formats,
-        })
+        faults.keep(families::check(&config));
+        let parts = faults.keep(Parts::new(&config, &names));
+        let libraries = faults.keep(relations::libraries(&config, &names));
+        let folders = faults.keep(Folders::new(&config));
+        let runtime =
+            |format: &Format| Ok((*format, relations::runtime(&config, &names, *format)?));
+        let runtime = faults.keep(formats.iter().map(runtime).collect());
+        let relations = faults.keep(relations::configured(&config, &version));
+        let content_date = config.content_date.unwrap_or(CONTENT_DATE);
+        let seconds = choices.changelog_date.unwrap_or(i64::from(content_date));
+        let dates = faults.keep(dates(seconds));
+        let texts = faults.keep(Texts::new());
+        let distribution = Some(choices.distribution).filter(|_| formats.contains(&Format::Deb));
+        let made = || {
+            let (time, date) = dates?;
+            Some(Self {
+                parts: parts?,
+                libraries: libraries?,
+                folders: folders?,
+                texts: texts?,
+                runtime: runtime?,
+                relations: relations?,
+                prefix,
+                only,
+                findings,
+                config,
+                version,
+                names,
+                formats,
+                content_date,
+                date,
+                time,
+                distribution,
+            })
+        };
+        faults.settle(made())
+    }
+
+    /// Of all packages, unless one says otherwise: `Name <address>`.
+    pub fn maintainer(&self) -> &str {
+        self.config.keys.maintainer.as_deref().unwrap_or(MAINTAINER)
+    }
+
+    /// Licence expression of all packages, unless one says otherwise.
+    pub fn license(&self) -> &str {
+        self.config.keys.license.as_deref().unwrap_or(LICENSE)
+    }
+
+    /// Where the dynamic linker is told to look, below the prefix.
+    pub fn libdir(&self) -> &TreePath {
+        &self.folders.libraries
+    }
+
+    /// Where kernel archives and their manifests are installed, below the prefix.
+    pub fn kpackdir(&self) -> &TreePath {
+        &self.folders.kernels
     }
 
     /// The names of a bundle's host package.
-    pub fn host_names(&self, bundle: &Bundle<'_>) -> Result<Names> {
+    pub(super) fn host_names(&self, bundle: &Bundle<'_>) -> Result<Names> {
         self.names.host(&bundle.stem, bundle.has_device_code() && !bundle.is_devel)
     }
 
     /// Whether the distribution has the library `soname`, or the configuration says who has.
-    pub fn knows_library(&self, soname: &str) -> bool {
+    pub(super) fn knows_library(&self, soname: &str) -> bool {
         let distribution = self.distribution.as_ref();
         self.configured_library(soname).is_some()
             || distribution.is_some_and(|distribution| distribution.library(soname).is_some())
     }
 
+    /// Which payloads the package managers of the set can read. Every rpm since 4.14 reads zstd.
+    pub fn compression(&self) -> PayloadCompression {
+        let distribution = self.distribution.as_ref();
+        distribution.map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
+    }
+
     /// The dependency of a `.deb` on the library `soname`, if the configuration or the scheme
     /// knows the library and names one.
-    pub fn configured_library(&self, soname: &str) -> Option<Option<&Relation>> {
+    pub(super) fn configured_library(&self, soname: &str) -> Option<Option<&Relation>> {
         let found = self.libraries.iter().find(|(known, _)| known == soname);
         found.map(|(_, relation)| relation.as_ref())
     }
@@ -107,7 +189,7 @@ impl<'a> Setting<'a> {
     }
 
     /// Notes formats in which nothing ties transformed binaries to a runtime that knows them.
-    pub fn note_runtime(&self, needed: bool, findings: &mut Findings) {
+    pub(super) fn note_runtime(&self, needed: bool, findings: &mut Findings) {
         for (format, _) in self.runtime.iter().filter(|(_, known)| needed && known.is_none()) {
             let key = match format {
                 Format::Deb => "runtime_relation.deb",
@@ -120,98 +202,15 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// A value of the caller or, behind it, of the configuration.
-struct Chosen<'a> {
-    key: &'static str,
-    given: Option<&'a str>,
-    configured: Option<&'a str>,
-}
-
-impl<'a> Chosen<'a> {
-    fn new(key: &'static str, given: &'a Option<String>, configured: &'a Option<String>) -> Self {
-        Self { key, given: given.as_deref(), configured: configured.as_deref() }
-    }
-
-    fn text(&self) -> Option<&'a str> {
-        self.given.or(self.configured)
-    }
-
-    /// Says whose value `error` is about.
-    fn blame(&self, config: &Config, error: &Error) -> Error {
-        match self.given {
-            Some(_) => Error::new(Kind::Usage, error.message())
-                .structure(format!("--{}", self.key))
-                .hint(error.hint_text().unwrap_or_default()),
-            None => config.located(&[self.key], error),
-        }
-    }
-}
-
-fn version(config: &Config, options: &PlanOptions, findings: &mut Findings) -> Result<Version> {
-    let version = Chosen::new("version", &options.version, &config.version);
-    let release = Chosen::new("release", &options.release, &config.release);
-    if version.text().is_none() {
-        let message = format!("no version was given; the packages have {NO_VERSION}");
-        findings.add(Finding::new(Code::VersionUnset, "version", message));
-    }
-    let text = version.text().unwrap_or(NO_VERSION);
-    Version::new(text, NO_RELEASE).map_err(|error| version.blame(config, &error))?;
-    let version = Version::new(text, release.text().unwrap_or(NO_RELEASE))
-        .map_err(|error| release.blame(config, &error))?;
-    let tagged = version.with_epoch(config.epoch).with_tags(&config.distribution_tag);
-    tagged.map_err(|error| config.located(&["distribution_tag"], &error))
-}
-
-fn naming(config: &Config, options: &PlanOptions, version: &Version) -> Result<Naming> {
-    let scheme = match (&options.scheme, &config.scheme) {
-        (Some(given), _) => given.clone(),
-        (None, Some(name)) => {
-            Scheme::shipped(name).map_err(|error| config.located(&["scheme"], &error))?
-        }
-        (None, None) => Scheme::shipped(DEFAULT_SCHEME)?,
+/// A time in seconds since 1970, which rpm stores in 32 bits, and as Debian's changelogs write it.
+fn dates(seconds: i64) -> Result<(u32, String)> {
+    let refuse = || {
+        let message = format!("{seconds} seconds since 1970 are outside of 1970 to 2106");
+        Error::new(Kind::Usage, message)
+            .structure("SOURCE_DATE_EPOCH")
+            .hint("rpm stores no other times")
     };
-    let variant = Chosen::new("variant", &options.variant, &config.variant);
-    Naming::new(scheme, version, variant.text()).map_err(|error| variant.blame(config, &error))
-}
-
-fn prefix(config: &Config, options: &PlanOptions, names: &Naming) -> Result<Prefix> {
-    let prefix = Chosen::new("prefix", &options.prefix, &config.prefix);
-    match prefix.text() {
-        Some(text) => Prefix::new(text).map_err(|error| prefix.blame(config, &error)),
-        None => {
-            let prefix = names.prefix().and_then(|text| Prefix::new(&text));
-            prefix.map_err(|error| {
-                Chosen::new("version", &options.version, &config.version).blame(config, &error)
-            })
-        }
-    }
-}
-
-/// The distribution that is `given` or, behind that, configured.
-pub(super) fn distribution(config: &Config, given: Option<&str>) -> Result<Distribution> {
-    let given = given.map(str::to_owned);
-    let chosen = Chosen::new("distro", &given, &config.distro);
-    let name = chosen.text().unwrap_or(distribution::DEFAULT);
-    Distribution::named(name).map_err(|error| chosen.blame(config, &error))
-}
-
-/// Which payloads the package managers of a set can read whose `.deb`s are for the distribution
-/// `distro`. Every rpm since 4.14 reads zstd.
-pub fn readable_payloads(
-    config: &Config,
-    distro: Option<&str>,
-    formats: &[Format],
-) -> Result<PayloadCompression> {
-    if !formats.contains(&Format::Deb) {
-        return Ok(PayloadCompression::Zstd);
-    }
-    distribution(config, distro).map(|distribution| distribution.compression)
-}
-
-fn date(seconds: i64) -> Result<String> {
-    let time = Timestamp::from_second(seconds).map_err(|error| {
-        let message = format!("{seconds} seconds since 1970 are no date");
-        Error::new(Kind::Usage, message).cause(error)
-    })?;
-    Ok(time.to_zoned(TimeZone::UTC).strftime(CHANGELOG_DATE).to_string())
+    let time = u32::try_from(seconds).map_err(|_| refuse())?;
+    let date = Timestamp::from_second(seconds).map_err(|_| refuse())?;
+    Ok((time, date.to_zoned(TimeZone::UTC).strftime(CHANGELOG_DATE).to_string()))
 }

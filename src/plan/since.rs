@@ -21,7 +21,7 @@ use crate::tree::Node;
 
 /// Adds what an update of the sets `since` takes, and notes what it cannot do.
 pub(super) fn add(
-    setting: &Setting<'_>,
+    setting: &Setting,
     set: &SetNames,
     packages: &mut [Package<Source>],
     earlier: &[Listing],
@@ -64,7 +64,7 @@ impl SetNames {
 
     /// Whether `earlier` is named after another version than this set is, and so no package that
     /// the set updates.
-    fn stands_beside(&self, earlier: &ListedPackage, setting: &Setting<'_>) -> bool {
+    fn stands_beside(&self, earlier: &ListedPackage, setting: &Setting) -> bool {
         let Some(own) = setting.names.side_by_side(&setting.version) else { return false };
         let Some(other) = series(earlier, setting) else { return false };
         let is_in_set = self.names.iter().any(|names| names.has(&earlier.name));
@@ -73,7 +73,7 @@ impl SetNames {
 }
 
 /// What the scheme would have put of the version of `earlier` into its name.
-fn series(earlier: &ListedPackage, setting: &Setting<'_>) -> Option<String> {
+fn series(earlier: &ListedPackage, setting: &Setting) -> Option<String> {
     let version = earlier.version.split_once(':').map_or(&*earlier.version, |(_, rest)| rest);
     let upstream = version.rsplit_once('-').map_or(version, |(upstream, _)| upstream);
     setting.names.side_by_side(&Version::new(upstream, "1").ok()?)
@@ -83,7 +83,7 @@ fn series(earlier: &ListedPackage, setting: &Setting<'_>) -> Option<String> {
 /// be installed beside those of this one.
 fn note_beside(
     beside: &[&ListedPackage],
-    setting: &Setting<'_>,
+    setting: &Setting,
     packages: &[Package<Source>],
     findings: &mut Findings,
 ) {

@@ -6,32 +6,63 @@ mod shared;
 mod upgrades;
 
 use super::*;
+use crate::config::{Config, Keys, PackageList, Scheme};
 use crate::content::Content;
-use crate::package::{Formats, Relation, RelationKind, Role};
+use crate::package::{Format, Formats, Relation, RelationKind, Role};
 use crate::recombine::fixture::{Part, config, join, path, wrapper};
+use crate::settings::{Gathered, Layers};
 use crate::split::WrapperCode;
 
 const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100', 'gfx1101']\n\
                       [architecture_groups.gfx120X]\narchitectures = ['gfx1200']\n";
 
-fn options() -> PlanOptions {
-    PlanOptions {
+/// What the command line says.
+#[derive(Clone)]
+struct Options {
+    scheme: Option<Scheme>,
+    list: Option<(PackageList, Places)>,
+    version: Option<String>,
+    prefix: Option<String>,
+    formats: Vec<Format>,
+    only: Vec<String>,
+    since: Vec<Listing>,
+}
+
+fn options() -> Options {
+    Options {
         scheme: None,
-        variant: None,
-        import: None,
+        list: None,
         version: Some("7.1.0".to_owned()),
-        release: None,
         prefix: None,
-        distro: None,
         formats: vec![Format::Deb, Format::Rpm],
         only: Vec::new(),
-        changelog_date: None,
         since: Vec::new(),
     }
 }
 
-fn planned_with(parts: Vec<Part>, toml: &str, options: &PlanOptions) -> Result<Plan> {
-    plan(&join(parts, toml)?, &config(toml), options)
+impl Options {
+    fn setting(&self, config: Config) -> Result<Setting> {
+        let keys =
+            Keys { version: self.version.clone(), prefix: self.prefix.clone(), ..Keys::default() };
+        let mut gathered = Gathered::default();
+        let mut layers = Layers { given: &keys, config: &config, gathered: &mut gathered };
+        let mut named = layers.named().unwrap();
+        let distribution = layers.distribution().unwrap();
+        gathered.faults.finish()?;
+        if let Some(scheme) = &self.scheme {
+            named.names = Naming::new(scheme.clone(), &named.version, None)?;
+            named.prefix = Prefix::new(&named.names.prefix()?)?;
+        }
+        let (formats, only) = (self.formats.clone(), self.only.clone());
+        Setting::new(Choices { config, named, distribution, formats, only, changelog_date: None })
+    }
+}
+
+fn planned_with(parts: Vec<Part>, toml: &str, options: &Options) -> Result<Plan> {
+    let import = options.list.as_ref();
+    let import = import.map(|(list, places)| Import { list, places: places.clone() });
+    let setting = options.setting(config(toml))?;
+    plan(&join(parts, toml)?, &setting, import.as_ref(), &options.since)
 }
 
 fn planned(parts: Vec<Part>, toml: &str) -> Plan {

@@ -78,6 +78,7 @@ pub(super) fn has_description(name: &str) -> bool {
 }
 
 /// Renders the templates.
+#[derive(Debug)]
 pub(super) struct Texts(Environment<'static>);
 
 impl Texts {

@@ -31,9 +31,9 @@ use crate::error::{Faults, Result};
 use crate::package::{Comparison, Format, Relation, RelationKind};
 
 /// Adds what the configuration says under `replaces` and `moved`.
-pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
+pub(super) fn add_configured(setting: &Setting, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
-    let config = setting.config;
+    let config = &setting.config;
     refuse_shared_names(setting, drafts, &mut faults);
     for (key, packages) in [("replaces", &config.replaces), ("moved", &config.moved)] {
         for (package, former) in packages {
@@ -69,7 +69,7 @@ fn of_format(former: &FormerPackages, format: Format) -> &[FormerPackage] {
 }
 
 /// A name that two packages of the set provide or replace would set them against each other.
-fn refuse_shared_names(setting: &Setting<'_>, drafts: &[Draft], faults: &mut Faults) {
+fn refuse_shared_names(setting: &Setting, drafts: &[Draft], faults: &mut Faults) {
     for format in &setting.formats {
         let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
         for (package, former) in &setting.config.replaces {
@@ -117,7 +117,7 @@ fn in_set(
 
 /// A package that takes the place of others, or has their paths.
 struct Heir<'a> {
-    setting: &'a Setting<'a>,
+    setting: &'a Setting,
     drafts: &'a [Draft],
     /// Of the package among the drafts.
     index: usize,

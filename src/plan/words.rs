@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::drafts::{self, Draft};
 use super::setting::Setting;
-use crate::config::{Config, PackageTexts};
+use crate::config::PackageTexts;
 use crate::error::{Faults, Result};
 use crate::package::{Rights, Role};
 
@@ -23,14 +23,14 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub fn of(draft: &'a Draft, config: &'a Config) -> Self {
-        let says = &draft.says;
+    pub fn of(draft: &'a Draft, setting: &'a Setting) -> Self {
+        let (says, keys) = (&draft.says, &setting.config.keys);
         Self {
-            license: says.license.as_deref().unwrap_or(&config.license),
-            homepage: says.homepage.as_deref().or(config.homepage.as_deref()),
-            copyright: says.copyright.as_deref().or(config.copyright.as_deref()),
-            maintainer: says.maintainer.as_deref().unwrap_or(&config.maintainer),
-            vendor: says.vendor.as_deref().or(config.vendor.as_deref()),
+            license: says.license.as_deref().unwrap_or(setting.license()),
+            homepage: says.homepage.as_deref().or(keys.homepage.as_deref()),
+            copyright: says.copyright.as_deref().or(keys.copyright.as_deref()),
+            maintainer: says.maintainer.as_deref().unwrap_or(setting.maintainer()),
+            vendor: says.vendor.as_deref().or(keys.vendor.as_deref()),
         }
     }
 
@@ -46,8 +46,8 @@ impl<'a> Words<'a> {
 
 /// Puts the configuration's words of single packages into them. Words about a package that does not
 /// exist are a typo; about one under two names they would hide each other.
-pub(super) fn add_configured(setting: &Setting<'_>, drafts: &mut [Draft]) -> Result<()> {
-    let config = setting.config;
+pub(super) fn add_configured(setting: &Setting, drafts: &mut [Draft]) -> Result<()> {
+    let config = &setting.config;
     let mut faults = Faults::default();
     let mut named: BTreeMap<usize, (&str, &PackageTexts)> = BTreeMap::new();
     let mut of_families = Vec::new();

@@ -99,7 +99,7 @@ fn primary(split: &[SplitArtifact], config: &Config) -> Result<String> {
     let Some(first) = shards.first() else {
         return Err(Error::new(Kind::Usage, "there is no artifact to package"));
     };
-    let Some(wanted) = &config.primary_shard else {
+    let Some(wanted) = &config.keys.primary_shard else {
         return Ok((*first).to_owned());
     };
     if shards.contains(wanted.as_str()) {

@@ -15,6 +15,7 @@ mod inspect;
 pub mod kpm;
 mod plan;
 mod repo;
+mod settings;
 mod summary;
 mod table;
 pub mod units;
@@ -28,6 +29,7 @@ pub use extract::extract_text;
 pub use inspect::inspect_text;
 pub use plan::{plan_dot, plan_text};
 pub use repo::published_text;
+pub use settings::settings_text;
 pub use summary::summary_text;
 pub use verify::verify_text;
 

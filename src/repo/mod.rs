@@ -67,6 +67,7 @@ use draft::{Channel, Draft};
 use state::{Announced, Channels};
 
 /// What to publish, and how.
+#[derive(Clone)]
 pub struct RepoOptions<'a> {
     /// Packages, and folders of packages.
     pub packages: Vec<PathBuf>,
@@ -208,11 +209,14 @@ fn wanted(options: &RepoOptions<'_>, given: &input::Given) -> bool {
     options.formats.is_empty() || options.formats.contains(&given.indexed.facts.format())
 }
 
-fn check(options: &RepoOptions<'_>) -> Result<()> {
-    check_word("--suite", &options.suite)?;
-    check_word("--component", &options.component)?;
-    options.settings.check()?;
-    input::refuse_inside(options)
+/// Refuses options that are wrong whatever the packages and the repository are.
+pub fn check(options: &RepoOptions<'_>) -> Result<()> {
+    let mut faults = Faults::default();
+    faults.keep(check_word("--suite", &options.suite));
+    faults.keep(check_word("--component", &options.component));
+    faults.keep(options.settings.check());
+    faults.keep(input::refuse_inside(options));
+    faults.finish()
 }
 
 /// The channels that the run is about: those of the packages given, and without any, or where some

@@ -89,6 +89,8 @@ pub trait Progress: Sync + Send {
     fn package(&self, name: &str, bytes: u64);
     /// Something went wrong that changes nothing about the result, and so is in no result.
     fn warn(&self, finding: &Finding);
+    /// Something was decided that whoever started the run should know.
+    fn note(&self, text: &str);
 }
 
 /// Listens to nothing.
@@ -103,4 +105,5 @@ impl Progress for Silent {
     fn compressed(&self, _: Work, _: Compressed) {}
     fn package(&self, _: &str, _: u64) {}
     fn warn(&self, _: &Finding) {}
+    fn note(&self, _: &str) {}
 }

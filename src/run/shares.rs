@@ -122,6 +122,19 @@ fn limits(groups: &str) -> impl Iterator<Item = PathBuf> {
     })
 }
 
+/// The number of bytes that `text` says: digits, or with K, M, G or T for powers of 1024.
+pub fn parse_size(text: &str) -> std::result::Result<u64, String> {
+    let (digits, shift) = match text.bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        Some(b'T' | b't') => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    number.ok_or_else(|| "is no number of bytes; 20G is one".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +174,18 @@ mod tests {
         let Limits { frames, records, held, threads, .. } = of(4 << 30);
         assert!(frames + records + held + threads as u64 * READER <= 4 << 30 && threads == 10);
         assert!(of_reader(None, 64).is_ok());
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(
+            [parse_size("7"), parse_size("2k"), parse_size("4G")],
+            [Ok(7), Ok(2048), Ok(4 << 30)]
+        );
+        assert!(
+            ["", "G", "-1", "1.5G", "99999999999T", "é"]
+                .iter()
+                .all(|text| parse_size(text).is_err())
+        );
     }
 }

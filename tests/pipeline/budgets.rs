@@ -7,16 +7,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use clap::{Args, Command, FromArgMatches};
 use rockpack::artifact::{ScanOptions, scan_with};
-use rockpack::config::Config;
+use rockpack::build;
 use rockpack::error::Kind;
-use rockpack::formats::compression::Method;
-use rockpack::package::Format;
-use rockpack::policy::{Policy, Preset};
 use rockpack::report::{Compressed, Finding, Progress, Silent, Stage, Work};
 use rockpack::run::shares::{BuildNeeds, of_build};
 use rockpack::run::{Budget, Limits};
-use rockpack::{BuildOptions, SetOptions, build};
+use rockpack::settings::{BuildArguments, Environment, Given, Settings};
 use support::example::{GROUPS, VERSION, configuration, contents, copy_shards};
 use support::program::repository;
 
@@ -24,41 +22,19 @@ use support::program::repository;
 const SMALL: u64 = 512 << 20;
 const LARGE: u64 = 64 << 30;
 
-fn options(artifacts: &Path, out: &Path, memory: u64) -> BuildOptions {
-    let set = SetOptions {
-        artifacts: vec![artifacts.to_path_buf()],
-        config: Config::open(&configuration()).unwrap(),
-        packages: None,
-        scheme: None,
-        variant: None,
-        version: Some(VERSION.to_owned()),
-        release: None,
-        prefix: None,
-        distro: None,
-        formats: vec![Format::Deb],
-        only: Vec::new(),
-        since: Vec::new(),
-        jobs: 2,
-        strict: false,
-        source_date_epoch: None,
-    };
-    let policy = Policy {
-        method: Some(Method::Xz),
-        preset: Preset::Fast,
-        payload_level: Some(0),
-        memory: Some(memory),
-        ..Policy::default()
-    };
-    BuildOptions {
-        set,
-        out: out.to_path_buf(),
-        policy,
-        signer: None,
-        part: None,
-        cache: None,
-        sbom: false,
-        signs_indexes: false,
-    }
+fn settings(artifacts: &Path, out: &Path, memory: u64) -> Settings {
+    let command = BuildArguments::augment_args(Command::new("build"));
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let (configuration, memory) = (text(&configuration()), memory.to_string());
+    let words = [
+        ["--artifacts", &text(artifacts), "--config", &configuration, "--out", &text(out)],
+        ["--version", VERSION, "--format", "deb", "--jobs", "2"],
+        ["--compression", "xz", "--payload-level", "0", "--memory", &memory],
+    ];
+    let words = ["build"].into_iter().chain(words.as_flattened().iter().copied());
+    let matches = command.clone().get_matches_from(words);
+    let arguments = BuildArguments::from_arg_matches(&matches).unwrap();
+    arguments.resolve(&Given::of(&command, &matches), &Environment::default()).unwrap()
 }
 
 /// The example shards, and as many empty files that a scan just fits into the records of the small
@@ -113,6 +89,7 @@ impl Progress for Meeting {
     fn compressed(&self, _: Work, _: Compressed) {}
     fn package(&self, _: &str, _: u64) {}
     fn warn(&self, _: &Finding) {}
+    fn note(&self, _: &str) {}
 }
 
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -122,18 +99,18 @@ fn two_builds_at_once_keep_to_their_own_memory() {
     let scratch = tempfile::tempdir().unwrap();
     let at = |name: &str| scratch.path().join(name);
     artifacts(&at("artifacts"));
-    let options = |out, memory| options(&at("artifacts"), &at(out), memory);
-    build(&options("alone", LARGE), &Silent).unwrap();
+    let settings = |out, memory| settings(&at("artifacts"), &at(out), memory);
+    build(&settings("alone", LARGE), &Silent).unwrap();
     let (here, large_is_here) = channel();
     let (small_is_here, there) = channel();
     let meeting = Meeting { here, there: Mutex::new(there) };
     let (large, small) = thread::scope(|scope| {
-        let large = scope.spawn(|| build(&options("large", LARGE), &meeting));
+        let large = scope.spawn(|| build(&settings("large", LARGE), &meeting));
         // The small build begins when the large one has scanned, and both split together.
         large_is_here.recv_timeout(PATIENCE).unwrap();
         let (_, nobody) = channel();
         let meeting = Meeting { here: small_is_here, there: Mutex::new(nobody) };
-        let small = build(&options("small", SMALL), &meeting);
+        let small = build(&settings("small", SMALL), &meeting);
         drop(meeting);
         (large.join().unwrap(), small)
     });

@@ -90,7 +90,7 @@ fn the_numbers_are_those_of_the_files() {
 /// What a configuration means, whatever its syntax.
 fn meaning(config: &Config) -> (Option<String>, String, String) {
     let groups = format!("{:?}", config.groups);
-    (config.primary_shard.clone(), groups, format!("{:?}", config.validation))
+    (config.keys.primary_shard.clone(), groups, format!("{:?}", config.validation))
 }
 
 #[test]

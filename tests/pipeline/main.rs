@@ -31,5 +31,6 @@ mod respin;
 mod rules;
 mod scan;
 mod schemes;
+mod settings;
 
 support::main!();

@@ -12,8 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use support::archives::{self, Packing};
-use support::example::{self, GROUPS, configuration, files, names, rockpack, sha256_of, shards};
+use support::example::{self, GROUPS, configuration, files, names, rockpack, shards};
 use support::program::repository;
+use support::sha256;
 use support::tools::{need, run};
 
 /// The stamp of all sets.
@@ -97,10 +98,7 @@ impl Input {
 fn digests(folder: &Path) -> Pins {
     let files = files(folder).into_iter();
     let is_package = |path: &str| !path.ends_with(".json") || path.contains('/');
-    files
-        .filter(|(path, _)| is_package(path))
-        .map(|(path, bytes)| (path, sha256_of(&bytes)))
-        .collect()
+    files.filter(|(path, _)| is_package(path)).map(|(path, bytes)| (path, sha256(&bytes))).collect()
 }
 
 /// The sets that differ, by name.

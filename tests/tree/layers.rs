@@ -22,12 +22,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "emit",
             "formats",
             "indexed",
-            "options",
             "pack",
             "package",
             "plan",
             "recombine",
             "run",
+            "settings",
             "signing",
         ],
     ),
@@ -148,7 +148,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Levels and window are what readers of packages can take.
-    ("options", &["config", "listing", "package", "policy", "receipt", "signing"]),
     ("policy", &["formats"]),
     // What others wrote has each key once.
     ("once", &[]),
@@ -173,6 +172,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "planned",
             "receipt",
             "repo",
+            "settings",
             "verify",
         ],
     ),
@@ -198,6 +198,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "receipt",
             "recombine",
             "tree",
+        ],
+    ),
+    // What each stage is told is made and checked here, before any of them runs; none of them knows
+    // where a value came from.
+    (
+        "settings",
+        &[
+            "artifact",
+            "config",
+            "dependencies",
+            "formats",
+            "pack",
+            "plan",
+            "policy",
+            "receipt",
+            "repo",
+            "signing",
+            "threads",
         ],
     ),
     // Fingerprints are shown in hex.

@@ -65,14 +65,6 @@ impl Terminal {
         }
     }
 
-    /// Shows something that the user should know.
-    pub(super) fn note(&self, text: &str) {
-        match &self.shown {
-            Shown::Json(json) => json.note(text),
-            Shown::Bars(_) | Shown::Lines => self.line(&printable(text)),
-        }
-    }
-
     /// Shows why the run failed.
     pub(super) fn error(&self, error: &Error) {
         match &self.shown {
@@ -176,6 +168,13 @@ impl Progress for Terminal {
         match &self.shown {
             Shown::Json(json) => json.warning(finding),
             _ => self.line(&format!("warning: {finding}")),
+        }
+    }
+
+    fn note(&self, text: &str) {
+        match &self.shown {
+            Shown::Json(json) => json.note(text),
+            Shown::Bars(_) | Shown::Lines => self.line(&printable(text)),
         }
     }
 }

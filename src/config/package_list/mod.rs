@@ -14,7 +14,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::check::is_address;
-use super::origin::{Origin, Syntax};
+use super::document::{Document, Syntax};
 use super::read_text;
 use crate::artifact::ComponentKind;
 use crate::error::{Error, Faults, Result};
@@ -37,7 +37,7 @@ pub struct PackageList {
     pub entries: Vec<ListedPackage>,
     /// What was noticed.
     pub findings: Findings,
-    origin: Origin,
+    document: Document,
 }
 
 /// An entry of the list.
@@ -135,17 +135,17 @@ impl PackageList {
     /// Reads the list at `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = read_text(path, "package list")?;
-        Self::read(Origin::new(Some(path.to_path_buf()), text, Syntax::Json))
+        Self::read(Document::new(Some(path.to_path_buf()), text, Syntax::Json))
     }
 
     /// Reads a list from text.
     pub fn parse(text: &str) -> Result<Self> {
-        Self::read(Origin::new(None, text.to_owned(), Syntax::Json))
+        Self::read(Document::new(None, text.to_owned(), Syntax::Json))
     }
 
-    fn read(origin: Origin) -> Result<Self> {
-        let schema: Vec<EntrySchema> = origin.decode(SCHEMA_HINT)?;
-        let mut checker = Checker::new(&origin);
+    fn read(document: Document) -> Result<Self> {
+        let schema: Vec<EntrySchema> = document.decode(SCHEMA_HINT)?;
+        let mut checker = Checker::new(&document);
         let mut entries: Vec<ListedPackage> = Vec::new();
         let mut names = BTreeMap::new();
         for (index, entry) in schema.into_iter().enumerate() {
@@ -159,7 +159,7 @@ impl PackageList {
         }
         let Checker { faults, findings, .. } = checker;
         faults.finish()?;
-        Ok(Self { entries, findings, origin })
+        Ok(Self { entries, findings, document })
     }
 
     /// The entry called `name`, by the name of either format.
@@ -170,14 +170,14 @@ impl PackageList {
 
     /// An error about what stands at `keys` of an entry.
     pub fn fault(&self, entry: &ListedPackage, keys: &[&str], message: impl Into<String>) -> Error {
-        fault(&self.origin, entry.index, keys, message)
+        fault(&self.document, entry.index, keys, message)
     }
 
     /// `error` with its place, which is at `keys` of an entry.
     pub fn located(&self, entry: &ListedPackage, keys: &[&str], error: &Error) -> Error {
         let index = entry.index.to_string();
         let keys: Vec<&str> = std::iter::once(index.as_str()).chain(keys.iter().copied()).collect();
-        self.origin.located(&keys, error)
+        self.document.located(&keys, error)
     }
 
     /// An error about a claim of an entry.
@@ -193,10 +193,10 @@ impl PackageList {
     }
 }
 
-fn fault(origin: &Origin, index: usize, keys: &[&str], message: impl Into<String>) -> Error {
+fn fault(document: &Document, index: usize, keys: &[&str], message: impl Into<String>) -> Error {
     let index = index.to_string();
     let keys: Vec<&str> = std::iter::once(index.as_str()).chain(keys.iter().copied()).collect();
-    origin.fault(&keys, message)
+    document.fault(&keys, message)
 }
 
 /// Keys that turn off what is never done.
@@ -204,18 +204,18 @@ const NEVER_DONE: [&str; 4] =
     ["Disable_DWZ", "Disable_RPM_STRIP", "Disable_DEB_STRIP", "Disable_Debug_Package"];
 
 struct Checker<'a> {
-    origin: &'a Origin,
+    document: &'a Document,
     faults: Faults,
     findings: Findings,
 }
 
 impl<'a> Checker<'a> {
-    fn new(origin: &'a Origin) -> Self {
-        Self { origin, faults: Faults::default(), findings: Findings::default() }
+    fn new(document: &'a Document) -> Self {
+        Self { document, faults: Faults::default(), findings: Findings::default() }
     }
 
     fn fault(&mut self, index: usize, keys: &[&str], message: String) {
-        self.faults.add(fault(self.origin, index, keys, message));
+        self.faults.add(fault(self.document, index, keys, message));
     }
 
     fn entry(&mut self, index: usize, entry: EntrySchema) -> ListedPackage {

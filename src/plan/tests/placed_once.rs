@@ -206,7 +206,7 @@ proptest! {
     ) {
         let toml = format!("{GROUPS}[architecture_groups.gfx90X]\narchitectures = ['gfx90a']\n");
         let recombined = join(parts(&files, count), &toml).unwrap();
-        let plan = plan(&recombined, &config(&toml), &options()).unwrap();
+        let plan = plan(&recombined, &options().setting(config(&toml)).unwrap(), None, &[]).unwrap();
         let (paths, code) = (given(&files, count), given_code(&files, count));
         for format in Format::ALL {
             prop_assert_eq!(packed(&plan, format), paths.iter().cloned().collect::<Vec<_>>());

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::artifact::ComponentKind;
-use crate::config::{PackageList, Scheme, Suffix, Template};
+use crate::config::{Suffix, Template};
 
-fn amdrocm() -> PlanOptions {
-    PlanOptions { scheme: Some(Scheme::shipped("amdrocm").unwrap()), ..options() }
+fn amdrocm() -> Options {
+    Options { scheme: Some(Scheme::shipped("amdrocm").unwrap()), ..options() }
 }
 
 const STRICT: &str = "[architecture_groups.gfx125X]\n\
@@ -46,7 +46,7 @@ fn tests_have_a_metapackage_where_the_scheme_wants_one() {
 fn what_one_package_is_called_without_a_scheme_means_it_in_any() {
     let toml = format!("{GROUPS}[packages.rocm-blas]\nexclude_architectures = ['gfx1101']\n");
     let versioned = Scheme::shipped("rocm-versioned").unwrap();
-    let options = PlanOptions { scheme: Some(versioned), ..options() };
+    let options = Options { scheme: Some(versioned), ..options() };
     let plan = planned_with(blas(), &toml, &options).unwrap();
     let kernels = package(&plan, "rocm-blas7.1-gfx110x");
     let archs = vec!["gfx1100".to_owned()];
@@ -55,7 +55,7 @@ fn what_one_package_is_called_without_a_scheme_means_it_in_any() {
     let plan = planned_with(blas(), &format!("{GROUPS}{more}"), &options).unwrap();
     let depends = deb_relations(&plan, "rocm-blas7.1", RelationKind::Depends);
     assert!(depends.contains(&"libfoo".to_owned()), "{depends:?}");
-    let only = PlanOptions { only: vec!["rocm-blas".to_owned()], ..options };
+    let only = Options { only: vec!["rocm-blas".to_owned()], ..options };
     let plan = planned_with(blas(), GROUPS, &only).unwrap();
     assert!(ids(&plan).contains(&"rocm-blas7.1-gfx120x"), "{:?}", ids(&plan));
     assert!(!ids(&plan).iter().any(|id| id.contains("-dev")), "{:?}", ids(&plan));
@@ -63,8 +63,7 @@ fn what_one_package_is_called_without_a_scheme_means_it_in_any() {
 
 #[test]
 fn words_and_archs_are_said_of_a_package_by_either_name() {
-    let options =
-        PlanOptions { scheme: Some(Scheme::shipped("rocm-versioned").unwrap()), ..options() };
+    let options = Options { scheme: Some(Scheme::shipped("rocm-versioned").unwrap()), ..options() };
     let said = |name: &str| {
         let words = "summary = 'Own words'\nsection = 'science'\nlicense = 'ISC'";
         format!("{GROUPS}[packages.'{name}']\n{words}\nexclude_architectures = ['gfx1101']\n")
@@ -106,7 +105,7 @@ fn the_loaders_file_is_named_after_the_package_of_its_format() {
     let mut scheme = Scheme::shipped("rocm").unwrap();
     let (deb, rpm) = ("rocm-common".to_owned(), "rocm-system".to_owned());
     scheme.names.system = Template::Each(Suffix { deb, rpm });
-    let options = PlanOptions { scheme: Some(scheme), ..options() };
+    let options = Options { scheme: Some(scheme), ..options() };
     let plan = planned_with(blas(), GROUPS, &options).unwrap();
     let common = package(&plan, "rocm-common");
     let files = |format| {
@@ -129,7 +128,7 @@ fn modules_that_no_artifact_has_are_refused() {
     assert_refused(refused, &["line 2", "selectors.rocm-x.0.modules.0", "no module `rocNOPE`"]);
 }
 
-pub(super) fn import(entries: &str) -> PlanOptions {
+pub(super) fn import(entries: &str) -> Options {
     let list = PackageList::parse(entries).unwrap();
     let path = |text: &str| text.parse::<ComponentKind>().unwrap();
     let mut places = Places::default();
@@ -138,7 +137,7 @@ pub(super) fn import(entries: &str) -> PlanOptions {
             places.add("blas", path(kind), "math-libs/BLAS/rocBLAS/stage", at);
         }
     }
-    PlanOptions { import: Some(Import { list, places }), ..amdrocm() }
+    Options { list: Some((list, places)), ..amdrocm() }
 }
 
 #[test]

@@ -3,9 +3,9 @@ use crate::listing::tests::listed;
 use crate::listing::{ListedPackage, Listing};
 use crate::package::MemberKind;
 
-fn since(packages: Vec<ListedPackage>) -> PlanOptions {
+fn since(packages: Vec<ListedPackage>) -> Options {
     let earlier = Listing { name: "earlier".to_owned(), prefix: None, packages };
-    PlanOptions { since: vec![earlier], ..options() }
+    Options { since: vec![earlier], ..options() }
 }
 
 /// Both formats of a package that had `path`.
@@ -87,7 +87,7 @@ fn rpm_needs_a_conflict_only_where_nothing_ties_the_versions() {
 fn a_package_that_is_only_not_made_this_time_still_exists() {
     let bench = [("/opt/rocm-7.1/bin/bench", MemberKind::File)];
     let earlier = vec![listed(Format::Rpm, "rocm-blas-devel", "7.0.2-1", &bench)];
-    let part = PlanOptions { only: vec!["rocm-blas".to_owned()], ..since(earlier.clone()) };
+    let part = Options { only: vec!["rocm-blas".to_owned()], ..since(earlier.clone()) };
     for options in [since(earlier), part] {
         let plan = planned_with(blas(), GROUPS, &options).unwrap();
         assert_eq!(ids(&plan).contains(&"rocm-blas-dev"), options.only.is_empty());
@@ -187,7 +187,7 @@ fn names_that_would_set_the_set_against_itself_are_refused() {
 #[test]
 fn a_bound_above_the_set_itself_is_refused() {
     let toml = format!("{GROUPS}[moved]\nrocm-blas = ['rocm-blas-dev < 7.1.0-1']\n");
-    let candidate = PlanOptions { version: Some("7.1.0-rc1".to_owned()), ..options() };
+    let candidate = Options { version: Some("7.1.0-rc1".to_owned()), ..options() };
     let expected = ["moved.rocm-blas.0", "line", "rocm-blas-dev 7.1.0~rc1-1 is before 7.1.0-1"];
     assert_refused(planned_with(blas(), &toml, &candidate), &expected);
     let tagged = format!("distribution_tag.deb = '~deb12'\n{toml}");
@@ -203,11 +203,10 @@ fn a_bound_above_the_set_itself_is_refused() {
 
 #[test]
 fn packages_with_their_version_in_the_name_stay_apart_from_no_other_version() {
-    use crate::config::Scheme;
     for scheme in ["rocm-versioned", "amdrocm"] {
         let scheme = Scheme::shipped(scheme).unwrap();
         let name = if scheme.vendor == "rocm" { "rocm-blas7.1" } else { "amdrocm-blas-host7.1" };
-        let options = PlanOptions { scheme: Some(scheme), ..options() };
+        let options = Options { scheme: Some(scheme), ..options() };
         let planned = |former: &str| {
             let toml = format!("{GROUPS}[replaces]\n'{name}' = {former}\n");
             planned_with(blas(), &toml, &options)
@@ -228,10 +227,9 @@ fn packages_with_their_version_in_the_name_stay_apart_from_no_other_version() {
 
 #[test]
 fn an_earlier_set_of_another_series_is_left_alone_and_said_so_once() {
-    use crate::config::Scheme;
     let versioned = |earlier: Vec<ListedPackage>| {
         let scheme = Some(Scheme::shipped("rocm-versioned").unwrap());
-        planned_with(blas(), GROUPS, &PlanOptions { scheme, ..since(earlier) }).unwrap()
+        planned_with(blas(), GROUPS, &Options { scheme, ..since(earlier) }).unwrap()
     };
     let blas7 = both("rocm-blas7.0", "1:7.0.2-1", "/opt/rocm-7.0/bin/bench");
     let gone = both("rocm-gone7.0", "1:7.0.2-1", "/opt/rocm-7.0/bin/gone");

@@ -182,6 +182,7 @@ impl Progress for Counter {
     fn end(&self, _: Stage) {}
     fn package(&self, _: &str, _: u64) {}
     fn warn(&self, _: &rockpack::report::Finding) {}
+    fn note(&self, _: &str) {}
 }
 
 /// Packs, with frames in memory only, and expects every byte to be counted once.

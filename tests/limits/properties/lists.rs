@@ -113,10 +113,10 @@ fn package_list(bytes: &[u8]) -> Result<String> {
 /// What the file does not say, which is the same of any beginning of it; then what it says.
 fn toml(bytes: &[u8]) -> Result<String> {
     let mut config = Config::parse(text(bytes)?, Syntax::Toml)?;
-    let (shard, groups) = (config.primary_shard.take(), std::mem::take(&mut config.groups));
+    let (shard, groups) = (config.keys.primary_shard.take(), std::mem::take(&mut config.groups));
     let unsaid = format!("{config:?}");
     // Its last field is the text itself, for messages.
-    let mut items = vec![unsaid.split(", origin: ").next().unwrap().to_owned()];
+    let mut items = vec![unsaid.split(", document: ").next().unwrap().to_owned()];
     items.extend(shard);
     items.extend(groups.iter().map(|group| format!("{group:?}")));
     Ok(items.join("\n"))

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use toml::de::{DeTable, DeValue};
@@ -22,15 +23,31 @@ pub enum Syntax {
 
 /// The text of a configuration and its file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Origin {
+pub(super) struct Document {
     file: Option<PathBuf>,
     text: String,
     syntax: Syntax,
 }
 
-impl Origin {
+/// Where a value stands; line and column are counted from 1, the column in characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Position {
+    /// The file, if the text came from one.
+    pub file: Option<PathBuf>,
+    /// Its line.
+    pub line: usize,
+    /// Its column.
+    pub column: usize,
+}
+
+impl Document {
     pub fn new(file: Option<PathBuf>, text: String, syntax: Syntax) -> Self {
         Self { file, text, syntax }
+    }
+
+    /// Whether there is no text at all.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
     }
 
     /// The text as its schema, of which `hint` tells more; errors carry line, column and, for a
@@ -50,13 +67,19 @@ impl Origin {
         decoded.map_err(|error| error.hint(hint))
     }
 
-    /// An error about the value at `keys`.
-    pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
+    /// Where the value at `keys` stands.
+    pub fn position(&self, keys: &[&str]) -> Option<Position> {
         let offset = match self.syntax {
             Syntax::Json => offset_in_json(&self.text, keys),
             Syntax::Toml => offset_in_toml(&self.text, keys),
-        };
-        let at = offset.map(|offset| line_and_column(&self.text, offset));
+        }?;
+        let (line, column) = line_and_column(&self.text, offset);
+        Some(Position { file: self.file.clone(), line, column })
+    }
+
+    /// An error about the value at `keys`.
+    pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
+        let at = self.position(keys).map(|at| (at.line, at.column));
         let message = match keys {
             [] => message.into(),
             keys => format!("{}: {}", keys.join("."), message.into()),

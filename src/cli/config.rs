@@ -1,0 +1,51 @@
+//! `rockpack config`: what a build is told, and what it may be told.
+
+use clap::{Args, Subcommand};
+
+use super::{Outcome, terminal};
+use crate::error::Result;
+use crate::render;
+use crate::settings::{self, BuildArguments, Environment, Given};
+
+/// Show the settings of a build, or the schema of packaging configurations.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Show(Box<ShowArguments>),
+    /// Print the JSON Schema of packaging configurations, for editors and checks
+    Schema,
+}
+
+/// Show every setting that `build` or `plan` would have with the same options, and where its value
+/// comes from: an option, a place in the configuration, a variable, the naming scheme, or a default.
+///
+/// What `build` refuses before it reads any input is refused. Neither --artifacts nor --out is needed.
+#[derive(Debug, Args)]
+#[command(mut_arg("artifacts", |argument| argument.required(false)))]
+#[command(mut_arg("out", |argument| argument.required(false)))]
+struct ShowArguments {
+    #[command(flatten)]
+    build: BuildArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: Arguments, given: &Given) -> Result<Outcome> {
+    match arguments.command {
+        Command::Schema => terminal::print_json(&settings::schema())?,
+        Command::Show(arguments) => {
+            let shown = arguments.build.show(given, &Environment::of_process())?;
+            match arguments.json {
+                true => terminal::print_json(&shown)?,
+                false => terminal::print(&render::settings_text(&shown))?,
+            }
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,357 @@
+//! The keys of a packaging configuration: what it may say, and what each means.
+//!
+//! Each key is declared here once. serde reads configurations by these types; their comments are the
+//! texts of the README's table, of the JSON Schema for editors and, for keys that are options as
+//! well, of `--help`. `[default: x]` at the end of a comment is the default: one word, or what stands
+//! between backquotes, is the value itself; several words describe it.
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::former::FormerSchema;
+use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, ValidationOverrides};
+use super::scheme::{self, Suffix};
+use super::texts::SUMMARY_LIMIT;
+use crate::artifact::ComponentKind;
+use crate::database::Rule;
+use crate::gfx::BaseArchSchema;
+use crate::once::Ordered;
+use crate::package::DistributionTag;
+
+/// What a packaging configuration says; on the command line, the keys that are options.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[serde(deny_unknown_fields, default)]
+pub struct Keys {
+    /// Address of this schema, for editors
+    #[serde(rename = "$schema")]
+    #[arg(skip)]
+    pub schema: Option<String>,
+    /// Shard whose host files are packed [default: the first by name]
+    #[arg(skip)]
+    pub primary_shard: Option<String>,
+    /// Groups of architectures by name; each group gets one kernel package of a family, in this
+    /// order [default: each architecture is a group]
+    #[arg(skip)]
+    pub architecture_groups: Ordered<GroupSchema>,
+    /// Which contradictions fail a run
+    #[arg(skip)]
+    pub validation: ValidationOverrides,
+    /// Artifact (`blas`) or component (`blas_lib`) → rules of its own; those of a component win over
+    /// those of its artifact [default: as for all]
+    #[arg(skip)]
+    pub components: Ordered<ComponentSchema>,
+    /// Package → what it says of itself, and which architectures it has kernel packages for. What
+    /// `license`, `homepage` and `copyright` say of a host package or a family holds for the other
+    /// packages of the family, too [default: as for all]
+    #[arg(skip)]
+    pub packages: Ordered<PackageSchema>,
+    /// What packages are called: rocm, rocm-versioned (minor versions side by side) or amdrocm (AMD's
+    /// own names, kernel packages per target); as an option also a FILE.toml of your own, see
+    /// config/schemes/README.md [default: rocm]
+    #[arg(long, value_name = "NAME")]
+    #[schemars(extend("enum" = scheme::names().collect::<Vec<_>>()))]
+    pub scheme: Option<String>,
+    /// Kind of build, as a word in names and prefix, e.g. asan
+    #[arg(long, value_name = "WORD")]
+    pub variant: Option<String>,
+    /// Upstream version of all packages, e.g. 7.1.0 [default: 0.0.0]
+    #[arg(long)]
+    pub version: Option<String>,
+    /// Release of all packages [default: 1]
+    #[arg(long)]
+    pub release: Option<String>,
+    /// Install prefix [default: the scheme's, `/opt/rocm-<major>.<minor>`]
+    #[arg(long, value_name = "DIR")]
+    pub prefix: Option<String>,
+    /// Folder below the prefix where the artifacts have their libraries, and where the loader looks
+    /// for them. It moves none: what a build writes into files (search paths, CMake's targets, the
+    /// places of databases) knows the folder by its name. `R083` warns where it has no library of the
+    /// set and another folder has [default: lib]
+    #[arg(skip)]
+    pub libdir: Option<String>,
+    /// Folder below the prefix for kernel archives and their manifests, where the references of
+    /// binaries lead: `lib64/rocm/kpack`, say [default: `.kpack` in `libdir`]
+    #[arg(skip)]
+    pub kpackdir: Option<String>,
+    /// Epoch of all versions
+    #[arg(skip)]
+    // Debian's tools keep it in a signed number of 32 bits.
+    #[schemars(range(max = i32::MAX))]
+    pub epoch: Option<u32>,
+    /// What all releases end in
+    #[arg(skip)]
+    pub distribution_tag: DistributionTag,
+    /// Which components make up which package of a family, before those of
+    /// [`config/components.toml`](config/components.toml)
+    #[arg(skip)]
+    pub parts: Vec<PartSchema>,
+    /// Time of every packed file, in RFC 3339 [default: 2025-01-01T00:00:00Z]
+    #[arg(skip)]
+    #[schemars(extend("format" = "date-time"))]
+    pub content_date: Option<String>,
+    /// Who maintains the packages, as `Name <address>`
+    /// [default: `Unnamed packager <packager@rockpack.invalid>`]
+    #[arg(skip)]
+    pub maintainer: Option<String>,
+    /// Who builds the packages
+    #[arg(skip)]
+    pub vendor: Option<String>,
+    /// Home page
+    #[arg(skip)]
+    pub homepage: Option<String>,
+    /// Licence expression [default: LicenseRef-Unstated]
+    #[arg(skip)]
+    pub license: Option<String>,
+    /// Who has the copyright (`2015-2026 A Company`), for the `copyright` files [default: what the
+    /// licence texts of the artifacts say]
+    #[arg(skip)]
+    pub copyright: Option<String>,
+    /// What becomes of the programs in `<prefix>/bin` of host packages: `programs` makes them
+    /// `/usr/bin/<name>` by update-alternatives, the highest version first (`R082` names those that
+    /// cannot be); `none` leaves `/usr/bin` alone, which is the system's [default: none]
+    #[arg(skip)]
+    pub alternatives: Alternatives,
+    /// Distribution whose libraries the .deb packages depend on: debian-12 or debian-13, which
+    /// satisfies what packages for debian-12 need where it has the libraries at all
+    /// [default: debian-12]
+    #[arg(long, value_name = "NAME")]
+    pub distro: Option<String>,
+    /// Soname → the package with a library that is in neither the set nor the distribution, or that
+    /// comes from elsewhere
+    #[arg(skip)]
+    pub libraries: Ordered<OutsideLibrary>,
+    /// What becomes of library search paths in files: `keep` leaves them; of them, `origin` leaves
+    /// only folders relative to the file [default: keep]
+    #[arg(skip)]
+    pub runpath: Runpath,
+    /// The HIP runtime that reads `.kpack`
+    #[arg(skip)]
+    pub runtime_relation: RuntimeRelation,
+    /// Package → relations that are added to it and taken from it
+    #[arg(skip)]
+    pub relations: Ordered<AddedRelations>,
+    /// Package → its former names, `rocblas` or `rocblas < 7.0`
+    #[arg(skip)]
+    pub replaces: Ordered<FormerSchema>,
+    /// Package → packages that had paths of it, `rocm-blas < 7.1.1-1`
+    #[arg(skip)]
+    pub moved: Ordered<FormerSchema>,
+    /// Package → which artifacts, modules and components go into it [default: those of
+    /// [`config/components.toml`](config/components.toml), else each artifact is a package]
+    #[arg(skip)]
+    pub selectors: Ordered<Vec<Selector>>,
+    /// Rules for kernel databases, tried before the shipped ones:
+    /// [`config/databases.toml`](config/databases.toml) explains their keys
+    #[arg(skip)]
+    pub databases: Vec<Rule>,
+}
+
+/// One group of architectures.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupSchema {
+    /// Name for people, as in `ROCm gfx110X (RDNA3)` [default: the group's name]
+    pub display_name: Option<String>,
+    /// Base architectures, as in `gfx1100`, `gfx90a` or `gfx1250-strict`
+    #[schemars(with = "Vec<BaseArchSchema>", length(min = 1))]
+    pub architectures: Vec<String>,
+}
+
+/// Rules of one component. The keys of `validation` are repeated because serde can refuse unknown
+/// keys, with their place, only where it flattens nothing.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ComponentSchema {
+    /// As in `validation` [default: as there]
+    pub error_on_duplicate_device_code: Option<bool>,
+    /// As in `validation` [default: as there]
+    pub verify_generic_artifacts_match: Option<bool>,
+    /// As in `validation` [default: as there]
+    pub error_on_missing_architecture: Option<bool>,
+    /// As in `validation` [default: as there]
+    pub unassigned_architectures: Option<UnassignedArchitectures>,
+    /// As in `validation` [default: as there]
+    pub untransformable: Option<Untransformable>,
+    /// Architectures whose code is packed [default: all that are grouped]
+    #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
+    pub include_architectures: Option<Vec<String>>,
+    /// Architectures whose code is not packed
+    #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
+    pub exclude_architectures: Option<Vec<String>>,
+}
+
+/// What is said of one package.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PackageSchema {
+    /// One line of at most 80 characters [default: what rockpack says of such packages]
+    #[schemars(length(min = 1, max = SUMMARY_LIMIT))]
+    pub summary: Option<String>,
+    /// Paragraphs, with an empty line between them [default: what rockpack says of such packages]
+    pub description: Option<String>,
+    /// Debian's section, as in `libs` or `contrib/libs` [default: that of its part]
+    #[schemars(regex(pattern = "^[a-z0-9/-]+$"))]
+    pub section: Option<String>,
+    /// Licence expression [default: as for all]
+    pub license: Option<String>,
+    /// Home page [default: as for all]
+    pub homepage: Option<String>,
+    /// Who has the copyright [default: as for all]
+    pub copyright: Option<String>,
+    /// Architectures that it has kernel packages for [default: all]
+    #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
+    pub include_architectures: Option<Vec<String>>,
+    /// Architectures that it has no kernel packages for
+    #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
+    pub exclude_architectures: Option<Vec<String>>,
+}
+
+/// The HIP runtime that transformed binaries need, in each format's own words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RuntimeRelation {
+    /// The HIP runtime that reads `.kpack`, as host packages with device code depend on it in a
+    /// `.deb`, e.g. `libamdhip64-7 (>= 7.1)` [default: the scheme's, or none with a warning]
+    pub deb: Option<String>,
+    /// The same in an `.rpm`, e.g. `hip-runtime-amd >= 7.1` [default: the scheme's, or none with a
+    /// warning]
+    pub rpm: Option<String>,
+}
+
+/// What becomes of the library search paths in files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Runpath {
+    /// They stay
+    #[default]
+    Keep,
+    /// Only folders relative to the file stay
+    Origin,
+}
+
+/// Where a library comes from that neither the set nor the distribution has. An `.rpm` needs it by
+/// its name in any case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutsideLibrary {
+    /// Dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`
+    pub deb: Option<String>,
+}
+
+/// Relations that the configuration adds to a package, and takes from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AddedRelations {
+    /// Of the `.deb`, in Debian's syntax by field; `remove` has names that it is not to be related to
+    pub deb: DebRelations,
+    /// Of the `.rpm`, in RPM's syntax by tag; `remove` has names that it is not to be related to
+    pub rpm: RpmRelations,
+}
+
+/// Relations in Debian's syntax, by field.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the fields of a control file under their own names")]
+pub struct DebRelations {
+    pub depends: Vec<String>,
+    pub recommends: Vec<String>,
+    pub suggests: Vec<String>,
+    pub enhances: Vec<String>,
+    pub provides: Vec<String>,
+    pub conflicts: Vec<String>,
+    pub breaks: Vec<String>,
+    pub replaces: Vec<String>,
+    /// Names of packages and capabilities that it is not to be related to
+    pub remove: Vec<String>,
+}
+
+/// Relations in RPM's syntax, by tag.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the tags of a spec file under their own names")]
+pub struct RpmRelations {
+    pub requires: Vec<String>,
+    pub recommends: Vec<String>,
+    pub suggests: Vec<String>,
+    pub enhances: Vec<String>,
+    pub supplements: Vec<String>,
+    pub provides: Vec<String>,
+    pub conflicts: Vec<String>,
+    pub obsoletes: Vec<String>,
+    /// Names of packages and capabilities that it is not to be related to
+    pub remove: Vec<String>,
+}
+
+/// A part of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Selector {
+    /// Name of the artifact, e.g. `blas`
+    pub artifact: String,
+    /// Its modules, e.g. `rocSPARSE` [default: all of them]
+    #[serde(default)]
+    pub modules: Option<Vec<String>>,
+    /// Its components [default: all of them]
+    #[serde(default)]
+    #[schemars(extend("items" = component_kinds()))]
+    pub components: Option<Vec<String>>,
+}
+
+/// A package of every family: which components go into it, and what it says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PartSchema {
+    /// Name that other files use for it, also in the names of its kernel archives
+    #[schemars(regex(pattern = "^[a-z0-9-]+$"))]
+    pub name: String,
+    /// Components of an artifact that go into it
+    #[schemars(extend("items" = component_kinds()))]
+    pub components: Vec<String>,
+    /// What each format appends to the family's name
+    pub suffix: Suffix,
+    /// Who it is for
+    pub role: PartRole,
+    /// Debian's section
+    #[serde(default = "section")]
+    pub section: String,
+    /// RPM's group
+    #[serde(default = "group")]
+    pub group: String,
+    /// Description, a file of `templates/descriptions` without its ending
+    #[serde(default = "template")]
+    pub template: String,
+    /// Whether it depends on the family's host package
+    #[serde(default)]
+    pub needs_host: bool,
+    /// Whether its programs and libraries are run, so that the package depends on what they link to
+    #[serde(default)]
+    pub programs: bool,
+}
+
+/// Who a part is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PartRole {
+    /// What users install
+    Host,
+    /// What developers and testers install
+    Support,
+}
+
+/// The names that components of an artifact may have, for a schema.
+fn component_kinds() -> serde_json::Value {
+    serde_json::json!({ "type": "string", "enum": ComponentKind::ALL.map(ComponentKind::as_str) })
+}
+
+fn section() -> String {
+    "misc".to_owned()
+}
+
+fn group() -> String {
+    "Unspecified".to_owned()
+}
+
+fn template() -> String {
+    "part".to_owned()
+}

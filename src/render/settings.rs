@@ -1,0 +1,28 @@
+//! Settings in words.
+
+use serde_json::Value;
+
+use super::table::{Align, Table};
+use crate::settings::Resolved;
+
+/// One line for each setting: its key, its value, where that comes from.
+pub fn settings_text(settings: &[Resolved]) -> String {
+    let columns = [("key", Align::Left), ("value", Align::Left), ("from", Align::Left)];
+    let mut table = Table::new(&columns);
+    for Resolved { key, value, unset, origin } in settings {
+        let value = unset.as_ref().map_or_else(|| text(value), |words| format!("({words})"));
+        table.row([key.clone(), value, origin.to_string()]);
+    }
+    table.render()
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) if !list.is_empty() && !list.iter().any(Value::is_object) => {
+            list.iter().map(text).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}

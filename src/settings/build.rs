@@ -1,0 +1,172 @@
+//! The settings of a build.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::cost::{CostArguments, CostSettings};
+use super::environment::Environment;
+use super::given::Given;
+use super::origin::Gathered;
+use super::publish::{PublicationArguments, PublishSettings};
+use super::set::{SetArguments, SetSettings};
+use super::signing::{SigningArguments, Signs};
+use crate::artifact;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::package::Format;
+use crate::receipt::Part;
+use crate::run::shares;
+use crate::signing::Signer;
+
+/// The options of a build.
+#[derive(Debug, Args)]
+pub struct BuildArguments {
+    #[command(flatten)]
+    set: SetArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten, next_help_heading = "Cost")]
+    cost: CostArguments,
+    #[command(flatten, next_help_heading = "Signing")]
+    signing: SigningArguments,
+    /// Publish the packages in this repository as `rockpack repo` does, without reading them again:
+    /// they become hard links to those in OUT where that is possible
+    #[arg(long, value_name = "REPO", help_heading = "Repository")]
+    repo: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Repository")]
+    publication: PublicationArguments,
+}
+
+/// What a build writes, and where.
+#[derive(Debug, Args)]
+struct OutputArguments {
+    /// Folder for the packages; created if missing
+    #[arg(long, required = true, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Build one part of the set, of as many as the number behind the stroke; `plan --matrix` lists
+    /// them. OUT then gets packages-I-of-N.json in place of packages.json, so that all parts fit
+    /// into one folder; `verify` joins them
+    #[arg(long, value_name = "I/N")]
+    partition: Option<Part>,
+    /// Keep what is compressed in this folder, and take from it what an earlier build compressed:
+    /// with another version below the same prefix, other dependencies, scripts or descriptions
+    /// nothing is compressed again but the host packages and metapackages of .deb, whose changelog
+    /// changes. The packages are the same, byte for
+    /// byte. Several builds may use one cache at the same time; whoever may write to it decides what
+    /// is in the packages
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Bytes that the cache may take, with K, M, G or T behind the number for powers of 1024; what
+    /// was not used for the longest time goes first
+    #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = shares::parse_size)]
+    cache_size: u64,
+    /// Write packages.spdx.json, too: an SPDX 2.3 document with every package and file of the set,
+    /// their digests, and the artifacts that they were made from. A part of a set has one of its own,
+    /// packages-I-of-N.spdx.json
+    #[arg(long)]
+    sbom: bool,
+}
+
+/// Everything that decides what a build does.
+pub struct Settings {
+    /// Which package set.
+    pub set: SetSettings,
+    /// What it writes, and where.
+    pub output: OutputSettings,
+    /// How hard it compresses, and in how much memory.
+    pub cost: CostSettings,
+    /// What signs the headers of `.rpm`s, if they are to be signed.
+    pub signer: Option<Arc<dyn Signer>>,
+    /// Where the packages are published, if they are.
+    pub publish: Option<PublishSettings>,
+}
+
+/// What a build writes, and where.
+#[derive(Debug, Clone)]
+pub struct OutputSettings {
+    /// Where the packages go; created if missing.
+    pub folder: PathBuf,
+    /// The part of the set to write; all of it if unset.
+    pub part: Option<Part>,
+    /// Where compression of earlier builds is looked for, and kept for later ones.
+    pub cache: Option<CacheSettings>,
+    /// Whether an SPDX document lists what the set holds, beside the receipt.
+    pub sbom: bool,
+}
+
+/// A cache of finished compression.
+#[derive(Debug, Clone)]
+pub struct CacheSettings {
+    /// Its folder; created if missing.
+    pub folder: PathBuf,
+    /// Bytes that it may take.
+    pub limit: u64,
+}
+
+impl BuildArguments {
+    /// The settings; all that is wrong with them, whatever the input is, is refused together.
+    pub fn resolve(self, given: &Given, environment: &Environment) -> Result<Settings> {
+        let mut gathered = Gathered::default();
+        let settings = self.gather(given, environment, &mut gathered);
+        gathered.faults.usage_first().settle(settings)
+    }
+
+    pub(super) fn gather(
+        self,
+        given: &Given,
+        environment: &Environment,
+        gathered: &mut Gathered,
+    ) -> Option<Settings> {
+        let Self { set, output, cost, signing, repo, publication } = self;
+        let formats = set.formats();
+        let output = output.resolve(&set.artifacts, &mut gathered.faults);
+        let set = set.gather(environment, gathered);
+        let cost = cost.resolve(set.as_ref(), formats.len(), gathered);
+        let signs = match formats.contains(&Format::Rpm) || repo.is_some() {
+            true => Signs::Something,
+            false => Signs::Nothing,
+        };
+        let time = set.as_ref().map_or(u32::MAX, |set| set.plan.time);
+        let signer = signing.resolve(signs, time, environment, gathered);
+        let publish = match repo {
+            Some(repo) => {
+                let faults = &mut gathered.faults;
+                publication.resolve(repo, formats, signer.as_ref(), environment, faults)
+            }
+            None => {
+                gathered.faults.keep(refuse_given(given));
+                None
+            }
+        };
+        Some(Settings { set: set?, output, cost: cost?, signer, publish })
+    }
+}
+
+/// Options of a publication say nothing where nothing is published.
+fn refuse_given(given: &Given) -> Result<()> {
+    let given = given.options_of::<PublicationArguments>();
+    match given.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("{}: nothing is published without --repo", given.join(", "));
+            let hint = "name the repository by --repo, or leave these options out";
+            Err(Error::new(Kind::Usage, message).hint(hint))
+        }
+    }
+}
+
+impl OutputArguments {
+    fn resolve(self, artifacts: &[PathBuf], faults: &mut Faults) -> OutputSettings {
+        // `config show` writes nothing, and so needs none.
+        let folder = self.out.unwrap_or_default();
+        let mut refuse_inside = |folder: &Path, what| {
+            faults.keep(artifact::refuse_inside(artifacts, folder, what));
+        };
+        refuse_inside(&folder, "output folder");
+        let limit = self.cache_size;
+        let cache = self.cache.map(|folder| CacheSettings { folder, limit });
+        cache.iter().for_each(|cache| refuse_inside(&cache.folder, "cache"));
+        OutputSettings { folder, part: self.partition, cache, sbom: self.sbom }
+    }
+}

@@ -1,0 +1,80 @@
+//! What stands on the command line, and what does not.
+
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, Command};
+use serde_json::Value;
+
+use super::origin::{Origin, Resolved};
+
+/// The options that say how a command prints, and nothing about what it makes.
+const PRINTING: [&str; 3] = ["help", "json", "log_format"];
+
+/// The options of a command, and those that were given.
+pub struct Given {
+    command: Command,
+    matches: ArgMatches,
+}
+
+impl Given {
+    /// Those of the innermost command of `matches`.
+    pub fn of(command: &Command, matches: &ArgMatches) -> Self {
+        let inner = matches.subcommand();
+        let inner = inner.and_then(|(name, inner)| Some((command.find_subcommand(name)?, inner)));
+        match inner {
+            Some((command, matches)) => Self::of(command, matches),
+            None => Self { command: command.clone(), matches: matches.clone() },
+        }
+    }
+
+    /// The options of `T` that were given, as they are written.
+    pub fn options_of<T: Args>(&self) -> Vec<String> {
+        let command = T::augment_args(Command::new("options"));
+        let ids = command.get_arguments().map(|argument| argument.get_id().as_str());
+        let given = ids.filter(|id| self.is_given(id));
+        given.map(Origin::option).collect()
+    }
+
+    /// All options that decide something, by their key and in the order of the help.
+    pub(super) fn options(&self) -> Vec<Resolved> {
+        let arguments = self.command.get_arguments();
+        let arguments = arguments.filter(|argument| argument.get_long().is_some());
+        let deciding = arguments.filter(|a| !PRINTING.contains(&a.get_id().as_str()));
+        let resolved = deciding.map(|argument| {
+            let id = argument.get_id().as_str();
+            let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
+            let value = match (self.values(id), is_switch) {
+                (_, true) => self.matches.get_flag(id).into(),
+                (Some(values), false) => one_or_all(values),
+                (None, false) => Value::Null,
+            };
+            let unset = default_in(argument).filter(|_| value.is_null());
+            Resolved { unset, ..Resolved::new(id, value, Origin::given(id, self.is_given(id))) }
+        });
+        resolved.collect()
+    }
+
+    fn is_given(&self, id: &str) -> bool {
+        // Options of other commands have no value here.
+        let known = self.matches.try_contains_id(id).unwrap_or(false);
+        known && self.matches.value_source(id) == Some(ValueSource::CommandLine)
+    }
+
+    fn values(&self, id: &str) -> Option<Vec<String>> {
+        let values = self.matches.try_get_raw(id).ok()??;
+        Some(values.map(|value| value.to_string_lossy().into_owned()).collect())
+    }
+}
+
+fn one_or_all(values: Vec<String>) -> Value {
+    match <[String; 1]>::try_from(values) {
+        Ok([value]) => value.into(),
+        Err(values) => values.into(),
+    }
+}
+
+/// What the help says of the default.
+fn default_in(argument: &clap::Arg) -> Option<String> {
+    let help = argument.get_help()?.to_string();
+    let (_, default) = super::schema::split_default(&help);
+    default.map(str::to_owned)
+}

@@ -1,0 +1,34 @@
+//! Settings: what the command line, the environment, the configuration, the naming scheme and the
+//! defaults say together, as one value of checked parts.
+//!
+//! Keys of the configuration are declared in [`Keys`](crate::config::Keys), other options where their
+//! commands take them, each once. Everything that can be refused without any input is refused here,
+//! all of it together, before a shard, a package or an earlier set is opened. What needs the input,
+//! such as whether the primary shard exists, is refused by the stage that knows it.
+
+mod build;
+mod cost;
+mod environment;
+mod given;
+mod layers;
+mod origin;
+mod publish;
+mod schema;
+mod set;
+mod show;
+mod signing;
+
+#[cfg(test)]
+pub(crate) use layers::Layers;
+#[cfg(test)]
+pub(crate) use origin::Gathered;
+
+pub use build::{BuildArguments, CacheSettings, OutputSettings, Settings};
+pub use cost::CostSettings;
+pub use environment::Environment;
+pub use given::Given;
+pub use origin::{Origin, Resolved};
+pub use publish::{PublicationArguments, PublishSettings};
+pub use schema::{KeyDefault, KeyDocument, keys, schema, table};
+pub use set::{Grouping, SetArguments, SetSettings};
+pub use signing::SigningArguments;

@@ -1,0 +1,182 @@
+//! How packages are published: the options that `build --repo` and `repo` share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use super::environment::Environment;
+use crate::error::{Error, Faults, Result};
+use crate::formats::compression::Method;
+use crate::package::Format;
+use crate::repo::{self, Changes, RepoOptions};
+use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer};
+
+/// The options of a publication.
+#[derive(Debug, Args)]
+pub struct PublicationArguments {
+    /// apt suite [default: stable]
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+    /// apt component that the packages go to [default: main]
+    #[arg(long, value_name = "NAME")]
+    component: Option<String>,
+    /// Codename of the suite [default: its name]
+    #[arg(long, value_name = "NAME")]
+    codename: Option<String>,
+    /// Who publishes the suite
+    #[arg(long, value_name = "TEXT")]
+    origin: Option<String>,
+    /// Label of the suite
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// What the repository is, in one line
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Clients refuse the suite that many days after its publication (Valid-Until); 0: never
+    #[arg(long, value_name = "N")]
+    valid_days: Option<u32>,
+    /// Where REPO is served (https://…): writes a .sources and a .repo file for clients
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// What the files for clients are called [default: rocm]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Compression of the lists for dnf and zypper
+    #[arg(long, default_value = "gzip", value_name = "METHOD")]
+    rpm_md_compression: ListCompression,
+    /// How many publications indexes and packages stay that are in use no longer; an hour at least
+    #[arg(long, default_value = "3", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    generations: u64,
+    /// Publish packages of a lower version than REPO has
+    #[arg(long)]
+    allow_downgrade: bool,
+    #[command(flatten)]
+    trust: TrustArguments,
+    /// Wait for another run that writes to REPO, instead of failing
+    #[arg(long)]
+    wait: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ListCompression {
+    /// Read by every dnf, yum and zypper
+    Gzip,
+    /// Smaller; not for the yum of Enterprise Linux 7
+    Zstd,
+}
+
+/// Other ways to sign indexes, and keys beside the one that signs.
+#[derive(Debug, Args)]
+struct TrustArguments {
+    /// Sign the indexes by this key of gpg's own keyring and agent instead
+    #[arg(long, value_name = "ID", conflicts_with = "sign_key")]
+    gpg_key_id: Option<String>,
+    /// Sign the indexes by this program instead: it gets them on its standard input and writes
+    /// the armored signature, with {mode} detach-sign or clear-sign. No shell; words are
+    /// separated by blanks
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
+    sign_command: Option<String>,
+    /// The armored public key of --sign-command
+    #[arg(long, value_name = "FILE", requires = "sign_command")]
+    public_key: Option<PathBuf>,
+    /// Public keys that clients are to trust beside --sign-key: the next key, or the one before;
+    /// may be given several times
+    #[arg(long, value_name = "FILE", requires = "sign_key")]
+    also_key: Vec<PathBuf>,
+}
+
+/// Where and how a build publishes its packages.
+pub struct PublishSettings {
+    options: RepoOptions<'static>,
+    /// What signs the indexes.
+    signer: Option<Arc<dyn IndexSigner>>,
+}
+
+impl PublishSettings {
+    /// The options of the publication, without the packages.
+    pub fn options(&self) -> RepoOptions<'_> {
+        RepoOptions { signer: self.signer.as_deref(), ..self.options.clone() }
+    }
+}
+
+impl PublicationArguments {
+    /// The settings, to publish packages of these formats in `out` as `signer` or another key signs.
+    pub(super) fn resolve(
+        self,
+        out: PathBuf,
+        formats: Vec<Format>,
+        signer: Option<&Arc<dyn Signer>>,
+        environment: &Environment,
+        faults: &mut Faults,
+    ) -> Option<PublishSettings> {
+        let signer = environment.now().and_then(|time| self.index_signer(signer, time));
+        let signer = faults.keep(signer);
+        let options = self.options(Vec::new(), out, Changes::default(), environment);
+        let options = RepoOptions { formats, ..faults.keep(options)? };
+        faults.keep(repo::check(&options))?;
+        Some(PublishSettings { options, signer: signer? })
+    }
+
+    /// What signs the indexes of a repository at `time`, seconds since 1970.
+    pub fn index_signer(
+        &self,
+        signer: Option<&Arc<dyn Signer>>,
+        time: i64,
+    ) -> Result<Option<Arc<dyn IndexSigner>>> {
+        let read = |path: &PathBuf| std::fs::read(path).map_err(|e| Error::io(path, "read", e));
+        let TrustArguments { gpg_key_id, sign_command, public_key, also_key } = &self.trust;
+        if let Some(id) = gpg_key_id {
+            return Ok(Some(Arc::new(CommandSigner::gpg(id)?)));
+        }
+        if let (Some(command), Some(key)) = (sign_command, public_key) {
+            let key = String::from_utf8_lossy(&read(key)?).into_owned();
+            return Ok(Some(Arc::new(CommandSigner::new(command, key)?)));
+        }
+        let Some(signer) = signer else {
+            return Ok(None);
+        };
+        let others: Vec<Vec<u8>> = also_key.iter().map(read).collect::<Result<_>>()?;
+        Ok(Some(Arc::new(KeySigner::new(Arc::clone(signer), time, &others)?)))
+    }
+
+    /// Options to publish `packages` in `out`, without what signs.
+    pub fn options<'a>(
+        self,
+        packages: Vec<PathBuf>,
+        out: PathBuf,
+        changes: Changes,
+        environment: &Environment,
+    ) -> Result<RepoOptions<'a>> {
+        Ok(RepoOptions {
+            packages,
+            out,
+            formats: Vec::new(),
+            suite: self.suite.unwrap_or_else(|| "stable".to_owned()),
+            component: self.component.unwrap_or_else(|| "main".to_owned()),
+            settings: repo::Settings {
+                origin: self.origin,
+                label: self.label,
+                codename: self.codename,
+                description: self.description,
+                valid_days: self.valid_days,
+                name: self.name,
+                url: self.url,
+            },
+            changes: Changes { allow_downgrade: self.allow_downgrade, ..changes },
+            check: false,
+            wait: self.wait,
+            generations: self.generations,
+            date: environment.now()?,
+            list_method: match self.rpm_md_compression {
+                ListCompression::Gzip => Method::Gzip,
+                ListCompression::Zstd => Method::Zstd,
+            },
+            signer: None,
+            package_signer: None,
+            built: BTreeMap::new(),
+            key_package: None,
+        })
+    }
+}

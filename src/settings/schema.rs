@@ -1,0 +1,208 @@
+//! The declaration of the configuration's keys, in other forms: a JSON Schema for editors, and the
+//! table of the README.
+
+use std::fmt::Write;
+
+use clap::{Args, Command};
+use serde_json::{Map, Value, json};
+
+use crate::config::Keys;
+use crate::dependencies::Distribution;
+
+/// Where schemas have those that they refer to.
+const DEFINITIONS: &str = "#/$defs/";
+
+/// A key of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyDocument {
+    /// Its place: `version`, `validation.untransformable`, `components.*.untransformable`.
+    pub path: Vec<String>,
+    /// The option of the same name, as it is written.
+    pub option: Option<String>,
+    /// What it means.
+    pub meaning: String,
+    /// What holds without it.
+    pub default: Option<KeyDefault>,
+}
+
+/// What holds without a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyDefault {
+    /// This value.
+    Value(Value),
+    /// What these words describe.
+    Words(String),
+}
+
+impl KeyDefault {
+    fn text(&self) -> String {
+        match self {
+            Self::Value(Value::String(text)) => format!("`{text}`"),
+            Self::Value(value) => format!("`{value}`"),
+            Self::Words(words) => words.clone(),
+        }
+    }
+}
+
+/// The JSON Schema (draft 2020-12) of packaging configurations.
+pub fn schema() -> Value {
+    let mut schema = schemars::schema_for!(Keys);
+    let distributions: Vec<&str> = Distribution::names().collect();
+    if let Some(distro) = schema.pointer_mut("/properties/distro") {
+        distro["enum"] = json!(distributions);
+    }
+    schema.insert("title".to_owned(), "Packaging configuration of rockpack".into());
+    let mut schema = schema.to_value();
+    tidy(&mut schema);
+    schema
+}
+
+/// The keys, in the order of their declaration. Lists of tables are one key.
+pub fn keys() -> Vec<KeyDocument> {
+    let schema = schema();
+    let options = Keys::augment_args(Command::new("keys"));
+    let option = |path: &[String]| {
+        let [key] = path else { return None };
+        let found = options.get_arguments().find(|argument| argument.get_id() == key.as_str());
+        found.and_then(|argument| argument.get_long()).map(|name| format!("--{name}"))
+    };
+    let mut keys = Vec::new();
+    walk(&schema, &schema, &[], &mut keys);
+    keys.iter_mut().for_each(|key| key.option = option(&key.path));
+    keys
+}
+
+/// The keys as a table in Markdown.
+pub fn table() -> String {
+    let mut table = "| key | option | meaning | default |\n|---|---|---|---|\n".to_owned();
+    for key in keys() {
+        let KeyDocument { path, option, meaning, default } = key;
+        let option = option.map(|option| format!("`{option}`")).unwrap_or_default();
+        let default = default.map_or_else(|| "none".to_owned(), |default| default.text());
+        let path = path.join(".");
+        // Writing to a text cannot fail.
+        let _ = writeln!(table, "| `{path}` | {option} | {meaning} | {default} |");
+    }
+    table
+}
+
+/// A text and what stands at its end in `[default: …]`.
+pub(super) fn split_default(text: &str) -> (&str, Option<&str>) {
+    let split = text.trim_end().strip_suffix(']').and_then(|rest| rest.rsplit_once("[default: "));
+    match split {
+        Some((meaning, default)) => (meaning.trim_end(), Some(default)),
+        None => (text.trim_end(), None),
+    }
+}
+
+/// Descriptions become lines without their default, which has a keyword of its own where it is a
+/// value; what may be left out need not be null.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            // Of numbers, the range says what their Rust type does.
+            map.retain(|keyword, value| match keyword.as_str() {
+                "default" => !value.is_null(),
+                "format" => value != "uint32",
+                _ => true,
+            });
+            refuse_null(map);
+            describe(map);
+            map.values_mut().for_each(tidy);
+        }
+        Value::Array(list) => list.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+fn describe(map: &mut Map<String, Value>) {
+    let Some(Value::String(text)) = map.get("description") else {
+        return;
+    };
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (meaning, default) = split_default(&text);
+    let value = default.and_then(|default| literal(map, default));
+    let description = match value {
+        None => text.trim_end_matches('.').to_owned(),
+        Some(_) => meaning.to_owned(),
+    };
+    map.insert("description".to_owned(), description.into());
+    value.into_iter().for_each(|value| drop(map.insert("default".to_owned(), value)));
+}
+
+/// A default as the value that it is, unless it describes one.
+fn literal(schema: &Map<String, Value>, default: &str) -> Option<Value> {
+    let quoted = default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    let word = Some(default).filter(|default| !default.contains([' ', '`']));
+    let text = quoted.filter(|text| !text.contains('`')).or(word)?;
+    match schema.get("type").and_then(Value::as_str) {
+        Some("boolean") => Some((text == "true").into()),
+        // A schema elsewhere is that of a word.
+        Some("string") | None => Some(text.into()),
+        Some(_) => None,
+    }
+}
+
+fn refuse_null(map: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = map.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            map.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(any)) = map.get_mut("anyOf") {
+        any.retain(|schema| *schema != json!({ "type": "null" }));
+        if let [Value::Object(only)] = any.as_mut_slice() {
+            let only = std::mem::take(only);
+            map.remove("anyOf");
+            map.extend(only);
+        }
+    }
+}
+
+/// Adds the keys of an object, and of those in it that have keys of their own.
+fn walk(root: &Value, schema: &Value, path: &[String], keys: &mut Vec<KeyDocument>) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    for (name, property) in properties.into_iter().flatten() {
+        let path = [path, std::slice::from_ref(name)].concat();
+        let value = resolved(root, property);
+        let of_each = value.get("additionalProperties").filter(|each| each.is_object());
+        let each = of_each.map(|each| resolved(root, each));
+        if value.get("properties").is_none() {
+            let is_required = required.is_some_and(|names| names.iter().any(|own| own == name));
+            let required = is_required.then(|| KeyDefault::Words("required".to_owned()));
+            let key = document(&path, property, value);
+            keys.push(KeyDocument { default: key.default.or(required), ..key });
+        }
+        let inner = [path.as_slice(), &["*".to_owned()]].concat();
+        match (value.get("properties"), each) {
+            (Some(_), _) if path.len() > 2 => keys.push(document(&path, property, value)),
+            (Some(_), _) => walk(root, value, &path, keys),
+            (None, Some(each)) => walk(root, each, &inner, keys),
+            (None, None) => {}
+        }
+    }
+}
+
+fn document(path: &[String], property: &Value, value: &Value) -> KeyDocument {
+    let text = |keyword: &str| property.get(keyword).or_else(|| value.get(keyword));
+    let description = text("description").and_then(Value::as_str).unwrap_or_default();
+    let (meaning, default) = split_default(description);
+    let value = text("default").cloned().map(KeyDefault::Value);
+    KeyDocument {
+        path: path.to_vec(),
+        option: None,
+        meaning: meaning.to_owned(),
+        default: value.or_else(|| Some(KeyDefault::Words(default?.to_owned()))),
+    }
+}
+
+/// What a schema refers to, or itself.
+fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    let name = schema.get("$ref").and_then(Value::as_str);
+    let name = name.and_then(|name| name.strip_prefix(DEFINITIONS));
+    let found = name.and_then(|name| root.get("$defs")?.get(name));
+    found.unwrap_or(schema)
+}

@@ -1,0 +1,211 @@
+//! The settings that say which package set is meant, the same for every command that makes one.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::environment::{EPOCH, Environment};
+use super::layers::Layers;
+use super::origin::{Gathered, Origin, Resolved};
+use crate::config::{Config, Keys, PackageList};
+use crate::error::{Error, Kind, Result};
+use crate::package::{Format, Relation};
+use crate::plan::{Choices, Setting};
+use crate::run::threads;
+
+/// The options of every command that makes a package set.
+#[derive(Debug, Args)]
+pub struct SetArguments {
+    /// A shard (folder of artifacts) or a folder of shards; may be given several times. An artifact
+    /// is a folder, or a .tar.zst or .tar.xz, whose .sha256sum is checked if it is there
+    #[arg(long, required = true, num_args = 1.., value_name = "DIR")]
+    pub(super) artifacts: Vec<PathBuf>,
+    /// Packaging configuration (.json or .toml): primary shard, arch groups, validation rules for
+    /// all or for single components, packages by module (README: table of keys). Without one, and
+    /// without --packages, groups and primary shard are those that `discover --propose` would write
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// TheRock's package.json: which parts of which artifacts each package takes, what it depends
+    /// on and says of itself, in place of the configuration's selectors and parts; with --scheme
+    /// amdrocm the names are AMD's own
+    #[arg(long, value_name = "FILE")]
+    packages: Option<PathBuf>,
+    #[command(flatten)]
+    keys: Keys,
+    /// Package formats
+    #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
+    format: Vec<FormatArgument>,
+    /// Only these artifacts (blas), components (blas_lib) or packages (rocm-blas); the set then
+    /// holds nothing but them
+    #[arg(long, num_args = 1.., value_name = "COMPONENT")]
+    only: Vec<String>,
+    /// Earlier set that this one updates: a packages.json, a plan (JSON) or a folder of packages; may
+    /// be given several times. Paths that were in another package there are taken over cleanly
+    #[arg(long, num_args = 1.., value_name = "SET")]
+    since: Vec<PathBuf>,
+    /// Number of threads; the packages do not depend on it [default: all cores]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Turn warnings into errors
+    #[arg(long)]
+    strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArgument {
+    Deb,
+    Rpm,
+}
+
+impl From<FormatArgument> for Format {
+    fn from(argument: FormatArgument) -> Self {
+        match argument {
+            FormatArgument::Deb => Format::Deb,
+            FormatArgument::Rpm => Format::Rpm,
+        }
+    }
+}
+
+/// Which archs share a kernel package, and which shard's host files are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// The configuration has groups.
+    Configured,
+    /// Each arch is a group: the configuration has none, or a list of packages says what goes where.
+    PerArch,
+    /// There is no configuration: as `discover --propose` would write one for the artifacts.
+    Propose,
+}
+
+/// Which package set is meant.
+#[derive(Debug)]
+pub struct SetSettings {
+    /// Shards, or folders of shards.
+    pub artifacts: Vec<PathBuf>,
+    /// What holds for all of its packages.
+    pub plan: Setting,
+    /// Which archs share a kernel package.
+    pub grouping: Grouping,
+    /// A list of packages, in place of the configuration's selectors and parts.
+    pub packages: Option<PackageList>,
+    /// Earlier sets that this one updates.
+    pub since: Vec<PathBuf>,
+    /// Number of threads.
+    pub jobs: usize,
+    /// Whether warnings are errors.
+    pub strict: bool,
+}
+
+impl SetArguments {
+    /// The settings; all that is wrong with them, whatever the input is, is refused together.
+    pub fn resolve(self, environment: &Environment) -> Result<SetSettings> {
+        let mut gathered = Gathered::default();
+        let settings = self.gather(environment, &mut gathered);
+        gathered.faults.usage_first().settle(settings)
+    }
+
+    /// The settings, with the configuration read; none if there are faults.
+    pub(super) fn gather(
+        mut self,
+        environment: &Environment,
+        gathered: &mut Gathered,
+    ) -> Option<SetSettings> {
+        let config = self.config.as_deref().map_or_else(|| Ok(Config::default()), Config::open);
+        let config = gathered.faults.keep(config);
+        let packages = self.packages.as_deref().map(PackageList::open).transpose();
+        let packages = gathered.faults.keep(packages);
+        // What the command line says is checked even if a file cannot be read.
+        let is_read = config.is_some() && packages.is_some();
+        let (config, packages) = (config.unwrap_or_default(), packages.flatten());
+        if packages.is_some() {
+            gathered.faults.keep(config.refuse_selectors_beside_list());
+        }
+        let choices = self.choices(config, environment, gathered)?;
+        let plan = gathered.faults.keep(Setting::new(choices)).filter(|_| is_read)?;
+        note_settled(&plan, gathered);
+        let jobs = self.jobs.map_or_else(threads::count, usize::from);
+        gathered.note("jobs", jobs, Origin::given("jobs", self.jobs.is_some()));
+        let grouping = self.grouping(&plan);
+        if grouping == Grouping::Propose {
+            for key in ["primary_shard", "architecture_groups"] {
+                let unset = Some("what the artifacts hold decides".to_owned());
+                let known = Resolved::new(key, Value::Null, Origin::Proposed);
+                gathered.resolved.push(Resolved { unset, ..known });
+            }
+        }
+        let Self { artifacts, since, strict, .. } = self;
+        Some(SetSettings { artifacts, plan, grouping, packages, since, jobs, strict })
+    }
+
+    fn grouping(&self, plan: &Setting) -> Grouping {
+        match (plan.config.groups.is_empty(), &self.config, &self.packages) {
+            (false, ..) => Grouping::Configured,
+            (true, None, None) => Grouping::Propose,
+            (true, ..) => Grouping::PerArch,
+        }
+    }
+
+    /// Package formats, in order.
+    pub(super) fn formats(&self) -> Vec<Format> {
+        let formats: BTreeSet<Format> = self.format.iter().copied().map(Format::from).collect();
+        formats.into_iter().collect()
+    }
+
+    fn choices(
+        &mut self,
+        config: Config,
+        environment: &Environment,
+        gathered: &mut Gathered,
+    ) -> Option<Choices> {
+        let changelog_date = gathered.faults.keep(environment.epoch()).flatten();
+        if let Some(seconds) = changelog_date {
+            gathered.note(EPOCH, seconds, Origin::Environment { variable: EPOCH });
+        }
+        for name in self.only.iter().filter(|name| !is_name(name)) {
+            let message = format!("--only `{}` is no name", name.escape_debug());
+            let hint = "name an artifact (blas), a component (blas_lib) or a package (rocm-blas)";
+            gathered.faults.add(Error::new(Kind::Usage, message).hint(hint));
+        }
+        let formats = self.formats();
+        let mut layers = Layers { given: &self.keys, config: &config, gathered };
+        let named = layers.named();
+        let distribution = layers.distribution()?;
+        let (named, only) = (named?, std::mem::take(&mut self.only));
+        Some(Choices { config, named, distribution, formats, only, changelog_date })
+    }
+}
+
+/// Notes values that the configuration has, or the scheme, or a default that is more than a word.
+fn note_settled(plan: &Setting, gathered: &mut Gathered) {
+    let mut note = |key: &str, value: Option<String>, default: Origin| {
+        let keys: Vec<&str> = key.split('.').collect();
+        let position = plan.config.position(&keys).map(Origin::File);
+        gathered.note(key, value, position.unwrap_or(default));
+    };
+    note("libdir", Some(plan.libdir().to_string()), Origin::Default);
+    note("kpackdir", Some(plan.kpackdir().to_string()), Origin::Default);
+    note("maintainer", Some(plan.maintainer().to_owned()), Origin::Default);
+    note("license", Some(plan.license().to_owned()), Origin::Default);
+    for format in &plan.formats {
+        let relation = plan.runtime(*format).map(text);
+        let default = relation.as_ref().map_or(Origin::Default, |_| Origin::Scheme);
+        note(&format!("runtime_relation.{}", format.as_str()), relation, default);
+    }
+}
+
+fn text(relation: &Relation) -> String {
+    match &relation.version {
+        Some((comparison, version)) => {
+            format!("{} {} {version}", relation.name, comparison.as_str())
+        }
+        None => relation.name.clone(),
+    }
+}
+
+/// Whether something may be called that: folders are named after artifacts.
+fn is_name(text: &str) -> bool {
+    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+    !text.is_empty() && !text.contains(bad)
+}

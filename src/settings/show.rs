@@ -1,0 +1,93 @@
+//! Every setting, its value, and where that comes from.
+
+use serde_json::{Map, Value};
+
+use super::build::BuildArguments;
+use super::environment::Environment;
+use super::given::Given;
+use super::origin::{Gathered, Origin, Resolved};
+use super::schema::{self, KeyDefault};
+use crate::config::Config;
+use crate::error::Result;
+
+impl BuildArguments {
+    /// Every key of the configuration and every option of the command line, as a build or a plan with
+    /// these arguments would have them.
+    pub fn show(self, given: &Given, environment: &Environment) -> Result<Vec<Resolved>> {
+        let mut gathered = Gathered::default();
+        let settings = self.gather(given, environment, &mut gathered);
+        let Gathered { faults, mut resolved } = gathered;
+        let settings = faults.usage_first().settle(settings)?;
+        let keys = Keys::of(&settings.set.plan.config)?;
+        let mut shown = Vec::new();
+        for key in schema::keys() {
+            match take(&mut resolved, &key.path.join(".")) {
+                Some(known) => shown.push(known),
+                None => keys.add(&key.path, key.default, &mut shown),
+            }
+        }
+        for option in given.options() {
+            let is_key = shown.iter().any(|known| known.key == option.key);
+            let known = take(&mut resolved, &option.key).unwrap_or(option);
+            shown.extend((!is_key).then(|| Resolved { key: Origin::option(&known.key), ..known }));
+        }
+        shown.extend(resolved);
+        Ok(shown)
+    }
+}
+
+fn take(resolved: &mut Vec<Resolved>, key: &str) -> Option<Resolved> {
+    let index = resolved.iter().position(|known| known.key == key)?;
+    Some(resolved.remove(index))
+}
+
+/// What the configuration file says.
+struct Keys<'a> {
+    config: &'a Config,
+    values: Map<String, Value>,
+}
+
+impl<'a> Keys<'a> {
+    fn of(config: &'a Config) -> Result<Self> {
+        Ok(Self { config, values: config.values()? })
+    }
+
+    /// Adds the values at and below `path`, or the default.
+    fn add(&self, path: &[String], default: Option<KeyDefault>, shown: &mut Vec<Resolved>) {
+        // What stands in a map is shown with the map.
+        if path.iter().any(|part| part == "*") {
+            return;
+        }
+        let mut parts = path.iter();
+        let first = parts.next().and_then(|part| self.values.get(part));
+        let value = first.and_then(|first| parts.try_fold(first, |value, part| value.get(part)));
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match value {
+            Some(value) => self.add_leaves(&path, value, shown),
+            None => {
+                let (value, unset) = match default {
+                    Some(KeyDefault::Value(value)) => (value, None),
+                    Some(KeyDefault::Words(words)) => (Value::Null, Some(words)),
+                    None => (Value::Null, None),
+                };
+                let known = Resolved::new(path.join("."), value, Origin::Default);
+                shown.push(Resolved { unset, ..known });
+            }
+        }
+    }
+
+    fn add_leaves(&self, path: &[&str], value: &Value, shown: &mut Vec<Resolved>) {
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                for (name, value) in map {
+                    self.add_leaves(&[path, &[name]].concat(), value, shown);
+                }
+            }
+            _ => {
+                let position = self.config.position(path).map(Origin::File);
+                let origin = position.unwrap_or(Origin::Default);
+                shown.push(Resolved::new(path.join("."), value.clone(), origin));
+            }
+        }
+    }
+}

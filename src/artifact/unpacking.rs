@@ -1,15 +1,13 @@
 //! Decoding of all packed artifacts of a scan.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
 use super::contents::{Whereabouts, assemble};
 use super::packed::{Checksum, Packed};
 use super::{Artifact, ArtifactName, ScanOptions};
 use crate::content::{BlockStore, InputFile, Inputs};
-use crate::error::{Error, Faults, Result, ResultExt};
+use crate::error::{Error, Faults, Result};
 use crate::formats::compression::Method;
 use crate::run::threads;
 
@@ -61,38 +59,16 @@ pub(super) fn unpack(
     options: &ScanOptions,
     faults: &mut Faults,
 ) -> Vec<Artifact> {
-    let Some(first) = pending.first() else {
+    if pending.is_empty() {
         return Vec::new();
-    };
+    }
     let Some(store) = faults.keep(BlockStore::create(&options.spool_dir, &options.budget)) else {
         return Vec::new();
     };
-    let decoders = threads::count().min(DECODERS).min(pending.len());
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let decode = || {
-        while let Some((at, one)) = take(pending, &next) {
-            let result = one.unpack(&store);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-        }
-    };
-    // Not on the pool's own threads: while one of those waits it takes up other work, and would
-    // hold a decoder for every archive at once.
-    let started = thread::scope(|scope| {
-        let start =
-            |_| thread::Builder::new().spawn_scoped(scope, decode).map_err(Error::no_thread);
-        start(0)?;
-        // Fewer do where the system starts no more.
-        (1..decoders).take_while(|number| start(*number).is_ok()).for_each(drop);
-        Ok(())
-    });
-    faults.keep(started.file(&first.path));
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().filter_map(|(_, result)| faults.keep(result)).collect()
-}
-
-fn take<'a>(pending: &'a [Pending], next: &AtomicUsize) -> Option<(usize, &'a Pending)> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    pending.get(at).map(|one| (at, one))
+    let decoders = threads::count().min(DECODERS);
+    // Not by the pool: its threads take up other work while they wait, and would hold a decoder for
+    // every archive at once.
+    let unpacked = threads::each(pending, decoders, |one| one.unpack(&store));
+    let unpacked = faults.keep(unpacked).into_iter().flatten();
+    unpacked.filter_map(|result| faults.keep(result)).collect()
 }

@@ -8,10 +8,9 @@
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use super::fan_out::Digests;
+use super::turns::sorted_out;
 use super::{EmitOptions, compressor};
 use crate::cache::{Cache, Key, KeyMaker};
 use crate::content::Content;
@@ -19,6 +18,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::formats::package_file::Specification;
 use crate::formats::payload::{Entry, FileDigests, Ready};
 use crate::package::{Format, Package, PackageEntry};
+use crate::run::threads;
 use crate::tree::Node;
 
 /// Raised when payloads of the same entries get other bytes.
@@ -118,39 +118,12 @@ fn digests(
     threads: usize,
     sha1: bool,
 ) -> Result<Vec<Option<FileDigests>>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(entry) = entries.get(index) else { return done };
-            if let Node::File { data, .. } = &entry.node {
-                let mut digests = Digests::new(false, sha1);
-                let read = data.each_window(|bytes| digests.update(bytes));
-                let read = read.context(|| format!("reading /{}", entry.path));
-                let digest = read.map(|()| digests.finish());
-                done.push((index, digest));
-            }
-        }
+    let digest = |entry: &PackageEntry<Content>| {
+        let Node::File { data, .. } = &entry.node else { return Ok(None) };
+        let mut digests = Digests::new(false, sha1);
+        let read = data.each_window(|bytes| digests.update(bytes));
+        read.context(|| format!("reading /{}", entry.path))?;
+        Ok(Some(digests.finish()))
     };
-    let done = thread::scope(|scope| {
-        let start = |_| thread::Builder::new().spawn_scoped(scope, work);
-        // Fewer do where the system starts no more.
-        let others: Vec<_> = (1..threads.min(entries.len())).map_while(|n| start(n).ok()).collect();
-        let mut done = work();
-        for other in others {
-            let bug = |_| vec![(0, Err(Error::bug("a thread that reads a package panicked")))];
-            done.extend(other.join().unwrap_or_else(bug));
-        }
-        done
-    });
-    let (mut digests, mut faults) = (vec![None; entries.len()], Vec::new());
-    for (index, digest) in done {
-        match (digest, digests.get_mut(index)) {
-            (Ok(digest), Some(slot)) => *slot = Some(digest),
-            (Ok(_), None) => faults.push(Error::bug("a digest without an entry")),
-            (Err(fault), _) => faults.push(fault),
-        }
-    }
-    Error::gather(faults).map_or(Ok(digests), Err)
+    sorted_out(threads::each(entries, threads, digest)?)
 }

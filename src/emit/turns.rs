@@ -68,7 +68,7 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
 }
 
 /// All values, or all faults.
-fn sorted_out<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+pub(super) fn sorted_out<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
     let mut values = Vec::new();
     let mut faults = Vec::new();
     for result in results {

@@ -3,6 +3,9 @@
 //! What uses rayon outside of a pool gets its global one, which panics where the system starts no
 //! thread. So each way into the library that goes parallel asks for its threads here.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use rayon::ThreadPoolBuilder;
 
 use crate::error::{Error, Result};
@@ -26,5 +29,46 @@ pub fn count() -> usize {
     match rayon::current_thread_index() {
         Some(_) => rayon::current_num_threads(),
         None => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+/// Does `work` for each of `items`, on this thread and up to `count - 1` others that belong to no
+/// pool; what it returned, in the order of the items. Fewer do where the system starts no more.
+pub fn each<I: Sync, T: Send>(
+    items: &[I],
+    count: usize,
+    work: impl Fn(&I) -> T + Sync,
+) -> Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        items.get(index).map(|item| (index, work(item)))
+    };
+    let work_off = || std::iter::from_fn(take).collect::<Vec<_>>();
+    let mut done = thread::scope(|scope| {
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work_off).ok();
+        let others: Vec<_> = (1..count.min(items.len())).map_while(start).collect();
+        let mut done = work_off();
+        for other in others {
+            done.extend(other.join().map_err(|_| Error::bug("a thread panicked"))?);
+        }
+        Ok::<_, Error>(done)
+    })?;
+    done.sort_by_key(|(index, _)| *index);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        let items: Vec<usize> = (0..100).collect();
+        for count in [0, 1, 7, 200] {
+            let doubled = each(&items, count, |item| item * 2).unwrap();
+            assert!(doubled.iter().enumerate().all(|(index, result)| *result == index * 2));
+            assert_eq!(doubled.len(), items.len(), "{count}");
+        }
     }
 }

@@ -55,10 +55,25 @@ fn a_version_that_many_symbols_have_is_kept_once() {
 
 #[test]
 fn names_and_search_paths_beyond_any_are_refused() {
-    for tag in [elf::DT_NEEDED, elf::DT_RUNPATH] {
-        limit(linking(&dense_elf::names_of_libraries(tag)));
-    }
-    limit(SearchPath::read(&elf_file(&dense_elf::names_of_libraries(elf::DT_RUNPATH))));
+    limit(linking(&dense_elf::names_of_libraries(elf::DT_NEEDED)));
+    // Of many search paths the loader takes the last, and no other is read.
+    let paths = dense_elf::names_of_libraries(elf::DT_RUNPATH);
+    assert_eq!(linking(&paths).unwrap().runpath.unwrap().len(), 4094);
+    limit(SearchPath::read(&elf_file(&paths)));
+    let read = |count| {
+        let file = dense_elf::search_path(count, &"s".repeat(dense_elf::LONG));
+        SearchPath::read(&elf_file(&file))
+    };
+    assert_eq!(read(2).unwrap()[1].text.len(), dense_elf::LONG);
+    limit(read(3));
+}
+
+/// Verification remembers what every library says.
+#[test]
+fn search_paths_of_more_than_a_mebibyte_are_refused_by_verification() {
+    let read = |len| verified(dense_elf::search_path_of_a_section(len));
+    read(1 << 20).unwrap();
+    limit(read((1 << 20) + 1));
 }
 
 #[test]

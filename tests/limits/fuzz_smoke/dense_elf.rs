@@ -13,6 +13,9 @@ pub const HEADERS: [usize; 3] = [64, 56, 64];
 /// Kernels of which there is a note.
 pub const NOTED_KERNELS: usize = 200;
 
+/// Bytes of a long search path.
+pub const LONG: usize = LEN / 2;
+
 /// The inputs of a target that reads ELF files.
 pub fn inputs(target: &str) -> Vec<Vec<u8>> {
     match target {
@@ -23,7 +26,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
             bound_to_one_version(),
             names_of_libraries(elf::DT_NEEDED),
             names_of_libraries(elf::DT_RUNPATH),
-            search_path(LEN / 32, &"s".repeat(LEN / 2)),
+            search_path(LEN / 32, &"s".repeat(LONG)),
             search_path(2, &"$ORIGIN".repeat(LEN / 7)),
             search_path(2, &parts("$ORIGIN")),
             search_path(2, &parts("/stage/")),
@@ -32,7 +35,14 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "host_binary" => vec![section_names(), tables_of_symbols(), segments_of_the_same()],
         "relocations" => vec![packed_relocations(), scattered_relocations()],
         "verify_file" => {
-            vec![tables_of_relocations(), wrappers(), section_names(), dynamic_sections(500)]
+            let search = search_path_of_a_section(LEN);
+            vec![
+                tables_of_relocations(),
+                wrappers(),
+                section_names(),
+                dynamic_sections(500),
+                search,
+            ]
         }
         _ => Vec::new(),
     }
@@ -216,6 +226,18 @@ pub fn search_path(count: usize, text: &str) -> Vec<u8> {
     let strings = [&b"\0"[..], text.as_bytes(), b"\0"].concat();
     let entries = vec![(elf::DT_RUNPATH, 1); count];
     linked(&strings, &symbols(1, 0, 0), &entries, File::new(elf::EM_X86_64, 2))
+}
+
+/// A library whose section has a search path of so many bytes.
+pub fn search_path_of_a_section(len: usize) -> Vec<u8> {
+    let mut file = File::new(elf::EM_X86_64, 1);
+    let strings = file.put(&one_string(len, ""));
+    let tag = elf::DT_RUNPATH.0.cast_unsigned();
+    let entries = file.put(&words(&[tag, 1, 0, 0]));
+    file.segment(elf::PT_LOAD, (0, entries.0 + entries.1));
+    file.section(0, (elf::SHT_STRTAB, 0), strings, 0);
+    file.section(0, (elf::SHT_DYNAMIC, 2), entries, 1);
+    file.finish(1)
 }
 
 /// As many folders as fit.

@@ -36,7 +36,6 @@ pub mod package;
 pub mod partition;
 pub mod plan;
 pub mod planned;
-pub mod policy;
 pub mod receipt;
 pub mod recombine;
 pub mod render;

@@ -1,24 +1,30 @@
 //! How hard a build compresses, and in how much memory.
+//!
+//! Levels change the bytes of packages, memory never does. Refused: levels that package managers could
+//! not read, and less memory than one package needs.
 
 use clap::{Args, ValueEnum};
 
 use super::origin::{Gathered, Origin};
 use super::set::SetSettings;
 use crate::dependencies::distribution::PayloadCompression;
-use crate::formats::compression::{Compression, Method};
+use crate::error::{Error, Kind, Result};
+use crate::formats::compression::{Compression, WINDOW_LOG_MAX};
 use crate::pack;
-use crate::policy::{Policy, Preset};
 use crate::run::{Limits, shares};
 
+/// The highest level of archives: what their readers need does not depend on it.
+const ARCHIVE_LEVEL_MAX: i32 = 22;
+
 /// The options about it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct CostArguments {
     /// Compressor of the package payloads [default: the best that the distribution can read]
     #[arg(long)]
-    compression: Option<CompressionArgument>,
+    compression: Option<Method>,
     /// Levels of kernel archives and payloads [default: balanced]
     #[arg(long)]
-    preset: Option<PresetArgument>,
+    preset: Option<Preset>,
     /// zstd level of the code objects in kernel archives, 1 to 22 [default: the preset's]
     #[arg(long, value_name = "LEVEL")]
     archive_level: Option<i32>,
@@ -32,21 +38,40 @@ pub(super) struct CostArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CompressionArgument {
+enum Method {
     /// zstd with long-distance matching, window 27
     Zstd,
     /// xz, for package managers that cannot read zstd
     Xz,
 }
 
+/// Levels; measured in `benches/RESULTS.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PresetArgument {
+enum Preset {
     /// zstd -3, xz -1: three quarters of the time, 7 % larger
     Fast,
     /// zstd -9, xz -6
     Balanced,
     /// zstd -19, xz -7: smaller, in many times the time
     Small,
+}
+
+impl Preset {
+    fn zstd(self) -> u32 {
+        match self {
+            Self::Fast => 3,
+            Self::Balanced => 9,
+            Self::Small => 19,
+        }
+    }
+
+    fn xz(self) -> u32 {
+        match self {
+            Self::Fast => 1,
+            Self::Balanced => 6,
+            Self::Small => 7,
+        }
+    }
 }
 
 /// How a build compresses, and in how much memory.
@@ -69,13 +94,12 @@ impl CostArguments {
         formats: usize,
         gathered: &mut Gathered,
     ) -> Option<CostSettings> {
-        let policy = self.policy();
         let readable = match set.map(|set| set.plan.compression()) {
             Some(PayloadCompression::Xz) => Method::Xz,
             Some(PayloadCompression::Zstd) | None => Method::Zstd,
         };
-        let archive_level = gathered.faults.keep(policy.archive_level());
-        let compression = gathered.faults.keep(policy.payload(readable));
+        let archive_level = gathered.faults.keep(self.archive_level());
+        let compression = gathered.faults.keep(self.payload(readable));
         let (archive_level, compression) = (archive_level?, compression?);
         self.note(archive_level, compression, gathered);
         let needs = shares::BuildNeeds {
@@ -83,7 +107,7 @@ impl CostArguments {
             thread: pack::thread_memory(archive_level),
             jobs: set.map_or(1, |set| set.jobs),
         };
-        let limits = gathered.faults.keep(shares::of_build(policy.memory, needs))?;
+        let limits = gathered.faults.keep(shares::of_build(self.memory, needs))?;
         Some(CostSettings { compression, archive_level, limits })
     }
 
@@ -101,21 +125,59 @@ impl CostArguments {
         gathered.note("compression", compression.method().name(), origin);
     }
 
-    fn policy(&self) -> Policy {
-        Policy {
-            method: self.compression.map(|compression| match compression {
-                CompressionArgument::Zstd => Method::Zstd,
-                CompressionArgument::Xz => Method::Xz,
-            }),
-            preset: match self.preset {
-                Some(PresetArgument::Fast) => Preset::Fast,
-                Some(PresetArgument::Balanced) => Preset::Balanced,
-                Some(PresetArgument::Small) => Preset::Small,
-                None => Preset::default(),
-            },
-            archive_level: self.archive_level,
-            payload_level: self.payload_level,
-            memory: self.memory,
+    fn preset(&self) -> Preset {
+        self.preset.unwrap_or(Preset::Balanced)
+    }
+
+    /// The level of code objects.
+    fn archive_level(&self) -> Result<i32> {
+        let of_preset = i32::try_from(self.preset().zstd()).unwrap_or(i32::MAX);
+        let level = self.archive_level.unwrap_or(of_preset);
+        if (1..=ARCHIVE_LEVEL_MAX).contains(&level) {
+            return Ok(level);
         }
+        let message = format!("--archive-level {level} is no level of zstd");
+        Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"))
+    }
+
+    /// How payloads are compressed; by `readable` if nothing else was asked for.
+    fn payload(&self, readable: Method) -> Result<Compression> {
+        let preset = self.preset();
+        let compression = match self.compression.unwrap_or(readable) {
+            Method::Xz => Compression::Xz { preset: self.payload_level.unwrap_or(preset.xz()) },
+            Method::Zstd => Compression::Zstd {
+                level: i32::try_from(self.payload_level.unwrap_or(preset.zstd()))
+                    .unwrap_or(i32::MAX),
+                window_log: WINDOW_LOG_MAX,
+                long: true,
+            },
+        };
+        compression.check().map_err(|error| {
+            Error::new(Kind::Usage, error.message()).structure("--payload-level")
+        })?;
+        Ok(compression)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_come_from_the_preset_unless_given() {
+        let small = || CostArguments { preset: Some(Preset::Small), ..CostArguments::default() };
+        assert_eq!(small().archive_level().unwrap(), 19);
+        assert_eq!(small().payload(Method::Zstd).unwrap().level(), "19");
+        assert_eq!(small().payload(Method::Xz).unwrap(), Compression::Xz { preset: 7 });
+        let given = CostArguments { payload_level: Some(5), archive_level: Some(22), ..small() };
+        assert_eq!(given.payload(Method::Zstd).unwrap().level(), "5");
+        assert_eq!(given.archive_level().unwrap(), 22);
+        for (archive_level, payload_level) in [(Some(0), Some(20)), (Some(23), Some(0))] {
+            let wrong = CostArguments { archive_level, payload_level, ..CostArguments::default() };
+            assert_eq!(wrong.archive_level().unwrap_err().kind(), Kind::Usage);
+            assert_eq!(wrong.payload(Method::Zstd).unwrap_err().kind(), Kind::Usage);
+        }
+        let default = CostArguments::default();
+        assert_eq!(default.payload(Method::Zstd).unwrap(), Compression::default());
     }
 }

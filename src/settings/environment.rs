@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Kind, Result};
+use crate::signing::Passphrase;
 
 /// The variable that stands for the time.
 pub(super) const EPOCH: &str = "SOURCE_DATE_EPOCH";
@@ -12,20 +13,21 @@ pub(super) const EPOCH: &str = "SOURCE_DATE_EPOCH";
 pub(super) const PASSPHRASE: &str = "ROCKPACK_SIGN_PASSPHRASE";
 
 /// The variables that are settings, as they are set.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// SOURCE_DATE_EPOCH.
     pub source_date_epoch: Option<OsString>,
-    /// ROCKPACK_SIGN_PASSPHRASE.
-    pub passphrase: Option<OsString>,
+    /// ROCKPACK_SIGN_PASSPHRASE, which is never shown.
+    pub passphrase: Option<Passphrase>,
 }
 
 impl Environment {
     /// That of this process.
     pub fn of_process() -> Self {
+        let passphrase = std::env::var_os(PASSPHRASE);
         Self {
             source_date_epoch: std::env::var_os(EPOCH),
-            passphrase: std::env::var_os(PASSPHRASE),
+            passphrase: passphrase.map(|text| Passphrase::new(text.into_encoded_bytes())),
         }
     }
 

@@ -31,11 +31,7 @@ impl SigningArguments {
         };
         let passphrase = match &self.sign_passphrase_file {
             Some(file) => Passphrase::read(file)?,
-            None => environment
-                .passphrase
-                .clone()
-                .map(|text| Passphrase::new(text.into_encoded_bytes()))
-                .unwrap_or_default(),
+            None => environment.passphrase.clone().unwrap_or_default(),
         };
         let signer: Arc<dyn Signer> = Arc::new(OpenPgpKey::open(key, &passphrase)?);
         Ok(Some(signer))

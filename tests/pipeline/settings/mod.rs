@@ -1,0 +1,71 @@
+//! Settings, from outside: what is wrong is refused at once and before any input is opened, every
+//! value says where it comes from, what is generated from the declaration of the keys is true, and
+//! groups are proposed where nobody configured any.
+//!
+//! With `ROCKPACK_BLESS=1` the schema and the README's table are written instead of compared; look at
+//! the difference before you keep it.
+
+mod origins;
+mod proposed;
+mod refused;
+mod schema;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use support::example::rockpack;
+use support::tools;
+use tempfile::TempDir;
+
+/// A folder with configurations, and no artifacts.
+struct Room(TempDir);
+
+impl Room {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    /// A command whose artifacts do not exist: whoever opens them says so.
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = rockpack();
+        command.args(words).arg("--artifacts").arg(self.path("absent"));
+        if words[0] == "build" {
+            command.arg("--out").arg(self.path("out"));
+        }
+        command
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What `config show` says of each key: its value, and where that comes from.
+fn shown(words: &[&str]) -> Vec<(String, Value, Value)> {
+    let mut command = rockpack();
+    command
+        .args(["config", "show", "--json"])
+        .args(words)
+        .current_dir(support::program::repository(""));
+    let mut list: Vec<Value> =
+        serde_json::from_str(&tools::succeed(command.env("SOURCE_DATE_EPOCH", "1700000000")))
+            .unwrap();
+    let triple = |setting: &mut Value| {
+        let [key, value] = ["key", "value"].map(|field| setting[field].take());
+        let origin = setting.as_object_mut().unwrap();
+        origin.retain(|field, _| !["key", "value", "unset"].contains(&field.as_str()));
+        (key.as_str().unwrap().to_owned(), value, setting.take())
+    };
+    list.iter_mut().map(triple).collect()
+}

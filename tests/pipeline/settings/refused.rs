@@ -1,0 +1,180 @@
+//! What can be refused without input is refused before any is opened, all of it together.
+
+use std::fs;
+use std::process::Command;
+
+use super::{Room, stderr};
+
+/// The exit codes of wrong usage, and of a run that failed.
+const USAGE: i32 = 64;
+const FAILED: i32 = 2;
+
+/// Refused with this exit code, each of `expected` said in this order, and no input opened.
+#[track_caller]
+fn refused(command: &mut Command, code: i32, expected: &[&str]) {
+    let output = command.output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    let mut rest = said.as_str();
+    for part in expected {
+        let at =
+            rest.find(part).unwrap_or_else(|| panic!("{part} is not in its place in:\n{said}"));
+        rest = &rest[at + part.len()..];
+    }
+    assert!(!said.contains("absent"), "the input was opened:\n{said}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn everything_wrong_on_the_command_line_is_refused_at_once() {
+    let room = Room::new();
+    let words = [
+        "--version",
+        "7_1",
+        "--release",
+        "1-2",
+        "--distro",
+        "debian-99",
+        "--variant",
+        "a_b",
+        "--scheme",
+        "rcom",
+        "--prefix",
+        "/usr",
+        "--only",
+        "a/b",
+    ];
+    let expected = [
+        "--only `a/b` is no name",
+        "--version: `7_1` is no version",
+        "--release: `1-2` is no release",
+        "--scheme: there is no naming scheme `rcom`",
+        "the schemes are amdrocm, rocm, rocm-versioned",
+        "--variant: `a_b` cannot be a package name",
+        "--prefix: `/usr` cannot be the prefix",
+        "--distro: there is no distribution `debian-99`",
+        "known are debian-12, debian-13",
+    ];
+    refused(room.command(&["plan"]).args(words), USAGE, &expected);
+    let of_build = [
+        "--archive-level",
+        "23",
+        "--sign-key",
+        "no-such-key",
+        "--repo",
+        "r",
+        "--suite",
+        "a b",
+        "--url",
+        "x",
+    ];
+    let more = [
+        "--archive-level 23",
+        "--suite `a b` is not one word",
+        "--url `x` is no URL",
+        "no-such-key",
+    ];
+    let mut build = room.command(&["build"]);
+    refused(build.args(words).args(of_build), USAGE, &[&expected[..], &more[..]].concat());
+    refused(
+        room.command(&["build"]).args(["--memory", "100M"]),
+        USAGE,
+        &["--memory 100M is too little"],
+    );
+    let late = ("SOURCE_DATE_EPOCH", "5000000000");
+    let expected = ["SOURCE_DATE_EPOCH: 5000000000 seconds", "outside of 1970 to 2106"];
+    refused(room.command(&["plan"]).env(late.0, late.1), USAGE, &expected);
+    assert!(!room.path("out").exists());
+}
+
+const WRONG: &str = "\
+version = '7_1'
+scheme = 'rcom'
+distro = 'debian-99'
+prefix = '/opt/rocm'
+libdir = '/lib'
+distribution_tag.deb = '-1'
+
+[runtime_relation]
+deb = 'a b'
+
+[libraries.'libx.so.1']
+deb = 'x,y'
+
+[relations.rocm-blas]
+deb.depends = ['fine', 'not fine']
+rpm.requires = ['a >=']
+
+[selectors]
+ROCm = [{ artifact = 'blas' }]
+rocm-x = [{ artifact = 'blas' }]
+
+[[parts]]
+name = 'tools'
+components = ['bin']
+role = 'host'
+suffix = { deb = '-utils', rpm = '-tools' }
+";
+
+#[test]
+fn everything_wrong_in_a_configuration_is_refused_at_once() {
+    let room = Room::new();
+    let file = room.write("c.toml", WRONG);
+    let expected = [
+        "c.toml: line 1, column 11: version: `7_1` is no version",
+        "c.toml: line 6, column 24: distribution_tag",
+        "c.toml: line 2, column 10: scheme: there is no naming scheme",
+        "c.toml: line 4, column 10: prefix: `/opt/rocm` cannot be the prefix",
+        "c.toml: line 3, column 10: distro: there is no distribution",
+        "c.toml: line 19, column 8: selectors.ROCm: `ROCm` cannot be a package name",
+        "c.toml: line 20, column 11: selectors.rocm-x.0: takes nothing",
+        "c.toml: line 24, column 15: parts.0.components.0: ",
+        "c.toml: line 12, column 7: libraries.libx.so.1.deb: `x,y` is no relation",
+        "c.toml: line 5, column 10: libdir: `/lib` cannot be a folder",
+        "c.toml: line 9, column 7: runtime_relation.deb: `a b` is no relation",
+        "c.toml: line 15, column 24: relations.rocm-blas.deb.depends.1: `not fine` is no relation",
+        "c.toml: line 16, column 17: relations.rocm-blas.rpm.requires.0: `a >=` is no relation",
+    ];
+    let file = file.to_str().unwrap();
+    refused(&mut room.command(&["plan", "--config", file]), FAILED, &expected);
+    // The command line decides the exit code.
+    let usage = ["--release: `1-2`", "c.toml: line 1, column 11"];
+    refused(&mut room.command(&["build", "--config", file, "--release", "1-2"]), USAGE, &usage);
+    let output = room.command(&["config", "show", "--config", file]).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILED));
+    assert!(expected.iter().all(|part| stderr(&output).contains(part)), "{}", stderr(&output));
+}
+
+#[test]
+fn templates_of_a_scheme_are_tried_before_any_package_is_named() {
+    let room = Room::new();
+    let own =
+        fs::read_to_string(support::program::repository("config/schemes/rocm-versioned.toml"))
+            .unwrap();
+    let wrong = own.replace("kernels = \"{name}", "kernels = \"{name}_{name}");
+    let wrong =
+        wrong.replace("package = \"{name}{variant}{series}\"", "package = \"{name}-{group}\"");
+    assert_eq!(wrong.lines().zip(own.lines()).filter(|(one, other)| one != other).count(), 2);
+    let scheme = room.write("own.toml", &wrong);
+    let expected = [
+        "own.toml: line 9, column 11: names.package: `{name}-{group}` names a group",
+        "own.toml: line 11, column 11: names.kernels: ",
+        "cannot be a package name",
+    ];
+    let scheme = scheme.to_str().unwrap();
+    refused(
+        &mut room.command(&["plan", "--scheme", scheme, "--version", "7.1"]),
+        FAILED,
+        &expected,
+    );
+    let short = ["plan", "--scheme", "rocm-versioned", "--version", "7", "--prefix", "/opt/x"];
+    refused(&mut room.command(&short), USAGE, &["--version: the version 7 has no minor number"]);
+}
+
+#[test]
+fn options_of_a_repository_without_one_are_named() {
+    let room = Room::new();
+    let mut build = room.command(&["build", "--suite", "x", "--generations", "3", "--wait"]);
+    let expected = ["--suite, --generations, --wait: nothing is published without --repo"];
+    refused(&mut build, USAGE, &expected);
+}

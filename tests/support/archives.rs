@@ -36,6 +36,7 @@ impl Packing {
 
     /// `bytes`, compressed.
     pub fn compress(self, bytes: &[u8]) -> Vec<u8> {
+        tools::need(&TOOLS);
         piped(self.command(), bytes)
     }
 }

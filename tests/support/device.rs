@@ -5,13 +5,20 @@ use std::process::Command;
 
 use crate::tools;
 
+/// What makes device code: clang links it by lld, and puts it into bundles by a tool of its own.
+const TOOLS: [&str; 3] = ["clang++-19", "ld.lld-19", "clang-offload-bundler-19"];
+
 /// Runs a command line in `dir`; it has to succeed.
 pub fn run(dir: &Path, command: &[&str]) {
+    if command.contains(&"-fuse-ld=lld") {
+        tools::need(&["ld.lld-19"]);
+    }
     tools::run(Command::new(command[0]).args(&command[1..]).current_dir(dir));
 }
 
 /// Compiles `dir/<name>.o` with one kernel named `name`, for `archs` and with further `flags`.
 pub fn compile(dir: &Path, name: &str, archs: &[&str], flags: &[&str]) {
+    tools::need(&TOOLS);
     let source = format!(
         "#include \"hip.h\"\nextern \"C\" __global__ void {name}(int *p) {{ *p = {}; }}\n\
          extern \"C\" void run_{name}(int *p) {{ {name}<<<1, 1>>>(p); }}\n",

@@ -47,7 +47,15 @@ pub fn runtime() -> &'static Path {
 pub fn matrix() -> &'static [PathBuf] {
     static BUILT: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let build = || {
-        tools::need(&["clang++-19", "ld.lld-19", "g++", "sh"]);
+        tools::need(&[
+            "clang++-19",
+            "ld.lld-19",
+            "clang-offload-bundler-19",
+            "gcc",
+            "g++",
+            "ld",
+            "sh",
+        ]);
         let name = format!("matrix-{}", what_makes_the_matrix());
         let out = kept(&name, |out| {
             tools::succeed(Command::new(folder().join("build.sh")).arg(out));

@@ -66,6 +66,7 @@ pub fn unpack(package: &Path, root: &Path) {
         run(Command::new("dpkg-deb").arg("-x").arg(package).arg(root));
         return;
     }
+    need(&["rpm2cpio", "cpio"]);
     let script = "rpm2cpio \"$0\" | cpio -idm --quiet --no-absolute-filenames";
     let package = std::path::absolute(package).unwrap();
     run(Command::new("sh").args(["-c", script]).arg(package).current_dir(root));
@@ -86,6 +87,9 @@ pub fn told(command: &mut Command) -> String {
     format!("{}{}{status}\n", text(&stdout), text(&stderr))
 }
 
+/// What a command gives. One that is not installed skips the test: a test that asks for all its tools
+/// before it begins says more of them at once.
+///
 /// A program that was just written is busy while another test's child, forked in between, still
 /// holds the descriptor that it was written through: until that child becomes its own program.
 fn output(command: &mut Command) -> Output {
@@ -93,6 +97,11 @@ fn output(command: &mut Command) -> Output {
         match command.output() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
                 std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let program = command.get_program().to_string_lossy();
+                need(&[&program]);
+                panic!("{command:?}: {error}");
             }
             other => return other.unwrap_or_else(|error| panic!("{command:?}: {error}")),
         }

@@ -102,8 +102,9 @@ fn gdb(root: &Path) -> String {
     tools::succeed(&mut gdb)
 }
 
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 9] = [
     "clang++-19",
+    "ld.lld-19",
     "gcc",
     "objcopy",
     "readelf",

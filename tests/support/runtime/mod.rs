@@ -104,6 +104,7 @@ fn kernels(key: &str, counts: &str) -> Line {
 impl Runtime {
     /// Builds into `folder` what `libraries` need and this machine lacks, and the loader.
     pub fn build(folder: &Path, libraries: &[PathBuf]) -> Self {
+        tools::need(TOOLS);
         let sources = tools::repository("tests/support/runtime");
         tools::run(Command::new(sources.join("make-stub.sh")).args(libraries).arg(folder));
         tools::run(

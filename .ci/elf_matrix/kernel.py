@@ -13,7 +13,7 @@ import subprocess
 import urllib.request
 
 from .judged import PT_LOAD, PT_PHDR, blocks
-from .systems import mirror
+from debian import mirror
 
 PACKAGE = "pool/main/l/linux-signed-amd64/linux-image-5.10.0-32-amd64_5.10.223-1_amd64.deb"
 SHA256 = "86a6792f3a03ab15a643f385830cdaa921f15e3e9c8bf63aa55a9243c62fc797"

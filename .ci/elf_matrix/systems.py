@@ -4,6 +4,8 @@ import pathlib
 import subprocess
 import tempfile
 
+from debian import mirror
+
 # What is common to both: the tools that packaging runs over binaries, judges, and what
 # tests/fixtures/build.sh needs.
 TOOLS = """
@@ -13,14 +15,6 @@ TOOLS = """
 SYSTEMS = {"debian-12": ("bookworm", 14, ["busybox-static", "qemu-user"]), "debian-13": ("trixie", 19, ["qemu-system-x86"])}
 TOLD = ["binutils", "elfutils", "patchelf", "chrpath", "debugedit", "gdb", "gcc", "lld-19", "libc6"]
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-def mirror():
-    """The mirror of Debian that this machine uses."""
-    known = subprocess.run(["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)"],
-                           check=True, stdout=subprocess.PIPE, text=True).stdout
-    own = [uri for uri in known.splitlines() if uri.endswith("/debian/")]
-    return own[0] if own else "http://deb.debian.org/debian"
 
 
 class System:

@@ -11,9 +11,6 @@ use std::sync::OnceLock;
 use crate::program::{kept, scratch};
 use crate::tools;
 
-/// Where packages of the distribution come from.
-const MIRROR: &str = "http://deb.debian.org/debian";
-
 /// A package with what maintainer scripts run: the shell, tools and libraries of this machine, with
 /// what rpmbuild's own generator finds in them. Nothing has to be installed with `--nodeps`.
 const RPM: &str = "\
@@ -54,11 +51,20 @@ pub const RPM_TOOLS: [&str; 5] = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-
 pub fn debian(suite: &str) -> PathBuf {
     kept(&format!("debian-{suite}"), |root| {
         let mut make = Command::new("debootstrap");
-        let told = tools::told(make.args(["--variant=minbase", suite]).arg(root).arg(MIRROR));
+        let told = tools::told(make.args(["--variant=minbase", suite]).arg(root).arg(mirror()));
         if !told.ends_with("exit status: 0\n") {
             tools::skip(&format!("debootstrap cannot make {suite}: {told}"));
         }
     })
+}
+
+/// Where this machine gets packages of Debian from.
+fn mirror() -> String {
+    let mut apt = Command::new("apt-get");
+    apt.args(["indextargets", "--no-release-info", "--format", "$(REPO_URI)"]);
+    let places = tools::succeed(&mut apt);
+    let debian = places.lines().find(|place| place.ends_with("/debian/"));
+    debian.unwrap_or_else(|| tools::skip("needs a mirror of Debian in apt's sources")).to_owned()
 }
 
 /// A folder with the package of an rpm system's base, made of this machine once in a run.

@@ -1,0 +1,14 @@
+"""Where this machine gets packages of Debian from."""
+
+import subprocess
+import sys
+
+
+def mirror():
+    """The mirror of Debian in the configuration of apt."""
+    known = subprocess.run(["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)"],
+                           check=True, stdout=subprocess.PIPE, text=True).stdout
+    own = [uri for uri in known.splitlines() if uri.endswith("/debian/")]
+    if not own:
+        sys.exit(f"{sys.argv[0]}: the sources of apt name no mirror whose path ends with /debian/")
+    return own[0]

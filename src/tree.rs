@@ -13,7 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
-pub use links::{LINK_LIMIT, LinkSet, link_leaves};
+pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
 
 /// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash, no control
 /// character, which would forge lines of lists or what a terminal shows.

@@ -6,11 +6,8 @@ use super::manifest::{Manifest, module_of};
 use super::{Artifact, ArtifactName, Prefix};
 use crate::content::Content;
 use crate::error::Faults;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings, InputArtifact};
 use crate::tree::{Tree, TreePath};
-
-/// How many files outside of all prefixes a finding names.
-const NAMED_FILES: usize = 5;
 
 /// The files of an artifact. What is wrong with them is added to the faults.
 pub(super) trait Contents {
@@ -53,6 +50,7 @@ pub(super) fn assemble(
         prefixes: Vec::new(),
         findings: Findings::default(),
     };
+    let named = InputArtifact::new(&artifact.shard, &artifact.name);
     for path in &manifest.prefixes {
         match contents.prefix(path, faults) {
             Found::Tree(tree) => artifact.prefixes.push(Prefix {
@@ -61,40 +59,18 @@ pub(super) fn assemble(
                 tree,
             }),
             Found::Absent => {
-                let message = format!("the listed stage prefix {path} does not exist");
-                note(&mut artifact, Code::PrefixAbsent, message);
+                let (named, prefix) = (named.clone(), path.clone());
+                artifact.findings.add(Finding::PrefixAbsent { artifact: named, prefix });
             }
             Found::Faulty => {}
         }
     }
     if artifact.prefixes.is_empty() {
-        let message = "none of its listed stage prefixes exists, so nothing of it is packed";
-        note(&mut artifact, Code::ArtifactEmpty, message.to_owned());
+        artifact.findings.add(Finding::ArtifactEmpty { artifact: named.clone() });
     }
-    note_outside(&mut artifact, &contents.outside(&manifest.prefixes, faults));
+    let files = contents.outside(&manifest.prefixes, faults);
+    if !files.is_empty() {
+        artifact.findings.add(Finding::OutsidePrefixes { artifact: named, files });
+    }
     Some(artifact)
-}
-
-/// One finding for all files that no prefix holds.
-fn note_outside(artifact: &mut Artifact, files: &[String]) {
-    if files.is_empty() {
-        return;
-    }
-    let count = files.len();
-    let more = match count > NAMED_FILES {
-        true => ", …",
-        false => "",
-    };
-    let names = files[..count.min(NAMED_FILES)].join(", ");
-    let message = format!(
-        "{count} files lie outside of all listed prefixes and are in no package: {names}{more}"
-    );
-    note(artifact, Code::OutsidePrefixes, message);
-}
-
-/// The subject is the same however the artifact is stored and wherever it lies, because findings
-/// are part of the output.
-fn note(artifact: &mut Artifact, code: Code, message: String) {
-    let subject = format!("{}/{}", artifact.shard, artifact.name);
-    artifact.findings.add(Finding::new(code, subject, message));
 }

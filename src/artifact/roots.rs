@@ -18,7 +18,7 @@ use super::packed::{CHECKSUM_ENDING, parse_name};
 use crate::content::{Inputs, is_there};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::compression::Method;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 use crate::run::Budget;
 
 /// What was found in the roots.
@@ -122,7 +122,7 @@ impl Roots {
             return;
         };
         if named.is_empty() {
-            self.passed_over(entry.name.clone());
+            self.passed_over(None, entry);
         }
         for lost in &named {
             self.no_artifact(&entry.name, lost, &[]);
@@ -163,27 +163,24 @@ impl Roots {
 
     /// Says what an entry of `shard` is that is none of its `artifacts`.
     fn no_artifact(&mut self, shard: &str, entry: &Listed, artifacts: &[Listed]) {
-        let subject = format!("{shard}/{}", entry.name);
         let Some(name) = artifact_in(&entry.name) else {
-            return self.passed_over(subject);
+            return self.passed_over(Some(shard), entry);
         };
         // Beside an artifact lie what it was unpacked from, its checksum, a log of its build.
         if artifacts.iter().any(|artifact| artifact_in(&artifact.name) == Some(name)) {
-            return self.passed_over(subject);
+            return self.passed_over(Some(shard), entry);
         }
         if let Some(archive) = archive_of(entry) {
             return self.faults.add(without_archive(entry, archive));
         }
-        let message = "is named like an artifact, but is neither a folder of that name nor packed \
-                       as .tar.zst or .tar.xz; it is left out";
-        self.findings.add(Finding::new(Code::PackingUnknown, subject, message));
+        let (shard, entry) = (shard.to_owned(), entry.name.clone());
+        self.findings.add(Finding::PackingUnknown { shard, entry });
     }
 
-    /// Notes what is no artifact. The subject is the same wherever the folders lie, because
-    /// findings are part of the output.
-    fn passed_over(&mut self, subject: String) {
-        let message = "is no artifact and is left out";
-        self.findings.add(Finding::new(Code::NotAnArtifact, subject, message));
+    /// Notes what is no artifact.
+    fn passed_over(&mut self, shard: Option<&str>, entry: &Listed) {
+        let (shard, entry) = (shard.map(str::to_owned), entry.name.clone());
+        self.findings.add(Finding::NotAnArtifact { shard, entry });
     }
 }
 

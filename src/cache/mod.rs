@@ -36,7 +36,7 @@ pub use entry::Entry;
 pub use key::{Key, KeyMaker};
 
 use crate::error::{Error, Result};
-use crate::report::{Code, Finding};
+use crate::report::Finding;
 use entry::Damage;
 use room::Room;
 
@@ -117,14 +117,13 @@ impl Cache {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn report(&self, code: Code, subject: &Path, message: String) {
-        let finding = Finding::new(code, subject.display().to_string(), message);
+    fn report(&self, finding: Finding) {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
     }
 
     fn discard(&self, path: &Path, size: u64, what: &str) {
-        let message = format!("{what}; what it held is compressed anew");
-        self.report(Code::CacheEntryDamaged, path, message);
+        let (entry, damage) = (path.display().to_string(), what.to_owned());
+        self.report(Finding::CacheEntryDamaged { entry, damage });
         match fs::remove_file(path) {
             Ok(()) => self.room.give_back(size),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -135,8 +134,8 @@ impl Cache {
     /// Nothing more is written, and one finding says why.
     fn give_up(&self, error: &Error) {
         if !self.full.swap(true, Ordering::Relaxed) {
-            let message = format!("nothing more is kept for later runs: {}", error.in_full());
-            self.report(Code::CacheUnusable, &self.folder, message);
+            let (cache, reason) = (self.folder.display().to_string(), error.in_full());
+            self.report(Finding::CacheUnusable { cache, reason });
         }
     }
 }

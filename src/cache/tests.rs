@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::report::Code;
 
 fn key(name: &str) -> Key {
     let mut maker = KeyMaker::new("test");
@@ -96,7 +97,7 @@ fn every_damage_is_found_and_reported_once() {
     }
     let findings = cache.findings();
     assert_eq!(findings.len(), found);
-    assert!(findings.iter().all(|finding| finding.code == Code::CacheEntryDamaged));
+    assert!(findings.iter().all(|finding| finding.code() == Code::CacheEntryDamaged));
     // Another entry under its name.
     keep(&cache, "b", b"other bytes");
     fs::rename(folder.path().join(key("b").path()), &path).unwrap();
@@ -134,5 +135,5 @@ fn what_cannot_be_written_is_one_finding() {
     keep(&cache, "b", b"bytes");
     let findings = cache.findings();
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert_eq!(findings[0].code, Code::CacheUnusable);
+    assert_eq!(findings[0].code(), Code::CacheUnusable);
 }

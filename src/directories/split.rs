@@ -18,10 +18,10 @@ use crate::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::report::{Code, Finding, Findings, Progress, Stage};
+use crate::report::{Finding, Findings, Progress, Stage};
 use crate::run::Budget;
 use crate::split::{self, SplitArtifact};
-use crate::tree::LinkSet;
+use crate::tree::{DanglingLink, LinkSet};
 use sorting::Component;
 
 /// What to take apart.
@@ -95,9 +95,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     // What failed may be what was asked for.
     if report.failures.is_empty() {
         for target in options.targets.difference(&found) {
-            let message = "no artifact has device code of this arch, which is among the targets \
-                           asked for";
-            report.findings.add(Finding::new(Code::TargetAbsent, target.as_str(), message));
+            report.findings.add(Finding::TargetAbsent { arch: target.clone() });
         }
     }
     // A link may lead into another component: a part of them cannot tell.
@@ -132,9 +130,8 @@ struct Done {
 }
 
 fn note_dangling(links: &LinkSet, findings: &mut Findings) {
-    for (subject, target) in links.dangling() {
-        let message = format!("leads to {target}, which no artifact has");
-        findings.add(Finding::new(Code::LinkDangling, subject, message));
+    for DanglingLink { owner, path, target } in links.dangling() {
+        findings.add(Finding::LinkDangling { owner, path, target });
     }
 }
 
@@ -289,11 +286,11 @@ impl Job {
         if joined::has_two_builds(&split) {
             let left = joined::left_out(&split, targets);
             let (outputs, mut findings) = joined::outputs(artifacts, split, targets, means)?;
-            findings.extend(sorting::findings(&left, &self.label()));
+            findings.extend(sorting::findings(&left, &self.shard, &self.component));
             return Ok((outputs, findings));
         }
         let outputs = component.outputs(means)?;
-        let mut findings = sorting::findings(&component.left, &self.label());
+        let mut findings = sorting::findings(&component.left, &self.shard, &self.component);
         for artifact in split {
             findings.extend(artifact.findings);
         }

@@ -7,7 +7,7 @@ use crate::receipt::{
     CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
     RelationRecord, SCHEMA,
 };
-use crate::report::{Findings, Severity};
+use crate::report::Findings;
 
 /// A package that was written, without its content.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub fn receipt<F>(
         packages,
         code_objects,
         left_out: set.left_out,
-        findings: finding_records(findings),
+        findings: findings.iter().cloned().map(FindingRecord::Known).collect(),
     }
 }
 
@@ -98,19 +98,4 @@ fn member_record(member: Member) -> MemberRecord {
         sha256: member.sha256.map(|digest| hex(&digest)),
         target: member.target,
     }
-}
-
-fn finding_records(findings: &Findings) -> Vec<FindingRecord> {
-    let record = |finding: &crate::report::Finding| FindingRecord {
-        code: finding.code.id().to_owned(),
-        name: finding.code.name().to_owned(),
-        severity: match finding.code.severity() {
-            Severity::Note => "note".to_owned(),
-            Severity::Warning => "warning".to_owned(),
-        },
-        subject: finding.subject.clone(),
-        message: finding.message.clone(),
-        code_objects: finding.code_objects.clone(),
-    };
-    findings.iter().map(record).collect()
 }

@@ -20,7 +20,7 @@ use super::relations::Link;
 use super::setting::Setting;
 use crate::error::Result;
 use crate::package::{Format, Formats, RelationKind, Role, Treatment};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
 
 /// Folders of a prefix that builds put libraries into.
@@ -112,13 +112,9 @@ pub(super) fn note_elsewhere(setting: &Setting, drafts: &[Draft], findings: &mut
     let all = drafts.iter().flat_map(libraries);
     let elsewhere = all.filter(|path| path.parent().is_some_and(|folder| is_candidate(&folder)));
     let elsewhere: BTreeSet<&TreePath> = elsewhere.collect();
-    if let Some(first) = elsewhere.first() {
-        let message = format!(
-            "has none of the set's libraries, and other folders have {} ({first}, …): the loader \
-             is not told of them; `libdir` names the folder that the artifacts were built for",
-            elsewhere.len()
-        );
-        findings.add(Finding::new(Code::LibdirEmpty, folders.libraries.to_string(), message));
+    if !elsewhere.is_empty() {
+        let libraries = elsewhere.into_iter().cloned().collect();
+        findings.add(Finding::LibdirEmpty { libdir: folders.libraries.clone(), libraries });
     }
 }
 

@@ -10,10 +10,8 @@ use crate::dependencies::rpm;
 use crate::error::{Error, Result};
 use crate::formats::elf::Linking;
 use crate::package::{Comparison, Format, Package, Relation, RelationKind};
-use crate::report::{Code, Finding, Findings};
-
-/// How many files a finding names.
-const NAMED_FILES: usize = 3;
+use crate::report::{Finding, Findings};
+use crate::tree::TreePath;
 
 /// Relations of one bundle's host package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,11 +48,11 @@ struct Gathering<'a> {
     requires: BTreeSet<String>,
     provides: BTreeSet<String>,
     /// Needed library → files that need it and do not find it.
-    missing: BTreeMap<String, BTreeSet<String>>,
+    missing: BTreeMap<String, BTreeSet<TreePath>>,
     /// Needed library for which the configuration names no dependency → files.
-    free: BTreeMap<String, BTreeSet<String>>,
+    free: BTreeMap<String, BTreeSet<TreePath>>,
     /// Needed library and symbol version → files.
-    lacking: BTreeMap<(String, String), BTreeSet<String>>,
+    lacking: BTreeMap<(String, String), BTreeSet<TreePath>>,
 }
 
 impl<'a> Gatherer<'a> {
@@ -80,7 +78,7 @@ impl<'a> Gatherer<'a> {
         }
         for name in found.iter().filter(|(_, place)| **place == Found::Nowhere).map(|(n, _)| n) {
             let files = gathering.missing.entry((*name).to_owned()).or_default();
-            files.insert(reader.path.to_string());
+            files.insert(reader.path.clone());
         }
     }
 
@@ -115,7 +113,7 @@ impl<'a> Gathering<'a> {
                 Some(Some(dependency)) => drop(self.configured.insert(dependency)),
                 Some(None) => {
                     let files = self.free.entry(name.to_owned()).or_default();
-                    files.insert(reader.path.to_string());
+                    files.insert(reader.path.clone());
                 }
                 None => known.push(name),
             }
@@ -126,7 +124,7 @@ impl<'a> Gathering<'a> {
             for (_, version) in &need.versions {
                 if library.is_some_and(|library| library.lacks(version)) {
                     let key = (need.file.clone(), version.clone());
-                    self.lacking.entry(key).or_default().insert(reader.path.to_string());
+                    self.lacking.entry(key).or_default().insert(reader.path.clone());
                 }
             }
         }
@@ -135,27 +133,30 @@ impl<'a> Gathering<'a> {
     /// One finding per package and library.
     fn note(&self, package: &str, setting: &Setting, findings: &mut Findings) {
         let Some(distribution) = &setting.distribution else { return };
-        let distribution = &distribution.name;
+        let listed = |files: &BTreeSet<TreePath>| files.iter().cloned().collect();
         for (library, files) in &self.missing {
-            let message = format!(
-                "needs {library}, which neither the set nor {distribution} has ({})",
-                named(files)
-            );
-            findings.add(Finding::new(Code::LibraryUnresolved, package, message));
+            findings.add(Finding::LibraryUnresolved {
+                package: package.to_owned(),
+                library: library.clone(),
+                distribution: distribution.name.clone(),
+                files: listed(files),
+            });
         }
         for (library, files) in &self.free {
-            let message = format!(
-                "needs {library}, for which the configuration names no dependency ({})",
-                named(files)
-            );
-            findings.add(Finding::new(Code::LibraryWithoutDependency, package, message));
+            findings.add(Finding::LibraryWithoutDependency {
+                package: package.to_owned(),
+                library: library.clone(),
+                files: listed(files),
+            });
         }
         for ((library, version), files) in &self.lacking {
-            let message = format!(
-                "needs {version} of {library}, which {distribution} does not have ({})",
-                named(files)
-            );
-            findings.add(Finding::new(Code::VersionUnresolved, package, message));
+            findings.add(Finding::VersionUnresolved {
+                package: package.to_owned(),
+                library: library.clone(),
+                version: version.clone(),
+                distribution: distribution.name.clone(),
+                files: listed(files),
+            });
         }
     }
 
@@ -172,14 +173,6 @@ impl<'a> Gathering<'a> {
         let requires = of_kind(RelationKind::Depends, self.requires);
         let provides = of_kind(RelationKind::Provides, self.provides);
         Ok(Discovered { deb: deb.collect::<Result<_>>()?, rpm: requires.chain(provides).collect() })
-    }
-}
-
-fn named(files: &BTreeSet<String>) -> String {
-    let named: Vec<&str> = files.iter().take(NAMED_FILES).map(String::as_str).collect();
-    match files.len().saturating_sub(NAMED_FILES) {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::config::{ArchFilter, Config};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::recombine::{AllLeftOut, Kernel, LeftOut};
-use crate::report::{Code, Findings};
+use crate::recombine::{AllLeftOut, CountedLeftOut, Kernel, LeftOut};
+use crate::report::{ArchFilterTable, Finding, Findings};
 
 /// Takes out what no package is made of.
 pub(super) fn apply(
@@ -95,10 +95,13 @@ impl Left {
     }
 
     fn report(self, package: &str, findings: &mut Findings) -> Result<()> {
-        let why = format!("packages.{package} leaves this arch out");
         for (arch, left) in self.0 {
-            let subject = format!("{package} {arch}");
-            findings.add(left.finding(Code::ArchExcluded, subject, &why)?);
+            let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
+            let table = ArchFilterTable::Package(package.to_owned());
+            let code_objects = code_objects.into_iter().collect();
+            let excluded =
+                Finding::ArchExcluded { table, arch, count, different, places, code_objects };
+            findings.add(excluded);
         }
         Ok(())
     }

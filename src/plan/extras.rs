@@ -34,7 +34,7 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::elf::{ElfFile, build_id};
 use crate::package::{Formats, RelationKind, Role, Treatment};
 use crate::recombine::{Component, Recombined};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{ComponentFile, Finding, Findings};
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
 
@@ -176,22 +176,19 @@ impl<'a> HostFiles<'a> {
             if component.kind != ComponentKind::Dbg {
                 continue;
             }
-            let subject = format!("{}/{path}", component.id());
+            let file = ComponentFile::new(component.id(), path);
             let id = match id_of(content) {
                 Ok(Some(id)) => Ok(id),
-                Ok(None) => Err("has no build-id by which a debugger would find it".to_owned()),
+                Ok(None) => Err(None),
                 Err(error) if error.is_of_reading() => {
-                    return Err(error.structure(subject));
+                    return Err(error.structure(file.to_string()));
                 }
-                Err(error) => {
-                    Err(format!("is damaged, so its build-id is not known: {}", error.message()))
-                }
+                Err(error) => Err(Some(error.message().to_owned())),
             };
             let id = match id {
                 Ok(id) => id,
-                Err(why) => {
-                    let message = format!("{why}; it stays there");
-                    findings.add(Finding::new(Code::DebugFileWithoutId, subject, message));
+                Err(reason) => {
+                    findings.add(Finding::DebugFileWithoutId { file, reason });
                     continue;
                 }
             };

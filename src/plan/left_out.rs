@@ -13,7 +13,7 @@ use super::{ArchiveSet, Source};
 use crate::content::Content;
 use crate::error::Result;
 use crate::recombine::{Component, Kernel, Recombined};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 use crate::split::{DatabaseFile, HostFile, HostKind, loose_code};
 use crate::tree::{Node, TreePath};
 
@@ -65,9 +65,6 @@ impl<'a> Left<'a> {
     }
 }
 
-/// How many paths a finding names.
-const NAMED_PATHS: usize = 5;
-
 /// The install-relative paths that no listed package takes, in order. Each component with such
 /// paths gets a finding with its code objects.
 pub(super) fn not_listed(
@@ -76,18 +73,11 @@ pub(super) fn not_listed(
 ) -> Result<Vec<TreePath>> {
     let mut paths = BTreeSet::new();
     for (component, left) in left {
-        let digests = left.missing.digests()?;
-        let shown: Vec<&str> = left.paths.iter().take(NAMED_PATHS).map(|p| p.as_str()).collect();
-        let more = if left.paths.len() > NAMED_PATHS { ", …" } else { "" };
-        let message = format!(
-            "no listed package takes {} paths of it ({}{more}), with {} different code objects",
-            left.paths.len(),
-            shown.join(", "),
-            digests.len()
-        );
-        let mut finding = Finding::new(Code::NotListed, component.id(), message);
-        finding.code_objects = digests.into_iter().collect();
-        findings.add(finding);
+        findings.add(Finding::NotListed {
+            component: component.id(),
+            paths: left.paths.iter().copied().cloned().collect(),
+            code_objects: left.missing.digests()?.into_iter().collect(),
+        });
         paths.extend(left.paths.iter().map(|path| (*path).clone()));
     }
     Ok(paths.into_iter().collect())
@@ -193,16 +183,9 @@ impl<'a> Lookup<'a> {
 
 impl Missing<'_> {
     fn finding(&self, component: &str) -> Result<Finding> {
-        let digests = self.digests()?;
-        let message = format!(
-            "{} files and {} different code objects are in no package, because --only leaves them \
-             out",
-            self.files,
-            digests.len()
-        );
-        let mut finding = Finding::new(Code::ComponentLeftOut, component, message);
-        finding.code_objects = digests.into_iter().collect();
-        Ok(finding)
+        let (component, code_objects) = (component.to_owned(), self.digests()?);
+        let code_objects = code_objects.into_iter().collect();
+        Ok(Finding::ComponentLeftOut { component, files: self.files, code_objects })
     }
 
     /// SHA-256 of every code object, in hex.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::content::Content;
 use crate::error::Result;
 use crate::recombine::Component;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{ComponentFile, Finding, Findings, NotQuoted};
 use crate::tree::TreePath;
 
 /// Folders of licence texts, relative to the prefix.
@@ -46,18 +46,17 @@ pub(super) fn read(
     content: &Content,
     findings: &mut Findings,
 ) -> Result<Option<Licence>> {
-    let mut skip = |why: &str| {
-        let subject = format!("{}/{path}", component.id());
-        let message = format!("is not quoted in the copyright file of its packages: {why}");
-        findings.add(Finding::new(Code::LicenceNotQuoted, subject, message));
+    let mut skip = |reason| {
+        let file = ComponentFile::new(component.id(), path);
+        findings.add(Finding::LicenceNotQuoted { file, reason });
     };
     if content.len() > TEXT_MAX {
-        skip("it is longer than 256 KiB");
+        skip(NotQuoted::TooLong);
         return Ok(None);
     }
     let bytes = content.read_vec(0..content.len(), TEXT_MAX, "licence text")?;
     let Ok(text) = String::from_utf8(bytes) else {
-        skip("it is not UTF-8");
+        skip(NotQuoted::NotUtf8);
         return Ok(None);
     };
     // Form feeds and carriage returns mean nothing in a control file; tabs do.

@@ -21,7 +21,7 @@ use crate::artifact::ComponentKind;
 use crate::content::Content;
 use crate::dependencies::search::{self, Order};
 use crate::error::Result;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{ComponentFile, DynamicPart, Finding, Findings};
 use crate::split::{HostFile, HostKind};
 use crate::tree::{LINK_LIMIT, Node, TreePath};
 
@@ -171,9 +171,11 @@ fn read(
         Ok(needs) => Ok(Some(needs).filter(has_some)),
         Err(error) if error.is_of_reading() => Err(error),
         Err(error) => {
-            let subject = format!("{component}/{path}");
-            let message = format!("its needed libraries cannot be read: {}", error.message());
-            findings.add(Finding::new(Code::LibrariesUnreadable, subject, message));
+            findings.add(Finding::LibrariesUnreadable {
+                file: ComponentFile::new(component, path),
+                part: DynamicPart::NeededLibraries,
+                reason: error.message().to_owned(),
+            });
             Ok(None)
         }
     }
@@ -194,12 +196,8 @@ fn note_unasked(
         Err(_) => None,
     };
     if linking.is_some_and(|linking| !linking.needed.is_empty()) {
-        let subject = format!("{component}/{path}");
-        let message = format!(
-            "the libraries that it needs are no dependencies: the part that `{kind}` goes into does \
-             not say `programs = true`"
-        );
-        findings.add(Finding::new(Code::LibrariesNotAsked, subject, message));
+        let (file, kind) = (ComponentFile::new(component, path), kind.to_string());
+        findings.add(Finding::LibrariesNotAsked { file, kind });
     }
     Ok(())
 }
@@ -333,9 +331,8 @@ impl<'a> LibrarySet<'a> {
         let first = candidates.first().copied();
         if candidates.len() > 1 {
             let names = candidates.iter().filter_map(|&at| self.bundles.get(at));
-            let names: Vec<&str> = names.map(|bundle| bundle.family.as_str()).collect();
-            let message = format!("is provided by {}; the first is depended on", names.join(", "));
-            findings.add(Finding::new(Code::LibraryAmbiguous, name, message));
+            let providers = names.map(|bundle| bundle.family.clone()).collect();
+            findings.add(Finding::LibraryAmbiguous { library: name.to_owned(), providers });
         }
         first
     }

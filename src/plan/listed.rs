@@ -4,7 +4,7 @@
 //! the rest of the plan does not tell it from one that selectors made. Refused: stage prefixes that
 //! two entries claim.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::naming::{Names, Naming};
 use super::parts::Part;
@@ -14,7 +14,7 @@ use crate::artifact::ComponentKind;
 use crate::config::{Claim, ListedPackage, PackageList, PartRole};
 use crate::error::{Error, Faults, Result};
 use crate::recombine::Component;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings, IgnoredClaim};
 use crate::tree::TreePath;
 
 /// How names of development packages end.
@@ -158,14 +158,13 @@ impl<'a> Listed<'a> {
                 let mut prefixes =
                     all.flat_map(|kind| places.prefixes(&claim.artifact, *kind)).peekable();
                 if prefixes.peek().is_some() && !prefixes.any(|prefix| claim.fits(prefix)) {
-                    let kinds: Vec<&str> = claim.components.iter().map(|k| k.as_str()).collect();
-                    let message = format!(
-                        "takes {} of the artifact {} ({}), which does not have it",
-                        claim.subdir,
-                        claim.artifact,
-                        kinds.join(", ")
-                    );
-                    findings.add(Finding::new(Code::ListClaimIgnored, &entry.name, message));
+                    let claim = IgnoredClaim::AbsentModule {
+                        module: claim.subdir.clone(),
+                        artifact: claim.artifact.clone(),
+                        components: claim.components.iter().map(ToString::to_string).collect(),
+                    };
+                    let entry = entry.name.clone();
+                    findings.add(Finding::ListClaimIgnored { entry, claim });
                 }
             }
         }
@@ -178,13 +177,11 @@ impl<'a> Listed<'a> {
             if entry.is_meta || made(index) {
                 continue;
             }
-            let mut names: Vec<&str> =
-                entry.claims.iter().map(|claim| claim.artifact.as_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            let of = if names.is_empty() { "no artifact" } else { &names.join(", ") };
-            let message = format!("takes nothing of the input (of {of}), so there is no package");
-            findings.add(Finding::new(Code::ListedWithoutContent, &entry.name, message));
+            let artifacts = entry.claims.iter().map(|claim| claim.artifact.clone());
+            let artifacts: BTreeSet<String> = artifacts.collect();
+            let artifacts = Some(artifacts.into_iter().collect());
+            let entry = entry.name.clone();
+            findings.add(Finding::ListedWithoutContent { entry, artifacts });
         }
     }
 }
@@ -212,9 +209,8 @@ impl Entry {
 /// somewhere, and no host package has any.
 fn note_devel(bundles: &[Bundle<'_>], findings: &mut Findings) {
     for bundle in bundles.iter().filter(|bundle| bundle.is_devel && bundle.has_device_code()) {
-        let message = "is for developers and not cut into host and kernels, but has device code: \
-                       that is in kernel packages beside it";
-        findings.add(Finding::new(Code::ListClaimIgnored, &bundle.stem.rpm, message));
+        let (entry, claim) = (bundle.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
+        findings.add(Finding::ListClaimIgnored { entry, claim });
     }
 }
 

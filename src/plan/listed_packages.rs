@@ -15,7 +15,7 @@ use crate::config::{ListedPackage, SUMMARY_LIMIT};
 use crate::error::Result;
 use crate::package::{RelationKind, Role};
 use crate::recombine::Group;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings, IgnoredClaim};
 
 /// Completes the packages with files and adds the metapackages.
 pub(super) fn complete(
@@ -43,8 +43,8 @@ pub(super) fn complete(
                 }
             }
             Some(Made::Nothing) if entry.is_meta => {
-                let message = "depends on nothing that is in the set, so there is no package";
-                findings.add(Finding::new(Code::ListedWithoutContent, &entry.name, message));
+                let entry = entry.name.clone();
+                findings.add(Finding::ListedWithoutContent { entry, artifacts: None });
             }
             _ => {}
         }
@@ -158,8 +158,8 @@ fn say(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft, findings: 
         (Role::Meta, Some(native)) => draft.native = native,
         (Role::Host | Role::Support, Some(true)) => draft.native = true,
         (Role::Host | Role::Support, Some(false)) if draft.native => {
-            let message = "is to be for every processor, and has files of one; it is built for it";
-            findings.add(Finding::new(Code::ListClaimIgnored, &entry.name, message));
+            let (entry, claim) = (entry.name.clone(), IgnoredClaim::EveryProcessor);
+            findings.add(Finding::ListClaimIgnored { entry, claim });
         }
         _ => {}
     }

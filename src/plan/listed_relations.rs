@@ -24,7 +24,7 @@ use crate::config::{ListedPackage, PackageList};
 use crate::error::Result;
 use crate::package::{Format, Relation, RelationKind, Role};
 use crate::recombine::Group;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 
 /// What became of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -320,12 +320,8 @@ impl<'a> Resolver<'a> {
 
     /// Notes the dependencies that are left out.
     pub fn report(self, findings: &mut Findings) {
-        for (entry, name) in self.missing {
-            let message = format!(
-                "is to depend on {name}, which this set has no package of; the dependency is left \
-                 out"
-            );
-            findings.add(Finding::new(Code::DependencyLeftOut, entry, message));
+        for (entry, dependency) in self.missing {
+            findings.add(Finding::DependencyLeftOut { entry, dependency });
         }
     }
 }

@@ -72,7 +72,7 @@ use crate::gfx::BaseArch;
 use crate::listing::Listing;
 use crate::package::{Package, Version};
 use crate::recombine::{Group, Recombined};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
 use drafts::Draft;
 use edits::Edits;
@@ -317,8 +317,7 @@ fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings
     for group in groups {
         let has = |draft: &Draft| draft.group_name() == Some(group.name.as_str());
         if !drafts.iter().any(has) {
-            let message = "has no device code, so there is no package for it";
-            findings.add(Finding::new(Code::GroupEmpty, group.name.as_str(), message));
+            findings.add(Finding::GroupEmpty { group: group.name.clone() });
         }
     }
 }
@@ -326,9 +325,8 @@ fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings
 /// Notes host packages without host files: kernel packages need one to depend on.
 fn note_hostless(setting: &Setting, bundles: &[Bundle<'_>], findings: &mut Findings) -> Result<()> {
     for bundle in bundles.iter().filter(|bundle| bundle.files.is_empty()) {
-        let message = "has no host files; the package only ties its kernel packages to one version";
-        let names = setting.host_names(bundle)?;
-        findings.add(Finding::new(Code::HostPackageEmpty, names.deb, message));
+        let package = setting.host_names(bundle)?.deb;
+        findings.add(Finding::HostPackageEmpty { package });
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::content::Content;
 use crate::dependencies::runpath;
 use crate::dependencies::search::{self, Folder};
 use crate::error::{Result, abridged};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{ComponentFile, DynamicPart, Finding, Findings, OutsideSearch};
 use crate::tree::TreePath;
 
 /// The search path of a file as it is installed.
@@ -31,17 +31,12 @@ pub(super) fn search_path(
     };
     let (path, prefix) = (reader.path, setting.prefix.path());
     let text = search::written(linking).to_owned();
-    let subject = format!("{component}/{path}");
-    let mut note = |code, message: String| findings.add(Finding::new(code, &subject, message));
+    let file = ComponentFile::new(component, path);
     if setting.config.keys.runpath == Runpath::Keep {
         let outside = outside(&text, path, prefix);
         if !outside.is_empty() {
-            let message = format!(
-                "looks for libraries in {}, outside of the prefix; `runpath = \"origin\"` removes \
-                 that",
-                abridged(&outside.join(", "))
-            );
-            note(Code::RunpathOutside, message);
+            let search = OutsideSearch::Folders(outside);
+            findings.add(Finding::RunpathOutside { file, search });
         }
         return Ok(Written { text, is_new: false });
     }
@@ -49,18 +44,19 @@ pub(super) fn search_path(
         Ok(rewriting) => rewriting,
         Err(error) if error.is_of_reading() => return Err(error),
         Err(error) => {
-            let message = format!("its search path cannot be read: {}", error.message());
-            note(Code::LibrariesUnreadable, message);
+            let (part, reason) = (DynamicPart::SearchPath, error.message().to_owned());
+            findings.add(Finding::LibrariesUnreadable { file, part, reason });
             return Ok(Written { text, is_new: false });
         }
     };
     for (before, after) in &rewriting.changed {
-        let (before, after) = (abridged(before), abridged(after));
-        note(Code::RunpathRewritten, format!("its search path {before} becomes `{after}`"));
+        let (before, after) = (abridged(before).into_owned(), abridged(after).into_owned());
+        findings.add(Finding::RunpathRewritten { file: file.clone(), before, after });
     }
     for (before, reason) in &rewriting.refused {
-        let before = abridged(before);
-        note(Code::RunpathOutside, format!("its search path {before} stays: {reason}"));
+        let (search_path, reason) = (abridged(before).into_owned(), (*reason).to_owned());
+        let search = OutsideSearch::Stays { search_path, reason };
+        findings.add(Finding::RunpathOutside { file: file.clone(), search });
     }
     let new = rewriting.changed.iter().find(|(before, _)| *before == text);
     let text = new.map_or(text, |(_, after)| after.clone());

@@ -23,7 +23,7 @@ use super::setting::Setting;
 use crate::config::Alternatives;
 use crate::error::Result;
 use crate::package::{Format, Relation, RelationKind};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
 
 /// What makes the loader's cache.
@@ -211,10 +211,8 @@ pub(super) fn note_odd_programs(setting: &Setting, drafts: &[Draft], findings: &
     }
     for draft in drafts {
         for name in programs(draft).filter(|name| !is_plain(name)) {
-            let message = "has a name that update-alternatives or a shell could misread, and is \
-                           no alternative";
-            let subject = format!("{} of {}", name.escape_debug(), draft.names.deb);
-            findings.add(Finding::new(Code::ProgramWithoutAlternative, subject, message));
+            let (program, package) = (name.to_owned(), draft.names.deb.clone());
+            findings.add(Finding::ProgramWithoutAlternative { program, package });
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::dependencies::Distribution;
 use crate::dependencies::distribution::PayloadCompression;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::package::{Format, Relation, Version};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 use crate::tree::TreePath;
 
 /// How Debian's changelogs write a time.
@@ -191,13 +191,7 @@ impl Setting {
     /// Notes formats in which nothing ties transformed binaries to a runtime that knows them.
     pub(super) fn note_runtime(&self, needed: bool, findings: &mut Findings) {
         for (format, _) in self.runtime.iter().filter(|(_, known)| needed && known.is_none()) {
-            let key = match format {
-                Format::Deb => "runtime_relation.deb",
-                Format::Rpm => "runtime_relation.rpm",
-            };
-            let message = "is not configured: host packages depend on no HIP runtime that reads \
-                           kernel archives";
-            findings.add(Finding::new(Code::RuntimeUnset, key, message));
+            findings.add(Finding::RuntimeUnset { format: format.as_str().to_owned() });
         }
     }
 }

@@ -16,7 +16,7 @@ use super::setting::Setting;
 use super::upgrades::{Former, is_newer, of_moved};
 use crate::listing::{ListedPackage, Listing, Owners};
 use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
 use crate::tree::Node;
 
 /// Adds what an update of the sets `since` takes, and notes what it cannot do.
@@ -100,17 +100,9 @@ fn note_beside(
             shared.insert(path);
         }
     }
-    let message = format!(
-        "is the series of {} packages of the earlier set ({}, …), which stand beside those of \
-         this one: they are neither updated nor replaced",
-        beside.len(),
-        first.name
-    );
-    let clash = shared.first().map(|path| {
-        format!("; {} paths are in both ({path}, …): give each series its prefix", shared.len())
-    });
-    let message = message + &clash.unwrap_or_default();
-    findings.add(Finding::new(Code::OtherSeries, series, message));
+    let packages = beside.iter().map(|package| package.name.clone()).collect();
+    let shared_paths = shared.into_iter().collect();
+    findings.add(Finding::OtherSeries { series, packages, shared_paths });
 }
 
 /// The way from one earlier set, in one format.
@@ -148,14 +140,15 @@ impl Update<'_> {
                 relations.sort();
                 relations.dedup();
             }
-            findings.add(moved_finding(&own, self.format, from, &paths));
+            findings.add(Finding::PathMoved {
+                package: own.clone(),
+                format: self.format.as_str().to_owned(),
+                from: from.to_owned(),
+                paths,
+            });
             if !is_newer(self.format, &version, &owner.version) {
-                let message = format!(
-                    "takes paths of {from} {}, which is not older than {version}: the relations \
-                     that let it do not apply to that version",
-                    owner.version
-                );
-                findings.add(Finding::new(Code::VersionNotNewer, own.as_str(), message));
+                let not_newer = NotNewer::TakesPaths { package: own.clone(), from: earlier(owner) };
+                findings.add(Finding::VersionNotNewer { version: version.clone(), not_newer });
             }
         }
     }
@@ -184,18 +177,16 @@ impl Update<'_> {
             let is_folder = |was: MemberKind| [was, kind].contains(&MemberKind::Directory);
             let was = before.find(|was| *was != kind && is_folder(*was));
             if let Some(was) = was {
-                let message = format!(
-                    "was a {was} in the earlier set and is a {kind}: dpkg leaves what is there, \
-                     and rpm fails"
-                );
-                findings.add(Finding::new(Code::PathKindChanged, path.as_str(), message));
+                let (path, was, is) = (path.clone(), was.to_owned(), kind.to_owned());
+                let (was, is) = (was.to_string(), is.to_string());
+                findings.add(Finding::PathKindChanged { path, was, is });
             }
         }
     }
 
     /// Packages that are older than before, all in one finding: mostly it is the whole set.
     fn note_versions(&self, packages: &[Package<Source>], findings: &mut Findings) {
-        let mut older: Vec<(&str, String, &str)> = Vec::new();
+        let (mut own_version, mut newer) = (None, Vec::new());
         for package in packages {
             let (Some(own), Some(version)) =
                 (package.name(self.format), package.full_version(self.format))
@@ -204,17 +195,14 @@ impl Update<'_> {
             };
             let same = self.earlier.iter();
             let mut same = same.filter(|p| p.key() == (self.format, own));
-            let newer = same.find(|earlier| is_newer(self.format, &earlier.version, &version));
-            older.extend(newer.map(|newer| (own, version, newer.version.as_str())));
+            if let Some(found) = same.find(|p| is_newer(self.format, &p.version, &version)) {
+                newer.push(earlier(found));
+                own_version.get_or_insert(version);
+            }
         }
-        if let Some((name, version, newer)) = older.first() {
-            let message = format!(
-                "{} packages are older as .{} than in the earlier set, where {name} is {newer}: \
-                 package managers do not update to them",
-                older.len(),
-                self.format
-            );
-            findings.add(Finding::new(Code::VersionNotNewer, version.as_str(), message));
+        if let Some(version) = own_version {
+            let not_newer = NotNewer::Packages { format: self.format.as_str().to_owned(), newer };
+            findings.add(Finding::VersionNotNewer { version, not_newer });
         }
     }
 
@@ -232,23 +220,12 @@ impl Update<'_> {
             .filter(|name| !self.set.has(self.format, name) && !removed.contains(name))
             .collect();
         for name in gone {
-            let message = format!(
-                "is a .{} of the earlier set and not of this one: where it is installed, its exact \
-                 dependencies hold back the update; name it under `replaces`",
-                self.format
-            );
-            findings.add(Finding::new(Code::PackageDropped, name, message));
+            let (package, format) = (name.to_owned(), self.format.as_str().to_owned());
+            findings.add(Finding::PackageDropped { package, format });
         }
     }
 }
 
-fn moved_finding(to: &str, format: Format, from: &str, paths: &[String]) -> Finding {
-    let first = paths.first().map_or("", String::as_str);
-    let message = format!(
-        "has {} paths that were in {from} of the earlier set, as .{} ({first}{})",
-        paths.len(),
-        format,
-        if paths.len() > 1 { ", …" } else { "" }
-    );
-    Finding::new(Code::PathMoved, to, message)
+fn earlier(package: &ListedPackage) -> EarlierPackage {
+    EarlierPackage { package: package.name.clone(), version: package.version.clone() }
 }

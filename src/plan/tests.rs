@@ -10,6 +10,7 @@ use crate::config::{Config, Keys, PackageList, Scheme};
 use crate::content::Content;
 use crate::package::{Format, Formats, Relation, RelationKind, Role};
 use crate::recombine::fixture::{Part, config, join, path, wrapper};
+use crate::report::Code;
 use crate::settings::{Gathered, Layers};
 use crate::split::WrapperCode;
 
@@ -119,7 +120,7 @@ fn rpm_relations(plan: &Plan, id: &str, kind: RelationKind) -> Vec<String> {
 }
 
 fn codes(plan: &Plan) -> Vec<Code> {
-    plan.findings.iter().map(|finding| finding.code).collect()
+    plan.findings.iter().map(|finding| finding.code()).collect()
 }
 
 fn units() -> Vec<WrapperCode> {

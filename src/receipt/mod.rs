@@ -3,6 +3,8 @@
 //! It is written last, so a folder with a receipt holds a whole set. `verify` reads it back as a
 //! claim to be checked against the packages, never as a fact.
 
+mod earlier;
+mod finding;
 mod part;
 mod place;
 mod relation;
@@ -12,6 +14,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
+pub use finding::{FindingRecord, UnreadFinding};
 pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file, part_of_sbom, sbom_name};
 pub use place::Place;
 pub use relation::RelationRecord;
@@ -22,14 +25,14 @@ use crate::package::{Format, MemberKind, RoleKind};
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
 
-/// Version of the receipt's shape; raised when a field changes its meaning. In version 1 every
-/// code object had an archive and a key.
-pub const SCHEMA: u32 = 2;
+/// Version of the receipt's shape; raised when a field changes its meaning. In version 2 findings had
+/// no fields beside their text, and in version 1 every code object had an archive and a key.
+pub const SCHEMA: u32 = 3;
 
 /// A finished package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// [`SCHEMA`].
+    /// [`SCHEMA`]; receipts of the version before are brought up to it as they are read.
     pub schema: u32,
     /// Version of rockpack that wrote the set.
     pub generator: String,
@@ -133,24 +136,6 @@ pub struct CodeObjectRecord {
     pub place: Place,
 }
 
-/// One finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FindingRecord {
-    /// Stable code, e.g. `R012`.
-    pub code: String,
-    /// Stable name, e.g. `arch-not-grouped`.
-    pub name: String,
-    /// `note` or `warning`.
-    pub severity: String,
-    /// What it is about.
-    pub subject: String,
-    /// What was found.
-    pub message: String,
-    /// SHA-256 of the code objects that are in no package because of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub code_objects: Vec<String>,
-}
-
 impl Receipt {
     /// The receipt as the bytes of its file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
@@ -168,14 +153,17 @@ impl Receipt {
 
     /// Reads the bytes of a receipt.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let receipt: Self = serde_json::from_slice(bytes).map_err(|error| {
+        let mut receipt: Self = serde_json::from_slice(bytes).map_err(|error| {
             Error::malformed("is no receipt of rockpack").structure("receipt").cause(error)
         })?;
-        if receipt.schema != SCHEMA {
-            let message =
-                format!("receipt schema {} is unknown, expected {SCHEMA}", receipt.schema);
-            return Err(Error::new(Kind::Unsupported, message)
-                .hint("verify the set with the version of rockpack that wrote it"));
+        match receipt.schema {
+            SCHEMA => {}
+            earlier::SCHEMA => earlier::upgrade(&mut receipt),
+            schema => {
+                let message = format!("receipt schema {schema} is unknown, expected {SCHEMA}");
+                return Err(Error::new(Kind::Unsupported, message)
+                    .hint("verify the set with the version of rockpack that wrote it"));
+            }
         }
         receipt.names_each_once()?;
         Ok(receipt)

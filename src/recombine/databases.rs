@@ -9,7 +9,8 @@ use super::groups::Grouping;
 use super::host::label;
 use crate::error::{Error, Kind};
 use crate::gfx::BaseArch;
-use crate::report::{Code, Finding};
+use crate::report::words::list;
+use crate::report::{Finding, InputArtifact, RepeatedCode};
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
 use crate::tree::{Tree, TreePath};
 
@@ -29,7 +30,8 @@ impl Join<'_> {
         grouping: &mut Grouping,
     ) -> Vec<DatabaseFile> {
         let mut files: BTreeMap<&TreePath, Found<'_>> = BTreeMap::new();
-        let mut repeated: BTreeMap<(&[BaseArch], String, String), usize> = BTreeMap::new();
+        let mut repeated: BTreeMap<(&[BaseArch], InputArtifact, InputArtifact), usize> =
+            BTreeMap::new();
         for part in parts {
             for file in &part.databases {
                 if !file.archs.iter().any(|arch| grouping.has(arch)) {
@@ -52,13 +54,10 @@ impl Join<'_> {
                 }
             }
         }
-        for ((archs, first, again), count) in repeated {
-            let archs = list(archs);
-            let message = format!(
-                "{count} database files of {archs} are the same in {first} and {again}, and are packed once"
-            );
-            let subject = self.component.clone();
-            self.findings.add(Finding::new(Code::DuplicateCode, subject, message));
+        for ((archs, first, other), count) in repeated {
+            let (component, archs) = (self.component.clone(), archs.to_vec());
+            let repeated = RepeatedCode::Database { component, archs, count, first, other };
+            self.findings.add(Finding::DuplicateCode { repeated });
         }
         files.into_values().map(|found| of_grouped(found.file, grouping)).collect()
     }
@@ -107,9 +106,4 @@ impl Join<'_> {
 fn of_grouped(file: &DatabaseFile, grouping: &Grouping) -> DatabaseFile {
     let archs = file.archs.iter().filter(|arch| grouping.has(arch)).cloned().collect();
     DatabaseFile { archs, ..file.clone() }
-}
-
-fn list(archs: &[BaseArch]) -> String {
-    let names: Vec<&str> = archs.iter().map(BaseArch::as_str).collect();
-    names.join(", ")
 }

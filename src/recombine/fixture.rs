@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::formats::loaded_code;
 use crate::host_binary::{self, Analysis, Examined};
 use crate::recombine::{Readers, Recombined, recombine_with};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 use crate::split::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, SharedFile, SplitArtifact,
     WrapperCode,
@@ -178,8 +178,9 @@ impl Part {
 
     /// A host file that serves all archs of its shard, as the split reports it.
     pub fn shared(mut self, at: &str, shared: SharedFile, content: Content) -> Self {
-        let subject = format!("{}/{at}", self.label());
-        self.0.findings.add(Finding::new(Code::DatabaseShared, subject, "serves all"));
+        let (file, rule) = (super::host::label(&self.0).file(&path(at)), shared.rule.clone());
+        let (is_cache, code_objects) = (shared.cache, Vec::new());
+        self.0.findings.add(Finding::DatabaseShared { file, rule, is_cache, code_objects });
         self.0.shared.insert(path(at), shared);
         self.content(at, None, content)
     }
@@ -188,11 +189,6 @@ impl Part {
     pub fn moving(mut self) -> Self {
         self.0.databases.iter_mut().for_each(|file| file.moves = true);
         self
-    }
-
-    /// As findings of the split name it.
-    pub fn label(&self) -> String {
-        format!("{}/{}", self.0.shard, self.0.name)
     }
 
     pub fn done(self) -> SplitArtifact {

@@ -10,13 +10,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Group;
-use super::left_out::{AllLeftOut, LeftOut};
+use super::left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 use super::sources::{ComponentKey, Sources};
 use crate::config::{ArchFilter, Config, UnassignedArchitectures};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{ArchFilterTable, Finding, Findings};
 use crate::split::{HostKind, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
@@ -138,13 +138,14 @@ impl Grouping {
         }
         for group in &self.groups {
             for arch in group.archs.iter().filter(|arch| !self.found.contains(arch)) {
-                let message = format!("no shard has device code for it (group {})", group.name);
+                let missing =
+                    Finding::ArchMissing { arch: arch.clone(), group: group.name.clone() };
                 if config.validation.error_on_missing_architecture {
                     let keys = ["architecture_groups", &group.name, "architectures"];
-                    let error = config.fault(&keys, format!("{arch}: {message}"));
+                    let error = config.fault(&keys, format!("{arch}: {}", missing.message()));
                     faults.add(error.hint("validation.error_on_missing_architecture is set"));
                 } else {
-                    findings.add(Finding::new(Code::ArchMissing, arch.as_str(), message));
+                    findings.add(missing);
                 }
             }
         }
@@ -211,19 +212,21 @@ fn refuse_same_name(configured: &[Group], alone: &[Group], config: &Config) -> R
 
 /// Says what is left out, or refuses it.
 fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<()> {
-    let no_group = "no group has this arch";
-    let finding = match reason {
+    let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
+    let code_objects = code_objects.into_iter().collect();
+    let finding = match reason.clone() {
         Reason::Excluded(name, arch) => {
-            let why = format!("components.{name} leaves this arch out");
-            left.finding(Code::ArchExcluded, format!("{name} {arch}"), &why)?
+            let table = ArchFilterTable::Component(name);
+            Finding::ArchExcluded { table, arch, count, different, places, code_objects }
         }
         Reason::NotGrouped(UnassignedArchitectures::Drop, arch) => {
-            left.finding(Code::ArchDropped, arch.as_str(), no_group)?
+            Finding::ArchDropped { arch, count, different, places, code_objects }
         }
         Reason::NotGrouped(policy, arch) => {
-            let finding = left.finding(Code::ArchNotGrouped, arch.as_str(), no_group)?;
-            if *policy == UnassignedArchitectures::Error {
-                let error = Error::new(Kind::Config, finding.message).structure(finding.subject);
+            let finding = Finding::ArchNotGrouped { arch, count, different, places, code_objects };
+            if policy == UnassignedArchitectures::Error {
+                let error = Error::new(Kind::Config, finding.message());
+                let error = error.structure(finding.subject());
                 let hint = "unassigned_architectures is `error`: add the arch to a group, or set \
                             it to `warn` or `drop`";
                 return Err(error.hint(hint));

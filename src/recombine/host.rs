@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Join, host_form};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::report::{Code, Finding};
+use crate::report::{ComponentFile, Finding, InputArtifact, SameFile};
 use crate::split::{HostFile, HostKind, SplitArtifact};
 use crate::tree::{Node, Tree, TreePath};
 
@@ -44,9 +44,9 @@ enum Verdict {
     Clash(&'static str),
 }
 
-/// The name of an artifact in messages: its shard tells it apart from others of its component.
-pub(super) fn label(part: &SplitArtifact) -> String {
-    format!("{}/{}", part.shard, part.name)
+/// The artifact in messages: its shard tells it apart from others of its component.
+pub(super) fn label(part: &SplitArtifact) -> InputArtifact {
+    InputArtifact::new(&part.shard, &part.name)
 }
 
 impl Join<'_> {
@@ -61,7 +61,7 @@ impl Join<'_> {
                     None => drop(claims.insert(path, claim)),
                     Some(first) => {
                         let compare = self.validation.verify_generic_artifacts_match
-                            && !databases.contains(path.as_str());
+                            && !databases.contains(path);
                         self.claimed_again(path, *first, claim, compare);
                     }
                 }
@@ -69,7 +69,7 @@ impl Join<'_> {
         }
         self.note_other_shards(parts, &claims);
         if self.validation.verify_generic_artifacts_match {
-            let of_host = |path: &&TreePath| !databases.contains(path.as_str());
+            let of_host = |path: &&TreePath| !databases.contains(*path);
             self.refuse_missing(parts, claims.keys().copied().filter(of_host));
         }
         self.note_kept(parts, &claims);
@@ -101,16 +101,15 @@ impl Join<'_> {
         };
         match verdict {
             Verdict::Agree if same_shard && is_merged(again.node) => {
-                let message = format!("is the same in {}, too", label(again.part));
-                let subject = format!("{}/{path}", label(first.part));
-                self.findings.add(Finding::new(Code::FileMerged, subject, message));
+                let file = label(first.part).file(path);
+                let same = SameFile::Artifact(label(again.part));
+                self.findings.add(Finding::FileMerged { file, same });
             }
             Verdict::Agree => {}
-            Verdict::Differ(why) if compare == Compare::Kinds => {
-                let (one, other) = (label(first.part), label(again.part));
-                let message = format!("{why} in {one} and {other}; the first is packed");
-                let subject = format!("{}/{path}", self.component);
-                self.findings.add(Finding::new(Code::HostFilesDiffer, subject, message));
+            Verdict::Differ(difference) if compare == Compare::Kinds => {
+                let file = ComponentFile::new(&self.component, path);
+                let (first, other) = (label(first.part), label(again.part));
+                self.findings.add(Finding::HostFilesDiffer { file, difference, first, other });
             }
             Verdict::Differ(why) => self.clash(path, &why, first, again),
             Verdict::Clash(why) => self.clash(path, why, first, again),
@@ -175,16 +174,19 @@ impl Join<'_> {
     /// nothing of it.
     fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &Claims<'_>) {
         let primary = self.primary;
+        let from = |path: Option<&TreePath>, shard: &str, files| Finding::HostFromOtherShard {
+            component: self.component.clone(),
+            path: path.cloned(),
+            primary: primary.to_owned(),
+            shard: shard.to_owned(),
+            files,
+        };
         let elsewhere = claims.iter().filter(|(_, claim)| {
             claim.part.shard != primary && !matches!(claim.node, Node::Directory { .. })
         });
         if parts.iter().any(|part| part.shard == primary) {
             for (path, claim) in elsewhere {
-                let shard = &claim.part.shard;
-                let message =
-                    format!("is not in the primary shard {primary} and comes from {shard}");
-                let subject = format!("{}/{path}", self.component);
-                self.findings.add(Finding::new(Code::HostFromOtherShard, subject, message));
+                self.findings.add(from(Some(path), &claim.part.shard, 1));
             }
             return;
         }
@@ -193,25 +195,19 @@ impl Join<'_> {
             *counts.entry(claim.part.shard.as_str()).or_default() += 1;
         }
         for (shard, count) in counts {
-            let message = format!(
-                "the primary shard {primary} has none of it; {count} files come from {shard}"
-            );
-            let subject = self.component.clone();
-            self.findings.add(Finding::new(Code::HostFromOtherShard, subject, message));
+            self.findings.add(from(None, shard, count));
         }
     }
 }
 
 /// The paths that the split reports as database files of all archs of a shard.
-fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<String> {
-    let mut paths = BTreeSet::new();
-    for part in parts {
-        let artifact = format!("{}/", label(part));
-        let shared = part.findings.iter().filter(|f| f.code == Code::DatabaseShared);
-        let shared = shared.filter_map(|f| f.subject.strip_prefix(artifact.as_str()));
-        paths.extend(shared.map(str::to_owned));
-    }
-    paths
+fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<TreePath> {
+    let findings = parts.iter().flat_map(|part| part.findings.iter());
+    let shared = findings.filter_map(|finding| match finding {
+        Finding::DatabaseShared { file, .. } => Some(file.path.clone()),
+        _ => None,
+    });
+    shared.collect()
 }
 
 /// Compares content only if asked to; kinds always.

@@ -10,7 +10,7 @@ use super::{Join, Kernel, Readers};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, Target};
-use crate::report::{Code, Finding};
+use crate::report::{ComponentFile, DifferentCode, Finding, InputArtifact, RepeatedCode};
 use crate::split::{CodeObject, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode};
 use crate::tree::{Node, Tree, TreePath};
 
@@ -33,7 +33,7 @@ struct Repeated {
 }
 
 /// Which code object was met again: its arch, who has it first, and who has it too.
-type Pair = (BaseArch, String, String);
+type Pair = (BaseArch, InputArtifact, InputArtifact);
 
 /// What the builds of one binary have.
 #[derive(Default)]
@@ -142,12 +142,13 @@ impl Join<'_> {
             return Err(unmatched(path, &one, &another, &matching, &ours, &theirs));
         }
         for (there, here) in &matching.overlaps {
-            let message = format!(
-                "wrapper {here} of {one} and wrapper {there} of {another} share some kernels but \
-                 not all; they are taken for the same"
-            );
-            let subject = format!("{}/{path}", self.component);
-            self.findings.add(Finding::new(Code::WrapperOverlap, subject, message));
+            self.findings.add(Finding::WrapperOverlap {
+                file: ComponentFile::new(&self.component, path),
+                first: one.clone(),
+                wrapper: *here,
+                other: another.clone(),
+                other_wrapper: *there,
+            });
         }
         let indices = 0..theirs.len();
         Ok(indices.map(|there| matching.pairs.get(&there).copied()).collect())
@@ -181,23 +182,21 @@ impl Join<'_> {
     }
 
     fn report_repeated(&mut self, path: &TreePath, repeated: BTreeMap<Pair, Repeated>) {
-        for ((arch, first, again), found) in repeated {
-            let subject = format!("{}/{path}", self.component);
+        for ((arch, first, other), found) in repeated {
+            let file = ComponentFile::new(&self.component, path);
             if found.same > 0 {
-                let message = format!(
-                    "{} code objects of {arch} are the same in {first} and {again}, and are packed once",
-                    found.same
-                );
-                self.findings.add(Finding::new(Code::DuplicateCode, subject.clone(), message));
+                let (file, arch, count) = (file.clone(), arch.clone(), found.same);
+                let (first, other) = (first.clone(), other.clone());
+                let repeated = RepeatedCode::Binary { file, arch, count, first, other };
+                self.findings.add(Finding::DuplicateCode { repeated });
             }
-            let Some((index, target, _)) = found.different.first() else {
+            let Some((wrapper, target, _)) = found.different.first() else {
                 continue;
             };
-            let count = found.different.len();
-            let message = format!(
-                "{count} code objects of {arch} differ between {first} and {again} (wrapper {index}, {target} is the first)"
-            );
+            let (wrapper, target, count) = (*wrapper, target.clone(), found.different.len());
+            let different = DifferentCode { arch, count, first, other, wrapper, target };
             if self.validation.error_on_duplicate_device_code {
+                let DifferentCode { arch, first, .. } = &different;
                 let hint = match self.has_groups {
                     false => format!(
                         "every arch is packed unless it is left out: if a compiler only adds {arch} \
@@ -210,15 +209,13 @@ impl Join<'_> {
                          {first}"
                     ),
                 };
-                let error = Error::new(Kind::Conflict, message).structure(subject);
-                self.faults.add(error.hint(hint));
+                let error = Error::new(Kind::Conflict, different.to_string());
+                self.faults.add(error.structure(file.to_string()).hint(hint));
             } else {
                 let digests = found.different.iter().map(|(_, _, code)| code.sha256_hex());
                 let digests = self.faults.keep(digests.collect::<Result<BTreeSet<_>>>());
-                let message = format!("{message}; those of {first} are packed");
-                let mut finding = Finding::new(Code::DuplicateDropped, subject, message);
-                finding.code_objects = digests.into_iter().flatten().collect();
-                self.findings.add(finding);
+                let code_objects = digests.into_iter().flatten().collect();
+                self.findings.add(Finding::DuplicateDropped { file, different, code_objects });
             }
         }
     }
@@ -279,8 +276,8 @@ fn interchangeable(fat: &FatBinary, indices: &[usize], readers: Readers<'_>) -> 
 
 fn unmatched(
     path: &TreePath,
-    one: &str,
-    another: &str,
+    one: &InputArtifact,
+    another: &InputArtifact,
     matching: &Matching,
     ours: &[Identity],
     theirs: &[Identity],

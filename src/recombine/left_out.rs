@@ -7,11 +7,8 @@ use rayon::prelude::*;
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::code_object::is_code_object;
-use crate::report::{Code, Finding};
+use crate::report::LeftOutPlace;
 use crate::split::loose_code;
-
-/// How many places a finding names.
-const NAMED_PLACES: usize = 5;
 
 /// A code object or database file that is left out.
 #[derive(Debug, Clone)]
@@ -26,36 +23,40 @@ pub struct LeftOut {
 #[derive(Debug, Default)]
 pub struct AllLeftOut(Vec<LeftOut>);
 
+/// How much is left out, and what.
+pub struct CountedLeftOut {
+    /// Code objects and database files.
+    pub count: usize,
+    /// How many of them differ.
+    pub different: usize,
+    /// Where they were.
+    pub places: Vec<LeftOutPlace>,
+    /// SHA-256 of each, and of the code objects in those that are bundles, in hex.
+    pub code_objects: BTreeSet<String>,
+}
+
 impl AllLeftOut {
     /// Adds one.
     pub fn add(&mut self, left: LeftOut) {
         self.0.push(left);
     }
 
-    /// How much it is, `different` of it, why it is left out, and where it was.
-    fn described(&self, different: usize, why: &str) -> String {
+    /// All of it, for the finding that accounts for it.
+    pub fn counted(&self) -> Result<CountedLeftOut> {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for left in &self.0 {
             *places.entry(left.place.as_str()).or_default() += 1;
         }
-        let places: Vec<String> = places.iter().map(|(place, n)| format!("{place}: {n}")).collect();
-        format!(
-            "{} code objects or database files ({different} different) are in no package, because \
-             {why} ({})",
-            self.0.len(),
-            shortened(&places)
-        )
-    }
-
-    /// A finding about `subject` that accounts for all of it.
-    pub fn finding(&self, code: Code, subject: impl Into<String>, why: &str) -> Result<Finding> {
+        let place = |(file, count): (&str, usize)| LeftOutPlace { file: file.to_owned(), count };
         let digests = self.digests()?;
-        let mut finding = Finding::new(code, subject, self.described(digests.len(), why));
         let inside: Vec<BTreeSet<String>> =
             self.0.par_iter().map(code_objects).collect::<Result<_>>()?;
-        let all: BTreeSet<String> = inside.into_iter().flatten().chain(digests).collect();
-        finding.code_objects = all.into_iter().collect();
-        Ok(finding)
+        Ok(CountedLeftOut {
+            count: self.0.len(),
+            different: digests.len(),
+            places: places.into_iter().map(place).collect(),
+            code_objects: inside.into_iter().flatten().chain(digests).collect(),
+        })
     }
 
     fn digests(&self) -> Result<BTreeSet<String>> {
@@ -70,12 +71,4 @@ fn code_objects(left: &LeftOut) -> Result<BTreeSet<String>> {
     }
     let found = loose_code(&left.content, None)?;
     found.into_iter().map(|code| code.digest(&left.content)).collect()
-}
-
-fn shortened(places: &[String]) -> String {
-    let named = places.iter().take(NAMED_PLACES).cloned().collect::<Vec<_>>();
-    match places.len() > NAMED_PLACES {
-        true => format!("{} and {} more", named.join(", "), places.len() - NAMED_PLACES),
-        false => named.join(", "),
-    }
 }

@@ -2,8 +2,8 @@
 
 use super::Component;
 use crate::error::Result;
-use crate::report::{Code, Finding, Findings};
-use crate::tree::LinkSet;
+use crate::report::{Finding, Findings};
+use crate::tree::{DanglingLink, LinkSet};
 
 /// Notes every link whose end is in no component: `libx.so` of a development component may well
 /// lead to a library component's file, so only the set as a whole can tell. So it is with links that
@@ -17,9 +17,8 @@ pub(super) fn check(components: &[Component], findings: &mut Findings) -> Result
         }
     }
     set.refuse_leaving()?;
-    for (subject, target) in set.dangling() {
-        let message = format!("leads to {target}, which no component has");
-        findings.add(Finding::new(Code::LinkDangling, subject, message));
+    for DanglingLink { owner, path, target } in set.dangling() {
+        findings.add(Finding::LinkDangling { owner, path, target });
     }
     Ok(())
 }

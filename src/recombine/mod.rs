@@ -37,7 +37,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use left_out::{AllLeftOut, LeftOut};
+pub use left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 
 use crate::config::{Config, Validation};
 use crate::content::Content;

@@ -16,7 +16,7 @@ use crate::content::Content;
 use crate::database::{Union, union};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::report::{Code, Finding};
+use crate::report::{ComponentFile, Finding, MergedPart};
 use crate::split::{DatabaseFile, HostFile, HostKind, SharedFile, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
@@ -28,31 +28,36 @@ struct Difference {
     contents: Vec<Content>,
 }
 
+/// Why the files of a folder move: one of them differs, and cannot be merged.
+struct Moving {
+    differs: String,
+    reason: String,
+}
+
 impl Join<'_> {
     /// Makes the shared files of all parts the same, or moves them to where each has its own.
     pub(super) fn settle_shared(&mut self, parts: &mut [SplitArtifact]) {
-        let mut moved: BTreeMap<TreePath, String> = BTreeMap::new();
+        let mut moved: BTreeMap<TreePath, Moving> = BTreeMap::new();
         let differences = differences(parts);
         for difference in self.faults.keep(differences).unwrap_or_default() {
             if self.settle_cache(&difference, parts) {
                 continue;
             }
             let merged = self.settle_union(&difference, parts);
-            let Some(Some(why)) = self.faults.keep(merged) else {
+            let Some(Some(reason)) = self.faults.keep(merged) else {
                 continue;
             };
             let path = &difference.path;
             match path.parent() {
                 Some(folder) if difference.all(parts, |shared| shared.moves) => {
-                    moved
-                        .entry(folder)
-                        .or_insert_with(|| format!("{} differs: {why}", path.name()));
+                    let differs = path.name().to_owned();
+                    moved.entry(folder).or_insert(Moving { differs, reason });
                 }
-                _ => self.faults.add(self.shared_differs(&difference, parts, &why)),
+                _ => self.faults.add(self.shared_differs(&difference, parts, &reason)),
             }
         }
-        for (folder, why) in moved {
-            let result = self.move_folder(&folder, &why, parts);
+        for (folder, moving) in moved {
+            let result = self.move_folder(&folder, moving, parts);
             self.faults.keep(result);
         }
     }
@@ -69,11 +74,11 @@ impl Join<'_> {
         };
         let kept = label(&parts[*first]);
         for holder in difference.holders.iter().skip(1) {
-            let message = format!(
-                "differs in {}, and that of {kept} is packed; the library works without",
-                label(&parts[*holder])
-            );
-            self.findings.add(self.about(Code::DatabaseCacheDropped, &difference.path, message));
+            self.findings.add(Finding::DatabaseCacheDropped {
+                file: ComponentFile::new(&self.component, &difference.path),
+                kept: kept.clone(),
+                dropped: label(&parts[*holder]),
+            });
         }
         difference.replace(parts, &content);
         true
@@ -92,23 +97,20 @@ impl Join<'_> {
             Union::None(why) => return Ok(Some(why)),
             Union::Merged(content) => content,
         };
-        let mut origins = Vec::new();
+        let mut merged_parts = Vec::new();
         for (holder, content) in difference.holders.iter().zip(&difference.contents) {
-            origins.push(format!("{} ({})", label(&parts[*holder]), content.sha256_hex()?));
+            let artifact = label(&parts[*holder]);
+            merged_parts.push(MergedPart { artifact, sha256: content.sha256_hex()? });
         }
-        let message = format!("is the union of the files of {}", origins.join(" and "));
-        self.findings.add(self.about(Code::DatabaseMerged, &difference.path, message));
+        let file = ComponentFile::new(&self.component, &difference.path);
+        self.findings.add(Finding::DatabaseMerged { file, parts: merged_parts });
         difference.replace(parts, &merged);
         Ok(None)
     }
 
-    fn about(&self, code: Code, path: &TreePath, message: String) -> Finding {
-        Finding::new(code, format!("{}/{path}", self.component), message)
-    }
-
     fn shared_differs(&self, difference: &Difference, parts: &[SplitArtifact], why: &str) -> Error {
         let shards: Vec<String> =
-            difference.holders.iter().map(|holder| label(&parts[*holder])).collect();
+            difference.holders.iter().map(|holder| label(&parts[*holder]).to_string()).collect();
         let message = format!(
             "serves all archs of its shard, and differs between {} ({why})",
             shards.join(" and ")
@@ -124,18 +126,19 @@ impl Join<'_> {
     fn move_folder(
         &mut self,
         folder: &TreePath,
-        why: &str,
+        moving: Moving,
         parts: &mut [SplitArtifact],
     ) -> Result<()> {
         let archs = archs_by_shard(folder, parts);
-        let mut count: usize = 0;
+        let mut files: usize = 0;
         for part in parts {
             let archs = archs.get(&part.shard).cloned().unwrap_or_default();
-            count += move_databases(folder, &self.component, part)?;
-            count += move_shared(folder, &archs, part)?;
+            files += move_databases(folder, &self.component, part)?;
+            files += move_shared(folder, &archs, part)?;
         }
-        let message = format!("{count} files are moved to directories of their archs: {why}");
-        self.findings.add(self.about(Code::DatabaseMoved, folder, message));
+        let folder = ComponentFile::new(&self.component, folder);
+        let Moving { differs, reason } = moving;
+        self.findings.add(Finding::DatabaseMoved { folder, files, differs, reason });
         Ok(())
     }
 }
@@ -277,8 +280,10 @@ fn move_shared(
         }
         part.shared.remove(path);
         // It does not stay with the host files.
-        let subject = format!("{}/{path}", label(part));
-        part.findings.retain(|f| f.code != Code::DatabaseShared || f.subject != subject);
+        let stays = label(part).file(path);
+        part.findings.retain(
+            |finding| !matches!(finding, Finding::DatabaseShared { file, .. } if *file == stays),
+        );
     }
     part.databases.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(moved.len())

@@ -4,6 +4,7 @@ use super::super::Recombined;
 use super::super::fixture::{Part, join, path};
 use super::*;
 use crate::database::describe_index;
+use crate::report::Code;
 
 const LIBRARY: &str = "lib/rocblas/library";
 
@@ -45,7 +46,7 @@ fn paths(recombined: &Recombined) -> (Vec<String>, Vec<String>) {
 }
 
 fn codes(recombined: &Recombined) -> BTreeSet<Code> {
-    recombined.findings.iter().map(|finding| finding.code).collect()
+    recombined.findings.iter().map(|finding| finding.code()).collect()
 }
 
 fn bytes(content: &Content) -> Vec<u8> {
@@ -88,11 +89,11 @@ fn maps_that_differ_are_merged() {
     let recombined = join(vec![part("one", "gfx906"), part("two", "gfx1100")], "").unwrap();
     let archs = describe_index(host(&recombined, &name)).unwrap().archs;
     assert_eq!(archs.len(), 2);
-    let finding = recombined.findings.iter().find(|f| f.code == Code::DatabaseMerged).unwrap();
-    assert_eq!(finding.subject, format!("blas_lib/{name}"));
+    let finding = recombined.findings.iter().find(|f| f.code() == Code::DatabaseMerged).unwrap();
+    assert_eq!(finding.subject(), format!("blas_lib/{name}"));
     for (shard, arch) in [("one", "gfx906"), ("two", "gfx1100")] {
         let digest = map(&[(arch, "operations")]).sha256_hex().unwrap();
-        assert!(finding.message.contains(&format!("{shard}/blas_lib_all ({digest})")));
+        assert!(finding.message().contains(&format!("{shard}/blas_lib_all ({digest})")));
     }
     // The order of shards does not matter.
     let turned = join(vec![part("two", "gfx906"), part("one", "gfx1100")], "").unwrap();
@@ -127,12 +128,12 @@ fn files_without_a_union_move_to_the_directories_of_their_archs() {
             assert_eq!(bytes(&file.content), format!("of {whose}").into_bytes());
         }
     }
-    let moved = recombined.findings.iter().find(|f| f.code == Code::DatabaseMoved).unwrap();
-    assert_eq!(moved.subject, format!("blas_lib/{LIBRARY}"));
-    assert!(moved.message.starts_with("7 files") && moved.message.contains("T_fallback.dat"));
+    let moved = recombined.findings.iter().find(|f| f.code() == Code::DatabaseMoved).unwrap();
+    assert_eq!(moved.subject(), format!("blas_lib/{LIBRARY}"));
+    assert!(moved.message().starts_with("7 files") && moved.message().contains("T_fallback.dat"));
     // Only what stays with the host files is reported to do so.
-    let stays = recombined.findings.iter().filter(|f| f.code == Code::DatabaseShared);
-    assert!(stays.map(|f| f.subject.as_str()).all(|subject| subject.ends_with("X.dat")));
+    let stays = recombined.findings.iter().filter(|f| f.code() == Code::DatabaseShared);
+    assert!(stays.map(|f| f.subject()).all(|subject| subject.ends_with("X.dat")));
 }
 
 #[test]
@@ -192,6 +193,6 @@ fn a_cache_is_the_first_shards() {
     let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")];
     let recombined = join(parts, "").unwrap();
     assert_eq!(bytes(host(&recombined, "lib/rocfft/cache.db")), b"1");
-    let dropped = recombined.findings.iter().find(|f| f.code == Code::DatabaseCacheDropped);
-    assert!(dropped.unwrap().message.contains("two/blas_lib_all"));
+    let dropped = recombined.findings.iter().find(|f| f.code() == Code::DatabaseCacheDropped);
+    assert!(dropped.unwrap().message().contains("two/blas_lib_all"));
 }

@@ -27,11 +27,11 @@ fn two_shards() -> Vec<Part> {
 }
 
 fn codes(recombined: &Recombined) -> Vec<Code> {
-    recombined.findings.iter().map(|finding| finding.code).collect()
+    recombined.findings.iter().map(|finding| finding.code()).collect()
 }
 
 fn finding(recombined: &Recombined, code: Code) -> &Finding {
-    recombined.findings.iter().find(|f| f.code == code).unwrap()
+    recombined.findings.iter().find(|f| f.code() == code).unwrap()
 }
 
 fn all_messages(error: &Error) -> String {
@@ -88,11 +88,11 @@ fn an_unknown_primary_is_refused_with_the_shards_that_exist() {
 fn code_of_an_arch_in_no_group_is_counted_and_named() {
     let recombined = join(two_shards(), GROUPS).unwrap();
     let left = finding(&recombined, Code::ArchNotGrouped);
-    assert_eq!(left.subject, "gfx906");
-    assert!(left.message.starts_with("2 code objects"), "{}", left.message);
-    assert!(left.message.contains("x_lib/lib/libx.so.1: 2"), "{}", left.message);
-    assert_eq!(left.code_objects.len(), 2);
-    assert_eq!(left.code_objects[0].len(), 64);
+    assert_eq!(left.subject(), "gfx906");
+    assert!(left.message().starts_with("2 code objects"), "{}", left.message());
+    assert!(left.message().contains("x_lib/lib/libx.so.1: 2"), "{}", left.message());
+    assert_eq!(left.code_objects().len(), 2);
+    assert_eq!(left.code_objects()[0].len(), 64);
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn overlapping_wrappers_are_joined_with_a_finding() {
     let recombined = join(parts, GROUPS).unwrap();
     assert_eq!(recombined.components[0].kernels.len(), 5);
     let overlap = finding(&recombined, Code::WrapperOverlap);
-    assert!(overlap.message.contains("wrapper 1 of one/"), "{}", overlap.message);
-    assert!(overlap.message.contains("wrapper 0 of two/"), "{}", overlap.message);
+    assert!(overlap.message().contains("wrapper 1 of one/"), "{}", overlap.message());
+    assert!(overlap.message().contains("wrapper 0 of two/"), "{}", overlap.message());
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn the_same_code_from_two_shards_is_packed_once() {
     let recombined = repeated("a|1", "").unwrap();
     assert_eq!(recombined.components[0].kernels.len(), 1);
     let duplicate = finding(&recombined, Code::DuplicateCode);
-    assert!(duplicate.message.contains("one/x_lib_all and two/x_lib_all"));
+    assert!(duplicate.message().contains("one/x_lib_all and two/x_lib_all"));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn different_code_for_one_key_is_refused_or_dropped() {
     let recombined = repeated("a|2", "error_on_duplicate_device_code = false").unwrap();
     assert_eq!(recombined.components[0].kernels[0].shard, "one");
     let dropped = finding(&recombined, Code::DuplicateDropped);
-    assert_eq!(dropped.code_objects.len(), 1);
+    assert_eq!(dropped.code_objects().len(), 1);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn feature_variants_belong_to_the_group_of_their_arch() {
 #[test]
 fn configured_archs_without_code_are_reported() {
     let recombined = join(vec![two_shards().remove(0)], GROUPS).unwrap();
-    assert_eq!(finding(&recombined, Code::ArchMissing).subject, "gfx1200");
+    assert_eq!(finding(&recombined, Code::ArchMissing).subject(), "gfx1200");
     let toml = format!("{GROUPS}[validation]\nerror_on_missing_architecture = true");
     let result = join(vec![two_shards().remove(0)], &toml);
     assert_refused(result, &["line 4, column", "gfx1200", "gfx120X"]);
@@ -218,9 +218,9 @@ fn host_files_come_from_the_primary_and_then_from_the_next() {
     let Some(Node::File { data, .. }) = host.get(&path("lib/a")) else { panic!() };
     let HostKind::Plain(content) = &data.kind else { panic!() };
     assert_eq!(content.read_array(0).unwrap(), *b"1");
-    let found: Vec<_> = recombined.findings.iter().map(|f| f.subject.as_str()).collect();
+    let found: Vec<_> = recombined.findings.iter().map(|f| f.subject()).collect();
     assert_eq!(found, ["x_lib/lib/b", "y_doc"]);
-    assert!(recombined.findings.iter().all(|f| f.code == Code::HostFromOtherShard));
+    assert!(recombined.findings.iter().all(|f| f.code() == Code::HostFromOtherShard));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn database_files_are_joined_by_path() {
     let two = shard("two").database(DAT, "gfx1100", "1").database("lib/b", "gfx906", "2");
     let recombined = databases(shard("one").database(DAT, "gfx1100", "1"), two).unwrap();
     assert_eq!(recombined.components[0].databases.len(), 1);
-    assert_eq!(finding(&recombined, Code::ArchNotGrouped).code_objects.len(), 1);
+    assert_eq!(finding(&recombined, Code::ArchNotGrouped).code_objects().len(), 1);
     assert!(codes(&recombined).contains(&Code::DuplicateCode));
 }
 
@@ -303,8 +303,8 @@ fn a_database_file_of_several_archs_keeps_the_grouped_ones() {
     };
     let archs: Vec<&str> = file.archs.iter().map(BaseArch::as_str).collect();
     assert_eq!((file.path.as_str(), archs), ("lib/f", vec!["gfx1100", "gfx1101"]));
-    let left = recombined.findings.iter().filter(|f| f.code == Code::ArchNotGrouped);
-    let left: Vec<&str> = left.map(|finding| finding.subject.as_str()).collect();
+    let left = recombined.findings.iter().filter(|f| f.code() == Code::ArchNotGrouped);
+    let left: Vec<String> = left.map(|finding| finding.subject()).collect();
     assert_eq!(left, ["gfx900", "gfx906"]);
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::table::{Align, Table};
 use super::units::bytes;
 use crate::receipt::Receipt;
+use crate::report::words::counted;
 
 /// Packages as a table, those of an earlier set that were removed, then every finding.
 pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
@@ -33,21 +34,16 @@ pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
     let mut text = table.render();
     let total: u64 = receipt.packages.iter().map(|package| package.size).sum();
     text.push_str(&format!(
-        "\n{} packages, {}; {} code objects of the input packed\n",
-        receipt.packages.len(),
+        "\n{}, {}; {} of the input packed\n",
+        counted(receipt.packages.len(), "package"),
         bytes(total),
-        receipt.code_objects.len(),
+        counted(receipt.code_objects.len(), "code object"),
     ));
     for name in removed {
         text.push_str(&text_line!("removed {name} of the earlier set"));
     }
     for finding in &receipt.findings {
-        let (severity, code, name) = (&finding.severity, &finding.code, &finding.name);
-        text.push_str(&text_line!(
-            "{severity}: {code} {name}: {}: {}",
-            finding.subject,
-            finding.message
-        ));
+        text.push_str(&text_line!("{finding}"));
     }
     text
 }

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::table::{Align, Table};
-use super::units::bytes;
+use super::{findings_text, units::bytes};
 use crate::directories::{RecombineReport, SplitReport, Written};
 use crate::error::Error;
-use crate::report::{Finding, Findings, Severity};
+use crate::report::Findings;
 
 /// What `split` and `recombine` print as JSON.
 #[derive(Debug, Serialize)]
@@ -15,16 +15,8 @@ pub struct DirectoriesReport<'a> {
     /// Earlier artifacts of the same components that are gone, with their shard's folder if any.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     removed: &'a [String],
-    findings: Vec<FindingRecord<'a>>,
+    findings: &'a Findings,
     failures: Vec<FailureRecord<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct FindingRecord<'a> {
-    name: &'static str,
-    severity: Severity,
-    #[serde(flatten)]
-    finding: &'a Finding,
 }
 
 #[derive(Debug, Serialize)]
@@ -43,12 +35,6 @@ impl<'a> DirectoriesReport<'a> {
     }
 
     fn new(artifacts: &'a [Written], removed: &'a [String], findings: &'a Findings) -> Self {
-        let record = |finding: &'a Finding| FindingRecord {
-            name: finding.code.name(),
-            severity: finding.code.severity(),
-            finding,
-        };
-        let findings = findings.iter().map(record).collect();
         Self { artifacts, removed, findings, failures: Vec::new() }
     }
 
@@ -77,12 +63,5 @@ pub fn directories_text(artifacts: &[Written], removed: &[String], findings: &Fi
     for name in removed {
         text.push_str(&text_line!("removed {name} of an earlier run"));
     }
-    for finding in findings.iter() {
-        let severity = match finding.code.severity() {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-        };
-        text.push_str(&text_line!("{severity}: {finding}"));
-    }
-    text
+    text + &findings_text(findings)
 }

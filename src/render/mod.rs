@@ -37,6 +37,6 @@ use crate::report::{Finding, Findings};
 
 /// Every finding on a line of its own.
 fn findings_text(findings: &Findings) -> String {
-    let line = |finding: &Finding| text_line!("{}: {finding}", finding.code.severity());
+    let line = |finding: &Finding| text_line!("{}: {finding}", finding.code().severity());
     findings.iter().map(line).collect()
 }

@@ -12,7 +12,7 @@ use super::store::Modified;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::indexed::Facts;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 
 /// What to do with the packages of a channel.
 #[derive(Debug, Clone, Default)]
@@ -200,8 +200,7 @@ impl Catalog {
         for path in dropped {
             self.records.remove(&path);
             self.added.remove(&path);
-            let message = format!("is not among the {keep} highest versions (--keep)");
-            self.findings.add(Finding::new(Code::VersionNotKept, path, message));
+            self.findings.add(Finding::VersionNotKept { file: path, keep });
         }
     }
 }

@@ -20,7 +20,7 @@ use super::{ChannelReport, RepoOptions};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::keyring;
 use crate::package::Format;
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
@@ -249,14 +249,11 @@ fn files(
     options: &RepoOptions<'_>,
     findings: &mut Findings,
 ) -> Result<Files> {
-    let name = channel.name();
     if !next.signed {
-        let message = "no key was given, so clients cannot know who published it";
-        findings.add(Finding::new(Code::RepositoryUnsigned, &name, message));
+        findings.add(Finding::RepositoryUnsigned { channel: channel.name() });
     }
     if next.settings.url.is_none() {
-        let message = "there is no .sources and no .repo file without --url";
-        findings.add(Finding::new(Code::ClientFilesMissing, &name, message));
+        findings.add(Finding::ClientFilesMissing { channel: channel.name() });
     }
     match channel {
         Channel::Apt(suite) => apt_files(suite, next, listed, options),

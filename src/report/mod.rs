@@ -1,13 +1,11 @@
 //! What a run has to say while it runs: findings and progress. Everything may use this module, so
-//! it uses nothing but errors; results are put into words by `render`.
-//!
-//! Findings are facts about the input that did not stop the run but that somebody has to know:
-//! each has a stable code, a subject and a sentence.
+//! it uses nothing but errors and plain values; results are put into words by `render`.
 
-mod finding;
+mod findings;
 mod progress;
 mod summary;
+pub mod words;
 
-pub use finding::{Code, Finding, Findings, Severity};
+pub use findings::*;
 pub use progress::{Compressed, Progress, Silent, Stage, Work};
 pub use summary::{StageSummary, Sum, Summary, WorkSummary};

@@ -13,7 +13,7 @@ use crate::dependencies::distribution;
 use crate::error::{Error, Kind, Result};
 use crate::package::{DistributionTag, Version};
 use crate::plan::{Named, Naming, Prefix};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings};
 
 /// The version of packages that were given none.
 const NO_VERSION: &str = "0.0.0";
@@ -81,8 +81,7 @@ impl<'a> Layers<'a> {
         let chosen = self.chosen("version", |keys| &keys.version);
         let release = self.chosen("release", |keys| &keys.release);
         if chosen.text.is_none() {
-            let message = format!("no version was given; the packages have {NO_VERSION}");
-            findings.add(Finding::new(Code::VersionUnset, "version", message));
+            findings.add(Finding::VersionUnset { version: NO_VERSION.to_owned() });
         }
         let text = chosen.text.unwrap_or(NO_VERSION);
         let text = self.keep(&chosen, Version::new(text, NO_RELEASE)).map_or(NO_VERSION, |_| text);

@@ -21,8 +21,8 @@ use crate::formats::kpack::{Row, split_key};
 use crate::formats::marker::{self, AnyMarker};
 use crate::gfx::{Target, no_target};
 use crate::host_binary::Transformed;
-use crate::report::{Code, Finding};
-use crate::tree::{Tree, TreePath};
+use crate::report::{Claimant, Finding, InputArtifact, InputFile};
+use crate::tree::Tree;
 
 /// Gives transformed binaries the code objects of the archives of their shard and component, and
 /// accounts for the rows that belong to no binary. `look_again` is called with the artifacts of
@@ -55,13 +55,11 @@ fn component(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
         let label = label(artifact);
         let mut host = Tree::new();
         for (path, node) in std::mem::take(&mut artifact.host) {
-            let subject = format!("{label}/{path}");
+            let place = label.file(&path);
             let node = node.try_map(|file| {
-                let bound = bind(file, &rows, &mut claimed, &path);
-                let (file, findings) = bound.map_err(|error| error.context(subject.clone()))?;
-                for (code, message) in findings {
-                    artifact.findings.add(Finding::new(code, subject.clone(), message));
-                }
+                let bound = bind(file, &rows, &mut claimed, &place);
+                let (file, noted) = bound.map_err(|error| error.context(place.to_string()))?;
+                noted.into_iter().for_each(|finding| artifact.findings.add(finding));
                 Ok(file)
             })?;
             host.insert(path, node)?;
@@ -74,19 +72,18 @@ fn component(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
     Ok(artifacts)
 }
 
-fn label(artifact: &SplitArtifact) -> String {
-    format!("{}/{}", artifact.shard, artifact.name)
+fn label(artifact: &SplitArtifact) -> InputArtifact {
+    InputArtifact::new(&artifact.shard, &artifact.name)
 }
 
 /// A code object under one key of one archive.
 struct Found {
     target: Target,
     content: Content,
-    /// The artifact and archive it lies in.
-    artifact: String,
-    archive: TreePath,
-    /// What was noticed about it.
-    disagreement: Option<String>,
+    /// The archive it lies in.
+    archive: InputFile,
+    /// The target of its row, if its own is another.
+    claimed: Option<Target>,
 }
 
 /// The code objects by kernel name, then by co_index. Keys without an index, which only
@@ -105,10 +102,10 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<Rows> {
                 let found = rows.entry(name.to_owned()).or_default().entry(index).or_default();
                 for (target, ordinal) in distinct(targets)? {
                     let content = archive.reader.code_object(ordinal)?;
-                    let (target, disagreement) = row_target(&target, &content)
+                    let (target, claimed) = row_target(&target, &content)
                         .map_err(|error| error.context(format!("{}, {key}", archive.path)))?;
-                    let (artifact, archive) = (label(artifact), archive.path.clone());
-                    found.push(Found { target, content, artifact, archive, disagreement });
+                    let archive = label(artifact).file(&archive.path);
+                    found.push(Found { target, content, archive, claimed });
                 }
             }
         }
@@ -129,15 +126,13 @@ fn distinct(targets: &BTreeMap<String, Row>) -> Result<Vec<(Target, u32)>> {
     Ok(all.iter().filter(|row| !is_alias(row)).cloned().collect())
 }
 
-type Noted = Vec<(Code, String)>;
-
 /// The file with its code objects, if it is a transformed binary.
 fn bind(
     file: HostFile,
     rows: &Rows,
     claimed: &mut BTreeSet<String>,
-    path: &TreePath,
-) -> Result<(HostFile, Noted)> {
+    place: &InputFile,
+) -> Result<(HostFile, Vec<Finding>)> {
     let HostKind::Fat(fat) = &file.kind else {
         return Ok((file, Vec::new()));
     };
@@ -146,40 +141,41 @@ fn bind(
     };
     let name = match marker::parse(transformed.marker())? {
         AnyMarker::Map(marker) => marker.kernel_name,
-        AnyMarker::PathList(_) => return Ok(without_code(&file, transformed)),
+        AnyMarker::PathList(_) => return Ok(without_code(&file, transformed, place)),
     };
     let Some(indexed) = rows.get(&name) else {
-        return Ok(without_code(&file, transformed));
+        return Ok(without_code(&file, transformed, place));
     };
     claimed.insert(name);
     let mut noted = Vec::new();
-    let wrappers = wrappers(transformed, indexed, path, &mut noted)?;
+    let wrappers = wrappers(transformed, indexed, place, &mut noted)?;
     // Nobody else has the binary yet, so its parts can be taken.
     let module = file.module.clone();
     let HostKind::Fat(fat) = file.kind else {
-        return Err(Error::bug(format!("{path} lost its device code")));
+        return Err(Error::bug(format!("{} lost its device code", place.path)));
     };
-    let fat = Arc::try_unwrap(fat).map_err(|_| Error::bug(format!("{path} is shared")))?;
+    let fat = Arc::try_unwrap(fat).map_err(|_| Error::bug(format!("{} is shared", place.path)))?;
     let kind = HostKind::Fat(Arc::new(FatBinary { binary: fat.binary, wrappers }));
     Ok((HostFile { module, kind }, noted))
 }
 
 /// The file as one without device code: its archives are elsewhere, so its marker stays.
-fn without_code(file: &HostFile, transformed: &Transformed) -> (HostFile, Noted) {
-    let message = "was transformed already, and no kernel archive of its shard has its code; it \
-                   is passed on as it is"
-        .to_owned();
+fn without_code(
+    file: &HostFile,
+    transformed: &Transformed,
+    place: &InputFile,
+) -> (HostFile, Vec<Finding>) {
     let kind = HostKind::Plain(transformed.content().clone());
     let file = HostFile { module: file.module.clone(), kind };
-    (file, vec![(Code::AlreadyTransformed, message)])
+    (file, vec![Finding::AlreadyTransformed { file: place.clone() }])
 }
 
 /// By wrapper, the code objects that its index leads to.
 fn wrappers(
     transformed: &Transformed,
     indexed: &BTreeMap<Option<u32>, Vec<Found>>,
-    path: &TreePath,
-    noted: &mut Noted,
+    place: &InputFile,
+    noted: &mut Vec<Finding>,
 ) -> Result<Vec<WrapperCode>> {
     let indexes = transformed.co_indexes();
     let mut faults = Faults::default();
@@ -191,13 +187,15 @@ fn wrappers(
             faults.add(error.hint("the index of a wrapper is its position in the binary"));
         }
         let found = indexed.get(&Some(*index)).map_or(&[][..], Vec::as_slice);
-        let code_objects = faults.keep(joined(found, *index, noted)).unwrap_or_default();
+        let code_objects = faults.keep(joined(found, *index, place, noted)).unwrap_or_default();
         wrappers.push(WrapperCode { symbol: None, code_objects: code_objects.into() });
     }
     for index in indexed.keys().filter(|index| index.is_none_or(|i| !indexes.contains(&i))) {
         let index = index.map_or("no index".to_owned(), |index| format!("index {index}"));
-        let message =
-            format!("an archive has code objects for {path} under {index}, which no wrapper has");
+        let message = format!(
+            "an archive has code objects for {} under {index}, which no wrapper has",
+            place.path
+        );
         faults.add(Error::new(Kind::Conflict, message).at(&transformed.content().place(0)));
     }
     faults.finish()?;
@@ -205,17 +203,26 @@ fn wrappers(
 }
 
 /// The code objects of one wrapper, each target once; different code for one is an error.
-fn joined(found: &[Found], index: u32, noted: &mut Noted) -> Result<Vec<CodeObject>> {
+fn joined(
+    found: &[Found],
+    index: u32,
+    place: &InputFile,
+    noted: &mut Vec<Finding>,
+) -> Result<Vec<CodeObject>> {
     let mut joined: BTreeMap<&Target, &Found> = BTreeMap::new();
     for row in found {
-        noted.extend(row.disagreement.clone().map(|message| (Code::TargetMismatch, message)));
+        noted.extend(row.claimed.clone().map(|claimed| Finding::TargetMismatch {
+            file: place.clone(),
+            claimant: Claimant::Row(claimed),
+            actual: row.target.clone(),
+        }));
         let Some(first) = joined.insert(&row.target, row) else {
             continue;
         };
         if !first.content.same_bytes(&row.content)? {
             let message = format!(
-                "{}/{} and {}/{} have different code for wrapper {index} and {}",
-                first.artifact, first.archive, row.artifact, row.archive, row.target
+                "{} and {} have different code for wrapper {index} and {}",
+                first.archive, row.archive, row.target
             );
             return Err(Error::new(Kind::Conflict, message)
                 .hint("artifacts of two runs are mixed: split the component again"));
@@ -238,35 +245,26 @@ struct Unclaimed<'a> {
 
 /// One finding per archive with rows that no binary claims.
 fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &Rows) -> Result<()> {
-    let mut by_archive: BTreeMap<(&str, &TreePath), Unclaimed<'_>> = BTreeMap::new();
+    let mut by_archive: BTreeMap<&InputFile, Unclaimed<'_>> = BTreeMap::new();
     for (name, indexed) in rows {
         for row in indexed.values().flatten() {
-            let place = (row.artifact.as_str(), &row.archive);
-            let unclaimed = by_archive.entry(place).or_default();
+            let unclaimed = by_archive.entry(&row.archive).or_default();
             unclaimed.names.insert(name);
             unclaimed.digests.insert(row.content.sha256_hex()?);
         }
     }
-    for ((label_there, archive), Unclaimed { names, digests }) in by_archive {
-        let names: Vec<&str> = names.into_iter().take(NAMED_BINARIES).collect();
-        let message = format!(
-            "no binary of the shard asks for {} code objects, so no package has them (they are under \
-             {})",
-            digests.len(),
-            names.join(", ")
-        );
-        let mut finding =
-            Finding::new(Code::KernelsUnclaimed, format!("{label_there}/{archive}"), message);
-        finding.code_objects = digests.into_iter().collect();
-        let owner = artifacts.iter_mut().find(|artifact| label(artifact) == label_there);
+    for (archive, Unclaimed { names, digests }) in by_archive {
+        let owner =
+            artifacts.iter_mut().find(|artifact| label(artifact).file(&archive.path) == *archive);
         let owner = owner.ok_or_else(|| Error::bug("an archive lies in no artifact"))?;
-        owner.findings.add(finding);
+        owner.findings.add(Finding::KernelsUnclaimed {
+            archive: archive.clone(),
+            kernel_names: names.into_iter().map(str::to_owned).collect(),
+            code_objects: digests.into_iter().collect(),
+        });
     }
     Ok(())
 }
-
-/// How many kernel names a finding gives.
-const NAMED_BINARIES: usize = 3;
 
 /// A manifest that lists what is not there was written for another set of archives.
 fn note_absent(artifacts: &mut [SplitArtifact]) {
@@ -277,12 +275,11 @@ fn note_absent(artifacts: &mut [SplitArtifact]) {
         let label = label(artifact);
         for listed in &artifact.archive_manifests {
             let files = listed.manifest.archives.values().map(|archive| archive.file.as_str());
-            let absent: Vec<&str> = files.filter(|file| !present.contains(*file)).collect();
-            if !absent.is_empty() {
-                let message =
-                    format!("lists archives that the shard does not have: {}", absent.join(", "));
-                let subject = format!("{label}/{}", listed.path);
-                artifact.findings.add(Finding::new(Code::ListedArchiveAbsent, subject, message));
+            let absent = files.filter(|file| !present.contains(*file)).map(str::to_owned);
+            let archives: Vec<String> = absent.collect();
+            if !archives.is_empty() {
+                let manifest = label.file(&listed.path);
+                artifact.findings.add(Finding::ListedArchiveAbsent { manifest, archives });
             }
         }
     }

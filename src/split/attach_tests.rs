@@ -3,8 +3,10 @@
 
 use super::*;
 use crate::formats::kpack::{self, HSACO, Reader, Scheme, Toc, VERSION};
+use crate::report::Code;
 use crate::split::KernelArchive;
 use crate::split::tests::code_object;
+use crate::tree::TreePath;
 
 /// gfx90a with xnack on and any sramecc, with xnack off and any sramecc.
 const XNACK_ON: u32 = 0x73f;
@@ -37,6 +39,10 @@ fn artifact(family: &str, codes: &[Vec<u8>], rows: &[(&str, &str, u32)]) -> Spli
     }
 }
 
+fn archive_at(path: &str) -> InputFile {
+    InputArtifact::new("shard", "blas_lib_gfx90a").file(&TreePath::new(path).unwrap())
+}
+
 fn targets(artifact: SplitArtifact, key: &str) -> Vec<String> {
     let rows = rows_of(&[artifact]).unwrap();
     let found = &rows[key][&Some(0)];
@@ -62,7 +68,7 @@ fn the_code_decides_what_a_row_is_for() {
     let rows = rows_of(&[artifact("gfx906", &[code_object(XNACK_ON)], &wrong)]).unwrap();
     let row = &rows["x"][&Some(0)][0];
     assert_eq!(row.target.to_string(), "gfx90a:xnack+");
-    assert!(row.disagreement.as_ref().unwrap().contains("gfx906"));
+    assert_eq!(row.claimed.as_ref().unwrap().to_string(), "gfx906");
     let text = artifact("gfx90a", &[b"no code object".to_vec()], &[("x#0", "gfx90a", 0)]);
     assert!(rows_of(&[text]).is_err());
 }
@@ -74,8 +80,8 @@ fn rows_without_a_binary_are_a_finding_with_their_digests() {
     let attached = attach(vec![artifact("gfx90a", &codes, &rows)], &mut |_| Ok(())).unwrap();
     let findings: Vec<&Finding> = attached[0].findings.iter().collect();
     assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].code, Code::KernelsUnclaimed);
-    assert_eq!(findings[0].code_objects.len(), 2);
+    assert_eq!(findings[0].code(), Code::KernelsUnclaimed);
+    assert_eq!(findings[0].code_objects().len(), 2);
 }
 
 #[test]
@@ -83,15 +89,14 @@ fn one_key_has_one_code_object() {
     let found = |code: u32, archive: &str| Found {
         target: "gfx90a:xnack+".parse().unwrap(),
         content: Content::of_bytes(code_object(code)),
-        artifact: "shard/blas_lib_gfx90a".to_owned(),
-        archive: TreePath::new(archive).unwrap(),
-        disagreement: None,
+        archive: archive_at(archive),
+        claimed: None,
     };
-    let mut noted = Vec::new();
+    let (mut noted, place) = (Vec::new(), archive_at("lib/x"));
     let same = [found(XNACK_ON, "a"), found(XNACK_ON, "b")];
-    assert_eq!(joined(&same, 0, &mut noted).unwrap().len(), 1);
+    assert_eq!(joined(&same, 0, &place, &mut noted).unwrap().len(), 1);
     let different = [found(XNACK_ON, "a"), found(XNACK_OFF, "b")];
-    let error = joined(&different, 0, &mut noted).unwrap_err();
+    let error = joined(&different, 0, &place, &mut noted).unwrap_err();
     assert_eq!(error.kind(), Kind::Conflict);
     assert!(error.message().contains("blas_lib_gfx90a/a and"), "{error}");
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::code_object::{self, FeatureState, Header};
 use crate::formats::offload_bundle::{Bundle, Entry, EntryId, EntryKind};
 use crate::gfx::{BaseArch, Target};
-use crate::report::Code;
+use crate::report::{Claimant, Finding, RepeatedCode};
 use crate::tree::TreePath;
 
 /// The code objects of `bundle`, which is somewhere in the file at `path`.
@@ -54,8 +54,8 @@ fn known(found: &[CodeObject], code: &CodeObject) -> Result<bool> {
 }
 
 fn note_twice(code: &CodeObject, path: &TreePath, notes: &mut Notes) {
-    let message = format!("a bundle holds the code object for {} twice", code.target);
-    notes.add(Code::DuplicateCode, path, message);
+    let (file, target) = (notes.file(path), code.target.clone());
+    notes.add(Finding::DuplicateCode { repeated: RepeatedCode::Bundle { file, target } });
 }
 
 /// What an entry holds; nothing for the empty entry of the host.
@@ -71,9 +71,9 @@ fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Opti
         EntryKind::Hip | EntryKind::OpenMp => {}
     }
     if entry.content.is_empty() {
-        let message = format!("entry {id} is empty and is left out");
-        let accounted = vec![entry.content.sha256_hex()?];
-        notes.account(Code::EmptyCodeObject, path, message, accounted);
+        let code_objects = vec![entry.content.sha256_hex()?];
+        let (file, entry) = (notes.file(path), id.to_string());
+        notes.add(Finding::EmptyCodeObject { file, entry, code_objects });
         return Ok(None);
     }
     let target = match code_object::is_code_object(&entry.content)? {
@@ -89,19 +89,12 @@ fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Opti
 /// The target of an AMDGPU code object, with a finding if the entry claims another.
 fn checked(id: &EntryId, header: &Header, path: &TreePath, notes: &mut Notes) -> Option<Target> {
     let resolved = resolve(id.target.as_ref(), header);
-    let flags = header.flags;
+    let (file, id, flags) = (notes.file(path), id.to_string(), header.flags);
     if header.processor.is_none() {
-        let message = format!(
-            "the code object of entry {id} has the unknown flags {flags:#x}; the entry decides"
-        );
-        notes.add(Code::UnknownProcessor, path, message);
-    } else if resolved.disagrees {
-        let actual = resolved.target.as_ref().map(Target::to_string);
-        let message = format!(
-            "entry {id} holds code for {} (flags {flags:#x}); the code decides",
-            actual.unwrap_or_default()
-        );
-        notes.add(Code::TargetMismatch, path, message);
+        notes.add(Finding::UnknownProcessor { file, entry: Some(id), flags });
+    } else if let (true, Some(actual)) = (resolved.disagrees, resolved.target.clone()) {
+        let claimant = Claimant::Entry { id, flags };
+        notes.add(Finding::TargetMismatch { file, claimant, actual });
     }
     resolved.target
 }
@@ -136,8 +129,8 @@ pub(super) fn resolve(claimed: Option<&Target>, header: &Header) -> Resolved {
     Resolved { target: Some(Target::new(base.clone(), features)), disagrees }
 }
 
-/// The target of a row of a kernel archive, and what to say where the code object is for another.
-pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target, Option<String>)> {
+/// The target of a row of a kernel archive, and the claimed one where the code object is for another.
+pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target, Option<Target>)> {
     let _open = content.pin()?;
     if !code_object::is_code_object(content)? {
         return match claimed.base().is_spirv() {
@@ -150,10 +143,7 @@ pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target,
     }
     let resolved = resolve(Some(claimed), &code_object::read_whole(content)?);
     let target = resolved.target.unwrap_or_else(|| claimed.clone());
-    let disagreement = resolved.disagrees.then(|| {
-        format!("an archive's row of {claimed} holds code for {target}; the code decides")
-    });
-    Ok((target, disagreement))
+    Ok((target, resolved.disagrees.then(|| claimed.clone())))
 }
 
 /// The claimed arch if the flags cannot tell it from `processor`: `gfx1250-strict` has the flags
@@ -192,8 +182,8 @@ fn neutral(
     let claimed = id.target.as_ref().filter(|target| target.base().is_spirv());
     match (claimed, magic) {
         (Some(target), Some(magic)) if NEUTRAL_MAGICS.contains(&magic) => {
-            let message = format!("entry {id} is compiled for the GPU at run time");
-            notes.add(Code::ArchNeutralCode, path, message);
+            let (file, entry) = (notes.file(path), id.to_string());
+            notes.add(Finding::ArchNeutralCode { file, entry });
             Ok(Some(target.clone()))
         }
         _ => Err(Error::malformed(format!("entry {id} holds no AMDGPU code object"))

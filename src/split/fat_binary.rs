@@ -10,7 +10,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::fatbin::{Bundles, FatbinBundle};
 use crate::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
-use crate::report::Code;
+use crate::report::Finding;
 use crate::tree::TreePath;
 
 /// A binary that has device code, or had it.
@@ -66,11 +66,7 @@ pub(super) fn host_kind(
         Examined::NoDeviceCode | Examined::SeparateDebug => Ok(HostKind::Plain(content)),
         Examined::Transformed(transformed) => {
             if !transformed.program_headers_in_front() {
-                let message = "its program headers are not behind the ELF header, where another \
-                               tool moved them: strip and patchelf damage such files, and old \
-                               kernels cannot start such programs; build it again from the fat \
-                               binary";
-                notes.add(Code::ProgramHeadersMoved, path, message);
+                notes.add(Finding::ProgramHeadersMoved { file: notes.file(path) });
             }
             let binary = HostBinary::Transformed(transformed);
             // The archives with its code may lie in other artifacts of the shard.
@@ -97,20 +93,19 @@ fn kept_fat(
         for next in Bundles::new(&section) {
             for code in code::code_objects(&next?.bundle.bundle, path, notes)? {
                 digests.insert(code.content.sha256_hex()?);
-                targets.insert(code.target.to_string());
+                targets.insert(code.target);
             }
         }
     }
     if digests.is_empty() {
         return Err(refusal);
     }
-    let message = format!(
-        "cannot be transformed and keeps its {} code objects ({}): {}",
-        digests.len(),
-        targets.into_iter().collect::<Vec<_>>().join(", "),
-        refusal.message()
-    );
-    notes.account(Code::KeptFat, path, message, digests.into_iter().collect());
+    notes.add(Finding::KeptFat {
+        file: notes.file(path),
+        targets: targets.into_iter().collect(),
+        reason: refusal.message().to_owned(),
+        code_objects: digests.into_iter().collect(),
+    });
     Ok(HostKind::Plain(content))
 }
 
@@ -179,15 +174,8 @@ fn note_unreferenced(
     path: &TreePath,
     notes: &mut Notes,
 ) -> Result<()> {
-    let mut digests = Vec::new();
-    for code in code_objects {
-        digests.push(code.content.sha256_hex()?);
-    }
-    let message = format!(
-        "no wrapper points to the bundle {:#x} bytes into .hip_fatbin; its {} code objects are left out",
-        bundle.offset,
-        code_objects.len()
-    );
-    notes.account(Code::BundleUnreferenced, path, message, digests);
+    let digests = code_objects.iter().map(|code| code.content.sha256_hex());
+    let (file, code_objects) = (notes.file(path), digests.collect::<Result<_>>()?);
+    notes.add(Finding::BundleUnreferenced { file, offset: bundle.offset, code_objects });
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::notes::Notes;
 use crate::artifact::{Artifact, Prefix};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::report::Code;
+use crate::report::{Finding, SameFile};
 use crate::tree::{Node, Tree, TreePath};
 
 /// A file and the module whose prefix holds it.
@@ -83,8 +83,8 @@ fn lay<'a>(
     if !alike {
         return Err(conflict(path, there, prefix, &node));
     }
-    let message = format!("is in {} and {} alike", there.prefix.path, prefix.path);
-    notes.add(Code::FileMerged, path, message);
+    let same = SameFile::Prefixes(there.prefix.path.clone(), prefix.path.clone());
+    notes.add(Finding::FileMerged { file: notes.file(path), same });
     Ok(())
 }
 

@@ -30,7 +30,7 @@ use crate::content::Content;
 use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
-use crate::report::{Code, Findings, Progress, Stage};
+use crate::report::{Finding, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
 use attach::attach;
 use databases::{Candidate, Settled};
@@ -281,9 +281,9 @@ fn classify(
         return Ok(Sorted::Database(Box::new(candidate)));
     }
     let Located { content, module, .. } = file;
-    let mut fat_development = |what: &str| {
-        let message = format!("is {what} and keeps its device code");
-        notes.add(Code::FatDevelopmentFile, path, message);
+    let mut fat_development = |kind: &str| {
+        let (file, kind) = (notes.file(path), kind.to_owned());
+        notes.add(Finding::FatDevelopmentFile { file, kind });
     };
     match sniffed {
         Sniffed::HostElf => {
@@ -291,8 +291,7 @@ fn classify(
             return Ok(Sorted::Host(HostFile { module, kind }));
         }
         Sniffed::Stripped => {
-            let message = "has no section table and cannot be searched for device code";
-            notes.add(Code::NoSectionTable, path, message);
+            notes.add(Finding::NoSectionTable { file: notes.file(path) });
         }
         Sniffed::Development(Some(what)) => fat_development(what),
         Sniffed::UnlinkedBundle => fat_development("an unlinked bundle"),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{HostKind, SplitArtifact, SplitOptions, split};
 use crate::artifact::{Artifact, Prefix};
 use crate::error::{Error, Result};
-use crate::report::{Code, Findings};
+use crate::report::{Finding, Findings};
 use crate::tree::{Node, Tree, TreePath};
 
 /// Replaces what was noted about partners while each artifact was looked at alone. `split` are the
@@ -18,7 +18,7 @@ pub(super) fn look_again(
     split_apart: &mut [SplitArtifact],
     options: &SplitOptions<'_>,
 ) -> Result<()> {
-    let lonely = |part: &SplitArtifact| part.findings.iter().any(|f| is_about_partners(f.code));
+    let lonely = |part: &SplitArtifact| part.findings.iter().any(is_about_partners);
     if split_apart.len() < 2 || !split_apart.iter().any(lonely) {
         return Ok(());
     }
@@ -33,21 +33,21 @@ pub(super) fn look_again(
     };
     for part in split_apart.iter_mut() {
         let mut others = Findings::default();
-        for finding in part.findings.iter().filter(|f| !is_about_partners(f.code)) {
+        for finding in part.findings.iter().filter(|f| !is_about_partners(f)) {
             others.add(finding.clone());
         }
         part.findings = others;
     }
     if let Some(first) = split_apart.first_mut() {
-        for finding in together.findings.iter().filter(|f| is_about_partners(f.code)) {
+        for finding in together.findings.iter().filter(|f| is_about_partners(f)) {
             first.findings.add(finding.clone());
         }
     }
     Ok(())
 }
 
-fn is_about_partners(code: Code) -> bool {
-    matches!(code, Code::DatabaseUnpaired | Code::DatabaseUnresolved)
+fn is_about_partners(finding: &Finding) -> bool {
+    matches!(finding, Finding::DatabaseUnpaired { .. } | Finding::DatabaseUnresolved { .. })
 }
 
 /// One artifact with the database files of all; none if there is no generic artifact to name it.

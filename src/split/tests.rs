@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::artifact::Prefix;
 use crate::error::Kind;
+use crate::report::Code;
 
 /// The header of a code object of code object version 4, with its processor and features as
 /// flags.
@@ -126,13 +127,10 @@ fn all_archs(split: &SplitArtifact) -> Vec<String> {
     split.databases.iter().map(|file| format!("{}: {}", file.path.name(), archs(file))).collect()
 }
 
-fn codes(split: &SplitArtifact) -> Vec<(Code, &str)> {
-    let name = |subject: &'_ str| subject.rfind('/').map_or(0, |at| at + 1);
-    split
-        .findings
-        .iter()
-        .map(|finding| (finding.code, &finding.subject[name(&finding.subject)..]))
-        .collect()
+/// Codes and the names of files; as literals, to be compared with such.
+fn codes(split: &SplitArtifact) -> Vec<(Code, &'static str)> {
+    let name = |finding: &Finding| finding.subject().leak().rsplit('/').next().unwrap_or_default();
+    split.findings.iter().map(|finding| (finding.code(), name(finding))).collect()
 }
 
 fn library(files: &[(&str, Vec<u8>)]) -> Result<SplitArtifact> {

@@ -21,6 +21,17 @@ pub struct LinkSet {
     named: BTreeSet<(String, TreePath, String)>,
 }
 
+/// A link that leads to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DanglingLink {
+    /// The name of its tree.
+    pub owner: String,
+    /// Where it is in the tree.
+    pub path: TreePath,
+    /// Its text.
+    pub target: String,
+}
+
 impl LinkSet {
     /// Adds the paths of a tree, whose name goes before the paths of its links in messages.
     pub fn add_tree<D>(&mut self, tree: &Tree<D>, name: &str) {
@@ -39,16 +50,16 @@ impl LinkSet {
         self.paths.extend(above);
     }
 
-    /// The links that lead to no path of the set, as `name/path`, and what they say.
-    pub fn dangling(&self) -> Vec<(String, &str)> {
+    /// The links that lead to no path of the set.
+    pub fn dangling(&self) -> Vec<DanglingLink> {
         let look = |place: &str| match self.links.get(place) {
             Some(target) => Look::Link(target),
             None if self.paths.contains(place) => Look::Other,
             None => Look::Nothing,
         };
         let lost = |path, target| follow(path, target, look) != End::Inside;
-        let lost = self.named.iter().filter(|(_, path, target)| lost(path, target));
-        lost.map(|(name, path, target)| (format!("{name}/{path}"), target.as_str())).collect()
+        let lost = self.named.iter().filter(|(_, path, target)| lost(path, target)).cloned();
+        lost.map(|(owner, path, target)| DanglingLink { owner, path, target }).collect()
     }
 
     /// Fails if a link leads above the root of the trees. What the set does not have counts as a

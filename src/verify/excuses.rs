@@ -6,26 +6,21 @@ use super::digest::Sha;
 use crate::content::hex;
 use crate::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
-use crate::report::Code;
+use crate::report::{Code, Finding};
 use crate::tree::TreePath;
-
-/// Findings that leave a file with device code or an index of it in the host package.
-const KEEPING: [Code; 4] =
-    [Code::DatabaseShared, Code::DatabaseArchMismatch, Code::DatabaseUnpaired, Code::KeptFat];
 
 /// Findings whose device code stays in the file that it came in.
 const KEPT: [Code; 3] = [Code::DatabaseShared, Code::KeptFat, Code::DatabaseHostCode];
 
 /// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
 /// one would think, and excuse no absence.
-const LEAVING_OUT: [Code; 11] = [
+const LEAVING_OUT: [Code; 10] = [
     Code::ArchNotGrouped,
     Code::BundleUnreferenced,
     Code::DuplicateDropped,
     Code::EmptyCodeObject,
     Code::KeptFatDropped,
     Code::KernelsUnclaimed,
-    Code::TargetNotSelected,
     Code::ArchExcluded,
     Code::ArchDropped,
     Code::ComponentLeftOut,
@@ -41,18 +36,19 @@ pub(super) struct Excuses {
     absent: BTreeSet<String>,
     /// SHA-256, in hex, of device code that stays in its file.
     kept: BTreeSet<String>,
-    /// `<shard>/<artifact>/<path>` of files that stay in the host package.
-    kept_files: BTreeSet<String>,
+    /// Install-relative paths of files with device code, or an index of it, that stay in the host
+    /// package.
+    kept_files: BTreeSet<TreePath>,
     /// Install-relative paths of indexes that refer to what no input holds.
-    unresolved: BTreeSet<String>,
+    unresolved: BTreeSet<TreePath>,
     /// Install-relative paths of files that are the union of those of the shards.
-    merged: BTreeSet<String>,
+    merged: BTreeSet<TreePath>,
     /// Install-relative folders whose files are in folders of their archs below.
-    moved: BTreeSet<String>,
+    moved: BTreeSet<TreePath>,
     /// Install-relative paths of host files that are for one arch as a whole.
-    whole: BTreeSet<String>,
+    whole: BTreeSet<TreePath>,
     /// Install-relative paths of files whose library search paths were written anew.
-    rewritten: BTreeSet<String>,
+    rewritten: BTreeSet<TreePath>,
     /// Absolute paths that are in no package.
     left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
@@ -60,7 +56,7 @@ pub(super) struct Excuses {
     /// Needed libraries that are to give a `.deb` no dependency.
     free: BTreeSet<String>,
     /// Install-relative paths of files whose libraries are to give no dependencies.
-    unasked: BTreeSet<String>,
+    unasked: BTreeSet<TreePath>,
 }
 
 impl Excuses {
@@ -69,46 +65,46 @@ impl Excuses {
         let mut excuses = Self::default();
         for receipt in receipts {
             excuses.given = true;
-            receipt.findings.iter().for_each(|finding| excuses.add(finding));
+            for finding in &receipt.findings {
+                if let FindingRecord::Known(finding) = finding {
+                    excuses.add(finding);
+                }
+            }
             excuses.left_out.extend(receipt.left_out.iter().cloned());
         }
         excuses
     }
 
-    fn add(&mut self, finding: &FindingRecord) {
-        let digests = finding.code_objects.iter().cloned();
-        let is_of = |codes: &[Code]| codes.iter().any(|code| code.id() == finding.code);
-        if is_of(&LEAVING_OUT) {
+    fn add(&mut self, finding: &Finding) {
+        let digests = finding.code_objects().iter().cloned();
+        if LEAVING_OUT.contains(&finding.code()) {
             self.absent.extend(digests);
-        } else if is_of(&KEPT) {
+        } else if KEPT.contains(&finding.code()) {
             self.kept.extend(digests);
         }
-        // What a subject names behind its first components.
-        let below = |names| finding.subject.splitn(names + 1, '/').nth(names).map(str::to_owned);
-        if is_of(&[Code::DatabaseMerged]) {
-            self.merged.extend(below(1));
-        } else if is_of(&[Code::DatabaseUnresolved]) {
-            self.unresolved.extend(below(2));
-        } else if is_of(&[Code::DatabaseMoved]) {
-            self.moved.extend(below(1));
-        } else if is_of(&[Code::RunpathRewritten]) {
-            self.rewritten.extend(below(1));
-        } else if is_of(&[Code::DatabaseHostCode]) {
-            self.whole.extend(below(2));
-        }
-        let needed = || {
-            let rest = finding.message.strip_prefix("needs ");
-            rest.and_then(|rest| Some(rest.split_once(',')?.0)).map(str::to_owned)
+        let (paths, path) = match finding {
+            Finding::DatabaseMerged { file, .. } => (&mut self.merged, &file.path),
+            Finding::DatabaseMoved { folder, .. } => (&mut self.moved, &folder.path),
+            Finding::DatabaseUnresolved { file, .. } => (&mut self.unresolved, &file.path),
+            Finding::DatabaseHostCode { file, .. } => (&mut self.whole, &file.path),
+            Finding::RunpathRewritten { file, .. } => (&mut self.rewritten, &file.path),
+            Finding::LibrariesNotAsked { file, .. } => (&mut self.unasked, &file.path),
+            // These leave a file with device code, or an index of it, in the host package.
+            Finding::DatabaseShared { file, .. }
+            | Finding::DatabaseArchMismatch { file, .. }
+            | Finding::DatabaseUnpaired { file, .. }
+            | Finding::KeptFat { file, .. } => (&mut self.kept_files, &file.path),
+            _ => return self.add_library(finding),
         };
-        if is_of(&[Code::LibraryUnresolved]) {
-            self.nowhere.extend(needed());
-        } else if is_of(&[Code::LibraryWithoutDependency]) {
-            self.free.extend(needed());
-        } else if is_of(&[Code::LibrariesNotAsked]) {
-            self.unasked.extend(below(1));
-        }
-        if is_of(&KEEPING) {
-            self.kept_files.insert(finding.subject.clone());
+        paths.insert(path.clone());
+    }
+
+    /// Needed libraries that need not be dependencies.
+    fn add_library(&mut self, finding: &Finding) {
+        if let Finding::LibraryUnresolved { library, .. } = finding {
+            self.nowhere.insert(library.clone());
+        } else if let Finding::LibraryWithoutDependency { library, .. } = finding {
+            self.free.insert(library.clone());
         }
     }
 
@@ -119,17 +115,17 @@ impl Excuses {
 
     /// Whether the file at this install-relative path is the union of those of the shards.
     pub(super) fn merges(&self, path: &TreePath) -> bool {
-        self.merged.contains(path.as_str())
+        self.merged.contains(path)
     }
 
     /// Whether the library search path of the file at this install-relative path was written anew.
     pub(super) fn rewrites(&self, path: &TreePath) -> bool {
-        self.rewritten.contains(path.as_str())
+        self.rewritten.contains(path)
     }
 
     /// Whether the files of this install-relative folder are in folders of their archs below it.
     pub(super) fn moves(&self, folder: &TreePath) -> bool {
-        self.moved.contains(folder.as_str())
+        self.moved.contains(folder)
     }
 
     /// Whether the host file at this absolute path is for one arch as a whole.
@@ -176,13 +172,12 @@ impl Excuses {
 
     /// Whether the file installed at `path` may be in a host package.
     pub(super) fn keeps_file(&self, path: &str) -> bool {
-        // A subject has two components before the path below the prefix.
-        let below = |subject: &String| subject.splitn(3, '/').nth(2).map(|path| format!("/{path}"));
-        self.kept_files.iter().filter_map(below).any(|below| path.ends_with(&below))
+        is_one_of(&self.kept_files, path)
     }
 }
 
 /// Whether the absolute `path` ends with one of these install-relative paths.
-fn is_one_of(paths: &BTreeSet<String>, path: &str) -> bool {
-    paths.iter().any(|own| path.strip_suffix(own).is_some_and(|rest| rest.ends_with('/')))
+fn is_one_of(paths: &BTreeSet<TreePath>, path: &str) -> bool {
+    let below = |own: &TreePath| path.strip_suffix(own.as_str());
+    paths.iter().any(|own| below(own).is_some_and(|rest| rest.ends_with('/')))
 }

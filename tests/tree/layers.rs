@@ -151,7 +151,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("policy", &["formats"]),
     // What others wrote has each key once.
     ("once", &[]),
-    ("receipt", &["once", "package"]),
+    // The texts of an earlier version become values.
+    ("receipt", &["gfx", "once", "package", "tree"]),
     // What several shards have of a kernel database is brought together by its formats.
     (
         "recombine",
@@ -181,7 +182,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "repo",
         &["content", "files", "formats", "indexed", "keyring", "once", "package", "run", "signing"],
     ),
-    ("report", &[]),
+    // Values of findings: archs, targets, paths.
+    ("report", &["gfx", "tree"]),
     // What a run may take is handed down as a value: whoever needs some of it draws from that.
     ("run", &[]),
     // Of every file of every package, where its bytes come from.

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use rockpack::content::Content;
 use rockpack::receipt::{CodeObjectRecord, FindingRecord, Place};
+use rockpack::report::{Finding, InputArtifact};
 use rockpack::split::loose_code;
+use rockpack::tree::TreePath;
 use support::tampered::{self, Set, patch, shard};
 
 const LIBRARY: &str = "opt/rocm-7.1/lib/libexblas.so.1.2";
@@ -71,16 +73,14 @@ fn v020_an_offload_bundle_in_the_host_package() {
         // A finding of the build may keep it there.
         let inside = loose_code(&Content::of_bytes(bundles), None).unwrap();
         set.edit_receipt(|receipt| {
-            let finding = FindingRecord {
-                code: "R021".to_owned(),
-                name: "database-shared".to_owned(),
-                severity: "note".to_owned(),
-                subject: "gfx110X-build/blas_lib_gfx110X-dgpu/lib/rocblas/library/shared.co"
-                    .to_owned(),
-                message: "serves several archs".to_owned(),
+            let path = TreePath::new("lib/rocblas/library/shared.co").unwrap();
+            let finding = Finding::DatabaseShared {
+                file: InputArtifact::new("gfx110X-build", "blas_lib_gfx110X-dgpu").file(&path),
+                rule: "rocblas".to_owned(),
+                is_cache: false,
                 code_objects: inside.iter().map(|code| code.sha256.clone().unwrap()).collect(),
             };
-            receipt.findings.push(finding);
+            receipt.findings.push(FindingRecord::Known(finding));
             receipt.code_objects.extend(inside.into_iter().map(|code| CodeObjectRecord {
                 sha256: code.sha256.unwrap(),
                 size: code.size,

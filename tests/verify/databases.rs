@@ -14,7 +14,7 @@ use crate::receipt::{SHARDS, receipt_of};
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
 
 /// The libraries of two example shards, with further files at install paths.
-fn shards(files: &[(&str, &str, &[u8])]) -> TempDir {
+pub fn shards(files: &[(&str, &str, &[u8])]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for name in ["gfx110X", "gfx1151"] {
         let from = shard(name);
@@ -65,9 +65,9 @@ fn files_that_were_merged_or_moved_are_found() {
     set.fires(&against, &[]);
     let receipt = receipt_of(set.path("packages.json").parent().unwrap());
     for code in ["R024", "R025", "R026"] {
-        assert!(receipt.findings.iter().any(|finding| finding.code == code), "{code}");
+        assert!(receipt.findings.iter().any(|finding| finding.code() == code), "{code}");
         set.fresh_receipt();
-        set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code != code));
+        set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != code));
         // Of a cache, the first shard's is packed as it is.
         let fired: &[&str] = if code == "R026" { &[] } else { &["V013"] };
         set.fires(&against, fired);
@@ -84,6 +84,6 @@ fn a_library_of_one_arch_is_found_whole() {
     let set = build(artifacts.path());
     let against = ["--against", artifacts.path().to_str().unwrap()];
     set.fires(&against, &[]);
-    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code != "R028"));
+    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R028"));
     set.fires(&[], &["V021"]);
 }

@@ -14,6 +14,7 @@ mod contents;
 mod databases;
 mod debug_files;
 mod documents;
+mod earlier;
 mod folders;
 mod packages;
 mod receipt;

@@ -247,7 +247,7 @@ fn v010_the_receipt_names_another_package() {
         });
         set.fires(&[], &["V010"]);
         set.fresh_receipt();
-        set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code != "R012"));
+        set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R012"));
         set.fires(&[], &[]);
         set.fires(SHARDS, &["V010"]);
     }

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rockpack::package::MemberKind;
-use rockpack::receipt::{CodeObjectRecord, Place, Receipt};
+use rockpack::receipt::{CodeObjectRecord, FindingRecord, Place, Receipt, UnreadFinding};
+use rockpack::report::{Finding, InputArtifact};
+use rockpack::tree::TreePath;
 use support::program::{repository, rockpack};
 use support::tampered::{self, Set, sha256, shard};
 use tempfile::TempDir;
@@ -181,10 +183,10 @@ fn a_set_of_one_component_says_what_it_leaves_out() {
         let set = only_set(only);
         set.fires(SHARDS, &[]);
         let receipt = receipt_of(set.path("packages.json").parent().unwrap());
-        let findings = receipt.findings.iter().filter(|finding| finding.code == "R055");
-        let subjects: Vec<&str> = findings.clone().map(|f| f.subject.as_str()).collect();
-        assert!(subjects.contains(&left), "{subjects:?}");
-        assert!(findings.clone().all(|finding| finding.severity == "note"));
+        let findings = receipt.findings.iter().filter(|finding| finding.code() == "R055");
+        let subjects: Vec<String> = findings.clone().map(|f| f.subject()).collect();
+        assert!(subjects.contains(&left.to_owned()), "{subjects:?}");
+        assert!(findings.clone().all(|finding| finding.to_string().starts_with("note: ")));
         let run = rockpack()
             .arg("verify")
             .arg(set.path("packages.json").parent().unwrap())
@@ -201,12 +203,12 @@ fn a_set_of_one_component_says_what_it_leaves_out() {
 fn only_what_the_receipt_says_is_left_out() {
     let set = only_set("host-suite-sparse");
     let of = |receipt: &Receipt| -> BTreeSet<String> {
-        let findings = receipt.findings.iter().filter(|finding| finding.code == "R055");
-        findings.flat_map(|finding| finding.code_objects.clone()).collect()
+        let findings = receipt.findings.iter().filter(|finding| finding.code() == "R055");
+        findings.flat_map(|finding| finding.code_objects().to_vec()).collect()
     };
     let receipt = receipt_of(set.path("packages.json").parent().unwrap());
     assert_eq!(of(&receipt).len(), 24 + 18, "of binaries and of databases");
-    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code != "R055"));
+    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R055"));
     set.fires(SHARDS, &["V010"]);
     set.fresh_receipt();
     let library = "/opt/rocm-7.1/lib/libexblas.so.1.2";
@@ -223,12 +225,32 @@ fn only_what_the_receipt_says_is_left_out() {
 #[test]
 fn a_finding_of_another_kind_excuses_no_loss() {
     let set = Set::of_debs();
-    for code in ["R010", "R016", "R021"] {
+    let shared = |code_objects: &[String]| {
+        let path = TreePath::new("lib/rocblas/library/T.dat").unwrap();
+        FindingRecord::Known(Finding::DatabaseShared {
+            file: InputArtifact::new("gfx110X-build", "blas_lib_gfx110X-dgpu").file(&path),
+            rule: "rocblas".to_owned(),
+            is_cache: false,
+            code_objects: code_objects.to_vec(),
+        })
+    };
+    let text_only = |code_objects: &[String]| {
+        FindingRecord::Unread(UnreadFinding {
+            code: "R012".to_owned(),
+            name: "arch-not-grouped".to_owned(),
+            severity: "warning".to_owned(),
+            subject: "gfx906".to_owned(),
+            message: "is left out".to_owned(),
+            code_objects: code_objects.to_vec(),
+        })
+    };
+    for other in [&shared as &dyn Fn(&[String]) -> FindingRecord, &text_only] {
         set.fresh_receipt();
         set.fires(SHARDS, &[]);
         set.edit_receipt(|receipt| {
-            let meant = receipt.findings.iter_mut().find(|finding| finding.code == "R012");
-            meant.unwrap().code = code.to_owned();
+            let meant = receipt.findings.iter_mut().find(|finding| finding.code() == "R012");
+            let meant = meant.unwrap();
+            *meant = other(meant.code_objects());
         });
         set.fires(SHARDS, &["V010"]);
     }

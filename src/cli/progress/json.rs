@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::meter::{Timed, seconds};
@@ -51,18 +52,11 @@ impl Json {
     }
 
     pub fn warning(&self, finding: &Finding) {
-        let Finding { code, subject, message, .. } = finding;
-        let (code, name) = (code.id(), code.name());
-        write(
-            &json!({ "event": "warning", "code": code, "name": name, "subject": subject, "message": message }),
-        );
+        write_fields("warning", finding);
     }
 
     pub fn summary(&self, summary: &Summary) {
-        if let Ok(Value::Object(mut fields)) = serde_json::to_value(summary) {
-            fields.insert("event".to_owned(), "summary".into());
-            write(&Value::Object(fields));
-        }
+        write_fields("summary", summary);
     }
 
     /// One event for each fault.
@@ -81,6 +75,14 @@ impl Json {
             said.insert(stage, Instant::now());
         }
         due
+    }
+}
+
+/// An event with the fields of a value.
+fn write_fields(event: &str, value: &impl Serialize) {
+    if let Ok(Value::Object(mut fields)) = serde_json::to_value(value) {
+        fields.insert("event".to_owned(), event.into());
+        write(&Value::Object(fields));
     }
 }
 

@@ -18,7 +18,7 @@ use super::document::{Document, Syntax};
 use super::read_text;
 use crate::artifact::ComponentKind;
 use crate::error::{Error, Faults, Result};
-use crate::report::{Code, Finding, Findings};
+use crate::report::{Finding, Findings, IgnoredClaim};
 use schema::{ArtifactSchema, EntrySchema};
 
 /// What to do about a list that does not have the schema.
@@ -268,27 +268,27 @@ impl<'a> Checker<'a> {
     fn unknown(&mut self, name: &str, place: &str, others: &BTreeMap<String, Value>) {
         let never_done = |key: &str| NEVER_DONE.iter().any(|known| known.eq_ignore_ascii_case(key));
         for key in others.keys().filter(|key| !place.is_empty() || !never_done(key)) {
-            let message = format!("the key `{place}{key}` is not known and is left out");
-            self.findings.add(Finding::new(Code::ListKeyUnknown, name, message));
+            let (entry, key) = (name.to_owned(), format!("{place}{key}"));
+            self.findings.add(Finding::ListKeyUnknown { entry, key });
         }
     }
 
     /// What an entry says and no package follows.
     fn ignored(&mut self, name: &str, entry: &EntrySchema) {
-        let mut add = |message: &str| {
-            self.findings.add(Finding::new(Code::ListClaimIgnored, name, message));
+        let mut add = |claim| {
+            self.findings.add(Finding::ListClaimIgnored { entry: name.to_owned(), claim });
         };
         if entry.disable_packaging.0 {
             return;
         }
         if entry.version.as_ref().is_some_and(|version| !version.trim().is_empty()) {
-            add("its `Version` is not used: all packages of a set have one version");
+            add(IgnoredClaim::Version);
         }
         if entry.postinstall.0 {
-            add("`Postinstall` asks for scripts that the list does not have; it gets none of them");
+            add(IgnoredClaim::Postinstall);
         }
         if entry.artifact.is_some() || entry.components.is_some() {
-            add("`Artifact` and `Components` outside of `Artifactory` are not used");
+            add(IgnoredClaim::OutsideArtifactory);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::directories::recombine::Writer;
 use crate::error::Result;
 use crate::gfx::BaseArch;
 use crate::recombine;
-use crate::report::{Code, Findings, Stage};
+use crate::report::{Finding, Findings, Stage};
 use crate::split::SplitArtifact;
 use crate::tree::TreePath;
 
@@ -61,9 +61,10 @@ pub(super) fn outputs(
     let mut recombined = recombine::recombine(split, &each_arch_alone(targets))?;
     // Of targets that were not asked for, or that nothing is for, the caller tells.
     // Where links lead is looked at across components, when all are there.
-    recombined
-        .findings
-        .retain(|f| !matches!(f.code, Code::ArchDropped | Code::ArchMissing | Code::LinkDangling));
+    recombined.findings.retain(|finding| {
+        use Finding::{ArchDropped, ArchMissing, LinkDangling};
+        !matches!(finding, ArchDropped { .. } | ArchMissing { .. } | LinkDangling { .. })
+    });
     let mut outputs = Vec::new();
     for component in &mut recombined.components {
         let wanted = |arch: &BaseArch| targets.is_empty() || targets.contains(arch);

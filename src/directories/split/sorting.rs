@@ -10,7 +10,7 @@ use crate::directories::output::{OutputArtifact, Outputs};
 use crate::directories::{GENERIC, Means};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target, no_target};
-use crate::report::{Code, Finding, Findings, Stage};
+use crate::report::{Finding, Findings, Stage};
 use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
@@ -212,16 +212,16 @@ fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
     code.map(|code| code.target.base())
 }
 
-/// What `--gpu-targets` left out of the component `label`: the number of files and code objects by
-/// arch.
-pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, label: &str) -> Findings {
+/// What `--gpu-targets` left out of a component: the number of files and code objects by arch.
+pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component: &str) -> Findings {
     let mut findings = Findings::default();
     for (arch, count) in left {
-        let message = format!(
-            "{count} code objects or database files of {arch} are left out, because it is not \
-             among the targets asked for"
-        );
-        findings.add(Finding::new(Code::TargetNotSelected, label, message));
+        findings.add(Finding::TargetNotSelected {
+            shard: shard.to_owned(),
+            component: component.to_owned(),
+            arch: arch.clone(),
+            count: *count,
+        });
     }
     findings
 }

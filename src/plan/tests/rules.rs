@@ -203,9 +203,9 @@ fn empty_groups_and_dangling_links_are_findings() {
     ];
     let recombined = join(parts, GROUPS).unwrap();
     let plan = plan(&recombined, &options().setting(config(GROUPS)).unwrap(), None, &[]).unwrap();
-    let dangling = recombined.findings.iter().filter(|f| f.code == Code::LinkDangling);
+    let dangling = recombined.findings.iter().filter(|f| f.code() == Code::LinkDangling);
     let found = dangling.chain(plan.findings.iter());
-    let found: Vec<_> = found.map(|f| (f.code, f.subject.as_str())).collect();
+    let found: Vec<_> = found.map(|f| (f.code(), &*f.subject().leak())).collect();
     let expected = [
         (Code::LinkDangling, "x_dev/loop"),
         (Code::LinkDangling, "x_lib/lib/gone"),
@@ -247,7 +247,7 @@ fn a_damaged_debug_file_stays_where_it_is_with_a_finding() {
     let plan = planned(vec![part], "");
     let found = paths(package(&plan, "rocm-x-dbgsym"), Format::Rpm);
     assert!(found.contains(&format!("opt/rocm-7.1/{file}")), "{found:?}");
-    let finding = plan.findings.iter().find(|f| f.code == Code::DebugFileWithoutId).unwrap();
-    assert_eq!(finding.subject, format!("x_dbg/{file}"));
-    assert!(finding.message.contains("damaged"), "{}", finding.message);
+    let finding = plan.findings.iter().find(|f| f.code() == Code::DebugFileWithoutId).unwrap();
+    assert_eq!(finding.subject(), format!("x_dbg/{file}"));
+    assert!(finding.message().contains("damaged"), "{}", finding.message());
 }

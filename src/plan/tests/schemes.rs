@@ -160,8 +160,8 @@ fn a_development_entry_keeps_its_name_beside_device_code() {
     for name in ["include/x.h", "lib/libx.so", "lib/.kpack/blas_dev.kpm"] {
         assert!(files.contains(&format!("opt/rocm/core-7.1/{name}")), "{files:?}");
     }
-    let finding = plan.findings.iter().find(|f| f.code == Code::ListClaimIgnored).unwrap();
-    assert_eq!(finding.subject, "amdrocm-blas-devel");
+    let finding = plan.findings.iter().find(|f| f.code() == Code::ListClaimIgnored).unwrap();
+    assert_eq!(finding.subject(), "amdrocm-blas-devel");
 }
 
 #[test]
@@ -197,8 +197,8 @@ fn what_is_run_of_an_entry_needs_what_it_links_to() {
     assert!(provides.contains(&"libx.so()(64bit)".to_owned()), "{provides:?}");
     let debug = package(&plan, "amdrocm-blas-debug7.1");
     assert!(debug.rpm.as_ref().unwrap().discovered.is_empty(), "{:?}", debug.rpm);
-    let unresolved = plan.findings.iter().filter(|f| f.code == Code::LibraryUnresolved);
-    let unresolved: Vec<_> = unresolved.map(|finding| finding.subject.as_str()).collect();
+    let unresolved = plan.findings.iter().filter(|f| f.code() == Code::LibraryUnresolved);
+    let unresolved: Vec<_> = unresolved.map(|finding| finding.subject()).collect();
     assert_eq!(unresolved, ["amdrocm-blas-dev7.1"]);
 }
 
@@ -213,7 +213,7 @@ fn what_no_entry_takes_is_left_out_with_its_code() {
     assert!(plan.packages.is_empty());
     let left: Vec<&str> = plan.left_out.iter().map(TreePath::as_str).collect();
     assert_eq!(left, ["lib/librocblas.so", "lib/librocblas.so.5"]);
-    let finding = plan.findings.iter().find(|f| f.code == Code::NotListed).unwrap();
-    assert_eq!((finding.subject.as_str(), finding.code_objects.len()), ("blas_lib", 4));
+    let finding = plan.findings.iter().find(|f| f.code() == Code::NotListed).unwrap();
+    assert_eq!((&*finding.subject(), finding.code_objects().len()), ("blas_lib", 4));
     assert!(codes(&plan).contains(&Code::ListedWithoutContent));
 }

@@ -239,8 +239,8 @@ fn an_earlier_set_of_another_series_is_left_alone_and_said_so_once() {
     assert!(!found.contains(&Code::PackageDropped), "{found:?}");
     // In one prefix they clash, which is no reason to break what has another name on purpose.
     let plan = versioned(both("rocm-blas7.0", "7.0.2-1", "/opt/rocm-7.1/bin/bench"));
-    let finding = plan.findings.iter().find(|finding| finding.code == Code::OtherSeries).unwrap();
-    assert!(finding.message.contains("1 paths are in both (/opt/rocm-7.1/bin/bench"));
+    let finding = plan.findings.iter().find(|finding| finding.code() == Code::OtherSeries).unwrap();
+    assert!(finding.message().contains("1 path is in both (/opt/rocm-7.1/bin/bench"));
     assert!(deb_relations(&plan, "rocm-blas7.1", RelationKind::Breaks).is_empty());
     assert!(rpm_relations(&plan, "rocm-blas7.1", RelationKind::Obsoletes).is_empty());
     // A patch release of the same series drops packages, and so does a change of scheme.

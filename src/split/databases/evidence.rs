@@ -8,7 +8,7 @@ use crate::formats::code_object;
 use crate::formats::fatbin::Bundles;
 use crate::gfx::BaseArch;
 use crate::host_binary;
-use crate::report::Code;
+use crate::report::{DecidedBy, Finding};
 use crate::split::development::{self, Sniffed};
 use crate::split::notes::Notes;
 use crate::split::{CodeObject, code};
@@ -83,8 +83,7 @@ fn lone_code(
             let message = format!("a code object with the unknown flags {flags:#x} names no arch");
             return Err(Error::unsupported(message).at(&content.place(0)));
         }
-        let message = format!("a code object with the unknown flags {flags:#x}; its name decides");
-        notes.add(Code::UnknownProcessor, path, message);
+        notes.add(Finding::UnknownProcessor { file: notes.file(path), entry: None, flags });
         return Ok(None);
     };
     let refined = |arch: &&BaseArch| code::refine(arch, target.base()) == *arch;
@@ -104,9 +103,9 @@ fn index(
             Ok(Evidence { archs, code: Vec::new(), description: Some(description) })
         }
         Index::Unreadable(reason) => {
-            let then = if declared.serves_all() { "its rule decides" } else { "its name decides" };
-            let message = format!("is no MessagePack index ({reason}); {then}");
-            notes.add(Code::DatabaseUnreadable, path, message);
+            let decided_by = if declared.serves_all() { DecidedBy::Rule } else { DecidedBy::Name };
+            let file = notes.file(path);
+            notes.add(Finding::DatabaseUnreadable { file, reason, decided_by });
             Ok(Evidence::default())
         }
     }

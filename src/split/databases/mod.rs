@@ -28,7 +28,7 @@ use crate::database::{Claim, IndexDescription, Role, Rules};
 use crate::error::Result;
 use crate::gfx::{self, BaseArch};
 use crate::host_binary;
-use crate::report::Code;
+use crate::report::{ArchMismatch, Finding, MismatchOutcome};
 use crate::tree::{Node, Tree, TreePath};
 pub(super) use partners::pair;
 
@@ -106,12 +106,7 @@ pub(super) fn claim(
         return Ok(None);
     };
     if declared.role == Role::Code && evidence.archs.len() > 1 {
-        let message = format!(
-            "is an offload bundle of {}, which its library opens whole under this name: it is not \
-             cut, and serves all of them",
-            list(&archs)
-        );
-        notes.add(Code::DatabaseBundle, path, message);
+        notes.add(Finding::DatabaseBundle { file: notes.file(path), archs: archs.clone() });
     }
     let mut code_objects = Vec::new();
     let kept = archs.is_empty() || declared.role == Role::Whole;
@@ -133,9 +128,7 @@ pub(super) fn claim(
 /// A file in a directory that would be an arch's, if the arch were known, goes to the host files.
 fn note_unknown_arch(path: &TreePath, rules: &Rules, notes: &mut Notes) {
     if let Some(directory) = rules.unknown_arch_directory(path) {
-        let message = "is named like the directory of an arch, but no arch or family of this name \
-                       is known; its files stay with the host files";
-        notes.add(Code::DatabaseArchUnknown, &directory, message);
+        notes.add(Finding::DatabaseArchUnknown { directory: notes.file(&directory) });
     }
 }
 
@@ -151,9 +144,9 @@ fn declare(claim: &Claim, path: &TreePath, notes: &mut Notes) -> Declared {
     if let (false, Some(named)) = (claim.directory.is_empty(), named)
         && !claim.directory.contains(named)
     {
-        let directory = list(&claim.directory);
-        let message = format!("names {named} and lies in the directory of {directory}");
-        notes.add(Code::DatabaseArchMismatch, path, message);
+        let (named, directory) = (named.clone(), claim.directory.clone());
+        let mismatch = ArchMismatch::Name { named, directory };
+        notes.add(Finding::DatabaseArchMismatch { file: notes.file(path), mismatch });
     }
     // A library that looks into the directory of an arch looks nowhere else.
     let archs = match claim.directory.is_empty() {
@@ -194,10 +187,10 @@ fn decide(
     notes: &mut Notes,
 ) -> Option<Vec<BaseArch>> {
     let own: Vec<BaseArch> = evidence.archs.iter().cloned().collect();
-    let mut mismatch = |then: &str| {
-        let placed = list(&declared.archs);
-        let message = format!("is placed for {placed}, and holds {}; {then}", list(&own));
-        notes.add(Code::DatabaseArchMismatch, path, message);
+    let mut mismatch = |outcome| {
+        let (placed, holds) = (declared.archs.clone(), own.clone());
+        let mismatch = ArchMismatch::Content { placed, holds, outcome };
+        notes.add(Finding::DatabaseArchMismatch { file: notes.file(path), mismatch });
     };
     let said = &declared.archs;
     let covered = said.iter().all(|arch| own.contains(arch));
@@ -207,31 +200,23 @@ fn decide(
         // Code for a generic target runs on all members of a family.
         _ if declared.family && own.iter().all(BaseArch::is_generic) => Some(said.clone()),
         Role::Whole if own.len() > 1 => {
-            mismatch("it is treated like any other file of its kind");
+            mismatch(MismatchOutcome::NoDatabase);
             None
         }
         // An index may name other archs than those that it is for.
         Role::Index if !said.is_empty() && covered => Some(said.clone()),
         Role::Index if own.len() > 1 => {
             if !said.is_empty() {
-                mismatch("it stays with the host files");
+                mismatch(MismatchOutcome::StaysWithHost);
             }
             Some(Vec::new())
         }
         _ => {
             if !said.is_empty() {
-                mismatch("the content decides");
+                mismatch(MismatchOutcome::ContentDecides);
             }
             Some(own)
         }
-    }
-}
-
-fn list(archs: &[BaseArch]) -> String {
-    let names: Vec<&str> = archs.iter().map(BaseArch::as_str).collect();
-    match names.is_empty() {
-        true => "all archs".to_owned(),
-        false => names.join(", "),
     }
 }
 
@@ -256,8 +241,8 @@ pub(super) fn settle(
         let Declared { rule, role, moves, family, .. } = declared;
         if !archs.is_empty() {
             if role == Role::Whole {
-                let message = format!("is for {} as a whole, and stays as it is", list(&archs));
-                notes.account(Code::DatabaseHostCode, &path, message, code_objects);
+                let (file, archs) = (notes.file(&path), archs.clone());
+                notes.add(Finding::DatabaseHostCode { file, archs, code_objects });
             }
             let shard = notes.shard().to_owned();
             settled.databases.push(DatabaseFile {
@@ -273,14 +258,9 @@ pub(super) fn settle(
             });
             continue;
         }
-        let message = match role {
-            Role::Cache => {
-                format!("is a cache for all archs ({rule}) and stays with the host files")
-            }
-            _ => format!("serves several archs ({rule}) and stays with the host files"),
-        };
-        notes.account(Code::DatabaseShared, &path, message, code_objects);
-        let shared = SharedFile { rule, moves, cache: role == Role::Cache };
+        let (file, is_cache) = (notes.file(&path), role == Role::Cache);
+        notes.add(Finding::DatabaseShared { file, rule: rule.clone(), is_cache, code_objects });
+        let shared = SharedFile { rule, moves, cache: is_cache };
         settled.shared.insert(path.clone(), shared);
         let data = HostFile { module, kind: HostKind::Plain(content) };
         host.insert(path, Node::File { data, mode })?;

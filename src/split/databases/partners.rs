@@ -9,10 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Candidate, list};
+use super::Candidate;
 use crate::database::Role;
 use crate::gfx::{self, BaseArch};
-use crate::report::Code;
+use crate::report::{Finding, Unpaired, Unresolved};
 use crate::split::notes::Notes;
 use crate::tree::TreePath;
 
@@ -67,12 +67,9 @@ fn follow_code(candidates: &mut [Candidate], notes: &mut Notes) {
             continue;
         };
         if !candidate.archs.is_empty() && candidate.archs != *partner {
-            let message = format!(
-                "is an index for {}, and the code of its name is for {}; it goes with the code",
-                list(&candidate.archs),
-                list(partner)
-            );
-            notes.add(Code::DatabaseUnpaired, &candidate.path, message);
+            let (index, code) = (candidate.archs.clone(), partner.clone());
+            let (file, unpaired) = (notes.file(&candidate.path), Unpaired::Archs { index, code });
+            notes.add(Finding::DatabaseUnpaired { file, unpaired });
         }
         candidate.archs.clone_from(partner);
     }
@@ -91,16 +88,16 @@ fn note_unpaired(candidates: &[Candidate], notes: &mut Notes) {
         }
     }
     for candidate in candidates.iter().filter(|candidate| !candidate.declared.standalone) {
-        let (partners, partner) = match (is_code(candidate), is_index(candidate)) {
-            (true, _) => (&indexes, "index"),
-            (_, true) => (&code, "code object"),
+        let (partners, unpaired) = match (is_code(candidate), is_index(candidate)) {
+            (true, _) => (&indexes, Unpaired::NoIndex),
+            (_, true) => (&code, Unpaired::NoCode),
             _ => continue,
         };
         let partners = partners.get(&common_key(candidate));
         let paired = partners.is_some_and(|found| found.iter().any(|p| serve_one(p, candidate)));
         if !paired {
-            let message = format!("has no {partner} of its name beside it");
-            notes.add(Code::DatabaseUnpaired, &candidate.path, message);
+            let file = notes.file(&candidate.path);
+            notes.add(Finding::DatabaseUnpaired { file, unpaired });
         }
     }
 }
@@ -131,8 +128,10 @@ fn note_unresolved(candidates: &[Candidate], notes: &mut Notes) {
         let libraries = description.libraries.iter().map(|name| library(name).to_vec());
         let files = description.code_object_files.iter().map(|name| vec![name.clone()]);
         for names in libraries.chain(files) {
-            if let Some(fault) = unresolved(index, &names, &by_path) {
-                notes.add(Code::DatabaseUnresolved, &index.path, fault);
+            if let Some(unresolved) = unresolved(index, &names, &by_path) {
+                let file = notes.file(&index.path);
+                let refers_to = names.into_iter().next().unwrap_or_default();
+                notes.add(Finding::DatabaseUnresolved { file, refers_to, unresolved });
             }
         }
     }
@@ -143,7 +142,7 @@ fn unresolved(
     index: &Candidate,
     names: &[String],
     by_path: &BTreeMap<&str, &Candidate>,
-) -> Option<String> {
+) -> Option<Unresolved> {
     let folder = index.path.parent();
     let beside = |name: &String| {
         let path = match &folder {
@@ -152,15 +151,11 @@ fn unresolved(
         };
         by_path.get(path.as_str()).copied()
     };
-    let found = names.iter().find_map(beside);
-    let name = names.first().map_or("", String::as_str);
-    match found {
-        None => Some(format!("refers to {name}, which is not beside it")),
+    match names.iter().find_map(beside) {
+        None => Some(Unresolved::Absent),
         Some(file) if serve_one(index, file) => None,
-        Some(file) => Some(format!(
-            "is for {}, and refers to {name}, which is for {}",
-            list(&index.archs),
-            list(&file.archs)
-        )),
+        Some(file) => {
+            Some(Unresolved::Archs { index: index.archs.clone(), referred: file.archs.clone() })
+        }
     }
 }

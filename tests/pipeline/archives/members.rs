@@ -36,8 +36,8 @@ fn members_are_what_their_files_are() {
         assert!(matches!(node(&scan, "link"), Node::Link { target } if *target == long));
         assert_eq!(scan.shards[0].artifacts[0].prefixes[0].tree.len(), 7);
         let findings: Vec<_> = scan.shards[0].artifacts[0].findings.iter().collect();
-        assert_eq!(findings[0].code, Code::OutsidePrefixes);
-        assert!(findings[0].message.ends_with("no package: libs/beside"), "{format}");
+        assert_eq!(findings[0].code(), Code::OutsidePrefixes);
+        assert!(findings[0].message().ends_with("no package: libs/beside"), "{format}");
     }
 }
 
@@ -186,6 +186,6 @@ fn prefixes_whose_names_begin_alike_hold_each_their_own() {
     let expected = [("x", "a"), ("x-1", "b"), ("x.1/y", "c")];
     assert_eq!(paths.collect::<Vec<_>>(), expected.map(|(prefix, path)| (prefix, path.to_owned())));
     let finding = artifact.findings.iter().next().unwrap();
-    assert!(finding.message.starts_with("3 files"), "{}", finding.message);
-    assert!(finding.message.ends_with("x-/e, x.1/z/d, x0"), "{}", finding.message);
+    assert!(finding.message().starts_with("3 files"), "{}", finding.message());
+    assert!(finding.message().ends_with("x-/e, x.1/z/d, x0"), "{}", finding.message());
 }

@@ -74,7 +74,6 @@ fn placed(split: &SplitArtifact) -> BTreeMap<String, String> {
 
 /// Number and file of the findings.
 fn findings(split: &SplitArtifact) -> Vec<(&str, &str)> {
-    let name = |subject: &'_ str| subject.rfind('/').map_or(0, |at| at + 1);
     let found = split.findings.iter();
-    found.map(|f| (f.code.id(), &f.subject[name(&f.subject)..])).collect()
+    found.map(|f| (f.code().id(), f.subject().leak().rsplit('/').next().unwrap())).collect()
 }

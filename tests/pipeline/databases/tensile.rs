@@ -86,10 +86,10 @@ fn what_a_library_refers_to_has_to_be_there() {
         let mut files = rocblas("one", &[GFX906, GFX1100]);
         files.remove(&format!("{ROCBLAS}/{name}")).unwrap();
         let split = split_files("one", &files);
-        let found = split.findings.iter().filter(|f| f.code != Code::DatabaseShared);
+        let found = split.findings.iter().filter(|f| f.code() != Code::DatabaseShared);
         let found = found.map(|f| {
-            let file = f.subject.rsplit('/').next().unwrap();
-            format!("{} {file}", f.code.id())
+            let subject = f.subject();
+            format!("{} {}", f.code().id(), subject.rsplit('/').next().unwrap())
         });
         found.collect::<Vec<_>>()
     };
@@ -117,8 +117,9 @@ fn references_stay_within_an_arch() {
     let foreign = master("gfx906", &[format!("{TYPE}_gfx1100")]);
     files.insert(format!("{ROCBLAS}/TensileLibrary_lazy_gfx906.dat"), foreign);
     let split = split_files("one", &files);
-    let found = split.findings.iter().find(|f| f.code == Code::DatabaseUnresolved).unwrap();
-    assert!(found.message.contains("gfx906") && found.message.contains(&format!("{TYPE}_gfx1100")));
+    let found = split.findings.iter().find(|f| f.code() == Code::DatabaseUnresolved).unwrap();
+    let message = found.message();
+    assert!(message.contains("gfx906") && message.contains(&format!("{TYPE}_gfx1100")));
 }
 
 /// Joins shards, each with its files.
@@ -139,7 +140,7 @@ fn whole(recombined: &Recombined) -> BTreeMap<String, String> {
 }
 
 fn codes(recombined: &Recombined) -> Vec<&str> {
-    let mut codes: Vec<&str> = recombined.findings.iter().map(|f| f.code.id()).collect();
+    let mut codes: Vec<&str> = recombined.findings.iter().map(|f| f.code().id()).collect();
     codes.dedup();
     codes
 }

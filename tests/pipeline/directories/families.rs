@@ -76,7 +76,7 @@ fn builds_that_contradict_each_other_are_refused() {
     let out = work.path("joined");
     let flat = flat(&work, &shards());
     let (_, said) = ends_with(&mut split(&flat, &out), 2);
-    assert!(said.contains("code objects of gfx906 differ between"), "{said}");
+    assert!(said.contains("code object of gfx906 differs between"), "{said}");
     assert!(said.contains("--gpu-targets without it"), "{said}");
     assert!(said.contains("1 component failed; 8 artifacts written to"), "{said}");
     assert!(said.lines().all(|line| line.trim() != "Error:"), "{said}");

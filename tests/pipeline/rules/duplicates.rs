@@ -46,7 +46,7 @@ fn different_code_is_refused_or_dropped() {
     change(&case, TUNE, ("tune", "gfx1101"));
     let expected = [
         "blas_lib/libexec/exblas/exblas-tune: ",
-        "1 code objects of gfx1101 differ between gfx110X-build/blas_lib_gfx110X-dgpu and \
+        "1 code object of gfx1101 differs between gfx110X-build/blas_lib_gfx110X-dgpu and \
          gfx110X-again/blas_lib_gfx110X-dgpu (wrapper 0, gfx1101 is the first)",
     ];
     case.is_refused("", &expected);

@@ -1,0 +1,114 @@
+//! What findings are about: artifacts, files, packages.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::TreePath;
+
+/// An artifact of a shard. `<shard>/<artifact>` is the same wherever the input lies, and findings are
+/// part of the output.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct InputArtifact {
+    /// The name of the shard.
+    pub shard: String,
+    /// E.g. `blas_lib_gfx1151`.
+    pub artifact: String,
+}
+
+impl InputArtifact {
+    /// The artifact called `artifact`.
+    pub fn new(shard: &str, artifact: impl ToString) -> Self {
+        Self { shard: shard.to_owned(), artifact: artifact.to_string() }
+    }
+
+    /// Its file at `path`.
+    pub fn file(&self, path: &TreePath) -> InputFile {
+        let Self { shard, artifact } = self.clone();
+        InputFile { shard, artifact, path: path.clone() }
+    }
+}
+
+impl fmt::Display for InputArtifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.shard, self.artifact)
+    }
+}
+
+/// A file or folder of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct InputFile {
+    /// The name of the shard.
+    pub shard: String,
+    /// E.g. `blas_lib_gfx1151`.
+    pub artifact: String,
+    /// Its path below the prefix.
+    pub path: TreePath,
+}
+
+impl fmt::Display for InputFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.shard, self.artifact, self.path)
+    }
+}
+
+/// A file or folder of a component, from whichever shard.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ComponentFile {
+    /// E.g. `blas_lib`.
+    pub component: String,
+    /// Its path below the prefix.
+    pub path: TreePath,
+}
+
+impl ComponentFile {
+    /// The file at `path`.
+    pub fn new(component: impl Into<String>, path: &TreePath) -> Self {
+        Self { component: component.into(), path: path.clone() }
+    }
+}
+
+impl fmt::Display for ComponentFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.component, self.path)
+    }
+}
+
+/// How much device code one file holds of what is left out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LeftOutPlace {
+    /// The file, below its component where that is known.
+    pub file: String,
+    /// Code objects, or 1 for a database file.
+    pub count: usize,
+}
+
+impl fmt::Display for LeftOutPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.count)
+    }
+}
+
+/// One of the files that were merged.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MergedPart {
+    /// Whose it is.
+    pub artifact: InputArtifact,
+    /// SHA-256 of its bytes, in hex.
+    pub sha256: String,
+}
+
+impl fmt::Display for MergedPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.artifact, self.sha256)
+    }
+}
+
+/// A package of an earlier set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EarlierPackage {
+    /// Its name.
+    pub package: String,
+    /// Its version there.
+    pub version: String,
+}

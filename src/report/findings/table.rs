@@ -1,0 +1,483 @@
+//! The table of findings.
+
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+
+use super::Severity;
+use super::details::*;
+use super::subjects::*;
+use crate::gfx::{BaseArch, Target};
+use crate::report::words::{are, counted, few, list};
+use crate::tree::TreePath;
+
+findings! {
+    /// A manifest lists a stage prefix that the artifact does not have.
+    PrefixAbsent = "R001" "manifest-prefix-absent" Note
+        { artifact: InputArtifact, prefix: TreePath }
+        ["{artifact}"] ["the listed stage prefix {prefix} does not exist"];
+    /// The same path came from two prefixes or artifacts with identical content and is packed once.
+    FileMerged = "R002" "identical-file-merged" Note { file: InputFile, same: SameFile }
+        ["{file}"] ["is the same {same}"];
+    /// No version was given.
+    VersionUnset = "R003" "version-unset" Warning { version: String }
+        ["version"] ["no version was given, so the packages have {version}"];
+    /// A folder below a shard is no artifact. An entry beside the shards has no shard.
+    NotAnArtifact = "R004" "not-an-artifact" Note { shard: Option<String>, entry: String }
+        ["{}", entry_of(shard.as_deref(), entry)] ["is not an artifact and is left out"];
+    /// A file of an artifact lies outside all listed prefixes.
+    OutsidePrefixes = "R005" "outside-prefixes" Warning
+        { artifact: InputArtifact, files: Vec<String> }
+        ["{artifact}"]
+        [
+            "{} outside of all listed prefixes {} in no package: {}",
+            counted(files.len(), "file"), are(files.len()), few(files, 5)
+        ];
+    /// A link that leads to no file of the whole set. The owner is a component, or an artifact of a
+    /// shard.
+    LinkDangling = "R006" "link-dangling" Warning
+        { owner: String, path: TreePath, target: String }
+        ["{owner}/{path}"] ["leads to {target}, which nothing in the input provides"];
+    /// None of the stage prefixes that an artifact lists exists.
+    ArtifactEmpty = "R007" "artifact-empty" Warning { artifact: InputArtifact }
+        ["{artifact}"] ["none of its listed stage prefixes exists, so nothing of it is packed"];
+    /// An entry of a shard is named like an artifact, and packed in no way that is read.
+    PackingUnknown = "R008" "artifact-packing-unknown" Warning { shard: String, entry: String }
+        ["{shard}/{entry}"]
+        [
+            "is named like an artifact, but is neither a folder of that name nor packed as \
+             .tar.zst or .tar.xz; it is left out"
+        ];
+    /// The target of a bundle entry disagrees with the ELF header of its code object.
+    TargetMismatch = "R010" "target-mismatch" Warning
+        { file: InputFile, claimant: Claimant, actual: Target }
+        ["{file}"] ["{claimant} holds code for {actual}; the code decides"];
+    /// Device code that is not for one GPU arch, such as SPIR-V.
+    ArchNeutralCode = "R011" "arch-neutral-code" Note { file: InputFile, entry: String }
+        ["{file}"] ["entry {entry} is compiled for the GPU at run time"];
+    /// Code objects of an arch that is in no group.
+    ArchNotGrouped = "R012" "arch-not-grouped" Warning {
+            arch: BaseArch,
+            count: usize,
+            different: usize,
+            places: Vec<LeftOutPlace>,
+            code_objects: Vec<String>,
+        }
+        ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
+    /// A configured arch for which there is no code.
+    ArchMissing = "R013" "arch-missing" Warning { arch: BaseArch, group: String }
+        ["{arch}"] ["no shard has device code for it (group {group})"];
+    /// A host file that the primary shard does not have, or all of a component's.
+    HostFromOtherShard = "R014" "host-file-from-other-shard" Warning {
+            component: String,
+            path: Option<TreePath>,
+            primary: String,
+            shard: String,
+            files: usize,
+        }
+        ["{}", path.as_ref().map_or(component.clone(), |path| format!("{component}/{path}"))]
+        ["{}", match path {
+            Some(_) => format!("is not in the primary shard {primary} and comes from {shard}"),
+            None => format!(
+                "is not in the primary shard {primary}; {shard} provides {}",
+                counted(*files, "file")
+            ),
+        }];
+    /// Host files of two shards differ.
+    HostFilesDiffer = "R015" "host-files-differ" Warning {
+            file: ComponentFile,
+            difference: String,
+            first: InputArtifact,
+            other: InputArtifact,
+        }
+        ["{file}"] ["differs between {first} and {other}: it {difference}; the first is packed"];
+    /// The same code object came from two shards and is packed once.
+    DuplicateCode = "R016" "duplicate-device-code" Note { repeated: RepeatedCode }
+        ["{}", repeated.holder()] ["{repeated}"];
+    /// Wrappers of two shards share some kernels but not all.
+    WrapperOverlap = "R017" "wrapper-overlap" Warning {
+            file: ComponentFile,
+            first: InputArtifact,
+            wrapper: usize,
+            other: InputArtifact,
+            other_wrapper: usize,
+        }
+        ["{file}"]
+        [
+            "wrapper {wrapper} of {first} and wrapper {other_wrapper} of {other} share some \
+             kernels but not all; they are taken for the same"
+        ];
+    /// A bundle that no wrapper points to.
+    BundleUnreferenced = "R018" "bundle-unreferenced" Warning
+        { file: InputFile, offset: u64, code_objects: Vec<String> }
+        ["{file}"]
+        [
+            "no wrapper points to the bundle {offset:#x} bytes into .hip_fatbin; it is left out \
+             with its {}",
+            counted(code_objects.len(), "code object")
+        ];
+    /// The arch or target of a code object cannot be read from its content.
+    UnknownProcessor = "R019" "unknown-processor" Warning
+        { file: InputFile, entry: Option<String>, flags: u32 }
+        ["{file}"]
+        ["{}", match entry {
+            Some(id) => format!(
+                "the code object of entry {id} has the unknown flags {flags:#x}; the entry decides"
+            ),
+            None => format!("a code object with the unknown flags {flags:#x}; its name decides"),
+        }];
+    /// A kernel database file names one arch and holds another's code.
+    DatabaseArchMismatch = "R020" "database-arch-mismatch" Warning
+        { file: InputFile, mismatch: ArchMismatch }
+        ["{file}"] ["{mismatch}"];
+    /// A kernel database file that serves all archs stays in the host package.
+    DatabaseShared = "R021" "database-shared" Note
+        { file: InputFile, rule: String, is_cache: bool, code_objects: Vec<String> }
+        ["{file}"]
+        [
+            "{} ({rule}) and stays with the host files",
+            if *is_cache { "is a cache for all archs" } else { "serves several archs" }
+        ];
+    /// A kernel database file without the partner it needs.
+    DatabaseUnpaired = "R022" "database-unpaired" Warning { file: InputFile, unpaired: Unpaired }
+        ["{file}"] ["{unpaired}"];
+    /// Different code for one key came from two shards, and the first shard's was taken.
+    DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning
+        { file: ComponentFile, different: DifferentCode, code_objects: Vec<String> }
+        ["{file}"] ["{different}; the code of {} is packed", different.first];
+    /// A shared file of a kernel database was put together from those of several shards.
+    DatabaseMerged = "R024" "database-merged" Note { file: ComponentFile, parts: Vec<MergedPart> }
+        ["{file}"] ["is the union of {}", list(parts)];
+    /// Files of a kernel database were moved to a directory of their arch.
+    DatabaseMoved = "R025" "database-moved" Note
+        { folder: ComponentFile, files: usize, differs: String, reason: String }
+        ["{folder}"]
+        [
+            "{} {} moved to the directories of their archs, because {differs} differs: {reason}",
+            counted(*files, "file"), are(*files)
+        ];
+    /// A cache of another shard is left out.
+    DatabaseCacheDropped = "R026" "database-cache-dropped" Warning
+        { file: ComponentFile, kept: InputArtifact, dropped: InputArtifact }
+        ["{file}"]
+        ["differs in {dropped}; that of {kept} is packed, and the library works without it"];
+    /// A kernel index refers to a file that is not there, or is for another arch.
+    DatabaseUnresolved = "R027" "database-unresolved" Warning
+        { file: InputFile, refers_to: String, unresolved: Unresolved }
+        ["{file}"] ["{}", unresolved.told(refers_to)];
+    /// A host library or static archive that is for one arch is in a kernel package.
+    DatabaseHostCode = "R028" "database-host-code" Note
+        { file: InputFile, archs: Vec<BaseArch>, code_objects: Vec<String> }
+        ["{file}"] ["is for {} as a whole, and stays as it is", super::details::archs(archs)];
+    /// An index of a kernel database cannot be read.
+    DatabaseUnreadable = "R029" "database-unreadable" Warning
+        { file: InputFile, reason: String, decided_by: DecidedBy }
+        ["{file}"] ["is no MessagePack index ({reason}); {decided_by}"];
+    /// A static archive, object or bitcode file keeps its device code.
+    FatDevelopmentFile = "R030" "fat-development-file" Note { file: InputFile, kind: String }
+        ["{file}"] ["is {kind} and keeps its device code"];
+    /// A binary was transformed already, and nothing of its device code is in the input.
+    AlreadyTransformed = "R031" "already-transformed" Warning { file: InputFile }
+        ["{file}"]
+        [
+            "was transformed already, and no kernel archive of its shard has its code; it is \
+             passed on as it is"
+        ];
+    /// A host binary is stripped of its section table and cannot be searched for device code.
+    NoSectionTable = "R032" "no-section-table" Warning { file: InputFile }
+        ["{file}"] ["has no section table and cannot be searched for device code"];
+    /// A device entry of an offload bundle holds no bytes.
+    EmptyCodeObject = "R033" "empty-code-object" Warning
+        { file: InputFile, entry: String, code_objects: Vec<String> }
+        ["{file}"] ["entry {entry} is empty and is left out"];
+    /// A fat binary that cannot be transformed stays in its host package with its device code.
+    KeptFat = "R037" "kept-fat" Note
+        { file: InputFile, targets: Vec<Target>, reason: String, code_objects: Vec<String> }
+        ["{file}"]
+        [
+            "cannot be transformed and keeps its {} ({}): {reason}",
+            counted(code_objects.len(), "code object"), list(targets)
+        ];
+    /// Another shard's build of a binary that keeps its device code is not packed, nor its code.
+    KeptFatDropped = "R038" "kept-fat-dropped" Warning
+        { file: InputFile, provided_by: InputArtifact, code_objects: Vec<String> }
+        ["{file}"]
+        [
+            "keeps its device code, but {provided_by} provides the file, so {} of it {} in no \
+             package",
+            counted(code_objects.len(), "code object"), are(code_objects.len())
+        ];
+    /// Code objects of a kernel archive that belong to no binary.
+    KernelsUnclaimed = "R040" "kernels-unclaimed" Warning
+        { archive: InputFile, kernel_names: Vec<String>, code_objects: Vec<String> }
+        ["{archive}"]
+        [
+            "no binary of the shard asks for {}, so no package has {} (kernel names: {})",
+            counted(code_objects.len(), "code object"),
+            if code_objects.len() == 1 { "it" } else { "them" },
+            few(kernel_names, 3)
+        ];
+    /// A transformed binary has its program headers elsewhere than behind the ELF header.
+    ProgramHeadersMoved = "R041" "program-headers-moved" Warning { file: InputFile }
+        ["{file}"]
+        [
+            "another tool moved its program headers away from the ELF header: strip and patchelf \
+             damage such files, and old kernels cannot start such programs; build it again from \
+             the fat binary"
+        ];
+    /// A kernel manifest lists an archive that is not there.
+    ListedArchiveAbsent = "R042" "listed-archive-absent" Warning
+        { manifest: InputFile, archives: Vec<String> }
+        ["{manifest}"] ["lists archives that the shard does not have: {}", list(archives)];
+    /// Code objects of archs that were not asked for.
+    TargetNotSelected = "R043" "target-not-selected" Note
+        { shard: String, component: String, arch: BaseArch, count: usize }
+        ["{shard}/{component}"]
+        [
+            "{} of {arch} {} left out, because the arch is not among the targets asked for",
+            device_code(*count), are(*count)
+        ];
+    /// A target that was asked for, and that no artifact has code of.
+    TargetAbsent = "R044" "target-absent" Warning { arch: BaseArch }
+        ["{arch}"]
+        ["no artifact has device code of this arch, which is among the targets asked for"];
+    /// The configuration leaves an arch out of a component or package.
+    ArchExcluded = "R045" "arch-excluded" Note {
+            table: ArchFilterTable,
+            arch: BaseArch,
+            count: usize,
+            different: usize,
+            places: Vec<LeftOutPlace>,
+            code_objects: Vec<String>,
+        }
+        ["{} {arch}", table.name()]
+        ["{}", left_out(*count, *different, &format!("{table} leaves this arch out"), places)];
+    /// Code objects of an arch that is in no group, which the configuration drops.
+    ArchDropped = "R046" "arch-dropped" Note {
+            arch: BaseArch,
+            count: usize,
+            different: usize,
+            places: Vec<LeftOutPlace>,
+            code_objects: Vec<String>,
+        }
+        ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
+    /// No relation to a kpack-capable HIP runtime is configured.
+    RuntimeUnset = "R050" "runtime-relation-unset" Warning { format: String }
+        ["runtime_relation.{format}"]
+        [
+            "is not configured: host packages depend on no HIP runtime that reads kernel archives"
+        ];
+    /// A group without any content gives no package.
+    GroupEmpty = "R051" "group-empty" Note { group: String }
+        ["{group}"] ["has no device code, so there is no package for it"];
+    /// Several packages of the set provide the same library.
+    LibraryAmbiguous = "R052" "library-ambiguous" Warning
+        { library: String, providers: Vec<String> }
+        ["{library}"] ["several packages provide it ({}); dependencies name the first", list(providers)];
+    /// The dynamic section of a host file cannot be read.
+    LibrariesUnreadable = "R053" "libraries-unreadable" Warning
+        { file: ComponentFile, part: DynamicPart, reason: String }
+        ["{file}"] ["its {part} cannot be read: {reason}"];
+    /// A component has device code and no host files.
+    HostPackageEmpty = "R054" "host-package-empty" Note { package: String }
+        ["{package}"]
+        ["has no host files; the package only ties its kernel packages to one version"];
+    /// Files and code objects that are in no package because the set is limited to others.
+    ComponentLeftOut = "R055" "component-left-out" Note
+        { component: String, files: usize, code_objects: Vec<String> }
+        ["{component}"]
+        [
+            "--only leaves out {} and {} of it",
+            counted(*files, "file"), counted(code_objects.len(), "different code object")
+        ];
+    /// A code file of a kernel database is a bundle of several archs, and is not cut.
+    DatabaseBundle = "R060" "database-bundle-whole" Note { file: InputFile, archs: Vec<BaseArch> }
+        ["{file}"]
+        [
+            "is an offload bundle of {}, which its library opens whole under this name: it is not \
+             cut, and serves all of them",
+            super::details::archs(archs)
+        ];
+    /// A directory of a kernel database is named like one of an arch that is not known.
+    DatabaseArchUnknown = "R061" "database-arch-unknown" Warning { directory: InputFile }
+        ["{directory}"]
+        [
+            "is named like the directory of an arch, but no arch or family of this name is known; \
+             its files stay with the host files"
+        ];
+    /// A program needs a library that neither the set nor the distribution has.
+    LibraryUnresolved = "R070" "library-unresolved" Warning
+        { package: String, library: String, distribution: String, files: Vec<TreePath> }
+        ["{package}"]
+        [
+            "needs {library}, which neither the set nor {distribution} has ({})",
+            few(files, 3)
+        ];
+    /// A program needs a newer version of a library than the distribution has.
+    VersionUnresolved = "R071" "library-version-unresolved" Warning {
+            package: String,
+            library: String,
+            version: String,
+            distribution: String,
+            files: Vec<TreePath>,
+        }
+        ["{package}"]
+        [
+            "needs {version} of {library}, which {distribution} does not have ({})",
+            few(files, 3)
+        ];
+    /// The library search path of a file was written anew.
+    RunpathRewritten = "R072" "runpath-rewritten" Note
+        { file: ComponentFile, before: String, after: String }
+        ["{file}"] ["its search path {before} becomes `{after}`"];
+    /// The library search path of a file leads out of the prefix.
+    RunpathOutside = "R073" "runpath-outside" Warning
+        { file: ComponentFile, search: OutsideSearch }
+        ["{file}"] ["{search}"];
+    /// A list of packages has a key that is not known.
+    ListKeyUnknown = "R075" "list-key-unknown" Warning { entry: String, key: String }
+        ["{entry}"] ["the key `{key}` is not known and is ignored"];
+    /// None of the artifacts of a listed package is in the input; a metapackage has no artifacts.
+    ListedWithoutContent = "R076" "listed-without-content" Note
+        { entry: String, artifacts: Option<Vec<String>> }
+        ["{entry}"]
+        ["{}, so there is no package", match artifacts.as_deref() {
+            None => "depends on nothing that is in the set".to_owned(),
+            Some([]) => "takes no artifact".to_owned(),
+            Some(artifacts) => format!("takes nothing of the input (of {})", list(artifacts)),
+        }];
+    /// A listed package depends on one that the set does not have.
+    DependencyLeftOut = "R077" "dependency-left-out" Warning { entry: String, dependency: String }
+        ["{entry}"]
+        [
+            "is to depend on {dependency}, which is not in this set; the dependency is left out"
+        ];
+    /// Files and code objects that no listed package takes.
+    NotListed = "R078" "not-listed" Warning
+        { component: String, paths: Vec<TreePath>, code_objects: Vec<String> }
+        ["{component}"]
+        [
+            "no listed package takes {} of it ({}), with {}",
+            counted(paths.len(), "path"),
+            few(paths, 5),
+            counted(code_objects.len(), "different code object")
+        ];
+    /// A listed package asks for what it does not get.
+    ListClaimIgnored = "R079" "list-claim-ignored" Warning { entry: String, claim: IgnoredClaim }
+        ["{entry}"] ["{claim}"];
+    /// A file of a `dbg` component that no debugger finds by a build-id. A damaged one has a reason.
+    DebugFileWithoutId = "R080" "debug-file-without-build-id" Warning
+        { file: ComponentFile, reason: Option<String> }
+        ["{file}"]
+        ["{}; it stays there", match reason {
+            Some(reason) => format!("is damaged, so its build-id is not known: {reason}"),
+            None => "has no build-id by which a debugger would find it".to_owned(),
+        }];
+    /// A licence text that the `copyright` file of its packages does not quote.
+    LicenceNotQuoted = "R081" "licence-not-quoted" Note { file: ComponentFile, reason: NotQuoted }
+        ["{file}"] ["is not quoted in the copyright file of its packages: {reason}"];
+    /// A program whose name cannot be one of an alternative.
+    ProgramWithoutAlternative = "R082" "program-without-alternative" Warning
+        { program: String, package: String }
+        ["{} of {package}", program.escape_debug()]
+        ["has a name that update-alternatives or a shell could misread, and is no alternative"];
+    /// No library of the set lies where the loader is told to look.
+    LibdirEmpty = "R083" "libdir-empty" Warning { libdir: TreePath, libraries: Vec<TreePath> }
+        ["{libdir}"]
+        [
+            "has none of the set's libraries, and other folders have {} ({}), which the loader \
+             does not find; set `libdir` to the folder that the artifacts were built for",
+            libraries.len(), few(libraries, 1)
+        ];
+    /// A package is not newer than in the earlier set.
+    VersionNotNewer = "R084" "version-not-newer" Warning { version: String, not_newer: NotNewer }
+        ["{}", not_newer.subject(version)] ["{}", not_newer.told(version)];
+    /// Paths were in another package of the earlier set.
+    PathMoved = "R085" "path-moved" Note
+        { package: String, format: String, from: String, paths: Vec<String> }
+        ["{package}"]
+        [
+            "takes {} from {from} of the earlier set, as .{format} ({})",
+            counted(paths.len(), "path"), few(paths, 1)
+        ];
+    /// A directory of the earlier set is something else, or the other way round.
+    PathKindChanged = "R086" "path-kind-changed" Warning { path: String, was: String, is: String }
+        ["{path}"]
+        [
+            "was a {was} in the earlier set and is a {is}: dpkg leaves what is there, and rpm fails"
+        ];
+    /// A package of the earlier set is in this one no more, and nothing replaces it.
+    PackageDropped = "R087" "package-dropped" Warning { package: String, format: String }
+        ["{package}"]
+        [
+            "is a .{format} of the earlier set and not of this one: where it is installed, its \
+             exact dependencies hold back the update; name it under `replaces`"
+        ];
+    /// Packages of the earlier set are of another series, and stand beside those of this one.
+    OtherSeries = "R088" "other-series" Note
+        { series: String, packages: Vec<String>, shared_paths: Vec<String> }
+        ["{series}"]
+        [
+            "is the series of {} of the earlier set ({}), which this set neither updates nor \
+             replaces{}",
+            counted(packages.len(), "package"),
+            few(packages, 1),
+            match shared_paths.len() {
+                0 => String::new(),
+                count => format!(
+                    "; {} {} in both ({}): give each series its prefix",
+                    counted(count, "path"), are(count), few(shared_paths, 1)
+                ),
+            }
+        ];
+    /// A repository is published without a signature.
+    RepositoryUnsigned = "R090" "repository-unsigned" Warning { channel: String }
+        ["{channel}"] ["no key was given, so clients cannot know who published it"];
+    /// A version of a package is not among those that a repository keeps.
+    VersionNotKept = "R091" "version-not-kept" Note { file: String, keep: usize }
+        ["{file}"]
+        ["is not one of the highest versions, which are kept (--keep {keep})"];
+    /// Where a repository is served is not known, so there are no files for its clients.
+    ClientFilesMissing = "R092" "client-files-missing" Note { channel: String }
+        ["{channel}"] ["has no .sources or .repo file for clients, because --url was not given"];
+    /// A program or library of a part without `programs`, whose libraries are no dependencies.
+    LibrariesNotAsked = "R093" "libraries-not-asked" Note { file: ComponentFile, kind: String }
+        ["{file}"]
+        [
+            "the libraries that it needs are no dependencies: the part that `{kind}` goes into \
+             does not say `programs = true`"
+        ];
+    /// A needed library for which the configuration names no dependency.
+    LibraryWithoutDependency = "R094" "library-without-dependency" Note
+        { package: String, library: String, files: Vec<TreePath> }
+        ["{package}"]
+        [
+            "needs {library}, for which the configuration names no dependency ({})",
+            few(files, 3)
+        ];
+    /// An entry of the cache is not what was kept; it is made again. In no receipt: the packages are
+    /// the same.
+    CacheEntryDamaged = "R096" "cache-entry-damaged" Warning { entry: String, damage: String }
+        ["{entry}"] ["{damage}; what it held is compressed anew"];
+    /// The cache cannot be read or written, so later runs will find less in it. In no receipt.
+    CacheUnusable = "R097" "cache-unusable" Warning { cache: String, reason: String }
+        ["{cache}"] ["nothing more is kept for later runs: {reason}"];
+}
+
+/// An entry of a shard, or of the folder with the shards.
+fn entry_of(shard: Option<&str>, entry: &str) -> String {
+    shard.map_or(entry.to_owned(), |shard| format!("{shard}/{entry}"))
+}
+
+fn device_code(count: usize) -> String {
+    format!(
+        "{} or database file{}",
+        counted(count, "code object"),
+        if count == 1 { "" } else { "s" }
+    )
+}
+
+/// How much device code, `different` of it, is left out, why, and where it was.
+fn left_out(count: usize, different: usize, why: &str, places: &[LeftOutPlace]) -> String {
+    let (code, are, places) = (device_code(count), are(count), few(places, 5));
+    format!("{code} ({different} different) {are} in no package, because {why} ({places})")
+}

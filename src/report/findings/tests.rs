@@ -1,0 +1,534 @@
+//! One example of every finding at least, and of every form that its text has.
+//!
+//! With `ROCKPACK_BLESS=1` the texts are written into `examples.txt`; look at the difference.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::*;
+use crate::gfx::{BaseArch, Target};
+use crate::once::Ordered;
+use crate::tree::TreePath;
+
+fn path(text: &str) -> TreePath {
+    TreePath::new(text).unwrap()
+}
+
+fn arch(text: &str) -> BaseArch {
+    text.parse().unwrap()
+}
+
+fn archs(text: &str) -> Vec<BaseArch> {
+    text.split_whitespace().map(arch).collect()
+}
+
+fn target(text: &str) -> Target {
+    text.parse().unwrap()
+}
+
+fn one() -> InputArtifact {
+    InputArtifact::new("one", "blas_lib_all")
+}
+
+fn two() -> InputArtifact {
+    InputArtifact::new("two", "blas_lib_all")
+}
+
+fn input(text: &str) -> InputFile {
+    one().file(&path(text))
+}
+
+fn file(text: &str) -> ComponentFile {
+    ComponentFile::new("blas_lib", &path(text))
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).to_vec()
+}
+
+fn paths<const N: usize>(texts: [&str; N]) -> Vec<TreePath> {
+    texts.map(path).to_vec()
+}
+
+/// So many digests.
+fn digests(count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("{n:064x}")).collect()
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn places(count: usize) -> Vec<LeftOutPlace> {
+    let place = |n| LeftOutPlace { file: format!("blas_lib/lib/lib{n}.so"), count: n };
+    (1..=count).map(place).collect()
+}
+
+fn of_input() -> Vec<Finding> {
+    let entry = || text("hipv4-amdgcn-amd-amdhsa--gfx906");
+    let claimant = Claimant::Entry { id: entry(), flags: 0x41 };
+    let (actual, shard) = (target("gfx90a:xnack+"), || text("one"));
+    let of_files = |path, files| Finding::HostFromOtherShard {
+        component: text("blas_lib"),
+        path,
+        primary: text("one"),
+        shard: text("two"),
+        files,
+    };
+    vec![
+        Finding::PrefixAbsent { artifact: one(), prefix: path("math/BLAS/stage") },
+        Finding::FileMerged {
+            file: input("share/x"),
+            same: SameFile::Prefixes(text("a/stage"), text("b/stage")),
+        },
+        Finding::FileMerged { file: input("share/x"), same: SameFile::Artifact(two()) },
+        Finding::VersionUnset { version: text("0.0.0") },
+        Finding::NotAnArtifact { shard: Some(shard()), entry: text("build.log") },
+        Finding::NotAnArtifact { shard: None, entry: text("README.md") },
+        Finding::OutsidePrefixes { artifact: one(), files: texts(["a"]) },
+        Finding::OutsidePrefixes {
+            artifact: one(),
+            files: texts(["a", "b", "c", "d", "e", "f", "g"]),
+        },
+        Finding::LinkDangling {
+            owner: text("blas_dev"),
+            path: path("lib/libx.so"),
+            target: text("libx.so.1"),
+        },
+        Finding::ArtifactEmpty { artifact: one() },
+        Finding::PackingUnknown { shard: shard(), entry: text("blas_lib_all.zip") },
+        Finding::TargetMismatch { file: input("lib/x.so"), claimant, actual: actual.clone() },
+        Finding::TargetMismatch {
+            file: input("lib/x.so"),
+            claimant: Claimant::Row(target("gfx906")),
+            actual,
+        },
+        Finding::ArchNeutralCode { file: input("lib/x.so"), entry: entry() },
+        of_files(Some(path("lib/x")), 1),
+        of_files(None, 2),
+        Finding::HostFilesDiffer {
+            file: file("share/x"),
+            difference: text("is a link on one side only"),
+            first: one(),
+            other: two(),
+        },
+    ]
+}
+
+fn of_code_objects() -> Vec<Finding> {
+    let repeated = |count| RepeatedCode::Binary {
+        file: file("lib/x.so"),
+        arch: arch("gfx906"),
+        count,
+        first: one(),
+        other: two(),
+    };
+    let different = DifferentCode {
+        arch: arch("gfx906"),
+        count: 2,
+        first: one(),
+        other: two(),
+        wrapper: 1,
+        target: target("gfx906:xnack-"),
+    };
+    let kept = |count| Finding::KeptFat {
+        file: input("bin/x"),
+        targets: vec![target("gfx1100"), target("gfx906:xnack-")],
+        reason: text("has no room"),
+        code_objects: digests(count),
+    };
+    let dropped = |count| Finding::KeptFatDropped {
+        file: input("bin/x"),
+        provided_by: two(),
+        code_objects: digests(count),
+    };
+    let unclaimed = |names, count| Finding::KernelsUnclaimed {
+        archive: input("lib/.kpack/a.kpack"),
+        kernel_names: names,
+        code_objects: digests(count),
+    };
+    vec![
+        Finding::ArchNotGrouped {
+            arch: arch("gfx906"),
+            count: 21,
+            different: 20,
+            places: places(6),
+            code_objects: digests(20),
+        },
+        Finding::ArchMissing { arch: arch("gfx1200"), group: text("gfx120X") },
+        Finding::DuplicateCode {
+            repeated: RepeatedCode::Bundle { file: input("x.hsaco"), target: target("gfx906") },
+        },
+        Finding::DuplicateCode { repeated: repeated(1) },
+        Finding::DuplicateCode { repeated: repeated(3) },
+        Finding::DuplicateCode {
+            repeated: RepeatedCode::Database {
+                component: text("blas_lib"),
+                archs: archs("gfx1100 gfx1101"),
+                count: 1,
+                first: one(),
+                other: two(),
+            },
+        },
+        Finding::WrapperOverlap {
+            file: file("lib/x.so"),
+            first: one(),
+            wrapper: 1,
+            other: two(),
+            other_wrapper: 0,
+        },
+        Finding::BundleUnreferenced {
+            file: input("lib/x.so"),
+            offset: 4096,
+            code_objects: digests(1),
+        },
+        Finding::UnknownProcessor { file: input("x.so"), entry: Some(text("id")), flags: 0x99 },
+        Finding::UnknownProcessor { file: input("x_gfx906.co"), entry: None, flags: 0x99 },
+        Finding::DuplicateDropped { file: file("lib/x.so"), different, code_objects: digests(2) },
+        Finding::EmptyCodeObject {
+            file: input("x.so"),
+            entry: text("id"),
+            code_objects: digests(1),
+        },
+        kept(1),
+        kept(2),
+        dropped(1),
+        dropped(2),
+        unclaimed(texts(["libx"]), 1),
+        unclaimed(texts(["a", "b", "c", "d"]), 2),
+        Finding::ProgramHeadersMoved { file: input("bin/x") },
+        Finding::ListedArchiveAbsent {
+            manifest: input("lib/.kpack/x.kpm"),
+            archives: texts(["x_gfx906.kpack", "x_gfx908.kpack"]),
+        },
+        Finding::TargetNotSelected {
+            shard: text("one"),
+            component: text("blas_lib"),
+            arch: arch("gfx906"),
+            count: 2,
+        },
+        Finding::TargetAbsent { arch: arch("gfx906") },
+        Finding::ArchExcluded {
+            table: ArchFilterTable::Component(text("blas")),
+            arch: arch("gfx906"),
+            count: 1,
+            different: 1,
+            places: places(1),
+            code_objects: digests(1),
+        },
+        Finding::ArchExcluded {
+            table: ArchFilterTable::Package(text("rocm-blas")),
+            arch: arch("gfx906"),
+            count: 3,
+            different: 3,
+            places: places(2),
+            code_objects: digests(3),
+        },
+        Finding::ArchDropped {
+            arch: arch("gfx906"),
+            count: 1,
+            different: 1,
+            places: places(1),
+            code_objects: digests(1),
+        },
+        Finding::FatDevelopmentFile { file: input("lib/libx.a"), kind: text("a static archive") },
+        Finding::AlreadyTransformed { file: input("lib/x.so") },
+        Finding::NoSectionTable { file: input("bin/x") },
+    ]
+}
+
+fn of_databases() -> Vec<Finding> {
+    let data = || input("lib/rocblas/library/T_gfx906.dat");
+    let placed = |placed: &str, outcome| Finding::DatabaseArchMismatch {
+        file: data(),
+        mismatch: ArchMismatch::Content { placed: archs(placed), holds: archs("gfx1100"), outcome },
+    };
+    let shared = |is_cache| Finding::DatabaseShared {
+        file: data(),
+        rule: text("rocblas"),
+        is_cache,
+        code_objects: digests(1),
+    };
+    let unpaired = |unpaired| Finding::DatabaseUnpaired { file: data(), unpaired };
+    let unresolved = |unresolved| Finding::DatabaseUnresolved {
+        file: data(),
+        refers_to: text("S.dat"),
+        unresolved,
+    };
+    let moved = |files| Finding::DatabaseMoved {
+        folder: file("lib/rocblas/library"),
+        files,
+        differs: text("T_fallback.dat"),
+        reason: text("both have the key `k`"),
+    };
+    let unreadable = |decided_by| Finding::DatabaseUnreadable {
+        file: data(),
+        reason: text("no marker"),
+        decided_by,
+    };
+    let part = |artifact, n| MergedPart { artifact, sha256: format!("{n:064x}") };
+    vec![
+        Finding::DatabaseArchMismatch {
+            file: data(),
+            mismatch: ArchMismatch::Name { named: arch("gfx906"), directory: archs("gfx908") },
+        },
+        placed("gfx906", MismatchOutcome::NoDatabase),
+        placed("gfx906 gfx908", MismatchOutcome::StaysWithHost),
+        placed("", MismatchOutcome::ContentDecides),
+        shared(false),
+        shared(true),
+        unpaired(Unpaired::Archs { index: archs("gfx906"), code: archs("gfx908") }),
+        unpaired(Unpaired::NoIndex),
+        unpaired(Unpaired::NoCode),
+        Finding::DatabaseMerged {
+            file: file("share/x"),
+            parts: vec![part(one(), 1), part(two(), 2)],
+        },
+        moved(1),
+        moved(7),
+        Finding::DatabaseCacheDropped { file: file("share/x.db"), kept: one(), dropped: two() },
+        unresolved(Unresolved::Absent),
+        unresolved(Unresolved::Archs { index: archs("gfx906"), referred: archs("gfx908") }),
+        Finding::DatabaseHostCode {
+            file: input("lib/libx_gfx906.so"),
+            archs: archs("gfx906"),
+            code_objects: digests(1),
+        },
+        unreadable(DecidedBy::Rule),
+        unreadable(DecidedBy::Name),
+        Finding::DatabaseBundle { file: data(), archs: archs("gfx906 gfx908") },
+        Finding::DatabaseArchUnknown { directory: input("share/miopen/gfx9ff") },
+    ]
+}
+
+fn of_packages() -> Vec<Finding> {
+    let unreadable = |part| Finding::LibrariesUnreadable {
+        file: file("lib/x.so"),
+        part,
+        reason: text("is cut off"),
+    };
+    let (package, library) = (|| text("rocm-blas"), || text("libx.so.1"));
+    let unresolved = |files| Finding::LibraryUnresolved {
+        package: package(),
+        library: library(),
+        distribution: text("debian-12"),
+        files,
+    };
+    let outside = |search| Finding::RunpathOutside { file: file("bin/x"), search };
+    let left_out = |files, count| Finding::ComponentLeftOut {
+        component: text("blas_lib"),
+        files,
+        code_objects: digests(count),
+    };
+    let debug = |reason| Finding::DebugFileWithoutId { file: file("x.debug"), reason };
+    let licence = |reason| Finding::LicenceNotQuoted { file: file("share/doc/x/NOTICE"), reason };
+    vec![
+        Finding::RuntimeUnset { format: text("deb") },
+        Finding::GroupEmpty { group: text("gfx120X") },
+        Finding::LibraryAmbiguous { library: library(), providers: texts(["blas", "solver"]) },
+        unreadable(DynamicPart::NeededLibraries),
+        unreadable(DynamicPart::SearchPath),
+        Finding::HostPackageEmpty { package: package() },
+        left_out(1, 1),
+        left_out(2, 0),
+        unresolved(paths(["bin/x"])),
+        unresolved(paths(["bin/x", "lib/a", "lib/b", "lib/c"])),
+        Finding::VersionUnresolved {
+            package: package(),
+            library: library(),
+            version: text("X_9.9"),
+            distribution: text("debian-12"),
+            files: paths(["bin/x"]),
+        },
+        Finding::RunpathRewritten {
+            file: file("bin/x"),
+            before: text("/opt/rocm/lib"),
+            after: text("$ORIGIN/../lib"),
+        },
+        outside(OutsideSearch::Folders(texts(["/usr/lib", "/home/x"]))),
+        outside(OutsideSearch::Stays { search_path: text("/x"), reason: text("it is longer") }),
+        debug(None),
+        debug(Some(text("is cut off"))),
+        licence(NotQuoted::TooLong),
+        licence(NotQuoted::NotUtf8),
+        Finding::ProgramWithoutAlternative { program: text("odd\tone"), package: package() },
+        Finding::LibdirEmpty {
+            libdir: path("lib"),
+            libraries: paths(["lib64/libx.so.1", "lib64/liby.so.1"]),
+        },
+        Finding::LibrariesNotAsked { file: file("bin/x"), kind: text("test") },
+        Finding::LibraryWithoutDependency {
+            package: package(),
+            library: library(),
+            files: paths(["bin/x"]),
+        },
+    ]
+}
+
+fn of_lists_and_updates() -> Vec<Finding> {
+    let (entry, format) = (|| text("amdrocm-blas"), || text("deb"));
+    let without = |artifacts| Finding::ListedWithoutContent { entry: entry(), artifacts };
+    let not_listed = |paths, count| Finding::NotListed {
+        component: text("blas_lib"),
+        paths,
+        code_objects: digests(count),
+    };
+    let ignored = |claim| Finding::ListClaimIgnored { entry: entry(), claim };
+    let earlier = |package: &str| EarlierPackage { package: text(package), version: text("8-1") };
+    let not_newer = |not_newer| Finding::VersionNotNewer { version: text("7.1.0-1"), not_newer };
+    let moved = |paths| Finding::PathMoved {
+        package: text("rocm-blas"),
+        format: format(),
+        from: text("rocblas"),
+        paths,
+    };
+    let series = |packages, shared_paths| Finding::OtherSeries {
+        series: text("7.0"),
+        packages,
+        shared_paths,
+    };
+    let module = IgnoredClaim::AbsentModule {
+        module: text("hipBLASLt"),
+        artifact: text("blas"),
+        components: texts(["lib", "run"]),
+    };
+    vec![
+        Finding::ListKeyUnknown { entry: entry(), key: text("Artifactory.Colour") },
+        without(None),
+        without(Some(Vec::new())),
+        without(Some(texts(["blas", "rand"]))),
+        Finding::DependencyLeftOut { entry: entry(), dependency: text("amdrocm-runtime") },
+        not_listed(paths(["bin/x"]), 1),
+        not_listed(paths(["a", "b", "c", "d", "e", "f"]), 0),
+        ignored(IgnoredClaim::Version),
+        ignored(IgnoredClaim::Postinstall),
+        ignored(IgnoredClaim::OutsideArtifactory),
+        ignored(IgnoredClaim::EveryProcessor),
+        ignored(module),
+        ignored(IgnoredClaim::WholeDevelopment),
+        not_newer(NotNewer::TakesPaths { package: text("rocm-blas"), from: earlier("rocblas") }),
+        not_newer(NotNewer::Packages { format: format(), newer: vec![earlier("rocm-blas")] }),
+        not_newer(NotNewer::Packages {
+            format: format(),
+            newer: vec![earlier("rocm"), earlier("rocm-blas")],
+        }),
+        moved(texts(["/opt/rocm/bin/x"])),
+        moved(texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
+        Finding::PathKindChanged {
+            path: text("/opt/rocm/share/x"),
+            was: text("directory"),
+            is: text("link"),
+        },
+        Finding::PackageDropped { package: text("rocblas"), format: format() },
+        series(texts(["rocm7.0"]), Vec::new()),
+        series(texts(["rocm7.0", "rocm-blas7.0"]), texts(["/opt/rocm/bin/x"])),
+        series(texts(["rocm7.0"]), texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
+        Finding::RepositoryUnsigned { channel: text("stable") },
+        Finding::VersionNotKept { file: text("pool/x_1_amd64.deb"), keep: 1 },
+        Finding::ClientFilesMissing { channel: text("stable") },
+        Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
+        Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
+    ]
+}
+
+fn examples() -> Vec<Finding> {
+    let all =
+        [of_input(), of_code_objects(), of_databases(), of_packages(), of_lists_and_updates()];
+    let mut findings = Findings(all.concat());
+    findings.sort();
+    assert_eq!(findings.0.len(), all.concat().len(), "all differ");
+    findings.0
+}
+
+#[test]
+fn codes_are_unique_and_sorted() {
+    let ids: Vec<_> = Code::ALL.iter().map(|code| code.id()).collect();
+    assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+    let names: BTreeSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
+    assert_eq!(names.len(), ids.len());
+    assert!(Code::ALL.iter().all(|code| Code::of_id(code.id()) == Some(*code)));
+    let is_sentence = |text: &str| text.ends_with('.') && !text.contains("  ");
+    assert!(Code::ALL.iter().all(|code| is_sentence(code.explanation())));
+}
+
+#[test]
+fn every_code_has_an_example() {
+    let shown: BTreeSet<Code> = examples().iter().map(Finding::code).collect();
+    assert_eq!(shown, Code::ALL.iter().copied().collect());
+}
+
+#[test]
+fn json_has_the_text_and_the_fields_and_reads_back() {
+    for finding in examples() {
+        let json = serde_json::to_string(&finding).unwrap();
+        // No field has the name of another, or of a part of the text.
+        let Ordered::<Value>(fields) = serde_json::from_str(&json).unwrap();
+        let (text, own) = fields.split_at(5);
+        let code = finding.code();
+        let severity = code.severity().to_string();
+        let expected = [
+            ("code", code.id()),
+            ("name", code.name()),
+            ("severity", &severity),
+            ("subject", &finding.subject()),
+            ("message", &finding.message()),
+        ];
+        assert!(text.iter().zip(expected).all(|(a, b)| (&*a.0, a.1.as_str()) == (b.0, Some(b.1))));
+        assert!(own.iter().any(|(name, _)| name != "code_objects"), "{json}");
+        let listed = own.iter().find(|(name, _)| name == "code_objects").map(|(_, value)| value);
+        let listed = listed.map(|list| Vec::<String>::deserialize(list).unwrap());
+        assert_eq!(finding.code_objects(), listed.unwrap_or_default());
+        assert_eq!(serde_json::from_str::<Finding>(&json).unwrap(), finding, "{json}");
+    }
+}
+
+#[test]
+fn texts_are_as_written_here() {
+    let shown: Vec<String> = examples().iter().map(ToString::to_string).collect();
+    if std::env::var("ROCKPACK_BLESS").as_deref() == Ok("1") {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/findings/examples.txt");
+        return std::fs::write(file, shown.join("\n") + "\n").unwrap();
+    }
+    let expected: Vec<&str> = include_str!("examples.txt").lines().collect();
+    for (shown, expected) in shown.iter().zip(&expected) {
+        assert_eq!(shown, expected);
+    }
+    assert_eq!(shown.len(), expected.len(), "{shown:#?}");
+    for line in shown {
+        assert!(!line.ends_with('.') && !line.contains("  "), "{line}");
+        let words: Vec<&str> = line.split([' ', ',', '(', ')', ';', ':']).collect();
+        let plural = |pair: &[&str]| pair[0] == "1" && pair[1].ends_with('s');
+        assert!(!words.windows(2).any(plural), "{line}");
+    }
+}
+
+#[test]
+fn only_warnings_fail_a_strict_run() {
+    let mut findings = Findings::default();
+    findings.add(Finding::GroupEmpty { group: text("gfx120X") });
+    assert!(findings.refuse_warnings().is_ok());
+    findings.add(Finding::VersionUnset { version: text("0") });
+    assert!(findings.refuse_warnings().is_err());
+}
+
+#[test]
+fn findings_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
+    let unresolved = |last| Finding::LibraryUnresolved {
+        package: text("rocm-blas"),
+        library: text("libx.so.1"),
+        distribution: text("debian-12"),
+        files: paths(["a", "b", "c", last]),
+    };
+    let sorted = |given: [Finding; 3]| {
+        let mut findings = Findings(given.to_vec());
+        findings.sort();
+        findings
+    };
+    let (first, last) = (unresolved("d"), unresolved("e"));
+    assert_eq!(first.to_string(), last.to_string());
+    let kept = sorted([last.clone(), first.clone(), last.clone()]);
+    assert_eq!(kept.0, [first.clone(), last.clone()]);
+    assert_eq!(sorted([first.clone(), last, first]), kept);
+}

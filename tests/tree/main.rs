@@ -11,6 +11,7 @@ extern crate support;
 
 mod elf_matrix;
 mod examples;
+mod harness;
 mod layers;
 mod patches;
 mod promises;

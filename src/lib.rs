@@ -109,7 +109,9 @@ pub fn build_and_publish(
 ) -> Result<(Built, Option<repo::Published>)> {
     let jobs = settings.set.jobs;
     let repo = settings.publish.as_ref().map(PublishSettings::options);
-    threads::with(jobs, || repo.as_ref().map_or(Ok(()), repo::check_ahead))?;
+    if let Some(repo) = &repo {
+        threads::with(jobs, || repo::check_ahead(repo))?;
+    }
     let (built, indexed) = build_set(settings, progress)?;
     let Some(repo) = repo else {
         return Ok((built, None));

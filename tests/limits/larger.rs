@@ -82,7 +82,7 @@ fn memory_is_enough_for_code_that_is_larger() {
     let mut build = input.build();
     build.args(["--format", "deb", "--compression", "xz", "--preset", "fast", "--jobs", "1"]);
     succeeds(&mut build, BUILD);
-    assert!(input.out().join("rocm-a-gfx1100_1.0-1_amd64.deb").exists());
+    assert!(input.out().join("rocm-a-gfx110x_1.0-1_amd64.deb").exists());
     let path = |name: &str| input.folder.path().join(name);
     let (split, recombined) = (path("split"), path("recombined"));
     for (command, from, to) in

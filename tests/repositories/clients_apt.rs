@@ -318,7 +318,7 @@ fn a_build_publishes_what_a_run_of_its_own_would() {
     alone.args(["build", "--artifacts"]).arg(support::example::shards());
     alone.args(["--version", "7.1.0", "--suite", "x", "--out"]).arg(room.path().join("x"));
     let (said, code) = support::repo_fixture::refused(&mut alone);
-    assert!(code == 64 && said.contains("without one"), "{said}");
+    assert!(code == 64 && said.contains("--suite: nothing is published without --repo"), "{said}");
     let alone = Set::build();
     let names = |folder: &Path| support::example::names(folder);
     assert_eq!(names(&alone.out()), names(&packages));

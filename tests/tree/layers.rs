@@ -148,7 +148,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Levels and window are what readers of packages can take.
-    ("policy", &["formats"]),
     // What others wrote has each key once.
     ("once", &[]),
     // The texts of an earlier version become values.
@@ -212,12 +211,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "dependencies",
             "formats",
             "pack",
+            "package",
             "plan",
-            "policy",
             "receipt",
             "repo",
+            "run",
             "signing",
-            "threads",
         ],
     ),
     // Fingerprints are shown in hex.

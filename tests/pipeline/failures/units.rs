@@ -80,7 +80,11 @@ impl Work {
         let (artifacts, out) = (self.path(artifacts), self.path(out));
         let mut command = rockpack();
         command.args(["build", "--version", VERSION, "--format", "deb", "--artifacts"]);
-        tools::run(command.arg(artifacts).arg("--out").arg(&out));
+        command.arg(artifacts).arg("--out").arg(&out);
+        // Groups of one arch each, which no proposal would make.
+        let configuration = self.path("packaging.toml");
+        fs::write(&configuration, "").unwrap();
+        tools::run(command.arg("--config").arg(configuration));
         out
     }
 

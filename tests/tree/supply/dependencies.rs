@@ -114,7 +114,8 @@ fn there_is_no_build_script_and_no_unsafe_code_of_our_own() {
 
 /// Name and version of what is compiled into the program, or runs while it is compiled.
 fn in_the_program() -> BTreeSet<(String, String)> {
-    let tree = cargo(&["tree", "-e", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    let own = ["tree", "-p", env!("CARGO_PKG_NAME"), "-e", "normal,build"];
+    let tree = cargo(&[&own[..], &["--prefix", "none", "--format", "{p}"]].concat());
     let mut found = BTreeSet::new();
     for line in tree.lines() {
         let mut words = line.split(' ');

@@ -97,7 +97,7 @@ impl Rpm {
         let base = bases::rpm();
         let manager = Self(root);
         tools::run(manager.command().arg("--initdb"));
-        let packages = crate::example::names(&base).into_iter().map(|name| base.join(name));
+        let packages = crate::example::names(base).into_iter().map(|name| base.join(name));
         tools::run(manager.command().arg("-i").args(packages));
         manager
     }

@@ -147,7 +147,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    // Levels and window are what readers of packages can take.
     // What others wrote has each key once.
     ("once", &[]),
     // The texts of an earlier version become values.

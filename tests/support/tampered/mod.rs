@@ -105,6 +105,7 @@ fn built() -> &'static Path {
 
 impl Set {
     /// The `.deb` packages and their receipt.
+    #[expect(clippy::new_without_default, reason = "it builds a set")]
     pub fn new() -> Self {
         Self::copy("deb")
     }

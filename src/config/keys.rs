@@ -22,6 +22,7 @@ use crate::package::DistributionTag;
 /// What a packaging configuration says; on the command line, the keys that are options.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields, default)]
+#[allow(rustdoc::broken_intra_doc_links, reason = "these are the words of --help and the schema")]
 pub struct Keys {
     /// Address of this schema, for editors
     #[serde(rename = "$schema")]

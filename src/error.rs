@@ -123,10 +123,7 @@ impl Error {
     /// reading.
     pub fn of_own(self, message: impl Into<String>) -> Self {
         let of_reading = self.flattened().any(Self::is_of_reading);
-        match of_reading {
-            true => self,
-            false => Self::bug(message).cause(self),
-        }
+        if of_reading { self } else { Self::bug(message).cause(self) }
     }
 
     /// Whether the reader of a pipe went away.
@@ -268,10 +265,8 @@ impl Error {
         }
         text.push_str(&printable(&self.inner.message));
         if let Some(cause) = &self.inner.cause {
-            let cause = match self.inner.cause_has_lines {
-                true => printable_lines(cause),
-                false => printable(cause),
-            };
+            let cause =
+                if self.inner.cause_has_lines { printable_lines(cause) } else { printable(cause) };
             text.push_str(&format!(": {cause}"));
         }
         text

@@ -60,9 +60,10 @@ impl Folder<'_> {
             if prefixes.contains(&entry.path) {
                 continue;
             }
-            match entry.metadata.is_dir() {
-                true => self.outside_of(&entry.path, prefixes, files, faults),
-                false => files.push(entry.path),
+            if entry.metadata.is_dir() {
+                self.outside_of(&entry.path, prefixes, files, faults)
+            } else {
+                files.push(entry.path)
             }
         }
     }

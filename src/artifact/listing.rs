@@ -26,10 +26,7 @@ pub(super) struct Listed {
 impl Listed {
     /// Whether this is a folder, or a link to one. Where a link leads may fail to be told.
     pub fn leads_to_folder(&self) -> Result<bool> {
-        match self.metadata.is_symlink() {
-            true => is_folder(&self.path),
-            false => Ok(self.metadata.is_dir()),
-        }
+        if self.metadata.is_symlink() { is_folder(&self.path) } else { Ok(self.metadata.is_dir()) }
     }
 
     /// The permission bits.

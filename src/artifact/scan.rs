@@ -148,9 +148,10 @@ pub fn find(roots: &[PathBuf], budget: &Budget) -> Result<FoundArtifacts> {
 /// The artifacts of the shard in `folder`; an error if there is none.
 pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
     let found = FoundArtifacts::of(Roots::find_shard(folder, budget))?;
-    match found.shards.iter().all(|(_, artifacts)| artifacts.is_empty()) {
-        true => Err(nothing_in(folder)),
-        false => Ok(found),
+    if found.shards.iter().all(|(_, artifacts)| artifacts.is_empty()) {
+        Err(nothing_in(folder))
+    } else {
+        Ok(found)
     }
 }
 

@@ -29,13 +29,12 @@ pub(super) fn run(arguments: Arguments, given: &Given, progress: &Terminal) -> R
     let settings = arguments.build.resolve(given, &Environment::of_process())?;
     let (built, published) = crate::build_and_publish(&settings, progress)?;
     progress.summary();
-    match arguments.json {
-        true => terminal::print_json(&Printed { built: &built, published: published.as_ref() })?,
-        false => {
-            let text = render::build_text(&built.receipt, &built.removed);
-            let more = published.as_ref().map(render::published_text).unwrap_or_default();
-            terminal::print(&(text + &more))?;
-        }
+    if arguments.json {
+        terminal::print_json(&Printed { built: &built, published: published.as_ref() })?
+    } else {
+        let text = render::build_text(&built.receipt, &built.removed);
+        let more = published.as_ref().map(render::published_text).unwrap_or_default();
+        terminal::print(&(text + &more))?;
     }
     Ok(Outcome::Done)
 }

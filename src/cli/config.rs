@@ -41,9 +41,10 @@ pub(super) fn run(arguments: Arguments, given: &Given) -> Result<Outcome> {
         Command::Schema => terminal::print_json(&settings::schema())?,
         Command::Show(arguments) => {
             let shown = arguments.build.show(given, &Environment::of_process())?;
-            match arguments.json {
-                true => terminal::print_json(&shown)?,
-                false => terminal::print(&render::settings_text(&shown))?,
+            if arguments.json {
+                terminal::print_json(&shown)?
+            } else {
+                terminal::print(&render::settings_text(&shown))?
             }
         }
     }

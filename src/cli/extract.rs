@@ -40,9 +40,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let selection = Selection { targets: arguments.target, kernels: arguments.kernel };
     let extracted = extract(&arguments.files, &arguments.out, &selection, &memory::by_default())?;
-    match arguments.json {
-        true => terminal::print_json(&extracted)?,
-        false => terminal::print(&render::extract_text(&extracted))?,
+    if arguments.json {
+        terminal::print_json(&extracted)?
+    } else {
+        terminal::print(&render::extract_text(&extracted))?
     }
     Ok(Outcome::Done)
 }

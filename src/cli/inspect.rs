@@ -43,9 +43,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     let mut faults = Faults::default();
     for path in &arguments.files {
         let is_whole = is_folder(path).and_then(|it| Ok(it || is_artifact(path)?));
-        let inspected = is_whole.and_then(|it| match it {
-            true => inspect_artifact(path, &budget).map(Inspected::Artifact),
-            false => {
+        let inspected = is_whole.and_then(|it| {
+            if it {
+                inspect_artifact(path, &budget).map(Inspected::Artifact)
+            } else {
                 let content = Content::open(path).map(|content| content.within(&budget));
                 content.and_then(|content| inspect(&content).file(path))
             }
@@ -55,10 +56,12 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     }
     // That the run was asked to end says nothing of the files.
     interrupt::check()?;
-    match arguments.json {
-        _ if all.is_empty() => {}
-        true => terminal::print_json(&all)?,
-        false => terminal::print(&text(&all, arguments.files.len() > 1))?,
+    if all.is_empty() {
+        // The faults say everything.
+    } else if arguments.json {
+        terminal::print_json(&all)?;
+    } else {
+        terminal::print(&text(&all, arguments.files.len() > 1))?;
     }
     faults.finish().map(|()| Outcome::Done)
 }

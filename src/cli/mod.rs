@@ -98,13 +98,12 @@ pub fn run() -> ExitCode {
 fn plain(error: clap::Error) -> clap::Error {
     let given = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let given: Vec<String> = given.collect();
-    match given.iter().any(|argument| argument.contains(char::is_control)) {
-        true => {
-            Arguments::try_parse_from(given.iter().map(|argument| printable(argument).into_owned()))
-                .err()
-                .unwrap_or(error)
-        }
-        false => error,
+    if given.iter().any(|argument| argument.contains(char::is_control)) {
+        Arguments::try_parse_from(given.iter().map(|argument| printable(argument).into_owned()))
+            .err()
+            .unwrap_or(error)
+    } else {
+        error
     }
 }
 

@@ -67,12 +67,14 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         return Ok(Outcome::Done);
     };
     let difference = difference::between(&earlier, &planned.listing());
-    match arguments.json {
-        true => terminal::print_json(&difference)?,
-        false => terminal::print(&render::difference_text(&difference))?,
+    if arguments.json {
+        terminal::print_json(&difference)?
+    } else {
+        terminal::print(&render::difference_text(&difference))?
     }
-    Ok(match arguments.exit_code && !difference.is_empty() {
-        true => Outcome::ChecksFailed,
-        false => Outcome::Done,
+    Ok(if arguments.exit_code && !difference.is_empty() {
+        Outcome::ChecksFailed
+    } else {
+        Outcome::Done
     })
 }

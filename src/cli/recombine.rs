@@ -57,10 +57,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         terminal::print_json(&DirectoriesReport::of_recombine(&report))?;
         return Ok(Outcome::Done);
     }
-    let shown = match arguments.verbose {
-        true => report.findings,
-        false => report.findings.warnings(),
-    };
+    let shown = if arguments.verbose { report.findings } else { report.findings.warnings() };
     let text = render::directories_text(&report.artifacts, &report.removed, &shown);
     let count = report.artifacts.len();
     terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;

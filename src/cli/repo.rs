@@ -98,9 +98,10 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         write: &write,
     });
     let published = publish(&options, progress)?;
-    match arguments.json {
-        true => terminal::print_json(&published)?,
-        false => terminal::print(&render::published_text(&published))?,
+    if arguments.json {
+        terminal::print_json(&published)?
+    } else {
+        terminal::print(&render::published_text(&published))?
     }
     Ok(Outcome::Done)
 }

@@ -75,10 +75,7 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
     if json {
         terminal::print_json(&DirectoriesReport::of_split(&report))?;
     } else {
-        let findings = match verbose {
-            true => report.findings.clone(),
-            false => report.findings.warnings(),
-        };
+        let findings = if verbose { report.findings.clone() } else { report.findings.warnings() };
         let text = render::directories_text(&report.artifacts, &report.removed, &findings);
         terminal::print(&text)?;
     }

@@ -77,10 +77,8 @@ pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
     if !text.contains(is_left) {
         return Cow::Borrowed(text);
     }
-    let escaped = |c: char| match is_left(c) {
-        true => format!("\\u{:04x}", u32::from(c)),
-        false => c.to_string(),
-    };
+    let escaped =
+        |c: char| if is_left(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     Cow::Owned(text.chars().map(escaped).collect())
 }
 

@@ -53,14 +53,12 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let budget = memory::by_default();
-    let scan = match arguments.against.is_empty() {
-        true => None,
-        false => Some(artifact::scan_with(&arguments.against, &ScanOptions::within(&budget))?),
+    let scan = if arguments.against.is_empty() {
+        None
+    } else {
+        Some(artifact::scan_with(&arguments.against, &ScanOptions::within(&budget))?)
     };
-    let folders = match arguments.prefix {
-        true => Folders::Prefixes,
-        false => Folders::ByContent,
-    };
+    let folders = if arguments.prefix { Folders::Prefixes } else { Folders::ByContent };
     let trust = Trust { keys: Keys::open(&arguments.key)?, now: Environment::of_process().now()? };
     let options = Options { folders, against: scan.as_ref(), trust, budget };
     let report = verify::verify(&arguments.paths, &options, progress)?;
@@ -70,9 +68,10 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     if let Some(file) = &arguments.join {
         write_joined(&report, file)?;
     }
-    match arguments.json {
-        true => terminal::print_json(&report)?,
-        false => terminal::print(&render::verify_text(&report))?,
+    if arguments.json {
+        terminal::print_json(&report)?
+    } else {
+        terminal::print(&render::verify_text(&report))?
     }
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }

@@ -82,9 +82,10 @@ fn package_part(name: &str, document: &Document) -> Result<()> {
 
 fn base_arch(text: &str, keys: &[&str], document: &Document) -> Result<BaseArch> {
     text.parse().map_err(|fault: NoTarget| {
-        let hint = match text.contains(':') {
-            true => "a base arch is meant; all its feature variants go with it",
-            false => "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`",
+        let hint = if text.contains(':') {
+            "a base arch is meant; all its feature variants go with it"
+        } else {
+            "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`"
         };
         document.fault(keys, fault.to_string()).hint(hint)
     })

@@ -146,9 +146,10 @@ impl Config {
 
     /// All values as they stand.
     pub fn values(&self) -> Result<serde_json::Map<String, serde_json::Value>> {
-        match self.document.is_empty() {
-            true => Ok(serde_json::Map::new()),
-            false => self.document.decode(SCHEMA_HINT),
+        if self.document.is_empty() {
+            Ok(serde_json::Map::new())
+        } else {
+            self.document.decode(SCHEMA_HINT)
         }
     }
 

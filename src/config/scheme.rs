@@ -236,10 +236,7 @@ fn check(template: &str, known: &[&str]) -> std::result::Result<(), String> {
         }
         closed &= !rest.contains('}');
     }
-    match closed {
-        true => Ok(()),
-        false => Err(format!("`{template}` has a brace too many")),
-    }
+    if closed { Ok(()) } else { Err(format!("`{template}` has a brace too many")) }
 }
 
 #[cfg(test)]

@@ -63,10 +63,11 @@ impl BlockStore {
             return Ok(bytes);
         }
         let stored = block.stored.read_vec(0..block.stored.len(), BLOCK as u64, "block")?;
-        let bytes = match block.compressed {
-            true => zstd::bulk::decompress(&stored, BLOCK)
-                .map_err(|cause| Error::of_library("the spool file changed", cause))?,
-            false => stored,
+        let bytes = if block.compressed {
+            zstd::bulk::decompress(&stored, BLOCK)
+                .map_err(|cause| Error::of_library("the spool file changed", cause))?
+        } else {
+            stored
         };
         if bytes.len() != block.len {
             return Err(Error::bug("a block came back with another length"));

@@ -106,9 +106,10 @@ impl InputFile {
         if now == self.stamp {
             return Ok(());
         }
-        let what = match now.len == self.stamp.len {
-            true => "was modified or replaced".to_owned(),
-            false => format!("had {} bytes and now has {}", self.stamp.len, now.len),
+        let what = if now.len == self.stamp.len {
+            "was modified or replaced".to_owned()
+        } else {
+            format!("had {} bytes and now has {}", self.stamp.len, now.len)
         };
         Err(self.changed(&what))
     }
@@ -196,9 +197,10 @@ impl Inputs {
 }
 
 fn recheck_folder(path: &Path, stamp: Stamp) -> Result<()> {
-    match stamp_of(path)? == stamp {
-        true => Ok(()),
-        false => Err(changed(path, "something appeared in the input folder or left it")),
+    if stamp_of(path)? == stamp {
+        Ok(())
+    } else {
+        Err(changed(path, "something appeared in the input folder or left it"))
     }
 }
 

@@ -11,9 +11,10 @@ use rustix::fs::OFlags;
 /// Opens the regular file at `path`.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let file = open_at_once(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"))
     }
 }
 

@@ -67,9 +67,10 @@ pub fn describe_index(content: &Content) -> Result<IndexDescription> {
 pub fn read_index(content: &Content) -> Result<Index> {
     let mut description = IndexDescription::default();
     let buffered = || BufReader::with_capacity(WINDOW, content.reader());
-    let walked = match is_zlib(content)? {
-        true => walk(inflated(buffered()), &mut description),
-        false => walk(buffered(), &mut description),
+    let walked = if is_zlib(content)? {
+        walk(inflated(buffered()), &mut description)
+    } else {
+        walk(buffered(), &mut description)
     };
     match walked {
         Ok(()) => Ok(Index::Described(description)),

@@ -66,9 +66,10 @@ pub fn rewrite(content: &Content, path: &TreePath, prefix: &TreePath) -> Result<
 pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
     let (mut parts, mut seen) = (Vec::new(), BTreeSet::new());
     for part in text.split(':') {
-        let kept = match part.contains("$ORIGIN") || part.contains("${ORIGIN}") {
-            true => Some(Cow::Borrowed(part)),
-            false => installed(part, path, prefix).map(|found| from_origin(&found, path).into()),
+        let kept = if part.contains("$ORIGIN") || part.contains("${ORIGIN}") {
+            Some(Cow::Borrowed(part))
+        } else {
+            installed(part, path, prefix).map(|found| from_origin(&found, path).into())
         };
         parts.extend(kept.filter(|part: &Cow<'_, str>| seen.insert(part.clone())));
     }

@@ -77,12 +77,11 @@ impl Outputs {
             (Node::File { data, .. }, Node::File { data: other, .. }) => data.same_bytes(other)?,
             _ => false,
         };
-        match same {
-            true => Ok(()),
-            false => {
-                let message = format!("{prefix}/{path} of {artifact} would have two contents");
-                Err(Error::new(Kind::Conflict, message))
-            }
+        if same {
+            Ok(())
+        } else {
+            let message = format!("{prefix}/{path} of {artifact} would have two contents");
+            Err(Error::new(Kind::Conflict, message))
         }
     }
 

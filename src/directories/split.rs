@@ -224,9 +224,10 @@ impl Job {
     /// `error` with the name of the component, unless that is said already.
     fn named(&self, error: Error) -> Error {
         let doing = format!("splitting {}", self.label());
-        match error.frames().iter().any(|frame| frame.starts_with(&doing)) {
-            true => error,
-            false => error.context(doing),
+        if error.frames().iter().any(|frame| frame.starts_with(&doing)) {
+            error
+        } else {
+            error.context(doing)
         }
     }
 

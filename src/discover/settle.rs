@@ -36,10 +36,8 @@ fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
     let is_processor = |arch: &&BaseArch| !arch.is_generic() && !arch.is_spirv();
     let left = proposal.left_out.iter().map(|left| &left.arch).filter(is_processor);
     let left: Vec<&str> = left.map(|arch| arch.as_str()).collect();
-    let left = match left.is_empty() {
-        true => String::new(),
-        false => format!(", without {}", left.join(", ")),
-    };
+    let left =
+        if left.is_empty() { String::new() } else { format!(", without {}", left.join(", ")) };
     let artifacts: Vec<String> = artifacts.iter().map(|path| quoted(path)).collect();
     format!(
         "note: no configuration: the groups are {}{left}, the primary shard is {}; \
@@ -54,9 +52,10 @@ fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
-    match text.chars().all(plain) && !text.starts_with(['-', '~']) {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
+    if text.chars().all(plain) && !text.starts_with(['-', '~']) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 

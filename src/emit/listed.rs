@@ -63,11 +63,13 @@ impl<'de, F: Field<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisitor<F> {
     ) -> std::result::Result<Self::Value, A::Error> {
         let (mut found, mut missing) = (None, F::BESIDE.to_vec());
         while let Some(name) = map.next_key::<String>()? {
-            match name == F::NAME {
+            if name != F::NAME {
+                map.next_value::<IgnoredAny>()?;
+            } else if found.is_some() {
                 // Of two lists the one that does not count would name what is left behind.
-                true if found.is_some() => return Err(A::Error::duplicate_field(F::NAME)),
-                true => found = Some(map.next_value()?),
-                false => drop(map.next_value::<IgnoredAny>()?),
+                return Err(A::Error::duplicate_field(F::NAME));
+            } else {
+                found = Some(map.next_value()?);
             }
             missing.retain(|beside| name != *beside);
         }
@@ -85,9 +87,8 @@ pub(super) fn packages_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
         fault.file(path).hint("write into an empty folder, or move that file away")
     };
     let reader = BufReader::with_capacity(WINDOW, file);
-    let listed: Listed = serde_json::from_reader(reader).map_err(|error| match error.is_io() {
-        true => Error::io(path, "read", error.into()),
-        false => fault().cause(error),
+    let listed: Listed = serde_json::from_reader(reader).map_err(|error| {
+        if error.is_io() { Error::io(path, "read", error.into()) } else { fault().cause(error) }
     })?;
     let names = listed.0.into_iter().map(|package| package.0);
     let names = names.map(|name| is_package_name(&name).then_some(name));

@@ -34,10 +34,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
-        match is_escaped(c) {
-            true => printable.extend(c.escape_debug()),
-            false => printable.push(c),
-        }
+        if is_escaped(c) { printable.extend(c.escape_debug()) } else { printable.push(c) }
     }
     Cow::Owned(printable)
 }

@@ -125,9 +125,10 @@ impl Planned {
     fn check(&self, out: &Path) -> Result<()> {
         let mut faults = Faults::default();
         for (name, (file, found)) in &self.entries {
-            faults.keep(match name.len() > NAME_MAX {
-                true => Err(too_long(name, file.path())),
-                false => new_file::is_there(&out.join(name), &found.content),
+            faults.keep(if name.len() > NAME_MAX {
+                Err(too_long(name, file.path()))
+            } else {
+                new_file::is_there(&out.join(name), &found.content)
             });
         }
         faults.finish()

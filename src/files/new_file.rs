@@ -35,9 +35,10 @@ pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
     if kind.is_file() && Content::open(path)?.same_bytes(content)? {
         return Ok(true);
     }
-    let message = match kind.is_file() {
-        true => "is there already, with another content",
-        false => "is there already, and is no file",
+    let message = if kind.is_file() {
+        "is there already, with another content"
+    } else {
+        "is there already, and is no file"
     };
     let hint = "nothing is overwritten: move it away or choose another place";
     Err(Error::new(Kind::Conflict, message).file(path).hint(hint))

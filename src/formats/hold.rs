@@ -13,13 +13,12 @@ const MEMORY_LIMIT: u64 = 64 << 20;
 pub fn hold(reader: &mut dyn Read, size: u64) -> Result<Content> {
     // One byte more than announced is enough to know that the announcement is wrong.
     let mut limited = reader.take(size.saturating_add(1));
-    let content = match size <= MEMORY_LIMIT {
-        true => {
-            let mut bytes = Vec::new();
-            limited.read_to_end(&mut bytes).map_err(fault)?;
-            Content::of_bytes(bytes)
-        }
-        false => spooled(&mut limited)?,
+    let content = if size <= MEMORY_LIMIT {
+        let mut bytes = Vec::new();
+        limited.read_to_end(&mut bytes).map_err(fault)?;
+        Content::of_bytes(bytes)
+    } else {
+        spooled(&mut limited)?
     };
     if content.len() == size {
         return Ok(content);

@@ -80,9 +80,10 @@ impl<R: Read> Source<R> {
         self.inner.read_exact(buffer).map_err(|e| {
             // What a decoder says about its own end has a text.
             let plain = e.kind() == std::io::ErrorKind::UnexpectedEof && e.get_ref().is_none();
-            let error = match plain {
-                true => Error::truncated("the archive ends too early"),
-                false => decoder_fault(e),
+            let error = if plain {
+                Error::truncated("the archive ends too early")
+            } else {
+                decoder_fault(e)
             };
             error.structure(structure)
         })?;
@@ -104,9 +105,10 @@ impl<R: Read> Source<R> {
         let over = usize::try_from(self.at % multiple as u64).unwrap_or_default();
         let mut padding = vec![0; (multiple - over) % multiple];
         self.fill(&mut padding)?;
-        match padding.iter().all(|byte| *byte == 0) {
-            true => Ok(()),
-            false => Err(self.fault("has padding that is not zero")),
+        if padding.iter().all(|byte| *byte == 0) {
+            Ok(())
+        } else {
+            Err(self.fault("has padding that is not zero"))
         }
     }
 

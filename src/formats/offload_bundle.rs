@@ -252,9 +252,10 @@ impl<'a> Table<'a> {
         let start = self.position;
         let len = self.reader.read_window(bytes)?;
         self.position += len as u64;
-        match len == bytes.len() {
-            true => Ok(()),
-            false => Err(Error::truncated("ends within its table").at(&self.content.place(start))),
+        if len == bytes.len() {
+            Ok(())
+        } else {
+            Err(Error::truncated("ends within its table").at(&self.content.place(start)))
         }
     }
 }

@@ -133,9 +133,10 @@ impl<R: Read> Members<R> {
             let start = self.source.at();
             let block = self.block()?;
             if block == [0; BLOCK] {
-                return match extended.is_empty() {
-                    true => self.end().map(|()| None),
-                    false => Err(fault(start, "a long name is followed by no member")),
+                return if extended.is_empty() {
+                    self.end().map(|()| None)
+                } else {
+                    Err(fault(start, "a long name is followed by no member"))
                 };
             }
             let mut header = Header::new_old();
@@ -294,10 +295,7 @@ fn pax_size(value: &str, start: u64) -> Result<u64> {
 }
 
 fn bounded(size: u64, start: u64) -> Result<u64> {
-    match size <= SIZE_MAX {
-        true => Ok(size),
-        false => Err(fault(start, "has a size beyond any file")),
-    }
+    if size <= SIZE_MAX { Ok(size) } else { Err(fault(start, "has a size beyond any file")) }
 }
 
 fn sparse(start: u64) -> Error {

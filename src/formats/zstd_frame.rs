@@ -82,10 +82,7 @@ impl Effort {
     /// What content of `len` bytes that begins with `start` is worth.
     pub fn of(start: &[u8], len: u64) -> Self {
         let compressed = COMPRESSED.iter().any(|magic| start.starts_with(magic));
-        match compressed && len >= LONG {
-            true => Self::Low,
-            false => Self::Full,
-        }
+        if compressed && len >= LONG { Self::Low } else { Self::Full }
     }
 }
 

@@ -13,10 +13,7 @@ pub fn arch_at_start(text: &str) -> Option<BaseArch> {
     let known = processors().iter().filter(|row| text.starts_with(row.name.as_str()));
     let longest = known.max_by_key(|row| row.name.as_str().len())?;
     let strict = format!("{}-strict", longest.name);
-    match text.starts_with(&strict) {
-        true => strict.parse().ok(),
-        false => Some(longest.name.clone()),
-    }
+    if text.starts_with(&strict) { strict.parse().ok() } else { Some(longest.name.clone()) }
 }
 
 /// The arch of a target ID in which a build system has replaced all but letters, digits and `_`:

@@ -34,9 +34,10 @@ impl Tail {
         let table_size = file.sections.len() as u64 * SECTION_HEADER_SIZE;
         let old = [names.sh_offset..names.file_end(), table_start..table_start + table_size];
         let content_end = content_end(file);
-        let keep_end = match nothing_else_behind(file, content_end, &old)? {
-            true => content_end,
-            false => file.content().len(),
+        let keep_end = if nothing_else_behind(file, content_end, &old)? {
+            content_end
+        } else {
+            file.content().len()
         };
         let is_loaded = |range: &Range<u64>| {
             let mut loads = file.loads().filter(|(_, load)| load.p_filesz > 0);

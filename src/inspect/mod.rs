@@ -100,9 +100,10 @@ fn message_pack(content: &Content) -> Result<Inspected> {
     let end = content.len().min(MANIFEST_START);
     let start = content.read_vec(0..end, MANIFEST_START, "manifest")?;
     let has = |key: &&[u8]| start.windows(key.len()).any(|window| window == *key);
-    match MANIFEST_KEYS.iter().any(has) {
-        true => Manifest::parse(content).map(Inspected::Manifest),
-        false => index::index(content).map(Inspected::Index),
+    if MANIFEST_KEYS.iter().any(has) {
+        Manifest::parse(content).map(Inspected::Manifest)
+    } else {
+        index::index(content).map(Inspected::Index)
     }
 }
 

@@ -108,10 +108,7 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<M
         EntryKind::File => (MemberKind::File, None),
         EntryKind::Link { target } => (MemberKind::Link, Some(target.clone())),
     };
-    let found = match entry.is_file() {
-        true => device(entry, content, budget)?,
-        false => Ok(None),
-    };
+    let found = if entry.is_file() { device(entry, content, budget)? } else { Ok(None) };
     let (device, fault) = match found {
         Ok(device) => (device, None),
         Err(fault) => (None, Some(fault.to_string())),

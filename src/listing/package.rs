@@ -20,10 +20,7 @@ pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
     let reader = Reader::open(content.clone())?;
     let mut members = Vec::new();
     reader.visit(&mut |read, bytes| {
-        let digest = match read.entry.is_file() {
-            true => Some(digest(bytes)?),
-            false => None,
-        };
+        let digest = if read.entry.is_file() { Some(digest(bytes)?) } else { None };
         members.push(payload_member(&read.entry, digest));
         Ok(())
     })?;

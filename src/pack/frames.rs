@@ -97,9 +97,10 @@ impl Work<'_> {
             let message = format!("the code object of wrapper {index} for {target} is empty");
             return Err(Error::malformed(message).file(kernel.binary.as_str()));
         }
-        let sha256 = match original_size > HELD_LIMIT {
-            true => self.windowed(&kernel.content)?,
-            false => self.held(&kernel.content)?,
+        let sha256 = if original_size > HELD_LIMIT {
+            self.windowed(&kernel.content)?
+        } else {
+            self.held(&kernel.content)?
         };
         Ok(Hashed { sha256, original_size })
     }
@@ -136,10 +137,11 @@ impl Work<'_> {
             return Ok(sha256);
         }
         let (sha256, sink) = self.compressed(content)?;
-        match self.claim(sha256) {
-            true => self.keep((sha256, content.len()), sink)?,
+        if self.claim(sha256) {
+            self.keep((sha256, content.len()), sink)?
+        } else {
             // Its memory is given back.
-            false => drop(sink),
+            drop(sink)
         }
         Ok(sha256)
     }

@@ -153,10 +153,7 @@ fn is_number(part: &str) -> bool {
 
 /// The number that `part` is, `most` if it is a higher one, and 0 if it is none.
 fn number(part: &str, most: u32) -> u32 {
-    match is_number(part) {
-        true => part.parse().unwrap_or(most).min(most),
-        false => 0,
-    }
+    if is_number(part) { part.parse().unwrap_or(most).min(most) } else { 0 }
 }
 
 /// Whether both formats take every character of `text` as it is.
@@ -170,14 +167,12 @@ fn with_tilde(version: &str) -> String {
     let numeric = |c: char| c.is_ascii_digit() || c == '.';
     let end = version.find(|c| !numeric(c)).unwrap_or(version.len());
     let (head, rest) = version.split_at(end);
-    let head = match rest.is_empty() {
-        true => head,
-        false => head.trim_end_matches('.'),
-    };
+    let head = if rest.is_empty() { head } else { head.trim_end_matches('.') };
     let bare = rest.trim_start_matches(['-', '~']);
-    match is_pre_release(bare) || (rest.starts_with(['-', '~']) && is_date(bare)) {
-        true => format!("{head}~{bare}"),
-        false => version.to_owned(),
+    if is_pre_release(bare) || (rest.starts_with(['-', '~']) && is_date(bare)) {
+        format!("{head}~{bare}")
+    } else {
+        version.to_owned()
     }
 }
 

@@ -59,12 +59,13 @@ fn loader_files(
     let [deb, rpm] = [&names.deb, &names.rpm].map(|name| loader_file(setting, name));
     let (deb, rpm) = (deb?, rpm?);
     let placed = |formats| Placed { node: node.clone(), treatment: Treatment::Config, formats };
-    Ok(match deb == rpm {
-        true => BTreeMap::from([(deb, placed(Formats::All))]),
-        false => BTreeMap::from([
+    Ok(if deb == rpm {
+        BTreeMap::from([(deb, placed(Formats::All))])
+    } else {
+        BTreeMap::from([
             (deb, placed(Formats::Only(Format::Deb))),
             (rpm, placed(Formats::Only(Format::Rpm))),
-        ]),
+        ])
     })
 }
 

@@ -119,9 +119,10 @@ impl<'a> Families<'a> {
                 let message =
                     format!("the artifact {} has no module `{module}`", selector.artifact);
                 let known: Vec<&str> = known.iter().copied().collect();
-                let hint = match known.is_empty() {
-                    true => "none of its stage prefixes names a module".to_owned(),
-                    false => format!("its modules are {}", known.join(", ")),
+                let hint = if known.is_empty() {
+                    "none of its stage prefixes names a module".to_owned()
+                } else {
+                    format!("its modules are {}", known.join(", "))
                 };
                 faults.add(self.config.fault(&keys, message).hint(hint));
             }

@@ -71,9 +71,10 @@ fn folder(text: &str) -> Result<TreePath> {
     let path = TreePath::new(text)
         .map_err(|_| refuse("it has empty, `.` or `..` parts, or a trailing slash"))?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
-    match text.chars().all(plain) {
-        true => Ok(path),
-        false => Err(refuse("only letters, digits and `._+~-` are the same to every tool")),
+    if text.chars().all(plain) {
+        Ok(path)
+    } else {
+        Err(refuse("only letters, digits and `._+~-` are the same to every tool"))
     }
 }
 

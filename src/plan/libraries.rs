@@ -41,10 +41,7 @@ pub(super) fn is_native(content: &Content) -> Result<bool> {
 /// Reads the needs of a file with `mode`, as the input has it.
 pub(super) fn needs(content: &Content, mode: u32) -> Result<Needs> {
     let is_executable = file_mode(mode) & 0o111 != 0;
-    let interpreters = match is_executable {
-        true => interpreters(content)?,
-        false => Vec::new(),
-    };
+    let interpreters = if is_executable { interpreters(content)? } else { Vec::new() };
     Ok(Needs { linking: linking(content)?, interpreters, is_executable })
 }
 

@@ -350,9 +350,10 @@ impl Linkage {
                 if !seen.insert(next) {
                     continue;
                 }
-                match wanted(next) {
-                    true => drop(found.insert(next)),
-                    false => open.push(next),
+                if wanted(next) {
+                    found.insert(next);
+                } else {
+                    open.push(next);
                 }
             }
         }

@@ -113,12 +113,11 @@ fn metapackages<'a>(
         made.push(draft);
     }
     let mut all = meta(resolver.setting, entry, versioned.clone())?;
-    match made.is_empty() {
-        true => resolver.depend(entry, Dependent::Meta, &mut all)?,
-        false => {
-            let exact = |draft: &Draft| Link::exact(RelationKind::Depends, &draft.names);
-            all.links.extend(made.iter().map(exact));
-        }
+    if made.is_empty() {
+        resolver.depend(entry, Dependent::Meta, &mut all)?
+    } else {
+        let exact = |draft: &Draft| Link::exact(RelationKind::Depends, &draft.names);
+        all.links.extend(made.iter().map(exact));
     }
     made.push(all);
     if let Some(template) = &naming.metas().unversioned {
@@ -202,8 +201,5 @@ fn shortened(text: &str) -> String {
         }
         summary.push_str(word);
     }
-    match summary.is_empty() {
-        true => text.chars().take(SUMMARY_LIMIT).collect(),
-        false => summary,
-    }
+    if summary.is_empty() { text.chars().take(SUMMARY_LIMIT).collect() } else { summary }
 }

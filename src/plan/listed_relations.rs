@@ -144,9 +144,10 @@ impl<'a> Resolver<'a> {
         match (made, dependent) {
             (Made::Nothing, _) => Ok(Vec::new()),
             (Made::Whole(_) | Made::Meta { .. }, Dependent::Kernels(group)) => {
-                match groups_of(made).any(|known| known == group) {
-                    true => of_group(group),
-                    false => Ok(Vec::new()),
+                if groups_of(made).any(|known| known == group) {
+                    of_group(group)
+                } else {
+                    Ok(Vec::new())
                 }
             }
             (Made::Whole(names), _) => Ok(vec![names.clone()]),
@@ -242,9 +243,10 @@ impl<'a> Resolver<'a> {
         }
         for (index, text) in entry.relations(key).iter().enumerate() {
             let text = Text { entry, key, index, format, kind, text };
-            let found = match format == Format::Deb && text.text.contains('|') {
-                true => self.alternatives(&text, dependent)?,
-                false => self.single(&text, dependent)?,
+            let found = if format == Format::Deb && text.text.contains('|') {
+                self.alternatives(&text, dependent)?
+            } else {
+                self.single(&text, dependent)?
             };
             relations.extend(found.into_iter().map(|relation| (format, relation)));
         }
@@ -301,9 +303,10 @@ impl<'a> Resolver<'a> {
             }
         }
         let only_outside = outside && matches!(dependent, Dependent::Kernels(_));
-        match kept.is_empty() || only_outside {
-            true => Ok(Vec::new()),
-            false => Ok(vec![self.parse(text, &kept.join(" | "))?]),
+        if kept.is_empty() || only_outside {
+            Ok(Vec::new())
+        } else {
+            Ok(vec![self.parse(text, &kept.join(" | "))?])
         }
     }
 
@@ -359,13 +362,12 @@ fn made_of(entry: &ListedPackage, groups: &[Group], drafts: &[Draft]) -> Made {
     let has = |group: &Group| own().any(|d| d.group_name() == Some(group.name.as_str()));
     let found = groups.iter().enumerate().filter(|(_, group)| has(group));
     let found: BTreeSet<usize> = found.map(|(index, _)| index).collect();
-    match found.is_empty() {
-        true => Made::Whole(base.names.clone()),
-        false => {
-            let all = own().find(|draft| draft.role == Role::Meta);
-            let all = all.map(|draft| draft.names.clone());
-            Made::Split { host: base.names.clone(), all, groups: found }
-        }
+    if found.is_empty() {
+        Made::Whole(base.names.clone())
+    } else {
+        let all = own().find(|draft| draft.role == Role::Meta);
+        let all = all.map(|draft| draft.names.clone());
+        Made::Split { host: base.names.clone(), all, groups: found }
     }
 }
 

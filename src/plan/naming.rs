@@ -215,10 +215,7 @@ impl Naming {
         let own = name == *vendor
             || name.starts_with(&format!("{vendor}-"))
             || name.starts_with(FOREIGN_VENDOR);
-        match own {
-            true => package_name(&name),
-            false => package_name(&format!("{vendor}-{name}")),
-        }
+        if own { package_name(&name) } else { package_name(&format!("{vendor}-{name}")) }
     }
 
     /// Whether packages with such names are the vendor's.
@@ -303,9 +300,10 @@ impl Naming {
 
     fn render(&self, template: &str, name: Option<&str>, group: Option<&str>) -> Result<String> {
         let wants = |what: &str| template.contains(what);
-        let series = match wants("{series}") || wants("{major}") {
-            true => self.version.series().ok_or_else(|| self.no_series(template))?,
-            false => String::new(),
+        let series = if wants("{series}") || wants("{major}") {
+            self.version.series().ok_or_else(|| self.no_series(template))?
+        } else {
+            String::new()
         };
         let major = series.split('.').next().unwrap_or_default();
         let missing = |what: &str| {

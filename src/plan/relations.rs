@@ -88,10 +88,7 @@ fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
         return Err(refuse());
     }
     if text.starts_with('(') {
-        return match text.ends_with(')') {
-            true => Ok(plain(kind, text)),
-            false => Err(refuse()),
-        };
+        return if text.ends_with(')') { Ok(plain(kind, text)) } else { Err(refuse()) };
     }
     let Some((name, bound)) = text.split_once(char::is_whitespace) else {
         check_name(text).ok_or_else(refuse)?;

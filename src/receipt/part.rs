@@ -74,10 +74,7 @@ pub fn part_of_file(name: &str) -> Option<Part> {
 /// Whose SPDX document has this file name: that of a part, or, without one, of a whole set.
 pub fn part_of_sbom(name: &str) -> Option<Option<Part>> {
     let receipt = format!("{}.json", name.strip_suffix(".spdx.json")?);
-    match receipt == FILE_NAME {
-        true => Some(None),
-        false => part_of_file(&receipt).map(Some),
-    }
+    if receipt == FILE_NAME { Some(None) } else { part_of_file(&receipt).map(Some) }
 }
 
 /// What the receipt of a part says of the whole.

@@ -73,12 +73,11 @@ impl Join<'_> {
             return true;
         }
         let (one, other) = (label(first.part), label(again.part));
-        let message = match same {
-            true => {
-                let (known, file) = (list(&known.archs), list(&file.archs));
-                format!("belongs to {known} in {one} and to {file} in {other}")
-            }
-            false => format!("differs between {one} and {other} ({})", list(&file.archs)),
+        let message = if same {
+            let (known, file) = (list(&known.archs), list(&file.archs));
+            format!("belongs to {known} in {one} and to {file} in {other}")
+        } else {
+            format!("differs between {one} and {other} ({})", list(&file.archs))
         };
         let error = Error::new(Kind::Conflict, message)
             .structure(format!("{}/{}", self.component, file.path))

@@ -105,9 +105,10 @@ impl Join<'_> {
         };
         let mut collected = Collected::default();
         for build in &builds {
-            let order = match Arc::ptr_eq(build.fat, first) {
-                true => Ok((0..first.wrappers.len()).map(Some).collect()),
-                false => self.match_builds(path, primary, *build, readers),
+            let order = if Arc::ptr_eq(build.fat, first) {
+                Ok((0..first.wrappers.len()).map(Some).collect())
+            } else {
+                self.match_builds(path, primary, *build, readers)
             };
             if let Some(order) = self.faults.keep(order) {
                 self.collect(path, *build, &order, grouping, &mut collected);
@@ -197,17 +198,18 @@ impl Join<'_> {
             let different = DifferentCode { arch, count, first, other, wrapper, target };
             if self.validation.error_on_duplicate_device_code {
                 let DifferentCode { arch, first, .. } = &different;
-                let hint = match self.has_groups {
-                    false => format!(
-                        "every arch is packed unless it is left out: if a compiler only adds {arch} \
-                         as a fallback, give --config with groups that do not have it, and `split` \
-                         --gpu-targets without it"
-                    ),
-                    true => format!(
+                let hint = if self.has_groups {
+                    format!(
                         "take {arch} out of one shard or out of the groups, or set \
                          validation.error_on_duplicate_device_code to false to pack the code of \
                          {first}"
-                    ),
+                    )
+                } else {
+                    format!(
+                        "every arch is packed unless it is left out: if a compiler only adds {arch} \
+                         as a fallback, give --config with groups that do not have it, and `split` \
+                         --gpu-targets without it"
+                    )
                 };
                 let error = Error::new(Kind::Conflict, different.to_string());
                 self.faults.add(error.structure(file.to_string()).hint(hint));

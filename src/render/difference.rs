@@ -63,9 +63,10 @@ fn changed(package: &ChangedPackage) -> String {
 }
 
 fn sizes(what: &str, Changed { from, to }: &Changed<Size>) -> String {
-    match from == to {
-        true => String::new(),
-        false => text_line!("    {what}: {} → {}", size(*from), size(*to)),
+    if from == to {
+        String::new()
+    } else {
+        text_line!("    {what}: {} → {}", size(*from), size(*to))
     }
 }
 

@@ -17,10 +17,7 @@ pub fn bytes(count: u64) -> String {
 
 /// A byte count, with `~` before an estimate.
 pub fn size(size: Size) -> String {
-    match size.estimated {
-        true => format!("~{}", bytes(size.bytes)),
-        false => bytes(size.bytes),
-    }
+    if size.estimated { format!("~{}", bytes(size.bytes)) } else { bytes(size.bytes) }
 }
 
 #[cfg(test)]

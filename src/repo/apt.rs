@@ -116,9 +116,10 @@ fn control(record: &Record) -> Option<&apt_index::Package> {
 
 /// The components of a suite.
 fn components(state: &State) -> BTreeSet<&str> {
-    match state.records.is_empty() {
-        true => BTreeSet::from(["main"]),
-        false => state.records.values().map(|r| r.component.as_str()).collect(),
+    if state.records.is_empty() {
+        BTreeSet::from(["main"])
+    } else {
+        state.records.values().map(|r| r.component.as_str()).collect()
     }
 }
 

@@ -59,10 +59,7 @@ impl Body {
 /// A file that was just written is not read again: its time tells whether it is still the one.
 fn check_link(source: &Path, known: &Known, path: &Path) -> Result<()> {
     let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
-    match stat_of(&metadata).modified == known.modified {
-        true => Ok(()),
-        false => Err(changed(Some(source))),
-    }
+    if stat_of(&metadata).modified == known.modified { Ok(()) } else { Err(changed(Some(source))) }
 }
 
 /// Indexes say what was read before. What is written is held against that, because the content may

@@ -238,9 +238,10 @@ fn two_contents(path: &str, given: &Given, there: &Record) -> Error {
         facts.name(),
         facts.version(),
         facts.arch(),
-        match there.source.name == given.source.name {
-            true => path.to_owned(),
-            false => there.source.name.clone(),
+        if there.source.name == given.source.name {
+            path.to_owned()
+        } else {
+            there.source.name.clone()
         },
         short(&given.source.sha256),
         short(&there.source.sha256),

@@ -100,9 +100,10 @@ impl Draft {
         let mut next = next_state(earlier, &catalog.records, options)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
-        let listed = match options.check {
-            true => None,
-            false => unchanged(store, channel, (earlier, &next), options.list_method)?,
+        let listed = if options.check {
+            None
+        } else {
+            unchanged(store, channel, (earlier, &next), options.list_method)?
         };
         let files = files(channel, (&next, listed), options, &mut findings)?;
         next.indexes = files.listed.paths(channel);
@@ -174,12 +175,11 @@ fn check_pool_file(
     if same && !check {
         return Ok(stat.modified);
     }
-    match store.open(path)?.sha256_hex()? == record.indexed.sha256 {
-        true => Ok(stat.modified),
-        false => {
-            let message = format!("{path} is not the package that was published");
-            Err(Error::new(Kind::Changed, message).hint(hint))
-        }
+    if store.open(path)?.sha256_hex()? == record.indexed.sha256 {
+        Ok(stat.modified)
+    } else {
+        let message = format!("{path} is not the package that was published");
+        Err(Error::new(Kind::Changed, message).hint(hint))
     }
 }
 
@@ -368,9 +368,10 @@ fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)
     let body = |(path, addition): (&String, &Addition)| {
         let record = catalog.records.get(path)?;
         let known = Known { sha256: record.indexed.sha256.clone(), modified: record.modified };
-        let body = match addition.link {
-            true => Body::Link(addition.file.clone(), known),
-            false => Body::Copy(addition.content.clone(), known),
+        let body = if addition.link {
+            Body::Link(addition.file.clone(), known)
+        } else {
+            Body::Copy(addition.content.clone(), known)
         };
         Some((path.clone(), body))
     };

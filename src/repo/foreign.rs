@@ -22,9 +22,10 @@ pub(super) fn refuse_indexes(
     for (path, is_signature) in files(channel) {
         let known = state.is_some_and(|state| state.signed || !is_signature);
         if !known && store.stat(&path)?.is_some() {
-            return Err(match state.is_some() {
-                true => unknown_signature(&path),
-                false => unknown_index(&path, channel),
+            return Err(if state.is_some() {
+                unknown_signature(&path)
+            } else {
+                unknown_index(&path, channel)
             });
         }
     }

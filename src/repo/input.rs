@@ -36,9 +36,10 @@ impl Given {
     pub fn open(&self) -> Result<Content> {
         let metadata = fs::metadata(&self.file).map_err(|e| Error::io(&self.file, "inspect", e))?;
         let stat = Stat { size: self.source.size, modified: self.source.modified };
-        match stat_of(&metadata) == stat {
-            true => Content::open(&self.file),
-            false => Err(Error::new(Kind::Changed, "was changed meanwhile").file(&self.file)),
+        if stat_of(&metadata) == stat {
+            Content::open(&self.file)
+        } else {
+            Err(Error::new(Kind::Changed, "was changed meanwhile").file(&self.file))
         }
     }
 }
@@ -193,9 +194,10 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     }
     let before = files.len();
     walk(path, files)?;
-    match files.len() > before {
-        true => Ok(()),
-        false => Err(Error::new(Kind::Usage, "there is no package in this folder").file(path)),
+    if files.len() > before {
+        Ok(())
+    } else {
+        Err(Error::new(Kind::Usage, "there is no package in this folder").file(path))
     }
 }
 

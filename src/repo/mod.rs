@@ -148,10 +148,7 @@ pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Pub
 /// first. Makes no repository; one that is there is brought in order if a run was interrupted.
 pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
     check(options)?;
-    match is_there(&options.out)? {
-        true => threads::some(|| check_there(options)),
-        false => Ok(()),
-    }
+    if is_there(&options.out)? { threads::some(|| check_there(options)) } else { Ok(()) }
 }
 
 fn check_there(options: &RepoOptions<'_>) -> Result<()> {
@@ -235,10 +232,11 @@ fn active(
         asked && (gets || (every && channels.0.contains_key(&channel.name())))
     };
     let active: Vec<Channel> = all.into_iter().filter(is_active).collect();
-    match active.is_empty() {
-        false => Ok(active),
-        true => Err(Error::new(Kind::Usage, "there is nothing to publish")
-            .hint("give packages of the formats asked for, or a repository that has some already")),
+    if active.is_empty() {
+        Err(Error::new(Kind::Usage, "there is nothing to publish")
+            .hint("give packages of the formats asked for, or a repository that has some already"))
+    } else {
+        Ok(active)
     }
 }
 

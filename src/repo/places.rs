@@ -41,12 +41,11 @@ pub(super) fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
 /// Refuses paths that lead elsewhere by their words.
 pub(super) fn check_path(path: &str) -> Result<()> {
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    match path.split('/').all(plain) && !path.contains('\0') {
-        true => Ok(()),
-        false => {
-            let message = format!("`{}` is no path inside of a repository", path.escape_debug());
-            Err(Error::malformed(message))
-        }
+    if path.split('/').all(plain) && !path.contains('\0') {
+        Ok(())
+    } else {
+        let message = format!("`{}` is no path inside of a repository", path.escape_debug());
+        Err(Error::malformed(message))
     }
 }
 

@@ -82,9 +82,10 @@ impl Settings {
 /// Refuses what cannot be a part of a path and of a field.
 pub fn check_word(option: &str, word: &str) -> Result<()> {
     let legal = |c: char| c.is_ascii_alphanumeric() || "+-._~".contains(c);
-    match word.starts_with(|c: char| c.is_ascii_alphanumeric()) && word.chars().all(legal) {
-        true => Ok(()),
-        false => Err(usage(format!("{option} `{}` is not one word", word.escape_debug()))),
+    if word.starts_with(|c: char| c.is_ascii_alphanumeric()) && word.chars().all(legal) {
+        Ok(())
+    } else {
+        Err(usage(format!("{option} `{}` is not one word", word.escape_debug())))
     }
 }
 

@@ -106,9 +106,10 @@ impl<'a> Made<'a> {
         self.document.packages.push(spdx::Package {
             id: id.clone(),
             files_analyzed: !digests.is_empty(),
-            package_verification_code: match digests.is_empty() {
-                true => None,
-                false => Some(VerificationCode::of(digests)),
+            package_verification_code: if digests.is_empty() {
+                None
+            } else {
+                Some(VerificationCode::of(digests))
             },
             ..said_by(emitted, planned)
         });

@@ -123,9 +123,10 @@ impl BuildArguments {
         let output = output.resolve(&set.artifacts, &mut gathered.faults);
         let set = set.gather(environment, gathered);
         let cost = cost.resolve(set.as_ref(), formats.len(), gathered);
-        let signs = match formats.contains(&Format::Rpm) || repo.is_some() {
-            true => Signs::Something,
-            false => Signs::Nothing,
+        let signs = if formats.contains(&Format::Rpm) || repo.is_some() {
+            Signs::Something
+        } else {
+            Signs::Nothing
         };
         let time = set.as_ref().map_or(u32::MAX, |set| set.plan.time);
         let signer = signing.resolve(signs, time, environment, gathered);
@@ -146,13 +147,12 @@ impl BuildArguments {
 /// Options of a publication say nothing where nothing is published.
 fn refuse_given(given: &Given) -> Result<()> {
     let given = given.options_of::<PublicationArguments>();
-    match given.is_empty() {
-        true => Ok(()),
-        false => {
-            let message = format!("{}: nothing is published without --repo", given.join(", "));
-            let hint = "name the repository by --repo, or leave these options out";
-            Err(Error::new(Kind::Usage, message).hint(hint))
-        }
+    if given.is_empty() {
+        Ok(())
+    } else {
+        let message = format!("{}: nothing is published without --repo", given.join(", "));
+        let hint = "name the repository by --repo, or leave these options out";
+        Err(Error::new(Kind::Usage, message).hint(hint))
     }
 }
 

@@ -113,10 +113,7 @@ impl CostArguments {
 
     fn note(&self, archive_level: i32, compression: Compression, gathered: &mut Gathered) {
         let of_preset = Origin::given("preset", self.preset.is_some());
-        let level_of = |key, is_given| match is_given {
-            true => Origin::flag(key),
-            false => of_preset.clone(),
-        };
+        let level_of = |key, is_given| if is_given { Origin::flag(key) } else { of_preset.clone() };
         let origin = level_of("archive_level", self.archive_level.is_some());
         gathered.note("archive_level", archive_level, origin);
         let origin = level_of("payload_level", self.payload_level.is_some());

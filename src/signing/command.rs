@@ -61,12 +61,11 @@ impl CommandSigner {
             "clear-sign" => "-----BEGIN PGP SIGNED MESSAGE-----",
             _ => "-----BEGIN PGP SIGNATURE-----",
         };
-        match signed.starts_with(begin) {
-            true => Ok(signed),
-            false => {
-                let message = format!("{} wrote no armoured signature for {mode}", named(&words));
-                Err(Error::new(Kind::Malformed, message))
-            }
+        if signed.starts_with(begin) {
+            Ok(signed)
+        } else {
+            let message = format!("{} wrote no armoured signature for {mode}", named(&words));
+            Err(Error::new(Kind::Malformed, message))
         }
     }
 }

@@ -55,10 +55,7 @@ fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
     };
     let (keys, _) = SignedPublicKey::from_reader_many(bytes).map_err(fault)?;
     let keys: Vec<SignedPublicKey> = keys.collect::<Result<_, _>>().map_err(fault)?;
-    match keys.is_empty() {
-        true => Err(Error::new(Kind::Usage, "holds no public key")),
-        false => Ok(keys),
-    }
+    if keys.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(keys) }
 }
 
 impl IndexSigner for KeySigner {

@@ -287,9 +287,10 @@ impl Part {
             Self::Sub(key) => key.remove_password(&password),
         };
         opened.map_err(|_| {
-            let message = match passphrase.is_empty() {
-                true => "needs a passphrase",
-                false => "does not open with the passphrase",
+            let message = if passphrase.is_empty() {
+                "needs a passphrase"
+            } else {
+                "does not open with the passphrase"
             };
             Error::new(Kind::Usage, message).hint(
                 "give it by --sign-passphrase-file, or in the environment variable \

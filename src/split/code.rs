@@ -76,9 +76,10 @@ fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Opti
         notes.add(Finding::EmptyCodeObject { file, entry, code_objects });
         return Ok(None);
     }
-    let target = match code_object::is_code_object(&entry.content)? {
-        true => checked(id, &code_object::read_whole(&entry.content)?, path, notes),
-        false => neutral(id, &entry.content, path, notes)?,
+    let target = if code_object::is_code_object(&entry.content)? {
+        checked(id, &code_object::read_whole(&entry.content)?, path, notes)
+    } else {
+        neutral(id, &entry.content, path, notes)?
     };
     let Some(target) = target else {
         return refused("names no GPU target, and its code object none that is known");
@@ -133,12 +134,11 @@ pub(super) fn resolve(claimed: Option<&Target>, header: &Header) -> Resolved {
 pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target, Option<Target>)> {
     let _open = content.pin()?;
     if !code_object::is_code_object(content)? {
-        return match claimed.base().is_spirv() {
-            true => Ok((claimed.clone(), None)),
-            false => {
-                let message = format!("the row of {claimed} holds no AMDGPU code object");
-                Err(Error::malformed(message).at(&content.place(0)))
-            }
+        return if claimed.base().is_spirv() {
+            Ok((claimed.clone(), None))
+        } else {
+            let message = format!("the row of {claimed} holds no AMDGPU code object");
+            Err(Error::malformed(message).at(&content.place(0)))
         };
     }
     let resolved = resolve(Some(claimed), &code_object::read_whole(content)?);
@@ -150,9 +150,10 @@ pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target,
 /// of gfx1250. Generic targets have flags of their own.
 pub(super) fn refine<'a>(claimed: &'a BaseArch, processor: &'a BaseArch) -> &'a BaseArch {
     let qualifier = claimed.as_str().strip_prefix(processor.as_str());
-    match qualifier.is_some_and(|rest| rest.starts_with('-')) && !claimed.is_generic() {
-        true => claimed,
-        false => processor,
+    if qualifier.is_some_and(|rest| rest.starts_with('-')) && !claimed.is_generic() {
+        claimed
+    } else {
+        processor
     }
 }
 

@@ -52,10 +52,12 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
     if magic.starts_with(b"BC\xc0\xde") {
         return Ok(Sniffed::Development(Some("LLVM bitcode")));
     }
-    match fatbin::starts_bundle(content)? {
-        true if has_host_code(content)? => Ok(Sniffed::UnlinkedBundle),
-        true => Ok(Sniffed::Bundle),
-        false => Ok(Sniffed::Other),
+    if !fatbin::starts_bundle(content)? {
+        Ok(Sniffed::Other)
+    } else if has_host_code(content)? {
+        Ok(Sniffed::UnlinkedBundle)
+    } else {
+        Ok(Sniffed::Bundle)
     }
 }
 
@@ -81,9 +83,10 @@ fn sniff_elf(content: &Content) -> Result<Sniffed> {
     if header.e_machine() == elf::EM_AMDGPU {
         return Ok(Sniffed::CodeObject);
     }
-    match ElfFile::with_header(content, header)?.sections.is_empty() {
-        true => Ok(Sniffed::Stripped),
-        false => Ok(Sniffed::HostElf),
+    if ElfFile::with_header(content, header)?.sections.is_empty() {
+        Ok(Sniffed::Stripped)
+    } else {
+        Ok(Sniffed::HostElf)
     }
 }
 

@@ -64,9 +64,10 @@ fn is_device(entry: &Entry) -> bool {
 
 fn entry_code(entry: &Entry) -> Result<LooseCode> {
     let text = entry.id.text.clone();
-    let target = match code_object::is_code_object(&entry.content)? {
-        true => target(entry.id.target.as_ref(), &entry.content)?,
-        false => entry.id.target.as_ref().map(Target::to_string),
+    let target = if code_object::is_code_object(&entry.content)? {
+        target(entry.id.target.as_ref(), &entry.content)?
+    } else {
+        entry.id.target.as_ref().map(Target::to_string)
     };
     let stated = text.rsplit_once("--").map_or(text.as_str(), |(_, target)| target);
     let target = target.unwrap_or_else(|| stated.to_owned());

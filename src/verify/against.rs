@@ -85,9 +85,10 @@ impl<'a> Comparison<'a> {
             Plain::Link { .. } | Plain::Directory => false,
         };
         if !variants.iter().all(excused) {
-            let message = match nodes.is_empty() {
-                true => format!("{} is in no package", described(variants)),
-                false => format!("{} is in a package with other content", described(variants)),
+            let message = if nodes.is_empty() {
+                format!("{} is in no package", described(variants))
+            } else {
+                format!("{} is in a package with other content", described(variants))
             };
             problems.add(Check::FileLost, format!("{}/{path}", self.prefix), message);
         }

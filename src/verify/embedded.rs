@@ -96,9 +96,10 @@ fn is_compressed(bundle: &Content) -> Result<bool> {
 
 /// The bytes at `at`, if there are as many.
 fn array<const N: usize>(content: &Content, at: u64) -> Result<Option<[u8; N]>> {
-    match at.checked_add(N as u64).is_some_and(|end| end <= content.len()) {
-        true => content.read_array(at).map(Some),
-        false => Ok(None),
+    if at.checked_add(N as u64).is_some_and(|end| end <= content.len()) {
+        content.read_array(at).map(Some)
+    } else {
+        Ok(None)
     }
 }
 

@@ -203,12 +203,11 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     if path.ends_with(".kpm") {
         return kpm::Manifest::parse(content).map(Class::Manifest);
     }
-    match is_index(path) {
-        true => {
-            let archs = archs_named(path, content)?;
-            Ok(Class::Index(IndexFacts { archs, refers: Vec::new() }))
-        }
-        false => Ok(Class::Other),
+    if is_index(path) {
+        let archs = archs_named(path, content)?;
+        Ok(Class::Index(IndexFacts { archs, refers: Vec::new() }))
+    } else {
+        Ok(Class::Other)
     }
 }
 

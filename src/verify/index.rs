@@ -66,9 +66,10 @@ pub(super) fn kind(path: &str) -> Result<Option<(Kind, Role)>> {
 /// Reads the index of a database; fails if it is none.
 pub(super) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
     let described = describe_index(content)?;
-    let archs = match path.ends_with(".zlib") {
-        true => archs_in(path.rsplit('/').next().unwrap_or_default()).into_iter().collect(),
-        false => archs_named(path, content)?,
+    let archs = if path.ends_with(".zlib") {
+        archs_in(path.rsplit('/').next().unwrap_or_default()).into_iter().collect()
+    } else {
+        archs_named(path, content)?
     };
     let library = |name: String| vec![format!("{name}.dat"), format!("{name}.dat.zlib")];
     let libraries = described.libraries.into_iter().map(library);

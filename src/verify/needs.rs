@@ -265,9 +265,10 @@ impl<'a> Brought<'a> {
         }
         let is_strange = |wish: &str| !self.set.known.contains(wish);
         // What a library in a kernel package needs is its host's.
-        let mut own: Box<dyn Iterator<Item = &str>> = match self.package.has_kernels() {
-            true => Box::new(self.outside.iter().copied()),
-            false => Box::new(self.package.named.iter().map(String::as_str)),
+        let mut own: Box<dyn Iterator<Item = &str>> = if self.package.has_kernels() {
+            Box::new(self.outside.iter().copied())
+        } else {
+            Box::new(self.package.named.iter().map(String::as_str))
         };
         let has = |wish: &str| packages.is_some_and(|packages| packages.contains(wish));
         self.outside.iter().any(|wish| has(wish))

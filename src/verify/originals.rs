@@ -120,9 +120,10 @@ pub(super) fn loose(content: &Content) -> Result<Vec<DeviceEntry>> {
     }
     let len = content.len().min(BUNDLE_MAGIC.len() as u64);
     let magic = content.read_vec(0..len, len, "magic")?;
-    match magic.starts_with(COMPRESSED_MAGIC) || magic == BUNDLE_MAGIC {
-        true => bundles(content),
-        false => Ok(Vec::new()),
+    if magic.starts_with(COMPRESSED_MAGIC) || magic == BUNDLE_MAGIC {
+        bundles(content)
+    } else {
+        Ok(Vec::new())
     }
 }
 

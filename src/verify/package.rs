@@ -183,9 +183,10 @@ fn rpm_says(rpm: &rpm::Reader) -> Result<Said> {
         format: Format::Rpm,
         name: metadata.get_name().map_err(fault)?.to_owned(),
         version: format!("{epoch}{version}-{release}"),
-        arch: match metadata.is_source_package() {
-            true => "src".to_owned(),
-            false => metadata.get_arch().unwrap_or_default().to_owned(),
+        arch: if metadata.is_source_package() {
+            "src".to_owned()
+        } else {
+            metadata.get_arch().unwrap_or_default().to_owned()
         },
         named: requires.iter().map(|requirement| requirement.name.clone()).collect(),
         requires,

@@ -50,9 +50,10 @@ fn library() -> &'static Path {
 /// A folder in memory where that is possible: nothing here survives a loss of power anyway.
 pub fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
-    match memory.is_dir() {
-        true => tempfile::tempdir_in(memory).unwrap(),
-        false => tempfile::tempdir().unwrap(),
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
     }
 }
 

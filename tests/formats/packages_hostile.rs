@@ -33,10 +33,7 @@ fn read_whole(bytes: Vec<u8>) -> Result<usize> {
             Some(Digest::Sha256(sum)) => sha2::Sha256::digest(&bytes)[..] == sum,
             None => !read.entry.is_file(),
         };
-        match same {
-            true => Ok(()),
-            false => Err(Error::malformed("content differs from its digest")),
-        }
+        if same { Ok(()) } else { Err(Error::malformed("content differs from its digest")) }
     })?;
     Ok(count)
 }

@@ -49,10 +49,14 @@ fn debian_versions_are_in_dpkgs_order() {
         let arguments = ["--compare-versions", one, relation, other];
         Command::new("dpkg").args(arguments).status().unwrap().success()
     };
-    compare_all(deb::compare_versions, |one, other| match holds(one, "lt", other) {
-        true => Ordering::Less,
-        false if holds(one, "eq", other) => Ordering::Equal,
-        false => Ordering::Greater,
+    compare_all(deb::compare_versions, |one, other| {
+        if holds(one, "lt", other) {
+            Ordering::Less
+        } else if holds(one, "eq", other) {
+            Ordering::Equal
+        } else {
+            Ordering::Greater
+        }
     });
 }
 

@@ -339,11 +339,10 @@ fn extracted_files_lie_in_the_output_folder() {
         let new: Vec<_> = found.iter().filter(|(name, _)| !whole.contains_key(*name)).collect();
         assert_eq!(new.len(), 1, "{key}: {:?}", found.keys());
         let (name, code_object) = new[0];
-        let is_expected = match Path::new(key).is_absolute() {
-            true => {
-                name.starts_with("%2F") && name.ends_with("%2Fabsolute%2Fescaped-0-gfx1151.hsaco")
-            }
-            false => *name == format!("{expected}-0-gfx1151.hsaco"),
+        let is_expected = if Path::new(key).is_absolute() {
+            name.starts_with("%2F") && name.ends_with("%2Fabsolute%2Fescaped-0-gfx1151.hsaco")
+        } else {
+            *name == format!("{expected}-0-gfx1151.hsaco")
         };
         assert!(is_expected, "{key}: {name}");
         assert!(*code_object == whole[renamed], "{key}");

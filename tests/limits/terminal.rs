@@ -193,9 +193,8 @@ fn nothing_about_device_code_reaches_the_terminal_raw() {
 
 /// A manifest of archives with one hostile text.
 fn manifest(hostile: &str) -> Vec<u8> {
-    let text = |field: &str, usual: &str| match field == hostile {
-        true => HOSTILE.to_owned(),
-        false => usual.to_owned(),
+    let text = |field: &str, usual: &str| {
+        if field == hostile { HOSTILE.to_owned() } else { usual.to_owned() }
     };
     let map = |fields: Vec<(&str, Value)>| {
         Value::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())

@@ -128,9 +128,10 @@ fn the_process_has_no_state_but_the_signal() {
     let mut files = Vec::new();
     let mut waiting = vec![repository("src")];
     while let Some(path) = waiting.pop() {
-        match path.is_dir() {
-            true => waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path())),
-            false => files.push(path),
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()))
+        } else {
+            files.push(path)
         }
     }
     let has_state = |line: &str| {

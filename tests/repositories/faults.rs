@@ -93,9 +93,10 @@ impl Room {
     /// In memory where that is possible: nothing here survives a loss of power anyway.
     pub fn new() -> Self {
         let memory = Path::new("/dev/shm");
-        let folder = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory).unwrap(),
-            false => tempfile::tempdir().unwrap(),
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory).unwrap()
+        } else {
+            tempfile::tempdir().unwrap()
         };
         let key = key(folder.path(), "own", "ed25519");
         Self { folder, key }

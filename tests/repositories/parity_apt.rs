@@ -18,13 +18,12 @@ fn paragraphs(text: &str) -> BTreeMap<String, Fields> {
         let mut fields = Fields::new();
         let mut last = String::new();
         for line in paragraph.lines() {
-            match line.starts_with(' ') {
-                true => fields.get_mut(&last).unwrap().push_str(&format!("\n{line}")),
-                false => {
-                    let (name, value) = line.split_once(':').unwrap();
-                    last = name.to_lowercase();
-                    fields.insert(last.clone(), value.trim().to_owned());
-                }
+            if line.starts_with(' ') {
+                fields.get_mut(&last).unwrap().push_str(&format!("\n{line}"))
+            } else {
+                let (name, value) = line.split_once(':').unwrap();
+                last = name.to_lowercase();
+                fields.insert(last.clone(), value.trim().to_owned());
             }
         }
         let key = ["package", "version", "architecture"].map(|name| fields[name].clone());

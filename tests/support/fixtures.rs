@@ -111,9 +111,10 @@ pub fn name(path: &Path) -> String {
 /// Loads or runs a fixture with the stub runtime and returns what it prints.
 pub fn load(file: &Path) -> String {
     let runtime = runtime();
-    let mut command = match name(file).contains("pie") {
-        true => Command::new(file),
-        false => Command::new(runtime.join("load")),
+    let mut command = if name(file).contains("pie") {
+        Command::new(file)
+    } else {
+        Command::new(runtime.join("load"))
     };
     if !name(file).contains("pie") {
         command.arg(file);

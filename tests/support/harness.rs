@@ -81,9 +81,8 @@ fn asked() -> (Arguments, Vec<&'static Test>) {
     tests.sort_by_key(|test| test.path);
     if filters.len() > 1 {
         arguments.filter = None;
-        let fits = |name: &str, filter: &str| match arguments.exact {
-            true => name == filter,
-            false => name.contains(filter),
+        let fits = |name: &str, filter: &str| {
+            if arguments.exact { name == filter } else { name.contains(filter) }
         };
         tests.retain(|test| filters.iter().any(|filter| fits(test.name(), filter)));
     }

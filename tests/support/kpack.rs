@@ -27,9 +27,10 @@ pub fn need_python() {
 pub fn python(script: &str, arguments: &[&str]) -> Result<serde_json::Value, String> {
     let script = tools::repository("tests/support").join(script);
     let run = Command::new(PYTHON).arg(script).args(arguments).output().unwrap();
-    match run.status.success() {
-        true => Ok(serde_json::from_slice(&run.stdout).unwrap()),
-        false => Err(String::from_utf8_lossy(&run.stderr).into_owned()),
+    if run.status.success() {
+        Ok(serde_json::from_slice(&run.stdout).unwrap())
+    } else {
+        Err(String::from_utf8_lossy(&run.stderr).into_owned())
     }
 }
 

@@ -69,9 +69,10 @@ fn fault(command: &str) -> Option<String> {
         return Some(format!("there is no {}", path.display()));
     }
     let tests = tests_in(&path);
-    match tests.iter().any(|name| name.contains(filter)) {
-        true => None,
-        false => Some(format!("no test is called {filter}; there are {tests:?}")),
+    if tests.iter().any(|name| name.contains(filter)) {
+        None
+    } else {
+        Some(format!("no test is called {filter}; there are {tests:?}"))
     }
 }
 

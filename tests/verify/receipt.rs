@@ -36,9 +36,10 @@ fn shard_with(edit: impl FnOnce(&Path)) -> TempDir {
     let artifact = root.path().join("one-build/blas_lib_gfx110X-dgpu");
     let from = shard("gfx110X");
     for file in ["artifact_manifest.txt", "lib/libexblas.so.1.2"] {
-        let (from, to) = match file.starts_with("lib") {
-            true => (from.join(STAGE).join(file), artifact.join(STAGE).join(file)),
-            false => (from.join(file), artifact.join(file)),
+        let (from, to) = if file.starts_with("lib") {
+            (from.join(STAGE).join(file), artifact.join(STAGE).join(file))
+        } else {
+            (from.join(file), artifact.join(file))
         };
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(from, to).unwrap();

@@ -280,9 +280,10 @@ impl ReadAt for Broken<'_> {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ()> {
-        match offset + (buffer.len() as u64) > self.1 {
-            true => Err(()),
-            false => self.0.read_at(offset, buffer).map_err(drop),
+        if offset + (buffer.len() as u64) > self.1 {
+            Err(())
+        } else {
+            self.0.read_at(offset, buffer).map_err(drop)
         }
     }
 }

@@ -214,9 +214,10 @@ impl<'a> Collector<'a> {
         self.writer.budget().charge_entry(path.as_str().len())?;
         self.paths += path.as_str().len();
         self.members.insert(path, member);
-        match self.members.len() > MEMBER_LIMIT || self.paths > PATHS_LIMIT {
-            true => Err(self.too_many()),
-            false => Ok(()),
+        if self.members.len() > MEMBER_LIMIT || self.paths > PATHS_LIMIT {
+            Err(self.too_many())
+        } else {
+            Ok(())
         }
     }
 

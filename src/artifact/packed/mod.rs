@@ -238,12 +238,11 @@ fn decode(
 fn damaged(error: Error) -> Error {
     // Both decoders say so where a window is larger than they may hold.
     let window = error.cause_text().is_some_and(|cause| cause.contains("memory"));
-    error.hint(match window {
-        true => {
-            "zstd windows of up to 128 MiB and xz dictionaries of up to 96 MiB are read: pack it \
+    error.hint(if window {
+        "zstd windows of up to 128 MiB and xz dictionaries of up to 96 MiB are read: pack it \
              with zstd --long=27 or xz -9 at most"
-        }
-        false => "the archive is damaged or was copied only in part: build it or copy it again",
+    } else {
+        "the archive is damaged or was copied only in part: build it or copy it again"
     })
 }
 

@@ -252,10 +252,7 @@ fn add_device(
 fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
     let members: Vec<BaseArch> =
         file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
-    match file.family && !members.is_empty() {
-        true => members,
-        false => file.archs.clone(),
-    }
+    if file.family && !members.is_empty() { members } else { file.archs.clone() }
 }
 
 impl<'a> Source<'a> {

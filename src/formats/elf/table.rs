@@ -85,10 +85,7 @@ impl<T: Record> Iterator for Records<'_, T> {
             return None;
         }
         let item = self.read();
-        self.next = match item.is_ok() {
-            true => self.next + T::SIZE,
-            false => u64::MAX,
-        };
+        self.next = if item.is_ok() { self.next + T::SIZE } else { u64::MAX };
         Some(item)
     }
 }

@@ -71,23 +71,24 @@ impl<'a> Columns<'a> {
         let texts = |tag| header.get_entry_data_as_string_array(tag).map_err(bad);
         let numbers = |tag| header.get_entry_data_as_u32_array(tag).map_err(bad);
         let long = IndexTag::RPMTAG_LONGFILESIZES;
-        let sizes = match header.entry_is_present(long) {
-            true => header.get_entry_data_as_u64_array(long).map_err(bad)?,
-            false => {
-                let sizes = numbers(IndexTag::RPMTAG_FILESIZES)?;
-                sizes.into_iter().map(u64::from).collect()
-            }
+        let sizes = if header.entry_is_present(long) {
+            header.get_entry_data_as_u64_array(long).map_err(bad)?
+        } else {
+            let sizes = numbers(IndexTag::RPMTAG_FILESIZES)?;
+            sizes.into_iter().map(u64::from).collect()
         };
         let bases = texts(IndexTag::RPMTAG_BASENAMES)?;
-        let capabilities = match header.entry_is_present(IndexTag::RPMTAG_FILECAPS) {
-            true => texts(IndexTag::RPMTAG_FILECAPS)?,
-            false => vec![""; bases.len()],
+        let capabilities = if header.entry_is_present(IndexTag::RPMTAG_FILECAPS) {
+            texts(IndexTag::RPMTAG_FILECAPS)?
+        } else {
+            vec![""; bases.len()]
         };
         let [devices, inodes] = [IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES];
         let there = [devices, inodes].into_iter().all(|tag| header.entry_is_present(tag));
-        let [devices, inodes] = match there {
-            true => [numbers(devices)?, numbers(inodes)?],
-            false => [vec![0; bases.len()], vec![0; bases.len()]],
+        let [devices, inodes] = if there {
+            [numbers(devices)?, numbers(inodes)?]
+        } else {
+            [vec![0; bases.len()], vec![0; bases.len()]]
         };
         Ok(Self {
             bases,
@@ -123,9 +124,10 @@ impl<'a> Columns<'a> {
             self.devices.len(),
             self.inodes.len(),
         ];
-        match lengths.iter().all(|len| *len == count) {
-            true => Ok(()),
-            false => Err(fault("has file tags of different lengths")),
+        if lengths.iter().all(|len| *len == count) {
+            Ok(())
+        } else {
+            Err(fault("has file tags of different lengths"))
         }
     }
 
@@ -188,9 +190,10 @@ impl<'a> Columns<'a> {
             .filter(|text| text.is_empty() || text.ends_with('/'))
             .ok_or_else(|| fault("has a file in no directory"))?;
         let path = format!("{directory}{}", self.bases[index]);
-        match path.is_empty() || is_plain(&path) {
-            true => Ok(path),
-            false => Err(fault(&format!("has the path `/{}`", path.escape_debug()))),
+        if path.is_empty() || is_plain(&path) {
+            Ok(path)
+        } else {
+            Err(fault(&format!("has the path `/{}`", path.escape_debug())))
         }
     }
 

@@ -36,11 +36,12 @@ pub(super) fn check(header: &Header<IndexTag>, len: u64) -> Result<()> {
         sum += path as u64;
     }
     let most = len * PATHS_PER_BYTE;
-    match sum > most {
-        true => Err(limit(format!(
+    if sum > most {
+        Err(limit(format!(
             "of {len} bytes lists paths of {sum}, more than {PATHS_PER_BYTE} for each byte"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 

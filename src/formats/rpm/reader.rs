@@ -125,9 +125,10 @@ impl Reader {
         let same = *mode == header::mode(entry)
             && u64::from(*mtime) == read.mtime
             && *size == entry.stored_size();
-        match same {
-            true => Ok(()),
-            false => Err(mismatch(&format!("{name} differs between header and payload"))),
+        if same {
+            Ok(())
+        } else {
+            Err(mismatch(&format!("{name} differs between header and payload")))
         }
     }
 
@@ -178,9 +179,10 @@ impl<R: Read> Read for Digesting<R> {
 
 fn method(header: &Header<IndexTag>) -> Result<Method> {
     let tag = IndexTag::RPMTAG_PAYLOADCOMPRESSOR;
-    let name = match header.entry_is_present(tag) {
-        true => header.get_entry_data_as_string(tag).map_err(|e| fault("bad tag").cause(e))?,
-        false => "gzip",
+    let name = if header.entry_is_present(tag) {
+        header.get_entry_data_as_string(tag).map_err(|e| fault("bad tag").cause(e))?
+    } else {
+        "gzip"
     };
     Method::of_name(name)
         .ok_or_else(|| Error::unsupported(format!("payload compressor `{name}` is not supported")))

@@ -175,10 +175,7 @@ fn facts(digests: &Digests) -> Vec<u8> {
 
 /// The form of the archive of `entries`, and its bytes.
 fn archive_of(entries: &[Entry]) -> (Form, u64) {
-    let form = match header::has_large_files(entries) {
-        true => Form::Stripped,
-        false => Form::Newc,
-    };
+    let form = if header::has_large_files(entries) { Form::Stripped } else { Form::Newc };
     let lengths = entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
     (form, archive_size(form, lengths))
 }

@@ -35,9 +35,10 @@ impl Package {
         let files = files(header)?;
         let package = Self {
             name: text(header, IndexTag::RPMTAG_NAME)?,
-            arch: match metadata.is_source_package() {
-                true => "src".to_owned(),
-                false => text(header, IndexTag::RPMTAG_ARCH)?,
+            arch: if metadata.is_source_package() {
+                "src".to_owned()
+            } else {
+                text(header, IndexTag::RPMTAG_ARCH)?
             },
             epoch: number(header, IndexTag::RPMTAG_EPOCH)?,
             version: text(header, IndexTag::RPMTAG_VERSION)?,
@@ -71,44 +72,47 @@ fn bad(error: rpm::Error) -> Error {
 }
 
 fn text(header: &Header<IndexTag>, tag: IndexTag) -> Result<String> {
-    match header.entry_is_present(tag) {
-        true => Ok(header.get_entry_data_as_string(tag).map_err(bad)?.to_owned()),
-        false => Ok(String::new()),
+    if header.entry_is_present(tag) {
+        Ok(header.get_entry_data_as_string(tag).map_err(bad)?.to_owned())
+    } else {
+        Ok(String::new())
     }
 }
 
 /// Some tools write the tags of texts that could be translated as plain strings.
 fn localized(header: &Header<IndexTag>, tag: IndexTag) -> Result<String> {
-    match header.entry_is_present(tag) {
-        true => {
-            let found = header.get_entry_data_as_i18n_string(tag);
-            let found = found.or_else(|_| header.get_entry_data_as_string(tag)).map_err(bad)?;
-            Ok(found.to_owned())
-        }
-        false => Ok(String::new()),
+    if header.entry_is_present(tag) {
+        let found = header.get_entry_data_as_i18n_string(tag);
+        let found = found.or_else(|_| header.get_entry_data_as_string(tag)).map_err(bad)?;
+        Ok(found.to_owned())
+    } else {
+        Ok(String::new())
     }
 }
 
 fn number(header: &Header<IndexTag>, tag: IndexTag) -> Result<u32> {
-    match header.entry_is_present(tag) {
-        true => header.get_entry_data_as_u32(tag).map_err(bad),
-        false => Ok(0),
+    if header.entry_is_present(tag) {
+        header.get_entry_data_as_u32(tag).map_err(bad)
+    } else {
+        Ok(0)
     }
 }
 
 fn installed_size(header: &Header<IndexTag>) -> Result<u64> {
     let long = IndexTag::RPMTAG_LONGSIZE;
-    match header.entry_is_present(long) {
-        true => header.get_entry_data_as_u64(long).map_err(bad),
-        false => number(header, IndexTag::RPMTAG_SIZE).map(u64::from),
+    if header.entry_is_present(long) {
+        header.get_entry_data_as_u64(long).map_err(bad)
+    } else {
+        number(header, IndexTag::RPMTAG_SIZE).map(u64::from)
     }
 }
 
 fn files(header: &Header<IndexTag>) -> Result<Vec<File>> {
     if !header.entry_is_present(IndexTag::RPMTAG_BASENAMES) {
-        return match header.entry_is_present(OLD_FILE_NAMES) {
-            true => Err(Error::unsupported("lists its files as rpm 3 did")),
-            false => Ok(Vec::new()),
+        return if header.entry_is_present(OLD_FILE_NAMES) {
+            Err(Error::unsupported("lists its files as rpm 3 did"))
+        } else {
+            Ok(Vec::new())
         };
     }
     let texts = |tag| header.get_entry_data_as_string_array(tag).map_err(bad);

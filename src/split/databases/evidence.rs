@@ -42,9 +42,10 @@ pub(super) fn read(
 
 /// An error for a file that its library would fail to load.
 fn no_code(content: &Content) -> Error {
-    let message = match content.is_empty() {
-        true => "is empty; its name says that it holds device code",
-        false => "holds neither a code object nor a bundle of them; its name says that it does",
+    let message = if content.is_empty() {
+        "is empty; its name says that it holds device code"
+    } else {
+        "holds neither a code object nor a bundle of them; its name says that it does"
     };
     Error::malformed(message).structure("kernel database").at(&content.place(0)).hint(
         "the file is damaged or was copied only in part: build it or copy it again; if it is no \

@@ -149,10 +149,12 @@ fn declare(claim: &Claim, path: &TreePath, notes: &mut Notes) -> Declared {
         notes.add(Finding::DatabaseArchMismatch { file: notes.file(path), mismatch });
     }
     // A library that looks into the directory of an arch looks nowhere else.
-    let archs = match claim.directory.is_empty() {
-        false => claim.directory.clone(),
-        true if matches!(claim.role, Role::Shared | Role::Cache) => Vec::new(),
-        true => named.into_iter().cloned().collect(),
+    let archs = if !claim.directory.is_empty() {
+        claim.directory.clone()
+    } else if matches!(claim.role, Role::Shared | Role::Cache) {
+        Vec::new()
+    } else {
+        named.into_iter().cloned().collect()
     };
     Declared {
         rule: claim.rule.name.clone(),

@@ -34,10 +34,7 @@ fn exact_key(candidate: &Candidate) -> PartnerKey {
 /// Without arch and features.
 fn common_key(candidate: &Candidate) -> PartnerKey {
     let stem = stem(candidate.path.name());
-    let end = match gfx::archs_in(stem).is_empty() {
-        true => None,
-        false => stem.find("gfx"),
-    };
+    let end = if gfx::archs_in(stem).is_empty() { None } else { stem.find("gfx") };
     let common = end.map_or(stem, |end| stem[..end].trim_end_matches(['_', '-']));
     (candidate.path.parent(), common.to_owned())
 }

@@ -87,9 +87,10 @@ pub(super) fn open(
         for wishes in node.wishes.iter().filter(|wishes| !wishes.iter().any(met)) {
             let exact = |wish: &Wish| wish.bound.as_ref().is_some_and(|b| b.0 == Sign::Equal);
             let within = |wish: &Wish| known.contains(wish.name.as_str()) || exact(wish);
-            match wishes.iter().any(within) {
-                true => found.push((node.path.clone(), words(wishes))),
-                false => elsewhere += 1,
+            if wishes.iter().any(within) {
+                found.push((node.path.clone(), words(wishes)))
+            } else {
+                elsewhere += 1
             }
         }
     }
@@ -163,9 +164,10 @@ mod tests {
     fn an_offer_of_many_meets_what_it_meets_alone() {
         let compare = |one: &str, other: &str| {
             let bare = |version: &str| version.split('-').next().unwrap().to_owned();
-            match one.contains('-') && other.contains('-') {
-                true => rpm::compare_versions(one, other),
-                false => rpm::compare_versions(&bare(one), &bare(other)),
+            if one.contains('-') && other.contains('-') {
+                rpm::compare_versions(one, other)
+            } else {
+                rpm::compare_versions(&bare(one), &bare(other))
             }
         };
         let rpm = Rules { compare, bare_meets: true };

@@ -70,9 +70,10 @@ impl Keys {
 
     fn check_raw(&self, found: &[DetachedSignature], data: &[u8]) -> Result<()> {
         refuse_many(found.len())?;
-        match found.iter().any(|one| self.any(|key| key.verifies(one, data))) {
-            true => Ok(()),
-            false => Err(Error::new(Kind::Verify, "is signed by none of the keys given")),
+        if found.iter().any(|one| self.any(|key| key.verifies(one, data))) {
+            Ok(())
+        } else {
+            Err(Error::new(Kind::Verify, "is signed by none of the keys given"))
         }
     }
 
@@ -88,12 +89,11 @@ impl Keys {
 
 /// Refuses more signatures than anybody makes.
 pub(super) fn refuse_many(count: usize) -> Result<()> {
-    match count > SIGNATURES_MAX {
-        true => {
-            let message = format!("has {count} signatures, more than {SIGNATURES_MAX}");
-            Err(Error::new(Kind::Limit, message).hint("get it anew from who published it"))
-        }
-        false => Ok(()),
+    if count > SIGNATURES_MAX {
+        let message = format!("has {count} signatures, more than {SIGNATURES_MAX}");
+        Err(Error::new(Kind::Limit, message).hint("get it anew from who published it"))
+    } else {
+        Ok(())
     }
 }
 
@@ -120,9 +120,10 @@ fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
     };
     let (keys, _) = SignedPublicKey::from_reader_many(&bytes[..]).map_err(fault)?;
     let keys: Vec<SignedPublicKey> = keys.collect::<Result<_, _>>().map_err(fault)?;
-    match keys.is_empty() {
-        true => Err(Error::new(Kind::Usage, "holds no public key").file(path)),
-        false => Ok(keys),
+    if keys.is_empty() {
+        Err(Error::new(Kind::Usage, "holds no public key").file(path))
+    } else {
+        Ok(keys)
     }
 }
 

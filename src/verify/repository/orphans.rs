@@ -42,10 +42,7 @@ fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
     for entry in fs::read_dir(&path).map_err(|e| Error::io(&path, "list", e))? {
         let entry = entry.map_err(|e| Error::io(&path, "list", e))?;
         let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
-        match is_folder(&entry.path())? {
-            true => walk(root, &name, found)?,
-            false => found.push(name),
-        }
+        if is_folder(&entry.path())? { walk(root, &name, found)? } else { found.push(name) }
     }
     found.sort();
     Ok(())

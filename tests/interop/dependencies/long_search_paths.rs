@@ -67,9 +67,10 @@ fn libraries_are_found_by_the_last_folder() {
         let program = case.unpacked("rocm-user").join("bin/user");
         assert_eq!(search_path(&program), path);
         let found = linking(&program);
-        let (own, none) = match options.is_empty() {
-            true => (found.runpath, found.rpath),
-            false => (found.rpath, found.runpath),
+        let (own, none) = if options.is_empty() {
+            (found.runpath, found.rpath)
+        } else {
+            (found.rpath, found.runpath)
         };
         assert_eq!((own, none), (Some(path), None));
         let told = verified(&case);

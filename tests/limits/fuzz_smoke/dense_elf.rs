@@ -163,9 +163,10 @@ pub fn versions(list: elf::DynamicTag) -> Vec<u8> {
         }
     }
     for _ in 0..count {
-        match is_need {
-            true => chain.extend([0, 2, 1, link].map(u32::to_le_bytes).concat()),
-            false => chain.extend([1, link].map(u32::to_le_bytes).concat()),
+        if is_need {
+            chain.extend([0, 2, 1, link].map(u32::to_le_bytes).concat())
+        } else {
+            chain.extend([1, link].map(u32::to_le_bytes).concat())
         }
     }
     let chain = file.put(&chain);

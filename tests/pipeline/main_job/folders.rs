@@ -34,10 +34,10 @@ impl Shards {
             if !path.is_dir() || path.is_symlink() {
                 continue;
             }
-            match path.file_name().is_some_and(|name| name == "stage") && path.join("lib").is_dir()
-            {
-                true => fs::rename(path.join("lib"), path.join(libdir)).unwrap(),
-                false => self.rename(&path, libdir),
+            if path.file_name().is_some_and(|name| name == "stage") && path.join("lib").is_dir() {
+                fs::rename(path.join("lib"), path.join(libdir)).unwrap()
+            } else {
+                self.rename(&path, libdir)
             }
         }
     }

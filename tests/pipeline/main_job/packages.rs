@@ -244,9 +244,10 @@ fn expected_files(package: &str) -> BTreeSet<String> {
 /// The documents of a `.deb`; those of kernel packages are their host package's.
 fn expected_documents(package: &str) -> BTreeSet<String> {
     let documents = format!("usr/share/doc/{package}");
-    match GROUPS.iter().any(|group| kernels(group) == package) {
-        true => BTreeSet::from([documents]),
-        false => ["changelog.Debian.gz", "copyright"].map(|n| format!("{documents}/{n}")).into(),
+    if GROUPS.iter().any(|group| kernels(group) == package) {
+        BTreeSet::from([documents])
+    } else {
+        ["changelog.Debian.gz", "copyright"].map(|n| format!("{documents}/{n}")).into()
     }
 }
 

@@ -142,9 +142,12 @@ impl Set {
             let file = root.join("DEBIAN/control");
             let prefix = format!("{field}: ");
             let control = fs::read_to_string(&file).unwrap();
-            let line = |line: &str| match line.starts_with(&prefix) {
-                true => format!("{prefix}{value}\n"),
-                false => format!("{line}\n"),
+            let line = |line: &str| {
+                if line.starts_with(&prefix) {
+                    format!("{prefix}{value}\n")
+                } else {
+                    format!("{line}\n")
+                }
             };
             let mut lines: Vec<String> = control.lines().map(line).collect();
             if !lines.iter().any(|line| line.starts_with(&prefix)) {

@@ -59,10 +59,7 @@ impl Run {
 pub fn verify(paths: &[&str], arguments: &[&str]) -> Run {
     let output = rockpack().arg("verify").args(paths).args(arguments).arg("--json").output();
     let output = output.unwrap();
-    let text = match output.stdout.is_empty() {
-        true => output.stderr,
-        false => output.stdout,
-    };
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     Run { status: output.status.code().unwrap(), text: String::from_utf8(text).unwrap() }
 }
 

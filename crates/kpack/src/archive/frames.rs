@@ -60,10 +60,7 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
         let end = end.ok_or(FrameFault::Outside(blob))?;
         let mut frames = Self { source, at: blob.offset, end, count: 0, next: 0 };
         frames.count = frames.number()?;
-        match frames.count > FRAME_LIMIT {
-            true => Err(FrameFault::TooMany(frames.count)),
-            false => Ok(frames),
-        }
+        if frames.count > FRAME_LIMIT { Err(FrameFault::TooMany(frames.count)) } else { Ok(frames) }
     }
 
     /// Number of frames.

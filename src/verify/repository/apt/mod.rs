@@ -63,10 +63,12 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
         let Some(bytes) = (if there { context.read(path)? } else { None }) else {
             continue;
         };
-        let checked = match path == &clear {
-            true => check_clear(context, &bytes, &text),
-            false if keyed => context.trust.keys.check_detached(&bytes, text.as_bytes()),
-            false => Ok(()),
+        let checked = if path == &clear {
+            check_clear(context, &bytes, &text)
+        } else if keyed {
+            context.trust.keys.check_detached(&bytes, text.as_bytes())
+        } else {
+            Ok(())
         };
         match checked {
             Ok(()) if keyed => context.report.signatures += 1,
@@ -81,16 +83,18 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
 fn clear_text(context: &Context<'_>, bytes: &[u8]) -> Result<String> {
     let message = std::str::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))?;
     let (text, signed) = context.trust.keys.clear_text(message)?;
-    match signed || context.trust.keys.is_empty() {
-        true => Ok(text),
-        false => Err(Error::malformed("is signed by none of the keys given")),
+    if signed || context.trust.keys.is_empty() {
+        Ok(text)
+    } else {
+        Err(Error::malformed("is signed by none of the keys given"))
     }
 }
 
 fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()> {
-    match clear_text(context, bytes)?.trim_end() == release.trim_end() {
-        true => Ok(()),
-        false => Err(Error::malformed("has another text than Release")),
+    if clear_text(context, bytes)?.trim_end() == release.trim_end() {
+        Ok(())
+    } else {
+        Err(Error::malformed("has another text than Release"))
     }
 }
 

@@ -42,9 +42,10 @@ pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
 /// Where one of the two has no release, it is not compared.
 fn compare_versions(left: &str, right: &str) -> Ordering {
     let bare = |evr: &str| evr.split('-').next().unwrap_or_default().to_owned();
-    match left.contains('-') && right.contains('-') {
-        true => rpm::compare_versions(left, right),
-        false => rpm::compare_versions(&bare(left), &bare(right)),
+    if left.contains('-') && right.contains('-') {
+        rpm::compare_versions(left, right)
+    } else {
+        rpm::compare_versions(&bare(left), &bare(right))
     }
 }
 

@@ -223,9 +223,10 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a Element) -> Vec<&'a Elem
     for package in primary.all("package") {
         let path = package.attribute_of("location", "href");
         context.named.insert(path.to_owned());
-        match seen.insert(path) {
-            true => packages.push(package),
-            false => context.add(Check::IndexInconsistent, path, "is named by primary twice"),
+        if seen.insert(path) {
+            packages.push(package)
+        } else {
+            context.add(Check::IndexInconsistent, path, "is named by primary twice")
         }
     }
     packages

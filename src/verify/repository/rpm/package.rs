@@ -71,9 +71,10 @@ fn compare(
     }
     let version = package.child("version");
     let version = |name: &str| version.map_or("", |version| version.attribute(name));
-    let epoch = match metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
-        true => metadata.get_epoch().map_err(fault)?,
-        false => 0,
+    let epoch = if metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
+        metadata.get_epoch().map_err(fault)?
+    } else {
+        0
     };
     compare("version", version("epoch"), &epoch.to_string());
     compare("version", version("ver"), metadata.get_version().map_err(fault)?);

@@ -16,7 +16,7 @@ use rockpack::run::shares::{BuildNeeds, of_build};
 use rockpack::run::{Budget, Limits};
 use rockpack::settings::{BuildArguments, Environment, Given, Settings};
 use support::example::{GROUPS, VERSION, configuration, contents, copy_shards};
-use support::program::repository;
+use support::program::{repository, rust_files, source_folders};
 
 /// The least memory that a build can have.
 const SMALL: u64 = 512 << 20;
@@ -125,25 +125,15 @@ fn two_builds_at_once_keep_to_their_own_memory() {
 /// What a run draws from would be one for all runs of a process.
 #[test]
 fn the_process_has_no_state_but_the_signal() {
-    let mut files = Vec::new();
-    let mut waiting = vec![repository("src")];
-    while let Some(path) = waiting.pop() {
-        if path.is_dir() {
-            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()))
-        } else {
-            files.push(path)
-        }
-    }
+    let files = source_folders().into_iter().flat_map(|folder| rust_files(&folder));
     let has_state = |line: &str| {
         let kinds = ["Atomic", "Mutex", "RwLock", "Cell<", "Pool", "Budget"];
         let code = line.split("//").next().unwrap_or_default();
         let mut words = code.split_whitespace();
         words.any(|word| word == "static") && kinds.iter().any(|kind| code.contains(kind))
     };
-    let mut stateful: Vec<PathBuf> = files
-        .into_iter()
+    let stateful: Vec<PathBuf> = files
         .filter(|file| fs::read_to_string(file).is_ok_and(|text| text.lines().any(has_state)))
         .collect();
-    stateful.sort();
-    assert_eq!(stateful, [repository("src/run/interrupt.rs")]);
+    assert_eq!(stateful, [repository("crates/base/src/run/interrupt.rs")]);
 }

@@ -66,3 +66,22 @@ pub fn repository(path: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     root.join(path)
 }
+
+/// The source folders of the program and of the crates that it is made of.
+pub fn source_folders() -> Vec<PathBuf> {
+    ["src", "crates/base/src", "crates/kpack/src"].map(repository).into()
+}
+
+/// The Rust files below `folder`, or the file itself, in order.
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let (mut files, mut waiting) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use support::program::rockpack;
+use support::program::{rockpack, rust_files, source_folders};
 use support::tools;
 
 const DOCUMENT: &str = "SECURITY.md";
@@ -18,23 +18,10 @@ fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// Source files of a folder.
-fn sources(path: &Path, found: &mut Vec<PathBuf>) {
-    if path.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            sources(&entry.unwrap().path(), found);
-        }
-    } else if path.extension().is_some_and(|extension| extension == "rs") {
-        found.push(path.to_owned());
-    }
-}
-
 /// The names of the tests below `path`, as the test program prints them: `module::function`.
 fn tests_in(path: &Path) -> BTreeSet<String> {
-    let mut files = Vec::new();
-    sources(path, &mut files);
     let mut names = BTreeSet::new();
-    for file in files {
+    for file in rust_files(path) {
         let relative = file.strip_prefix(path).unwrap().with_extension("");
         let parts = relative.iter().map(|part| part.to_str().unwrap());
         let module: Vec<&str> = parts.filter(|part| !["mod", "main"].contains(part)).collect();
@@ -57,18 +44,18 @@ fn command_in(text: &str) -> Vec<&str> {
 fn fault(command: &str) -> Option<String> {
     let words = command_in(command);
     let words: Vec<&str> = words.into_iter().skip(2).filter(|word| *word != "--release").collect();
-    let (path, filter) = match words.as_slice() {
-        ["--lib", filter] => (tools::repository("src"), *filter),
+    let (folders, filter) = match words.as_slice() {
+        ["--lib", filter] => (source_folders(), *filter),
         ["--test", program, rest @ ..] if rest.len() < 2 => {
             let folder = tools::repository(&format!("tests/{program}"));
-            (folder, rest.first().copied().unwrap_or_default())
+            (vec![folder], rest.first().copied().unwrap_or_default())
         }
         _ => return Some("is no command that this test knows".to_owned()),
     };
-    if !path.exists() {
-        return Some(format!("there is no {}", path.display()));
+    if let Some(missing) = folders.iter().find(|folder| !folder.exists()) {
+        return Some(format!("there is no {}", missing.display()));
     }
-    let tests = tests_in(&path);
+    let tests: BTreeSet<_> = folders.iter().flat_map(|folder| tests_in(folder)).collect();
     if tests.iter().any(|name| name.contains(filter)) {
         None
     } else {
@@ -128,7 +115,7 @@ fn every_file_and_option_that_is_named_is_there() {
     let is_path = |text: &&str| {
         let first = text.split('/').next().unwrap_or_default();
         text.contains('/')
-            && [".ci", "benches", "examples", "fuzz", "src", "tests"].contains(&first)
+            && [".ci", "benches", "crates", "examples", "fuzz", "src", "tests"].contains(&first)
     };
     let mut files: Vec<&str> = quoted(&document).into_iter().filter(is_path).collect();
     files.extend(document.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()));

@@ -24,7 +24,7 @@ struct Table {
     group: Vec<ProductGroup>,
 }
 
-const SOURCE: &str = include_str!("../../config/groups.toml");
+const SOURCE: &str = include_str!("../../../../config/groups.toml");
 
 // The file is part of the program, and a test parses it: there is no run in which it is broken.
 static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());

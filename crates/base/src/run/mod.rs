@@ -12,7 +12,7 @@ pub mod interrupt;
 mod pool;
 mod records;
 pub mod shares;
-pub(crate) mod threads;
+pub mod threads;
 
 pub use budget::{Budget, Limits, Use};
 pub use pool::{Lease, Pool};

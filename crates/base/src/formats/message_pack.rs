@@ -36,7 +36,7 @@ pub(super) fn decode(content: &Content, limit: u64, structure: &str) -> Result<V
 }
 
 /// Whether all strings in `value` are UTF-8: rmpv decodes others, and writes them as binary data.
-pub(crate) fn is_text(value: &Value) -> bool {
+pub fn is_text(value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_str(),
         Value::Array(items) => items.iter().all(is_text),

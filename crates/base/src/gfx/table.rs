@@ -31,7 +31,7 @@ struct Table {
     target: Vec<Processor>,
 }
 
-const SOURCE: &str = include_str!("../../config/architectures.toml");
+const SOURCE: &str = include_str!("../../../../config/architectures.toml");
 
 // The file is part of the program, and a test parses it: there is no run in which it is broken.
 static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());

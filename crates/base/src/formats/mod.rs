@@ -17,7 +17,7 @@ pub mod kpm;
 pub mod loaded_code;
 pub mod marker;
 mod member;
-pub(crate) mod message_pack;
+pub mod message_pack;
 pub mod offload_bundle;
 pub mod package_file;
 pub mod payload;

@@ -6,7 +6,7 @@ const DATABASE: &str = "examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu/math
                         rocBLAS/stage/lib/rocblas/library";
 
 fn code_object() -> Content {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(DATABASE);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DATABASE);
     Content::of_bytes(std::fs::read(folder.join("TensileLibrary_gfx1100.co")).unwrap())
 }
 

@@ -23,10 +23,10 @@ use support::{kpack, packages, tools, transform};
 
 use content::{ARCHS, Numbers, bundle, code_object, instructions};
 use rockpack::content::Content;
-use rockpack::database::Rules;
 use rockpack::formats::compression::{Compression, Effort, Encoder, Workers};
 use rockpack::formats::tar::{Extensions, Members};
 use rockpack::formats::{ccob, fatbin};
+use rockpack::input::database::Rules;
 use rockpack::tree::TreePath;
 
 type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;

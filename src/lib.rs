@@ -9,34 +9,20 @@
 //! Each stage is a function from the previous stage's value to its own; nothing reaches back.
 //! [`build`] is that line.
 
-pub mod artifact;
-pub mod cache;
 pub mod cli;
 pub mod config;
-pub mod database;
 pub mod dependencies;
-pub mod difference;
-pub mod directories;
-pub mod discover;
 pub mod emit;
-pub mod extract;
 pub mod files;
-pub mod host_binary;
-pub mod indexed;
+pub mod input;
 pub mod inspect;
-pub mod keyring;
-pub mod listing;
 pub mod pack;
 pub mod package;
-pub mod partition;
 pub mod plan;
-pub mod planned;
 pub mod receipt;
 pub mod recombine;
-pub mod render;
 pub mod repo;
 pub mod report;
-pub mod sbom;
 pub mod settings;
 pub mod signing;
 pub mod split;
@@ -49,16 +35,18 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use artifact::{Scan, ScanOptions};
-use cache::Cache;
 use config::Config;
-use database::Rules;
-use emit::Staging;
+use emit::{Staging, sbom};
 use error::{Result, ResultExt};
-use indexed::Indexed;
+use input::artifact::{self, Scan, ScanOptions};
+use input::database::Rules;
+use inspect::discover;
+use pack::cache::Cache;
+use pack::partition;
+use pack::planned::{self, Digests, Planned};
+use package::indexed::Indexed;
 use plan::{Import, Plan};
-use planned::{Digests, Planned};
-use receipt::{Part, PartRecord, Receipt};
+use receipt::{Part, PartRecord, Receipt, listing};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 pub use rockpack_base::{content, error, formats, gfx, once, run, tree};

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cache::Cache;
 use crate::config::CONTENT_DATE;
 use crate::content::Content;
 use crate::emit::{self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, Written};
 use crate::error::Result;
-use crate::indexed::Indexed;
+use crate::pack::cache::Cache;
 use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use crate::package::Package;
+use crate::package::indexed::Indexed;
 use crate::plan::{Plan, Source};
 use crate::recombine::Recombined;
 use crate::report::{Progress, Silent, Stage};

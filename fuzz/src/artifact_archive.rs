@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rockpack::artifact::Packed;
+use rockpack::input::artifact::Packed;
 use rockpack::content::BlockStore;
 use rockpack::run::Budget;
 use rockpack::tree::Node;

@@ -1,7 +1,7 @@
 //! Checksum files of packed artifacts: a digest that stands in the file, for the name that was asked
 //! for, however its digits are written.
 
-use rockpack::artifact::parse_checksum;
+use rockpack::input::artifact::parse_checksum;
 use rockpack::content::hex;
 
 const ARCHIVE: &str = "a.tar.zst";

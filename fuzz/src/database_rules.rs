@@ -1,6 +1,6 @@
 //! Rules of kernel databases, and a path behind the first zero byte that they are asked about.
 
-use rockpack::database::Rules;
+use rockpack::input::database::Rules;
 use rockpack::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {

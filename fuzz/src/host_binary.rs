@@ -3,7 +3,7 @@
 //! writes, so an error that says "bug" is a find like a panic.
 
 use rockpack::content::Content;
-use rockpack::host_binary::{Analysis, Examined, Transformed, examine};
+use rockpack::split::host_binary::{Analysis, Examined, Transformed, examine};
 
 use super::preserved;
 

@@ -2,7 +2,7 @@
 
 use rockpack::content::Content;
 use rockpack::inspect::inspect;
-use rockpack::render;
+use rockpack::cli::render;
 
 pub fn run(bytes: &[u8]) {
     match inspect(&Content::of_bytes(bytes)) {

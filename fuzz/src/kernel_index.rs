@@ -1,7 +1,7 @@
 //! What a kernel index says.
 
 use rockpack::content::Content;
-use rockpack::database;
+use rockpack::input::database;
 
 pub fn run(data: &[u8]) {
     super::read(database::read_index(&Content::of_bytes(data)));

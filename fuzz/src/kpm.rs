@@ -2,7 +2,7 @@
 
 use rockpack::content::Content;
 use rockpack::formats::kpm::Manifest;
-use rockpack::render;
+use rockpack::cli::render;
 
 pub fn run(bytes: &[u8]) {
     let Some(manifest) = super::read(Manifest::parse(&Content::of_bytes(bytes))) else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rockpack::artifact::Manifest;
+use rockpack::input::artifact::Manifest;
 use rockpack::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {

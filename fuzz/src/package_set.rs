@@ -1,7 +1,7 @@
 //! Receipts and plans, as differences are made from them: a set that is accepted is in order and not
 //! different from itself.
 
-use rockpack::{difference, listing};
+use rockpack::receipt::{difference, listing};
 
 pub fn run(bytes: &[u8]) {
     let Some(set) = super::read(listing::parse("set".to_owned(), bytes)) else {

@@ -12,7 +12,7 @@ use rockpack::content::Content;
 use rockpack::formats::elf::{
     Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader,
 };
-use rockpack::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
+use rockpack::split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
 
 /// What loads are mapped by.
 const PAGE: u64 = 0x1000;

@@ -2,7 +2,7 @@
 //! takes in both.
 
 use rockpack::content::Content;
-use rockpack::database::{Union, union};
+use rockpack::input::database::{Union, union};
 
 fn merged(files: &[Content]) -> Option<Vec<u8>> {
     match union(files) {

@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
-use rockpack::artifact::{Artifact, Prefix};
+use rockpack::input::artifact::{Artifact, Prefix};
 use rockpack::content::Content;
-use rockpack::database::Rules;
+use rockpack::input::database::Rules;
 use rockpack::report::Findings;
 use rockpack::split::{HostKind, SplitOptions, split};
 use rockpack::tree::{Node, Tree, TreePath};

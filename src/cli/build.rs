@@ -5,10 +5,11 @@ use serde::Serialize;
 
 use super::progress::Terminal;
 use super::{Outcome, terminal};
+use crate::Built;
+use crate::cli::render;
 use crate::error::Result;
 use crate::repo::Published;
 use crate::settings::{BuildArguments, Environment, Given};
-use crate::{Built, render};
 
 /// Build the packages of one or more shards of artifacts.
 ///

@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 
 use super::{Outcome, terminal};
+use crate::cli::render;
 use crate::error::Result;
-use crate::render;
 use crate::settings::{self, BuildArguments, Environment, Given};
 
 /// Show the settings of a build, or the schema of packaging configurations.

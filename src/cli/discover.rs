@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::progress::Terminal;
 use super::{Outcome, memory, terminal};
+use crate::cli::render;
 use crate::config::Syntax;
 use crate::content::Content;
-use crate::discover::{Discovery, Proposal, propose};
 use crate::error::{Error, Kind, Result, ResultExt, printable};
 use crate::files::new_file;
-use crate::render;
+use crate::inspect::discover::{Discovery, Proposal, propose};
 
 /// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
 ///

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Outcome, memory, terminal};
+use crate::cli::render;
 use crate::error::Result;
-use crate::extract::{Selection, extract};
 use crate::gfx::Target;
-use crate::render;
+use crate::inspect::extract::{Selection, extract};
 
 /// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages
 /// into files of their own.

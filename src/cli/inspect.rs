@@ -6,11 +6,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Outcome, memory, terminal};
-use crate::artifact::is_artifact;
+use crate::cli::render;
 use crate::content::{Content, is_folder};
 use crate::error::{Faults, Result, ResultExt, printable};
+use crate::input::artifact::is_artifact;
 use crate::inspect::{Inspected, inspect, inspect_artifact};
-use crate::render;
 use crate::run::interrupt;
 
 /// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.

@@ -13,6 +13,7 @@ mod memory;
 mod plan;
 mod progress;
 mod recombine;
+pub mod render;
 mod repo;
 mod signals;
 mod split;

@@ -6,11 +6,12 @@ use clap::Args;
 
 use super::progress::Terminal;
 use super::{Outcome, memory, terminal};
+use crate::cli::render;
 use crate::error::Result;
-use crate::planned::Digests;
+use crate::pack::planned::Digests;
 use crate::receipt::Part;
+use crate::receipt::{difference, listing};
 use crate::settings::{Environment, SetArguments};
-use crate::{difference, listing, render};
 
 /// Show the package set that `build` would write, before anything is compressed.
 ///

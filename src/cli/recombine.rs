@@ -7,10 +7,10 @@ use clap::{ArgGroup, Args};
 use super::memory::MemoryArguments;
 use super::progress::Terminal;
 use super::{Outcome, terminal};
+use crate::cli::render::{self, DirectoriesReport};
 use crate::config::Config;
-use crate::directories::{self, RecombineOptions};
+use crate::emit::directories::{self, RecombineOptions};
 use crate::error::{Result, printable};
-use crate::render::{self, DirectoriesReport};
 
 /// Join shards into {component}_generic and {component}_{group}.
 ///

@@ -7,11 +7,11 @@ use clap::Args;
 
 use super::progress::Terminal;
 use super::{Outcome, terminal};
+use crate::cli::render;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::rpm::HeaderSigner;
 use crate::package::{Format, Package};
-use crate::render;
 use crate::repo::{Changes, KeyPackage, publish};
 use crate::settings::{Environment, PublicationArguments, SigningArguments};
 use crate::signing::{IndexSigner, Signer, header_signer, header_signer_of};

@@ -8,10 +8,10 @@ use clap::{ArgGroup, Args};
 use super::memory::MemoryArguments;
 use super::progress::Terminal;
 use super::{Outcome, terminal};
-use crate::directories::{self, SplitInput, SplitOptions, SplitReport};
+use crate::cli::render::{self, DirectoriesReport};
+use crate::emit::directories::{self, SplitInput, SplitOptions, SplitReport};
 use crate::error::{Error, Kind, Result, printable};
 use crate::gfx::{BaseArch, Target};
-use crate::render::{self, DirectoriesReport};
 use crate::report::Progress;
 use crate::run::Budget;
 

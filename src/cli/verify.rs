@@ -6,14 +6,16 @@ use clap::Args;
 
 use super::progress::Terminal;
 use super::{Outcome, memory, terminal};
-use crate::artifact::ScanOptions;
+use crate::cli::render;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::files::new_file;
+use crate::input::artifact;
+use crate::input::artifact::ScanOptions;
 use crate::run::interrupt;
 use crate::settings::Environment;
+use crate::verify;
 use crate::verify::{Folders, Keys, Options, Report, Trust};
-use crate::{artifact, render, verify};
 
 /// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
 /// binaries.

@@ -9,8 +9,8 @@ use super::former::{Bound, former};
 use super::keys::{Keys, Selector};
 use super::texts::{is_line, texts};
 use super::{Config, Validation};
-use crate::artifact::ComponentKind;
 use crate::error::{Faults, Result};
+use crate::input::artifact::ComponentKind;
 use crate::once::Ordered;
 
 pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::Config;
 use super::document::Document;
-use crate::database::{Rule, Rules};
 use crate::error::{Faults, Result};
+use crate::input::database::{Rule, Rules};
 
 impl Config {
     /// The configuration's database rules before the shipped ones, of which those give way whose

@@ -13,9 +13,9 @@ use super::former::FormerSchema;
 use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, ValidationOverrides};
 use super::scheme::{self, Suffix};
 use super::texts::SUMMARY_LIMIT;
-use crate::artifact::ComponentKind;
-use crate::database::Rule;
 use crate::gfx::BaseArchSchema;
+use crate::input::artifact::ComponentKind;
+use crate::input::database::Rule;
 use crate::once::Ordered;
 use crate::package::DistributionTag;
 

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Config;
-use crate::artifact::{ArtifactName, ComponentKind};
 use crate::gfx::BaseArch;
+use crate::input::artifact::{ArtifactName, ComponentKind};
 
 /// Which contradictions fail a run, and what becomes of what cannot be packaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::artifact::ComponentKind;
+use crate::input::artifact::ComponentKind;
 
 const TUTORIAL: &str = r#"{ "primary_shard": "gfx110X-build",
   "architecture_groups": {

@@ -10,12 +10,14 @@
 
 mod compressor;
 mod deb;
+pub mod directories;
 mod earlier;
 mod fan_out;
 mod listed;
 mod receipt;
 mod reuse;
 mod rpm;
+pub mod sbom;
 mod staging;
 mod text;
 mod turns;
@@ -32,12 +34,12 @@ pub use staging::Staging;
 pub use turns::{Turn, in_turn};
 pub use unsealed::Unsealed;
 
-use crate::cache::{Cache, Key};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::package_file::Specification;
 use crate::formats::payload::{Entry, EntryKind, FileDigests, Marking};
-use crate::indexed::Indexed;
+use crate::pack::cache::{Cache, Key};
+use crate::package::indexed::Indexed;
 use crate::package::{Format, MemberKind, Package, PackageEntry, Treatment};
 use crate::report::{Compressed, Progress, Stage, Work};
 use crate::run::Budget;

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use super::{EmitOptions, Emitted, Member, Staging};
-use crate::cache::{Cache, Key};
 use crate::content::{Content, WINDOW, unhex};
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::payload::Finished;
-use crate::indexed::Indexed;
+use crate::pack::cache::{Cache, Key};
 use crate::package::Format;
+use crate::package::indexed::Indexed;
 use crate::report::Stage;
 
 /// A package whose files are written, but neither on disk for certain nor digested as a whole:

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::artifact::{self, ScanOptions};
 use crate::content::{is_folder, is_there};
-use crate::database::Rules;
 use crate::error::{Error, Result};
 use crate::gfx::{BaseArch, Target};
+use crate::input::artifact::{self, ScanOptions};
+use crate::input::database::Rules;
 use crate::report::Findings;
 use crate::run::Budget;
 use crate::split::{

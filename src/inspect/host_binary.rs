@@ -6,7 +6,7 @@ use super::bundle::{self, Bundle};
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::marker::{self, AnyMarker};
-use crate::host_binary::{self, Analysis, Examined, Transformed};
+use crate::split::host_binary::{self, Analysis, Examined, Transformed};
 
 /// A host binary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::content::Content;
-use crate::database::{self, IndexDescription};
 use crate::error::Result;
 use crate::gfx::BaseArch;
+use crate::input::database::{self, IndexDescription};
 
 /// What an index says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

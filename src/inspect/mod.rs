@@ -9,6 +9,8 @@ mod archive;
 mod artifact;
 mod bundle;
 mod code_object;
+pub mod discover;
+pub mod extract;
 mod host_binary;
 mod index;
 mod package;

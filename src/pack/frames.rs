@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
 use super::PackOptions;
-use crate::cache::{Key, KeyMaker};
 use crate::content::{Content, Held, Pinned, Spool, WINDOW};
 use crate::error::{Error, Kind, Result};
+use crate::pack::cache::{Key, KeyMaker};
 use crate::recombine::Kernel;
 use crate::report::{self, Compressed, Stage};
 use crate::run::{Budget, Use};

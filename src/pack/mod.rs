@@ -12,8 +12,11 @@
 //! compressed by one thread, in the same steps, whatever the number of cores.
 
 mod archive;
+pub mod cache;
 mod frames;
 mod loose;
+pub mod partition;
+pub mod planned;
 mod set;
 mod sources;
 mod targets;
@@ -26,12 +29,12 @@ pub use loose::PackedCode;
 pub use set::{PackedPackage, SetPacker};
 pub use sources::Sources;
 
-use crate::cache::Cache;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::kpm::{Archive, Manifest};
 use crate::formats::marker::{self, Marker};
 use crate::gfx::BaseArch;
+use crate::pack::cache::Cache;
 use crate::recombine::Kernel;
 use crate::report::Progress;
 use crate::run::Budget;

@@ -5,6 +5,7 @@
 //! once packed.
 
 mod control;
+pub mod indexed;
 mod named;
 mod relation;
 mod version;

@@ -69,8 +69,8 @@ pub use setting::{Choices, Named, Setting};
 
 use crate::error::Result;
 use crate::gfx::BaseArch;
-use crate::listing::Listing;
 use crate::package::{Package, Version};
+use crate::receipt::listing::Listing;
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};

@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use super::naming::{Names, Naming};
 use super::texts;
-use crate::artifact::ComponentKind;
 use crate::config::{Config, ListedPackage, PartRole, PartSchema, Selector, Suffix};
 use crate::error::{Error, Faults, Result};
+use crate::input::artifact::ComponentKind;
 use crate::once::Ordered;
 
 /// The shipped rules.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::artifact::{ComponentKind, Scan};
+use crate::input::artifact::{ComponentKind, Scan};
 use crate::recombine::Component;
 use crate::tree::TreePath;
 

@@ -14,8 +14,8 @@ use super::naming::Names;
 use super::relations::depend_exactly;
 use super::setting::Setting;
 use super::upgrades::{Former, is_newer, of_moved};
-use crate::listing::{ListedPackage, Listing, Owners};
 use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
+use crate::receipt::listing::{ListedPackage, Listing, Owners};
 use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
 use crate::tree::Node;
 

@@ -3,8 +3,10 @@
 //! It is written last, so a folder with a receipt holds a whole set. `verify` reads it back as a
 //! claim to be checked against the packages, never as a fact.
 
+pub mod difference;
 mod earlier;
 mod finding;
+pub mod listing;
 mod part;
 mod place;
 mod relation;

@@ -11,9 +11,9 @@ use crate::config::{Config, Syntax};
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::loaded_code;
-use crate::host_binary::{self, Analysis, Examined};
 use crate::recombine::{Readers, Recombined, recombine_with};
 use crate::report::{Finding, Findings};
+use crate::split::host_binary::{self, Analysis, Examined};
 use crate::split::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, SharedFile, SplitArtifact,
     WrapperCode,

@@ -154,7 +154,7 @@ pub struct Component {
     /// Artifact name, e.g. `blas`.
     pub artifact: String,
     /// Component kind, e.g. `lib`.
-    pub kind: crate::artifact::ComponentKind,
+    pub kind: crate::input::artifact::ComponentKind,
     /// Host files. Fat binaries are the primary shard's; their device code is in `kernels`.
     pub host: Tree<HostFile>,
     /// Code objects of grouped archs, sorted by (binary, co_index, target).

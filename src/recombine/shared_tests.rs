@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::super::Recombined;
 use super::super::fixture::{Part, join, path};
 use super::*;
-use crate::database::describe_index;
+use crate::input::database::describe_index;
 use crate::report::Code;
 
 const LIBRARY: &str = "lib/rocblas/library";

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::artifact::ComponentKind;
 use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::input::artifact::ComponentKind;
 use crate::report::Findings;
 use crate::split::SplitArtifact;
 use crate::tree::Node;

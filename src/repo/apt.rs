@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::formats::apt_index::{self, IndexFile, Release, Stanza, format_date};
 use crate::formats::compression::Method;
 use crate::formats::deb;
-use crate::indexed::Facts;
+use crate::package::indexed::Facts;
 
 const ALL: &str = "all";
 

@@ -11,7 +11,7 @@ use super::state::{Channels, Record, Records};
 use super::store::Modified;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
-use crate::indexed::Facts;
+use crate::package::indexed::Facts;
 use crate::report::{Finding, Findings};
 
 /// What to do with the packages of a channel.

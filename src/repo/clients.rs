@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::state::State;
-use crate::indexed::Facts;
-use crate::keyring;
+use crate::package::indexed::Facts;
+use crate::repo::keyring;
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
 pub(super) fn sources(suite: &str, state: &State) -> Option<(String, String)> {

@@ -18,8 +18,8 @@ use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
 use super::store::{Modified, Store};
 use super::{ChannelReport, RepoOptions};
 use crate::error::{Error, Faults, Kind, Result};
-use crate::keyring;
 use crate::package::Format;
+use crate::repo::keyring;
 use crate::report::{Finding, Findings};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.

@@ -13,8 +13,8 @@ use super::store::{Modified, Stat, stat_of};
 use crate::content::{Content, real_path};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::rpm;
-use crate::indexed::{Facts, Indexed};
 use crate::package::Format;
+use crate::package::indexed::{Facts, Indexed};
 use crate::report::{Progress, Stage};
 
 /// A package file that was given.

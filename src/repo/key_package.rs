@@ -11,9 +11,9 @@ use super::state::Channels;
 use super::store::{PRIVATE, Store};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::indexed::Indexed;
-use crate::keyring;
 use crate::package::Package;
+use crate::package::indexed::Indexed;
+use crate::repo::keyring;
 
 /// Writes a package into a folder and says what the index has of its files.
 type Write<'a> = dyn Fn(&Package<Content>, &Path) -> Result<BTreeMap<PathBuf, Indexed>> + Sync + 'a;

@@ -11,7 +11,7 @@ use crate::content::hex;
 use crate::error::Result;
 use crate::formats::compression::Method;
 use crate::formats::rpm_md::{DataFile, Place, Repomd, filelists, other, primary};
-use crate::indexed::Facts;
+use crate::package::indexed::Facts;
 
 /// Path of the file that makes the lists valid.
 pub(super) const REPOMD: &str = "repodata/repomd.xml";

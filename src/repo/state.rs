@@ -22,7 +22,7 @@ use super::recovery::{self, Shown};
 use super::settings::Settings;
 use super::store::{Modified, PRIVATE, Store};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::indexed::Indexed;
+use crate::package::indexed::Indexed;
 
 /// Version of the state's shape.
 pub(super) const SCHEMA: u32 = 2;

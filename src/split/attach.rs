@@ -14,14 +14,14 @@ use std::sync::Arc;
 
 use super::code::row_target;
 use super::{CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode};
-use crate::artifact::ComponentKind;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::kpack::{Row, split_key};
 use crate::formats::marker::{self, AnyMarker};
 use crate::gfx::{Target, no_target};
-use crate::host_binary::Transformed;
+use crate::input::artifact::ComponentKind;
 use crate::report::{Claimant, Finding, InputArtifact, InputFile};
+use crate::split::host_binary::Transformed;
 use crate::tree::Tree;
 
 /// Gives transformed binaries the code objects of the archives of their shard and component, and

@@ -9,8 +9,8 @@ use super::{CodeObject, FatBinary, HostKind, WrapperCode};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::fatbin::{Bundles, FatbinBundle};
-use crate::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
 use crate::report::Finding;
+use crate::split::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
 use crate::tree::TreePath;
 
 /// A binary that has device code, or had it.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::notes::Notes;
-use crate::artifact::{Artifact, Prefix};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
+use crate::input::artifact::{Artifact, Prefix};
 use crate::report::{Finding, SameFile};
 use crate::tree::{Node, Tree, TreePath};
 

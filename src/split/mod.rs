@@ -14,6 +14,7 @@ mod databases;
 mod development;
 mod fat_binary;
 mod flatten;
+pub mod host_binary;
 mod loose;
 mod notes;
 mod partners;
@@ -25,11 +26,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::artifact::{Artifact, ArtifactName, Scan};
 use crate::content::Content;
-use crate::database::Rules;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
+use crate::input::artifact::{Artifact, ArtifactName, Scan};
+use crate::input::database::Rules;
 use crate::report::{Finding, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
 use attach::attach;

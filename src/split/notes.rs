@@ -1,6 +1,6 @@
 //! Findings about the files of one artifact.
 
-use crate::artifact::Artifact;
+use crate::input::artifact::Artifact;
 use crate::report::{Finding, Findings, InputArtifact, InputFile};
 use crate::tree::TreePath;
 

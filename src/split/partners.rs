@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{HostKind, SplitArtifact, SplitOptions, split};
-use crate::artifact::{Artifact, Prefix};
 use crate::error::{Error, Result};
+use crate::input::artifact::{Artifact, Prefix};
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, Tree, TreePath};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::artifact::Prefix;
 use crate::error::Kind;
+use crate::input::artifact::Prefix;
 use crate::report::Code;
 
 /// The header of a code object of code object version 4, with its processor and features as

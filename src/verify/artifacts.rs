@@ -25,10 +25,10 @@ use super::ownership;
 use super::pairs;
 use super::problem::{Check, Problems};
 use super::scope::Scope;
-use crate::artifact::{Artifact, Scan};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::gfx::Target;
+use crate::input::artifact::{Artifact, Scan};
 use crate::report::Progress;
 use crate::tree::{Node, TreePath};
 

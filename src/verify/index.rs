@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use crate::content::{Content, WINDOW};
-use crate::database::{Role, Rules, describe_index};
 use crate::error::Result;
 use crate::gfx::{BaseArch, archs_in};
+use crate::input::database::{Role, Rules, describe_index};
 use crate::tree::TreePath;
 
 /// What a file of a kernel database has to be.

@@ -8,10 +8,10 @@ use super::digest::Sha;
 use super::host_elf;
 use super::originals::{self, Device, DeviceEntry};
 use super::split_inputs::{self, Rows, SplitInputs, Transformed, Unclaimed};
-use crate::artifact::Scan;
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::kpm;
+use crate::input::artifact::Scan;
 use crate::report::{Progress, Stage};
 use crate::tree::{Node, TreePath};
 

@@ -58,9 +58,9 @@ pub use problem::{Check, Joined, Problem, Report};
 pub use repository::{Element, Keys, Trust};
 pub use subject::Folders;
 
-use crate::artifact::Scan;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
+use crate::input::artifact::Scan;
 use crate::package::Format;
 use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};

@@ -12,9 +12,9 @@ use super::problem::{Problems, Report};
 use super::scope::Scope;
 use super::subject::Subject;
 use super::{manifests, markers, pairs};
-use crate::artifact::{self, Scan, ScanOptions};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
+use crate::input::artifact::{self, Scan, ScanOptions};
 use crate::report::Progress;
 use crate::run::Budget;
 

@@ -14,9 +14,9 @@ use super::facts::{Class, FileFacts};
 use super::index::{self, Kind};
 use super::installed::{Installed, Side};
 use super::problem::{Check, Problems};
-use crate::database::Role;
 use crate::error::Result;
 use crate::gfx::{self, BaseArch, Target};
+use crate::input::database::Role;
 use crate::tree::TreePath;
 
 /// Code or an index of a database.

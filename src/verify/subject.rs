@@ -14,9 +14,9 @@
 use std::path::{Path, PathBuf};
 
 use super::source::Source;
-use crate::artifact::{MANIFEST_NAME, is_artifact};
 use crate::content::{is_folder, is_there};
 use crate::error::{Error, Kind, Result};
+use crate::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::package::Format;
 
 /// What is verified.

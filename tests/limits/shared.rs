@@ -7,7 +7,7 @@ use rockpack::content::Content;
 use rockpack::error::{Error, Kind, Result};
 use rockpack::formats::elf::{ElfFile, FileHeader, Linking, SearchPath, build_id};
 use rockpack::formats::{amdgpu_metadata, code_object};
-use rockpack::host_binary;
+use rockpack::split::host_binary;
 use rockpack::verify;
 use support::example::rockpack;
 

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
-use rockpack::artifact::{ScanOptions, scan_with};
 use rockpack::build;
 use rockpack::error::Kind;
+use rockpack::input::artifact::{ScanOptions, scan_with};
 use rockpack::report::{Compressed, Finding, Progress, Silent, Stage, Work};
 use rockpack::run::shares::{BuildNeeds, of_build};
 use rockpack::run::{Budget, Limits};

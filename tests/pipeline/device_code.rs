@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use md5::{Digest, Md5};
-use rockpack::artifact::{Artifact, Prefix};
 use rockpack::content::Content;
-use rockpack::database::Rules;
 use rockpack::error::{Kind, Result};
 use rockpack::formats::{code_object, fatbin};
+use rockpack::input::artifact::{Artifact, Prefix};
+use rockpack::input::database::Rules;
 use rockpack::report::{Code, Findings};
 use rockpack::split::{FatBinary, HostKind, SplitArtifact, SplitOptions, WrapperCode, split};
 use rockpack::tree::{Node, Tree, TreePath};

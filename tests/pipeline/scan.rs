@@ -6,8 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack::artifact::{Scan, scan};
 use rockpack::error::{Error, Kind};
+use rockpack::input::artifact::{Scan, scan};
 use rockpack::report::{Code, Severity};
 use rockpack::tree::{Node, TreePath};
 
@@ -65,7 +65,7 @@ fn a_root_is_a_shard_or_a_folder_of_shards() {
     folder.artifact("two", "b_run_gfx110X-dgpu");
     let shape = |scan: Scan| -> Vec<(String, Vec<String>)> {
         let shards = scan.shards.into_iter();
-        let names = |artifacts: Vec<rockpack::artifact::Artifact>| {
+        let names = |artifacts: Vec<rockpack::input::artifact::Artifact>| {
             artifacts.iter().map(|a| a.name.to_string()).collect()
         };
         shards.map(|s| (s.name, names(s.artifacts))).collect()

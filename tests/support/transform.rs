@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rockpack::content::Content;
 use rockpack::formats::marker::Marker;
-use rockpack::host_binary::{Analysis, Examined, examine};
+use rockpack::split::host_binary::{Analysis, Examined, examine};
 
 /// The bytes of an ordinary reference.
 pub fn marker() -> Vec<u8> {

@@ -9,7 +9,7 @@ use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _};
 use object::{Object, ObjectSection};
 use rockpack::content::Content;
 use rockpack::formats::marker::{AnyMarker, Marker, parse};
-use rockpack::host_binary::{Analysis, Examined, MARKER_AREA, examine};
+use rockpack::split::host_binary::{Analysis, Examined, MARKER_AREA, examine};
 use support::fixtures;
 use support::transform::{analyse, marker};
 

@@ -9,7 +9,7 @@ use object::{Object, ObjectSection};
 use proptest::prelude::*;
 use rockpack::content::Content;
 use rockpack::error::{Error, Kind};
-use rockpack::host_binary::{Examined, examine};
+use rockpack::split::host_binary::{Examined, examine};
 use support::sweep::or_all;
 use support::{fixtures, tools};
 

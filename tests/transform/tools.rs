@@ -10,7 +10,7 @@ use object::elf::{DT_RPATH, DT_RUNPATH};
 use object::read::elf::{Dyn, ElfFile64};
 use object::{LittleEndian, Object, ObjectSection};
 use rockpack::content::Content;
-use rockpack::host_binary::{Analysis, Examined, examine};
+use rockpack::split::host_binary::{Analysis, Examined, examine};
 use support::transform::{analyse, marker};
 use support::{fixtures, tools};
 

@@ -5,198 +5,120 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::program::repository;
+use support::program::{repository, rust_files};
 
-/// Module → what it may use besides itself, `error` and `report` (findings and progress).
+/// Room → what it may use besides itself, `error` and `report` (findings and progress): rooms above
+/// it in this list alone, so that there is no way round.
 const MAY_USE: &[(&str, &[&str])] = &[
-    // Packed artifacts are compressed tar archives.
-    ("artifact", &["content", "formats", "run", "tree"]),
-    // The parts of the pipeline that `lib.rs` leaves out.
-    (
-        "write",
-        &[
-            "cache",
-            "config",
-            "content",
-            "dependencies",
-            "emit",
-            "formats",
-            "indexed",
-            "pack",
-            "package",
-            "plan",
-            "recombine",
-            "run",
-            "settings",
-            "signing",
-        ],
-    ),
-    ("cache", &["content", "files"]),
-    ("config", &["artifact", "content", "database", "gfx", "once", "package"]),
+    // Below the rooms, in a crate of its own.
+    ("error", &[]),
+    ("gfx", &[]),
+    ("once", &[]),
+    ("run", &[]),
+    ("tree", &[]),
     // Who reads asks whether to go on, and whether there is room.
     ("content", &["run"]),
-    ("database", &["content", "formats", "gfx", "once", "tree"]),
-    // Files in, relations out: what libraries a file links to is read by the formats.
-    ("dependencies", &["content", "formats", "tree"]),
-    ("difference", &["listing", "package", "receipt"]),
-    (
-        "directories",
-        &[
-            "artifact",
-            "config",
-            "content",
-            "database",
-            "files",
-            "gfx",
-            "pack",
-            "recombine",
-            "run",
-            "split",
-            "tree",
-        ],
-    ),
-    ("discover", &["artifact", "config", "gfx", "split", "tree"]),
-    // What the index of a repository says of a package is taken up while its digests are.
-    (
-        "emit",
-        &[
-            "cache", "content", "files", "formats", "indexed", "package", "receipt", "run",
-            "signing", "tree",
-        ],
-    ),
-    ("error", &[]),
-    ("extract", &["content", "files", "formats", "gfx", "host_binary", "run"]),
+    ("formats", &["content", "gfx"]),
+    // Values of findings: archs, targets, paths.
+    ("report", &["gfx", "tree"]),
     // Names, locks and renames; outlets give it bytes.
     ("files", &["content"]),
-    ("formats", &["content", "gfx"]),
-    ("gfx", &[]),
-    ("host_binary", &["content", "formats"]),
-    ("indexed", &["content", "formats", "package"]),
-    (
-        "inspect",
-        &[
-            "artifact",
-            "content",
-            "database",
-            "formats",
-            "gfx",
-            "host_binary",
-            "package",
-            "run",
-            "split",
-            "tree",
-        ],
-    ),
-    // Sets as they were written: receipts, plans, packages.
-    ("listing", &["content", "formats", "package", "receipt", "run"]),
-    ("keyring", &["content", "package", "tree"]),
-    (
-        "pack",
-        &[
-            "cache",
-            "content",
-            // Search paths are written anew in the final file.
-            "dependencies",
-            "formats",
-            "gfx",
-            "host_binary",
-            "package",
-            "plan",
-            "recombine",
-            "receipt",
-            "run",
-            "split",
-            "tree",
-        ],
-    ),
-    // What a package is, whoever decides or reads it.
-    ("package", &["formats", "tree"]),
-    // The whole set is decided on every machine; sizes are asked of the sources that packing reads.
-    ("partition", &["content", "pack", "package", "plan", "receipt", "recombine", "tree"]),
+    // What a package is, whoever decides or reads it; what an index says of it, from its file.
+    ("package", &["content", "formats", "tree"]),
+    // Sets as they were written. The texts of an earlier version become values.
+    ("receipt", &["content", "formats", "gfx", "once", "package", "run", "tree"]),
+    // Packed artifacts are compressed tar archives.
+    ("input", &["content", "formats", "gfx", "once", "run", "tree"]),
+    ("config", &["content", "gfx", "input", "once", "package"]),
+    ("split", &["content", "formats", "gfx", "input", "tree"]),
+    // What several shards have of a kernel database is brought together by its formats.
+    ("recombine", &["config", "content", "formats", "gfx", "input", "split", "tree"]),
+    // Files in, relations out: what libraries a file links to is read by the formats.
+    ("dependencies", &["content", "formats", "tree"]),
     // An update knows the set before it. Dependencies of host files on libraries are part of what a
     // package says.
     (
         "plan",
         &[
-            "artifact",
             "config",
             "content",
             "dependencies",
             "formats",
             "gfx",
-            "listing",
+            "input",
             "once",
             "package",
+            "receipt",
             "recombine",
             "split",
             "tree",
         ],
     ),
-    // A plan is shown without being packed: sizes are asked of the sources that packing reads.
+    // Search paths are written anew in the final file. A plan is shown, and divided, without being
+    // packed: sizes are asked of the sources that packing reads.
     (
-        "planned",
+        "pack",
         &[
             "content",
+            "dependencies",
+            "files",
             "formats",
-            "listing",
-            "pack",
+            "gfx",
             "package",
             "plan",
             "receipt",
             "recombine",
+            "run",
+            "split",
             "tree",
         ],
     ),
-    // What others wrote has each key once.
-    ("once", &[]),
-    // The texts of an earlier version become values.
-    ("receipt", &["gfx", "once", "package", "tree"]),
-    // What several shards have of a kernel database is brought together by its formats.
+    // Signatures of rpm headers are made for `formats::rpm` to put in place.
+    ("signing", &["content", "formats"]),
+    // What the index of a repository says of a package is taken up while its digests are. Folders of
+    // artifacts are written of what was split and recombined.
     (
-        "recombine",
-        &["artifact", "config", "content", "database", "formats", "gfx", "split", "tree"],
-    ),
-    (
-        "render",
+        "emit",
         &[
-            "difference",
-            "directories",
-            "discover",
-            "extract",
+            "config",
+            "content",
             "files",
             "formats",
-            "inspect",
-            "listing",
-            "package",
-            "planned",
-            "receipt",
-            "repo",
-            "settings",
-            "verify",
-        ],
-    ),
-    // Files for clients say where the key package, which is named after the repository, puts the key.
-    (
-        "repo",
-        &["content", "files", "formats", "indexed", "keyring", "once", "package", "run", "signing"],
-    ),
-    // Values of findings: archs, targets, paths.
-    ("report", &["gfx", "tree"]),
-    // What a run may take is handed down as a value: whoever needs some of it draws from that.
-    ("run", &[]),
-    // Of every file of every package, where its bytes come from.
-    (
-        "sbom",
-        &[
-            "artifact",
-            "content",
-            "emit",
-            "formats",
+            "gfx",
+            "input",
             "pack",
             "package",
             "plan",
             "receipt",
             "recombine",
+            "run",
+            "signing",
+            "split",
+            "tree",
+        ],
+    ),
+    // Files for clients say where the key package, which is named after the repository, puts the key.
+    ("repo", &["content", "files", "formats", "once", "package", "run", "signing", "tree"]),
+    // Of the input, the rules of databases: which files they have, not what became of them. Of the
+    // dependencies, the tables of distributions: who has a library, not who needs it.
+    (
+        "verify",
+        &[
+            "content",
+            "dependencies",
+            "formats",
+            "gfx",
+            "input",
+            "package",
+            "receipt",
+            "run",
+            "tree",
+        ],
+    ),
+    (
+        "inspect",
+        &[
+            "config", "content", "files", "formats", "gfx", "input", "package", "run", "split",
             "tree",
         ],
     ),
@@ -205,10 +127,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "settings",
         &[
-            "artifact",
             "config",
             "dependencies",
             "formats",
+            "input",
             "pack",
             "package",
             "plan",
@@ -218,43 +140,26 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "signing",
         ],
     ),
-    // Fingerprints are shown in hex.
-    // Signatures of rpm headers are made for `formats::rpm` to put in place.
-    ("signing", &["content", "formats"]),
-    ("split", &["artifact", "content", "database", "formats", "gfx", "host_binary", "tree"]),
-    ("tree", &[]),
-    // Of the databases, the rules: which files they have, not what became of them. Of the
-    // dependencies, the tables of distributions: who has a library, not who needs it.
+    // The parts of the pipeline that `lib.rs` leaves out.
     (
-        "verify",
+        "write",
         &[
-            "artifact",
+            "config",
             "content",
-            "database",
-            "dependencies",
-            "formats",
-            "gfx",
+            "emit",
+            "pack",
             "package",
-            "receipt",
+            "plan",
+            "recombine",
             "run",
-            "tree",
+            "settings",
+            "signing",
         ],
     ),
 ];
 
 /// Modules that everything may use: errors, findings, progress.
 const SHARED: [&str; 2] = ["error", "report"];
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
 
 /// Files that only tests are compiled from.
 fn is_test(path: &Path) -> bool {
@@ -282,31 +187,59 @@ fn named_modules(text: &str) -> Vec<String> {
     modules
 }
 
-#[test]
-fn no_module_uses_what_lies_above_it() {
-    let table: BTreeMap<_, _> = MAY_USE.iter().copied().collect();
-    let root = repository("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
-    let mut checked = 0;
-    for file in files {
-        let relative = file.strip_prefix(&root).unwrap();
-        if is_test(relative) {
-            continue;
-        }
-        let first = relative.components().next().unwrap().as_os_str().to_str().unwrap();
-        let module = first.trim_end_matches(".rs");
-        if ["cli", "lib", "main"].contains(&module) {
-            continue;
-        }
-        let allowed = table.get(module).unwrap_or_else(|| panic!("{module} is not in the table"));
-        for used in named_modules(&fs::read_to_string(&file).unwrap()) {
-            checked += 1;
-            let fine = used == module
-                || SHARED.contains(&used.as_str())
-                || allowed.contains(&used.as_str());
-            assert!(fine, "{} uses {used}, which {module} must not", relative.display());
+/// The files of the program by the room that they are in, without tests, and without `cli` and
+/// `lib`, which may use everything.
+fn rooms() -> BTreeMap<String, Vec<PathBuf>> {
+    let mut rooms: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for root in ["src", "crates/base/src"].map(repository) {
+        for file in rust_files(&root) {
+            let relative = file.strip_prefix(&root).unwrap();
+            let first = relative.components().next().unwrap().as_os_str().to_str().unwrap();
+            let room = first.trim_end_matches(".rs");
+            if !is_test(relative) && !["cli", "lib", "main"].contains(&room) {
+                rooms.entry(room.to_owned()).or_default().push(file);
+            }
         }
     }
-    assert!(checked > 50, "only {checked} uses found: is the pattern still right?");
+    rooms
+}
+
+/// The rooms that the files of `room` use, by a file that does.
+fn used_by(room: &str, files: &[PathBuf]) -> BTreeMap<String, PathBuf> {
+    let mut used = BTreeMap::new();
+    for file in files {
+        let named = named_modules(&fs::read_to_string(file).unwrap());
+        let others = named.into_iter().filter(|name| name != room);
+        used.extend(others.map(|name| (name, file.clone())));
+    }
+    used.retain(|name, _| !SHARED.contains(&name.as_str()));
+    used
+}
+
+#[test]
+fn no_room_uses_what_lies_above_it() {
+    let table: BTreeMap<_, _> = MAY_USE.iter().copied().collect();
+    let rooms = rooms();
+    assert_eq!(Vec::from_iter(rooms.keys()), Vec::from_iter(table.keys()));
+    for (room, files) in &rooms {
+        let (used, allowed) = (used_by(room, files), table[room.as_str()]);
+        for (other, file) in &used {
+            let file = file.display();
+            assert!(
+                allowed.contains(&other.as_str()),
+                "{file} uses {other}, which {room} must not"
+            );
+        }
+        let unused = allowed.iter().find(|other| !used.contains_key(**other));
+        assert_eq!(unused, None, "nothing of {room} uses it: take it out of the table");
+    }
+}
+
+#[test]
+fn there_is_no_way_round() {
+    for (index, (room, allowed)) in MAY_USE.iter().enumerate() {
+        let before: Vec<_> = MAY_USE[..index].iter().map(|(room, _)| room).collect();
+        let later = allowed.iter().find(|other| !before.contains(other));
+        assert_eq!(later, None, "{room} uses it, and it stands further down");
+    }
 }

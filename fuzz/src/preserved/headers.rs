@@ -3,7 +3,7 @@
 
 use object::elf;
 use rockpack::formats::elf::{ElfFile, ProgramHeader, Record, SectionHeader};
-use rockpack::host_binary::{FATBIN_SECTION, MARKER_SECTION};
+use rockpack::split::host_binary::{FATBIN_SECTION, MARKER_SECTION};
 
 pub fn check(before: &ElfFile, after: &ElfFile) {
     let (old, new) = (&before.header, &after.header);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use object::elf;
 use rockpack::formats::elf::{Dyn, ElfFile, Record, Rela, SectionHeader, Symbol, Table};
 use rockpack::formats::hip_wrapper::{self, Magic, Wrapper};
-use rockpack::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
+use rockpack::split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
 
 pub fn check(before: &ElfFile, after: &ElfFile) {
     // Of damaged files tables may lie in each other; which of them an edit was for shows nowhere.

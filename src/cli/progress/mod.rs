@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use clap::ValueEnum;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::cli::render;
 use crate::error::{Error, printable};
-use crate::render;
 use crate::report::{Compressed, Finding, Progress, Stage, Work};
 use json::Json;
 use meter::Meter;

@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::check::is_address;
 use super::document::{Document, Syntax};
 use super::read_text;
-use crate::artifact::ComponentKind;
 use crate::error::{Error, Faults, Result};
+use crate::input::artifact::ComponentKind;
 use crate::report::{Finding, Findings, IgnoredClaim};
 use schema::{ArtifactSchema, EntrySchema};
 

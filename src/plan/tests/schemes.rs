@@ -1,8 +1,8 @@
 //! Schemes and lists of packages.
 
 use super::*;
-use crate::artifact::ComponentKind;
 use crate::config::{Suffix, Template};
+use crate::input::artifact::ComponentKind;
 
 fn amdrocm() -> Options {
     Options { scheme: Some(Scheme::shipped("amdrocm").unwrap()), ..options() }

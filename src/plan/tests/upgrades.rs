@@ -1,7 +1,7 @@
 use super::*;
-use crate::listing::tests::listed;
-use crate::listing::{ListedPackage, Listing};
 use crate::package::MemberKind;
+use crate::receipt::listing::tests::listed;
+use crate::receipt::listing::{ListedPackage, Listing};
 
 fn since(packages: Vec<ListedPackage>) -> Options {
     let earlier = Listing { name: "earlier".to_owned(), prefix: None, packages };

@@ -2,14 +2,14 @@
 
 use super::{Declared, Evidence};
 use crate::content::Content;
-use crate::database::{Index, Role, read_index};
 use crate::error::{Error, Result};
 use crate::formats::code_object;
 use crate::formats::fatbin::Bundles;
 use crate::gfx::BaseArch;
-use crate::host_binary;
+use crate::input::database::{Index, Role, read_index};
 use crate::report::{DecidedBy, Finding};
 use crate::split::development::{self, Sniffed};
+use crate::split::host_binary;
 use crate::split::notes::Notes;
 use crate::split::{CodeObject, code};
 use crate::tree::TreePath;

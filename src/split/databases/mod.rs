@@ -24,11 +24,11 @@ use super::flatten::Located;
 use super::notes::Notes;
 use super::{CodeObject, DatabaseFile, HostFile, HostKind, SharedFile};
 use crate::content::Content;
-use crate::database::{Claim, IndexDescription, Role, Rules};
 use crate::error::Result;
 use crate::gfx::{self, BaseArch};
-use crate::host_binary;
+use crate::input::database::{Claim, IndexDescription, Role, Rules};
 use crate::report::{ArchMismatch, Finding, MismatchOutcome};
+use crate::split::host_binary;
 use crate::tree::{Node, Tree, TreePath};
 pub(super) use partners::pair;
 

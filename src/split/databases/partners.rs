@@ -2,7 +2,7 @@
 //!
 //! Tensile's libraries are of two kinds. One big index `TensileLibrary[_<arch>].dat` has its code
 //! in `TensileLibrary_<arch>.co`. Loaded lazily, `TensileLibrary_lazy_<arch>.dat` names further
-//! libraries `S` instead (see [`crate::database::IndexDescription`]); each is an index `S.dat`
+//! libraries `S` instead (see [`crate::input::database::IndexDescription`]); each is an index `S.dat`
 //! with its code in `S.co`, in `S.hsaco`, or, for a fallback that all archs share, in
 //! `S_<arch>.hsaco`. Source: Tensile's `PlaceholderLibrary.hpp`, TensileLite's
 //! `MasterSolutionLibrary.hpp`.
@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Candidate;
-use crate::database::Role;
 use crate::gfx::{self, BaseArch};
+use crate::input::database::Role;
 use crate::report::{Finding, Unpaired, Unresolved};
 use crate::split::notes::Notes;
 use crate::tree::TreePath;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
-use rockpack::cache::Cache;
 use rockpack::content::{Content, StreamSource, hex};
 use rockpack::error::{Kind, Place, Result};
 use rockpack::formats::kpack::Reader;
 use rockpack::formats::kpm::Manifest;
+use rockpack::pack::cache::Cache;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
 use rockpack::report::{Compressed, Progress, Silent, Stage, Work};

@@ -7,11 +7,11 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use rockpack::formats::spdx::{Checksum, Document, File, Package};
-use rockpack::listing::{
+use rockpack::pack::planned::{GroupSum, Planned};
+use rockpack::package::{Comparison, Format, MemberKind, RelationKind, RoleKind};
+use rockpack::receipt::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, parse,
 };
-use rockpack::package::{Comparison, Format, MemberKind, RelationKind, RoleKind};
-use rockpack::planned::{GroupSum, Planned};
 use rockpack::receipt::{MemberRecord, Receipt, RelationRecord};
 use rockpack::report::Findings;
 

@@ -5,11 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
-use rockpack::artifact::Manifest;
-use rockpack::cache::{Cache, KeyMaker};
 use rockpack::config::{Config, Syntax};
 use rockpack::content::Content;
-use rockpack::discover::{PrimaryShard, Proposal, ProposedGroup};
 use rockpack::formats::apt_index::{Package, Stanza, parse};
 use rockpack::formats::ar;
 use rockpack::formats::rpm_md::{
@@ -17,6 +14,9 @@ use rockpack::formats::rpm_md::{
     primary,
 };
 use rockpack::formats::{rpm, rpm_md};
+use rockpack::input::artifact::Manifest;
+use rockpack::inspect::discover::{PrimaryShard, Proposal, ProposedGroup};
+use rockpack::pack::cache::{Cache, KeyMaker};
 use rockpack::verify::Element;
 
 use super::file;

@@ -1,15 +1,15 @@
 //! Samples of text: indexes of repositories, configurations, rules; and of what is packed around
 //! artifacts.
 
-use rockpack::artifact;
 use rockpack::config::{Config, PackageList, Syntax};
 use rockpack::content::{Content, hex};
-use rockpack::database::{Index, Rules, read_index};
 use rockpack::emit::Compression;
 use rockpack::error::{Error, Result};
 use rockpack::formats::compression::{Encoder, Workers};
 use rockpack::formats::{apt_index, fatbin, hip_wrapper, spdx};
-use rockpack::listing;
+use rockpack::input::artifact;
+use rockpack::input::database::{Index, Rules, read_index};
+use rockpack::receipt::listing;
 use rockpack::receipt::{Part, PartRecord, Receipt};
 use rockpack::tree::Node;
 use rockpack::verify::Element;

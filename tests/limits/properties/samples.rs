@@ -1,6 +1,5 @@
 //! A small valid file of each format, and what is read of it.
 
-use rockpack::artifact;
 use rockpack::content::Content;
 use rockpack::emit::Compression;
 use rockpack::error::{Error, Result};
@@ -8,8 +7,9 @@ use rockpack::formats::package_file::Reader;
 use rockpack::formats::{
     amdgpu_metadata, ccob, code_object, kpack, kpm, marker, offload_bundle, rpm, rpm_md,
 };
-use rockpack::host_binary::{Examined, examine};
+use rockpack::input::artifact;
 use rockpack::receipt::Receipt;
+use rockpack::split::host_binary::{Examined, examine};
 use support::packages;
 
 use super::{bytes, file, lists, signatures};

@@ -6,7 +6,7 @@ use object::elf;
 use proptest::prelude::*;
 use rockpack::content::Content;
 use rockpack::formats::elf::ElfFile;
-use rockpack::host_binary::{Analysis, Examined, MARKER_SECTION, Transformed, examine};
+use rockpack::split::host_binary::{Analysis, Examined, MARKER_SECTION, Transformed, examine};
 
 use super::file;
 use crate::targets::preserved;

@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use rockpack::artifact::{Scan, scan};
 use rockpack::content::Content;
 use rockpack::error::Error;
+use rockpack::input::artifact::{Scan, scan};
 use rockpack::report::Code;
 use rockpack::tree::{Node, TreePath};
 use support::archives::{self, Handmade, Packing, archive_of, artifacts, pack, sum, tar};

@@ -8,9 +8,9 @@ mod whole;
 use std::collections::BTreeMap;
 
 use rmpv::Value;
-use rockpack::artifact::{Artifact, Prefix};
 use rockpack::content::Content;
-use rockpack::database::Rules;
+use rockpack::input::artifact::{Artifact, Prefix};
+use rockpack::input::database::Rules;
 use rockpack::report::Findings;
 use rockpack::split::{SplitArtifact, SplitOptions, split};
 use rockpack::tree::{Node, Tree, TreePath};

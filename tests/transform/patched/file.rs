@@ -9,7 +9,7 @@ use object::read::elf::{ElfFile64, ProgramHeader as _};
 use object::{Object, ObjectSection};
 use rockpack::content::Content;
 use rockpack::error::{Kind, Result};
-use rockpack::host_binary::{Examined, examine};
+use rockpack::split::host_binary::{Examined, examine};
 use support::fixtures;
 use support::program::repository;
 

@@ -4,7 +4,7 @@ use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
 use rockpack::error::Kind;
-use rockpack::host_binary::Examined;
+use rockpack::split::host_binary::Examined;
 
 use super::file::{ADDRESS, ALIGN, FLAGS, LINK, OFFSET, Patched, SIZE};
 

@@ -2,7 +2,7 @@
 //!
 //! Owns decoding into open values with a ceiling, and access to fields with errors that name the
 //! field. Refuses keys that are no strings, keys that occur twice (loaders disagree on which one
-//! counts), strings that are not UTF-8, nesting deeper than [`DEPTH_LIMIT`], and bytes behind the
+//! counts), strings that are not UTF-8, nesting deeper than `DEPTH_LIMIT`, and bytes behind the
 //! value.
 
 use std::collections::BTreeMap;

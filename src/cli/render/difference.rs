@@ -1,0 +1,89 @@
+//! The difference between two sets, for people.
+
+use super::units::size;
+use crate::receipt::difference::{Change, Changed, ChangedPackage, Difference, Named};
+use crate::receipt::listing::Size;
+
+/// One line for each thing that differs, `+` for what is new and `-` for what is gone, and a last
+/// one that says how much was looked at.
+pub fn difference_text(difference: &Difference) -> String {
+    let mut text = text_line!("from {} to {}", difference.earlier, difference.later);
+    if let Some(Changed { from, to }) = &difference.prefix {
+        text.push_str(&text_line!("prefix: {from} → {to}"));
+    }
+    difference.removed.iter().for_each(|package| text.push_str(&named("-", package)));
+    difference.added.iter().for_each(|package| text.push_str(&named("+", package)));
+    for moved in &difference.moved {
+        let (format, path) = (&moved.format, &moved.path);
+        text.push_str(&text_line!("moved {format} {path}: {} → {}", moved.from, moved.to));
+    }
+    difference.changed.iter().for_each(|package| text.push_str(&changed(package)));
+    if difference.is_empty() {
+        text.push_str("no differences\n");
+    }
+    text + &limits(difference)
+}
+
+fn named(sign: &str, package: &Named) -> String {
+    let Named { format, name, version, architecture, download, installed } = package;
+    let (download, installed) = (size(*download), size(*installed));
+    text_line!(
+        "{sign} {format} {name} {version} {architecture} ({download}, installed {installed})"
+    )
+}
+
+fn changed(package: &ChangedPackage) -> String {
+    let mut head = format!("~ {} {}", package.format, package.name);
+    for Changed { from, to } in [&package.version, &package.architecture].into_iter().flatten() {
+        head.push_str(&format!(" {from} → {to}"));
+    }
+    let mut text = text_line!("{head}");
+    text.push_str(&sizes("download", &package.download));
+    text.push_str(&sizes("installed", &package.installed));
+    for relation in &package.relations_removed {
+        text.push_str(&text_line!("    - {}: {relation}", relation.kind));
+    }
+    for relation in &package.relations_added {
+        text.push_str(&text_line!("    + {}: {relation}", relation.kind));
+    }
+    if package.relations_unknown {
+        text.push_str("    relations are not known on one side\n");
+    }
+    for path in &package.files_removed {
+        text.push_str(&text_line!("    - {path}"));
+    }
+    for path in &package.files_added {
+        text.push_str(&text_line!("    + {path}"));
+    }
+    for file in &package.files_changed {
+        let how: Vec<&str> = file.changes.iter().map(|change: &Change| change.as_str()).collect();
+        text.push_str(&text_line!("    ~ {} ({})", file.path, how.join(", ")));
+    }
+    text
+}
+
+fn sizes(what: &str, Changed { from, to }: &Changed<Size>) -> String {
+    if from == to {
+        String::new()
+    } else {
+        text_line!("    {what}: {} → {}", size(*from), size(*to))
+    }
+}
+
+fn limits(difference: &Difference) -> String {
+    let mut text = String::new();
+    if difference.by_size > 0 {
+        text.push_str(&text_line!(
+            "{} files of the same size were compared by size only; --digests compares contents",
+            difference.by_size
+        ));
+    }
+    if difference.uncompared > 0 {
+        text.push_str(&text_line!(
+            "{} kernel archives and manifests were not compared: their bytes are known once they \
+             are built, the code objects of archives with --digests and from a packages.json",
+            difference.uncompared
+        ));
+    }
+    text
+}

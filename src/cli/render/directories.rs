@@ -1,0 +1,67 @@
+//! Artifact directories that were written, for people and as JSON.
+
+use serde::Serialize;
+
+use super::table::{Align, Table};
+use super::{findings_text, units::bytes};
+use crate::emit::directories::{RecombineReport, SplitReport, Written};
+use crate::error::Error;
+use crate::report::Findings;
+
+/// What `split` and `recombine` print as JSON.
+#[derive(Debug, Serialize)]
+pub struct DirectoriesReport<'a> {
+    artifacts: &'a [Written],
+    /// Earlier artifacts of the same components that are gone, with their shard's folder if any.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    removed: &'a [String],
+    findings: &'a Findings,
+    failures: Vec<FailureRecord<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FailureRecord<'a> {
+    component: &'a str,
+    error: String,
+    /// The further faults, each with what was being done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<String>,
+}
+
+impl<'a> DirectoriesReport<'a> {
+    /// The result of joining shards.
+    pub fn of_recombine(report: &'a RecombineReport) -> Self {
+        Self::new(&report.artifacts, &report.removed, &report.findings)
+    }
+
+    fn new(artifacts: &'a [Written], removed: &'a [String], findings: &'a Findings) -> Self {
+        Self { artifacts, removed, findings, failures: Vec::new() }
+    }
+
+    /// The result of taking artifacts apart.
+    pub fn of_split(report: &'a SplitReport) -> Self {
+        let record = |(component, error): &'a (String, Error)| FailureRecord {
+            component,
+            error: error.in_full(),
+            others: error.flattened().skip(1).map(Error::in_full).collect(),
+        };
+        let failures = report.failures.iter().map(record).collect();
+        Self { failures, ..Self::new(&report.artifacts, &report.removed, &report.findings) }
+    }
+}
+
+/// Artifacts as a table, those of an earlier run that were removed, then every finding.
+pub fn directories_text(artifacts: &[Written], removed: &[String], findings: &Findings) -> String {
+    let mut table =
+        Table::new(&[("artifact", Align::Left), ("files", Align::Right), ("size", Align::Right)]);
+    for written in artifacts {
+        let shard = written.shard.iter().map(|shard| format!("{shard}/"));
+        let name: String = shard.chain([written.artifact.clone()]).collect();
+        table.row([name, written.files.to_string(), bytes(written.bytes)]);
+    }
+    let mut text = table.render();
+    for name in removed {
+        text.push_str(&text_line!("removed {name} of an earlier run"));
+    }
+    text + &findings_text(findings)
+}

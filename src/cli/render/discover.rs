@@ -1,0 +1,112 @@
+//! What is inside of artifacts, for people.
+
+use super::findings_text;
+use super::table::{Align, Table};
+use super::units::bytes;
+use crate::error::printable;
+use crate::inspect::discover::{Amount, ArchFound, ArtifactFound, Discovery, Proposal, ShardFound};
+
+/// A table of the artifacts, one of the archs, and every finding.
+pub fn discovery_text(found: &Discovery) -> String {
+    let mut table = Table::new(&[
+        ("shard", Align::Left),
+        ("artifact", Align::Left),
+        ("target", Align::Left),
+        ("code objects", Align::Right),
+        ("bytes", Align::Right),
+        ("database files", Align::Right),
+        ("bytes", Align::Right),
+    ]);
+    for shard in &found.shards {
+        shard.artifacts.iter().for_each(|artifact| artifact_rows(&mut table, shard, artifact));
+    }
+    let mut text = table.render();
+    text.push('\n');
+    text.push_str(&architectures_text(&found.architectures));
+    text.push_str(&fallbacks_text(found));
+    text + &findings_text(&found.findings)
+}
+
+/// One row for each target with code, and for each arch with database files alone.
+fn artifact_rows(table: &mut Table<7>, shard: &ShardFound, artifact: &ArtifactFound) {
+    let mut rows: Vec<(String, Amount, Amount)> = Vec::new();
+    for (target, code) in &artifact.code_objects {
+        // The files of an arch stand beside its plain target.
+        let plain = target.features().is_empty();
+        let files = artifact.databases.get(target.base()).filter(|_| plain);
+        rows.push((target.to_string(), *code, files.copied().unwrap_or_default()));
+    }
+    for (arch, files) in &artifact.databases {
+        if rows.iter().all(|(target, ..)| target != arch.as_str()) {
+            rows.push((arch.to_string(), Amount::default(), *files));
+        }
+    }
+    if rows.is_empty() {
+        rows.push(("none".to_owned(), Amount::default(), Amount::default()));
+    }
+    rows.sort_by_cached_key(|(target, ..)| (base_of(target).len(), target.clone()));
+    for (target, code, files) in rows {
+        let fallback = shard.fallbacks.keys().any(|arch| arch.as_str() == base_of(&target));
+        let target = if fallback { format!("{target} (fallback)") } else { target };
+        let [objects, object_bytes] = cells(code);
+        let [count, file_bytes] = cells(files);
+        let (shard, artifact) = (shard.name.clone(), artifact.name.clone());
+        table.row([shard, artifact, target, objects, object_bytes, count, file_bytes]);
+    }
+}
+
+/// The arch of a target ID.
+fn base_of(target: &str) -> &str {
+    target.split(':').next().unwrap_or_default()
+}
+
+fn cells(amount: Amount) -> [String; 2] {
+    match amount.count {
+        0 => ["-".to_owned(), "-".to_owned()],
+        count => [count.to_string(), bytes(amount.bytes)],
+    }
+}
+
+fn architectures_text(architectures: &[ArchFound]) -> String {
+    let mut table = Table::new(&[
+        ("arch", Align::Left),
+        ("generation", Align::Left),
+        ("shards", Align::Left),
+        ("code objects", Align::Right),
+        ("database files", Align::Right),
+    ]);
+    for found in architectures {
+        let generation = match found.generation.as_str() {
+            "" => "-".to_owned(),
+            generation => generation.to_owned(),
+        };
+        let [code, _] = cells(found.code_objects);
+        let [files, _] = cells(found.databases);
+        table.row([found.arch.to_string(), generation, found.shards.join(", "), code, files]);
+    }
+    table.render()
+}
+
+/// The archs that nobody meant to ship, and what says so of each shard.
+fn fallbacks_text(found: &Discovery) -> String {
+    let mut text = String::new();
+    for arch in found.architectures.iter().filter(|arch| arch.fallback) {
+        text.push_str(&text_line!("{} is only a fallback of the compiler:", arch.arch));
+        for shard in &found.shards {
+            if let Some(reason) = shard.fallbacks.get(&arch.arch) {
+                text.push_str(&text_line!("  {}: {reason}", shard.name));
+            }
+        }
+    }
+    text
+}
+
+/// Why the proposal is as it is, one line each.
+pub fn proposal_reasons(proposal: &Proposal) -> Vec<String> {
+    let primary = &proposal.primary_shard;
+    let mut lines = vec![format!("primary_shard is {}: {}", primary.name, primary.reason)];
+    for left in &proposal.left_out {
+        lines.push(format!("{} is in no group: {}", left.arch, left.reason));
+    }
+    lines.iter().map(|line| printable(line).into_owned()).collect()
+}

@@ -1,0 +1,19 @@
+//! What was extracted, for people.
+
+use super::units::bytes;
+use crate::files::new_file::Outcome;
+use crate::inspect::extract::Extracted;
+
+/// One line for each file, and the sum.
+pub fn extract_text(extracted: &[Extracted]) -> String {
+    let mut text = String::new();
+    for one in extracted {
+        let what = match one.outcome {
+            Outcome::Written => "wrote",
+            Outcome::Identical => "kept",
+        };
+        text.push_str(&text_line!("{what} {} ({})", one.file.display(), bytes(one.size)));
+    }
+    let total = extracted.iter().map(|one| one.size).sum();
+    text + &text_line!("{} code objects, {}", extracted.len(), bytes(total))
+}

@@ -1,0 +1,64 @@
+//! Artifact folders as a tree with sizes.
+
+use std::collections::BTreeMap;
+
+use crate::cli::render::findings_text;
+use crate::cli::render::units::bytes;
+use crate::inspect::{ArtifactFile, ArtifactFolder};
+
+/// Bytes by arch; those of every GPU under `generic`.
+type Sizes = BTreeMap<String, u64>;
+
+/// What bytes that every GPU needs are called.
+const GENERIC: &str = "generic";
+
+pub(super) fn artifact_text(folder: &ArtifactFolder) -> String {
+    let mut text = text_line!("Artifact: {}", folder.name);
+    folder.prefixes.iter().for_each(|prefix| text.push_str(&text_line!("Prefix: {prefix}")));
+    text.push_str(&text_line!("Generic: {}", bytes(folder.generic_bytes)));
+    for (arch, amount) in &folder.device_bytes {
+        text.push_str(&text_line!("Device code for {arch}: {}", bytes(*amount)));
+    }
+    text + &tree_text(folder) + &findings_text(&folder.findings)
+}
+
+/// Every directory with the sums of what is below, every file with its own sizes.
+fn tree_text(folder: &ArtifactFolder) -> String {
+    let mut sums: BTreeMap<Vec<&str>, (Sizes, Option<&ArtifactFile>)> = BTreeMap::new();
+    for (path, file) in &folder.files {
+        let parts: Vec<&str> = path.split('/').collect();
+        for depth in 1..=parts.len() {
+            let (sizes, own) = sums.entry(parts[..depth].to_vec()).or_default();
+            join(sizes, file);
+            if depth == parts.len() {
+                *own = Some(file);
+            }
+        }
+    }
+    sums.iter().map(|(parts, (sizes, file))| line(parts, sizes, *file)).collect()
+}
+
+fn join(sizes: &mut Sizes, file: &ArtifactFile) {
+    let device = file.device_bytes.iter().map(|(arch, amount)| (arch.as_str(), *amount));
+    for (name, amount) in device.chain([(GENERIC, file.generic_bytes)]) {
+        if amount > 0 {
+            let sum = sizes.entry(name.to_owned()).or_default();
+            *sum = sum.saturating_add(amount);
+        }
+    }
+}
+
+fn line(parts: &[&str], sizes: &Sizes, file: Option<&ArtifactFile>) -> String {
+    let indent = "  ".repeat(parts.len());
+    let name = parts.last().copied().unwrap_or_default();
+    let end = match file {
+        None => "/".to_owned(),
+        Some(ArtifactFile { target: Some(target), .. }) => format!(" -> {target}"),
+        Some(ArtifactFile { what: "host", .. }) => String::new(),
+        Some(file) => format!(" ({})", file.what.replace('-', " ")),
+    };
+    let sizes: Vec<String> =
+        sizes.iter().map(|(name, amount)| format!("{name} {}", bytes(*amount))).collect();
+    let sizes = if sizes.is_empty() { String::new() } else { format!(": {}", sizes.join(", ")) };
+    text_line!("{indent}{name}{end}{sizes}")
+}

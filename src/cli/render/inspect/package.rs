@@ -1,0 +1,65 @@
+//! Packages: fields, members, and what of them is device code.
+
+use crate::cli::render::table::{Align, Table};
+use crate::cli::render::units::bytes;
+use crate::inspect::{Device, Package};
+
+pub(super) fn package_text(package: &Package) -> String {
+    let mut text = text_line!(
+        "Package: .{} ({}, {} installed)",
+        package.format,
+        bytes(package.size),
+        bytes(package.installed_size)
+    );
+    for (name, value) in &package.fields {
+        let mut lines = value.trim_end().lines().map(str::trim_end);
+        text.push_str(&text_line!("  {name}: {}", lines.next().unwrap_or_default()));
+        for line in lines {
+            let indent = if line.is_empty() { "" } else { "    " };
+            text.push_str(&text_line!("{indent}{line}"));
+        }
+    }
+    let archs: Vec<&str> = package.archs.iter().map(String::as_str).collect();
+    let archs = if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
+    text.push_str(&text_line!("Archs: {archs}"));
+    text.push_str(&text_line!("Members: {}", package.members.len()));
+    text + &members_text(package)
+}
+
+fn members_text(package: &Package) -> String {
+    let mut table = Table::new(&[
+        ("mode", Align::Left),
+        ("owner", Align::Left),
+        ("size", Align::Right),
+        ("path", Align::Left),
+        ("device code", Align::Left),
+    ]);
+    for member in &package.members {
+        let link = member.target.as_ref().map(|target| format!(" -> {target}"));
+        let device = match (&member.device, &member.fault) {
+            (Some(device), _) => device_text(device),
+            (None, Some(fault)) => format!("unreadable: {fault}"),
+            (None, None) => String::new(),
+        };
+        table.row([
+            member.mode.clone(),
+            member.owner.clone(),
+            member.size.to_string(),
+            member.path.clone() + &link.unwrap_or_default(),
+            device,
+        ]);
+    }
+    table.render()
+}
+
+fn device_text(device: &Device) -> String {
+    let targets: Vec<&str> = device.targets.iter().map(String::as_str).collect();
+    let what = device.what.replace('-', " ");
+    let size = bytes(device.uncompressed_size);
+    match (device.code_objects, targets.is_empty()) {
+        (0, true) => what,
+        (0, false) => format!("{what} for {}", targets.join(" ")),
+        (1, _) => format!("{what} for {}: {size}", targets.join(" ")),
+        (count, _) => format!("{what} for {}: {count} code objects, {size}", targets.join(" ")),
+    }
+}

@@ -1,0 +1,54 @@
+//! Which stage prefix a file of a component belongs to.
+
+use std::collections::BTreeMap;
+
+use crate::input::artifact::Artifact;
+use crate::recombine::Component;
+use crate::tree::TreePath;
+
+use super::GENERIC;
+
+/// Install path → stage prefix, for one component.
+pub(super) struct Places<'a> {
+    prefixes: BTreeMap<&'a TreePath, &'a str>,
+    modules: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Places<'a> {
+    /// Asks the artifacts in the order in which recombination does: the primary shard's first,
+    /// generic ones before others.
+    pub fn of(all: &[&'a Artifact], primary: Option<&str>, component: &Component) -> Self {
+        let own = |artifact: &&Artifact| {
+            artifact.name.name == component.artifact && artifact.name.component == component.kind
+        };
+        let mut artifacts: Vec<&Artifact> = all.iter().copied().filter(own).collect();
+        artifacts.sort_by_key(|artifact| {
+            let other = primary.is_some_and(|primary| artifact.shard != primary);
+            let generic = artifact.name.family == GENERIC;
+            (other, &artifact.shard, !generic, &artifact.name)
+        });
+        let mut places = Self { prefixes: BTreeMap::new(), modules: BTreeMap::new() };
+        for prefix in artifacts.into_iter().flat_map(|artifact| &artifact.prefixes) {
+            if let Some(module) = &prefix.module {
+                places.modules.entry(module).or_insert(&prefix.path);
+            }
+            for (path, _) in &prefix.tree {
+                places.prefixes.entry(path).or_insert(&prefix.path);
+            }
+        }
+        places
+    }
+
+    /// The stage prefix of `path`. A path that no artifact has, because joining moved the file,
+    /// belongs to its module, or to where the folder around it does.
+    pub fn prefix(&self, path: &TreePath, module: Option<&str>) -> Option<&'a str> {
+        if let Some(prefix) = self.prefixes.get(path) {
+            return Some(prefix);
+        }
+        if let Some(prefix) = module.and_then(|module| self.modules.get(module)) {
+            return Some(prefix);
+        }
+        let mut above = std::iter::successors(path.parent(), TreePath::parent);
+        above.find_map(|folder| self.prefixes.get(&folder).copied())
+    }
+}

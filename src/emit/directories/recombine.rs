@@ -1,0 +1,168 @@
+//! `{component}_generic` and `{component}_{group}`: what all shards have, joined.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::kernels::{Binary, Kernels, add_folders};
+use super::output::{OutputArtifact, Outputs, Written};
+use super::places::Places;
+use super::staging::{Replacing, Staging};
+use super::{GENERIC, Means};
+use crate::config::Config;
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::gfx::BaseArch;
+use crate::input::artifact::{self, Artifact, ArtifactName, Scan, ScanOptions};
+use crate::recombine::{self, Component, Group, Recombined};
+use crate::report::{Findings, Progress, Stage};
+use crate::run::Budget;
+use crate::split::{self, HostKind, SplitOptions};
+use crate::tree::{Node, TreePath};
+
+/// What to join.
+#[derive(Debug, Clone)]
+pub struct RecombineOptions {
+    /// Shards, or folders of shards.
+    pub artifacts: Vec<PathBuf>,
+    /// The packaging configuration.
+    pub config: Config,
+    /// Where the artifacts go; created if missing.
+    pub out: PathBuf,
+    /// What it may take; its threads are the caller's.
+    pub budget: Budget,
+}
+
+/// What joining left in the output folder.
+#[derive(Debug)]
+pub struct RecombineReport {
+    /// Artifacts that were written.
+    pub artifacts: Vec<Written>,
+    /// Other artifacts of the same components that lay there and were removed, by name.
+    pub removed: Vec<String>,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
+/// Joins the artifacts of all shards and writes the result. On an error nothing appears.
+pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
+    artifact::refuse_inside(&options.artifacts, &options.out, "output folder")?;
+    let scan_options = ScanOptions::beside(&options.out, &options.budget);
+    let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
+    let rules = options.config.database_rules()?;
+    let keeps_fat = |name: &_| options.config.keeps_fat(name);
+    let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
+    let split = split::split_all(&scan, &split_options, progress)?;
+    let recombined = recombine::recombine(split, &options.config)?;
+    let staging = Staging::begin(&options.out)?;
+    let primary = options.config.keys.primary_shard.as_deref();
+    let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
+    let mut artifacts = Vec::new();
+    progress.expect(Stage::Pack, device_bytes(&recombined));
+    progress.begin(Stage::Pack);
+    for component in &recombined.components {
+        let writer = Writer {
+            component,
+            groups: &recombined.groups,
+            places: Places::of(&inputs, primary, component),
+            means: Means { staging: &staging, budget: &options.budget, progress },
+        };
+        let outputs = writer.outputs();
+        artifacts.extend(outputs.context(|| format!("writing {}", component.id()))?);
+    }
+    progress.end(Stage::Pack);
+    let replacing = Replacing {
+        components: recombined.components.iter().map(Component::id).collect(),
+        inputs: inputs.iter().map(|artifact| artifact.root.as_path()).collect(),
+    };
+    let done = staging.write(&artifacts, &replacing, || scan.inputs.recheck())?;
+    let findings = all_findings(&scan, recombined);
+    Ok(RecombineReport { artifacts: done.written, removed: done.removed, findings })
+}
+
+fn device_bytes(recombined: &Recombined) -> u64 {
+    let kernels = recombined.components.iter().flat_map(|component| &component.kernels);
+    kernels.map(|kernel| kernel.content.len()).sum()
+}
+
+fn all_findings(scan: &Scan, recombined: Recombined) -> Findings {
+    let mut findings = scan.findings.clone();
+    findings.extend(recombined.findings);
+    findings.sort();
+    findings
+}
+
+/// Makes the artifacts of one component.
+pub(super) struct Writer<'a> {
+    pub component: &'a Component,
+    pub groups: &'a [Group],
+    pub places: Places<'a>,
+    pub means: Means<'a>,
+}
+
+impl Writer<'_> {
+    pub fn outputs(&self) -> Result<Vec<OutputArtifact>> {
+        let id = self.component.id();
+        let mut outputs = Outputs::default();
+        let binaries = self.host(&format!("{id}_{GENERIC}"), &mut outputs)?;
+        let kernels =
+            Kernels { component: &id, family: &|arch| self.family(arch), means: self.means };
+        kernels.add(&binaries, &self.component.kernels, &mut outputs)?;
+        for file in &self.component.databases {
+            let prefix = self.prefix(&file.path, file.module.as_deref())?;
+            let families = file.archs.iter().map(|arch| self.family(arch));
+            for family in families.collect::<Result<BTreeSet<String>>>()? {
+                let artifact = format!("{id}_{family}");
+                add_folders(&mut outputs, &artifact, prefix, &file.path)?;
+                let node = Node::File { data: file.content.clone(), mode: file.mode };
+                outputs.add(&artifact, prefix, &file.path, node)?;
+            }
+        }
+        outputs.finish(|_| None)
+    }
+
+    /// Adds the host files but binaries with device code, which are returned.
+    fn host(&self, generic: &str, outputs: &mut Outputs) -> Result<Vec<Binary<'_>>> {
+        let mut binaries = Vec::new();
+        for (path, node) in &self.component.host {
+            let module = match node {
+                Node::File { data, .. } => data.module.as_deref(),
+                Node::Directory { .. } | Node::Link { .. } => None,
+            };
+            let prefix = self.prefix(path, module)?;
+            let node = match node {
+                Node::Directory { mode } => Node::Directory { mode: *mode },
+                Node::Link { target } => Node::Link { target: target.clone() },
+                Node::File { data, mode } => match &data.kind {
+                    HostKind::Plain(content) => Node::File { data: content.clone(), mode: *mode },
+                    HostKind::Fat(fat) => {
+                        let (prefix, path) = (prefix.to_owned(), path.clone());
+                        binaries.push(Binary { prefix, path, mode: *mode, fat });
+                        continue;
+                    }
+                },
+            };
+            outputs.add(generic, prefix, path, node)?;
+        }
+        Ok(binaries)
+    }
+
+    fn prefix(&self, path: &TreePath, module: Option<&str>) -> Result<&str> {
+        let prefix = self.places.prefix(path, module);
+        prefix.ok_or_else(|| Error::bug(format!("{path} comes from no stage prefix")))
+    }
+
+    /// The group of an arch, which names an artifact.
+    fn family(&self, arch: &BaseArch) -> Result<String> {
+        let group = self.groups.iter().find(|group| group.archs.contains(arch));
+        let group = group.ok_or_else(|| Error::bug(format!("{arch} is in no group")))?;
+        let name = format!("{}_{}", self.component.id(), group.name);
+        match name.parse::<ArtifactName>() {
+            Ok(_) => Ok(group.name.clone()),
+            Err(_) => {
+                let message =
+                    format!("the group `{}` cannot be part of an artifact name", group.name);
+                Err(Error::new(Kind::Config, message)
+                    .hint("names of artifacts are made of three fields without underscores"))
+            }
+        }
+    }
+}

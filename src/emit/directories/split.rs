@@ -1,0 +1,324 @@
+//! `{component}_generic` and `{component}_{arch}`: one shard, taken apart.
+//!
+//! A component is all artifacts of a shard with one name and kind. If one of its binaries is still
+//! fat, all of its archives are made anew. If none is, everything stays as it is, byte for byte:
+//! only files that lie in an artifact of the wrong sort move, host files to `generic`, device files
+//! to their arch. Several builds of a binary, for several families, are joined.
+
+mod joined;
+mod sorting;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::Means;
+use super::output::{OutputArtifact, Written};
+use super::staging::{Committed, Replacing, Staging, refuse_link};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::gfx::BaseArch;
+use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
+use crate::input::database::Rules;
+use crate::report::{Finding, Findings, Progress, Stage};
+use crate::run::Budget;
+use crate::split::{self, SplitArtifact};
+use crate::tree::{DanglingLink, LinkSet};
+use sorting::Component;
+
+/// What to take apart.
+#[derive(Debug, Clone)]
+pub enum SplitInput {
+    /// One artifact; its `{name}_{component}` may be given.
+    Artifact {
+        /// Its folder.
+        folder: PathBuf,
+        /// E.g. `blas_lib`; read from the folder's name if not given.
+        component: Option<String>,
+    },
+    /// All artifacts of a shard.
+    Shard(PathBuf),
+    /// Shards, or folders of shards: each gets a folder of its own in the output.
+    Shards(Vec<PathBuf>),
+}
+
+/// How to take it apart.
+#[derive(Debug, Clone)]
+pub struct SplitOptions {
+    /// What to take apart.
+    pub input: SplitInput,
+    /// Where the artifacts go; created if missing.
+    pub out: PathBuf,
+    /// Archs to keep; all if empty.
+    pub targets: BTreeSet<BaseArch>,
+    /// What it may take; its threads are the caller's.
+    pub budget: Budget,
+}
+
+/// What became of the input.
+#[derive(Debug)]
+pub struct SplitReport {
+    /// Artifacts that were written.
+    pub artifacts: Vec<Written>,
+    /// Other artifacts of the same components that lay there and were removed, with the folder of
+    /// their shard if there is one.
+    pub removed: Vec<String>,
+    /// What was noticed.
+    pub findings: Findings,
+    /// Components that could not be taken apart, and why; nothing of them was written.
+    pub failures: Vec<(String, Error)>,
+}
+
+/// Takes artifacts apart and writes the result, component by component. One that fails does not
+/// keep the others from being written.
+pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
+    let (jobs, findings) = jobs(options)?;
+    let rules = Rules::builtin()?;
+    let mut report =
+        SplitReport { artifacts: Vec::new(), removed: Vec::new(), findings, failures: Vec::new() };
+    let mut found = BTreeSet::new();
+    let mut outs: BTreeMap<&Path, Staging> = BTreeMap::new();
+    let mut links = LinkSet::default();
+    for job in &jobs {
+        if !outs.contains_key(job.out.as_path()) {
+            outs.insert(&job.out, Staging::begin(&job.out)?);
+        }
+        let Some(staging) = outs.get(job.out.as_path()) else {
+            return Err(Error::bug("a staging folder is gone"));
+        };
+        match job.run(options, &rules, &mut links, staging, progress) {
+            Ok(done) => {
+                found.extend(done.archs.iter().cloned());
+                report.add(job, done);
+            }
+            Err(error) => report.failures.push((job.label(), job.named(error))),
+        }
+    }
+    // What failed may be what was asked for.
+    if report.failures.is_empty() {
+        for target in options.targets.difference(&found) {
+            report.findings.add(Finding::TargetAbsent { arch: target.clone() });
+        }
+    }
+    // A link may lead into another component: a part of them cannot tell.
+    let is_whole = !matches!(options.input, SplitInput::Artifact { .. });
+    if is_whole && report.failures.is_empty() {
+        note_dangling(&links, &mut report.findings);
+    }
+    report.findings.sort();
+    Ok(report)
+}
+
+impl SplitReport {
+    fn add(&mut self, job: &Job, done: Done) {
+        let shard = job.in_shard_folder.then(|| job.shard.clone());
+        let named = done.committed.written.into_iter();
+        self.artifacts.extend(named.map(|written| Written { shard: shard.clone(), ..written }));
+        let removed = done.committed.removed.into_iter();
+        self.removed.extend(removed.map(|name| match &shard {
+            Some(shard) => format!("{shard}/{name}"),
+            None => name,
+        }));
+        self.findings.extend(done.findings);
+    }
+}
+
+/// What became of a component.
+struct Done {
+    committed: Committed,
+    findings: Findings,
+    /// The archs that it has device code of, wanted or not.
+    archs: BTreeSet<BaseArch>,
+}
+
+fn note_dangling(links: &LinkSet, findings: &mut Findings) {
+    for DanglingLink { owner, path, target } in links.dangling() {
+        findings.add(Finding::LinkDangling { owner, path, target });
+    }
+}
+
+/// A component of a shard.
+struct Job {
+    shard: String,
+    /// `{name}_{component}` of its outputs.
+    component: String,
+    /// Folders of its artifacts.
+    folders: Vec<PathBuf>,
+    /// The name that was asked for.
+    renamed: Option<String>,
+    out: PathBuf,
+    in_shard_folder: bool,
+}
+
+/// The jobs, and what was noticed when they were looked for.
+fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
+    let out = &options.out;
+    let roots = match &options.input {
+        SplitInput::Artifact { folder, .. } => std::slice::from_ref(folder),
+        SplitInput::Shard(folder) => std::slice::from_ref(folder),
+        SplitInput::Shards(roots) => roots,
+    };
+    artifact::refuse_inside(roots, out, "output folder")?;
+    match &options.input {
+        SplitInput::Artifact { folder, component } => {
+            let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;
+            let job = Job {
+                shard,
+                component: format!("{}_{}", name.name, name.component),
+                folders: vec![folder.clone()],
+                renamed: component.clone(),
+                out: out.clone(),
+                in_shard_folder: false,
+            };
+            Ok((vec![job], Findings::default()))
+        }
+        SplitInput::Shard(folder) => {
+            let found = artifact::find_shard(folder, &options.budget)?;
+            let jobs = found.shards.into_iter();
+            let jobs = jobs.flat_map(|(shard, folders)| by_component(&shard, folders, out, false));
+            Ok((jobs.collect(), found.findings))
+        }
+        SplitInput::Shards(roots) => {
+            let found = artifact::find(roots, &options.budget)?;
+            // The folder of a shard may be the one that is read.
+            for (shard, _) in &found.shards {
+                let own = out.join(shard);
+                artifact::refuse_inside(roots, &own, "output folder")?;
+                refuse_link(&own)?;
+            }
+            let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
+                by_component(&shard, folders, &out.join(&shard), true)
+            });
+            Ok((jobs.collect(), found.findings))
+        }
+    }
+}
+
+/// The jobs of a shard. A folder whose name is no artifact's is one of its own, and fails when it
+/// is read.
+fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, in_shard_folder: bool) -> Vec<Job> {
+    let mut components: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for folder in folders {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let component = match name.parse::<artifact::ArtifactName>() {
+            Ok(parsed) => format!("{}_{}", parsed.name, parsed.component),
+            Err(_) => name,
+        };
+        components.entry(component).or_default().push(folder);
+    }
+    let job = |(component, folders)| Job {
+        shard: shard.to_owned(),
+        component,
+        folders,
+        renamed: None,
+        out: out.to_path_buf(),
+        in_shard_folder,
+    };
+    components.into_iter().map(job).collect()
+}
+
+impl Job {
+    fn label(&self) -> String {
+        format!("{}/{}", self.shard, self.component)
+    }
+
+    /// `error` with the name of the component, unless that is said already.
+    fn named(&self, error: Error) -> Error {
+        let doing = format!("splitting {}", self.label());
+        if error.frames().iter().any(|frame| frame.starts_with(&doing)) {
+            error
+        } else {
+            error.context(doing)
+        }
+    }
+
+    fn run(
+        &self,
+        options: &SplitOptions,
+        rules: &Rules,
+        links: &mut LinkSet,
+        staging: &Staging,
+        progress: &dyn Progress,
+    ) -> Result<Done> {
+        // What is remembered of a component is given back with it.
+        let budget = options.budget.scope();
+        let scans = self.scan(&budget)?;
+        let artifacts: Vec<&Artifact> =
+            scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
+        let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
+        progress.expect(Stage::Split, bytes);
+        progress.begin(Stage::Split);
+        let strict = split::SplitOptions::strict(rules);
+        let split = split::split_artifacts(&artifacts, &strict, progress);
+        let split = scans.iter().fold(split, |split, scan| scan.inputs.explain(split))?;
+        progress.end(Stage::Split);
+        let archs = sorting::archs(&split);
+        let mut own = LinkSet::default();
+        for artifact in &split {
+            own.add_tree(&artifact.host, &artifact.name.to_string());
+            links.add_tree(&artifact.host, &format!("{}/{}", self.shard, artifact.name));
+            artifact.databases.iter().for_each(|file| links.add(&file.path));
+        }
+        own.refuse_leaving()?;
+        let means = Means { staging, budget: &budget, progress };
+        let (outputs, mut findings) = self.outputs(&artifacts, split, &options.targets, means)?;
+        let replacing = Replacing {
+            components: vec![self.component.clone()],
+            inputs: self.folders.iter().map(PathBuf::as_path).collect(),
+        };
+        let recheck = || scans.iter().try_for_each(|scan| scan.inputs.recheck());
+        let committed = staging.write(&outputs, &replacing, recheck)?;
+        for scan in &scans {
+            findings.extend(scan.findings.clone());
+        }
+        Ok(Done { committed, findings, archs })
+    }
+
+    fn outputs(
+        &self,
+        artifacts: &[&Artifact],
+        split: Vec<SplitArtifact>,
+        targets: &BTreeSet<BaseArch>,
+        means: Means<'_>,
+    ) -> Result<(Vec<OutputArtifact>, Findings)> {
+        let sources = pairs(artifacts, &split)?;
+        let mut component =
+            Component { id: &self.component, sources, targets, left: BTreeMap::new() };
+        component.refuse_unmatched()?;
+        if joined::has_two_builds(&split) {
+            let left = joined::left_out(&split, targets);
+            let (outputs, mut findings) = joined::outputs(artifacts, split, targets, means)?;
+            findings.extend(sorting::findings(&left, &self.shard, &self.component));
+            return Ok((outputs, findings));
+        }
+        let outputs = component.outputs(means)?;
+        let mut findings = sorting::findings(&component.left, &self.shard, &self.component);
+        for artifact in split {
+            findings.extend(artifact.findings);
+        }
+        Ok((outputs, findings))
+    }
+
+    fn scan(&self, budget: &Budget) -> Result<Vec<Scan>> {
+        let mut faults = Faults::default();
+        let renamed = self.renamed.as_deref();
+        let options = ScanOptions::beside(&self.out, budget);
+        let scan = |folder| artifact::scan_artifact_with(folder, renamed, &options);
+        let scans = self.folders.iter().map(|folder| scan(folder));
+        let scans = scans.filter_map(|scan| faults.keep(scan)).collect();
+        faults.finish()?;
+        Ok(scans)
+    }
+}
+
+/// Every artifact with what became of it.
+fn pairs<'a>(
+    artifacts: &[&'a Artifact],
+    split: &'a [SplitArtifact],
+) -> Result<Vec<(&'a Artifact, &'a SplitArtifact)>> {
+    let pair = |artifact: &&'a Artifact| {
+        let own = split.iter().find(|split| split.name == artifact.name);
+        let missing = || Error::new(Kind::Bug, format!("{} was not taken apart", artifact.name));
+        Ok((*artifact, own.ok_or_else(missing)?))
+    };
+    artifacts.iter().map(pair).collect()
+}

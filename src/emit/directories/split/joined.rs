@@ -1,0 +1,104 @@
+//! A component of which a shard has several builds, e.g. one for each family of a multi-arch run.
+//!
+//! Two builds of a binary have their wrappers in different orders, so they are joined as shards
+//! are, by recombination, with each arch as a group of its own. What contradicts itself is refused
+//! as it is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::sorting::{binaries_of, has_fat};
+use crate::config::{ArchitectureGroup, Config, UnassignedArchitectures};
+use crate::emit::directories::Means;
+use crate::emit::directories::output::OutputArtifact;
+use crate::emit::directories::places::Places;
+use crate::emit::directories::recombine::Writer;
+use crate::error::Result;
+use crate::gfx::BaseArch;
+use crate::input::artifact::Artifact;
+use crate::recombine;
+use crate::report::{Finding, Findings, Stage};
+use crate::split::SplitArtifact;
+use crate::tree::TreePath;
+
+/// Whether two artifacts have a build of one binary, and one has its device code inside.
+pub(super) fn has_two_builds(split: &[SplitArtifact]) -> bool {
+    let mut seen: BTreeSet<&TreePath> = BTreeSet::new();
+    let mut binaries = split.iter().flat_map(binaries_of);
+    split.iter().any(has_fat) && binaries.any(|(path, _)| !seen.insert(path))
+}
+
+/// Number of code objects and database files by arch that `targets` leaves out.
+pub(super) fn left_out(
+    split: &[SplitArtifact],
+    targets: &BTreeSet<BaseArch>,
+) -> BTreeMap<BaseArch, usize> {
+    let mut left: BTreeMap<BaseArch, usize> = BTreeMap::new();
+    if targets.is_empty() {
+        return left;
+    }
+    let wrappers = split.iter().flat_map(binaries_of).flat_map(|(_, fat)| &fat.wrappers);
+    for code in wrappers.flat_map(|wrapper| wrapper.code_objects.iter()) {
+        *left.entry(code.target.base().clone()).or_default() += 1;
+    }
+    for file in split.iter().flat_map(|part| &part.databases) {
+        if !file.archs.iter().any(|arch| targets.contains(arch)) {
+            for arch in &file.archs {
+                *left.entry(arch.clone()).or_default() += 1;
+            }
+        }
+    }
+    left.retain(|arch, _| !targets.contains(arch));
+    left
+}
+
+/// The artifacts to write, and what was noticed while `split` was taken apart and joined.
+pub(super) fn outputs(
+    artifacts: &[&Artifact],
+    split: Vec<SplitArtifact>,
+    targets: &BTreeSet<BaseArch>,
+    means: Means<'_>,
+) -> Result<(Vec<OutputArtifact>, Findings)> {
+    let mut recombined = recombine::recombine(split, &each_arch_alone(targets))?;
+    // Of targets that were not asked for, or that nothing is for, the caller tells.
+    // Where links lead is looked at across components, when all are there.
+    recombined.findings.retain(|finding| {
+        use Finding::{ArchDropped, ArchMissing, LinkDangling};
+        !matches!(finding, ArchDropped { .. } | ArchMissing { .. } | LinkDangling { .. })
+    });
+    let mut outputs = Vec::new();
+    for component in &mut recombined.components {
+        let wanted = |arch: &BaseArch| targets.is_empty() || targets.contains(arch);
+        // SPIR-V and generic targets are always a group.
+        component.kernels.retain(|kernel| wanted(kernel.target.base()));
+        component.databases.retain_mut(|file| {
+            file.archs.retain(wanted);
+            !file.archs.is_empty()
+        });
+        let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
+        means.progress.expect(Stage::Pack, bytes);
+        means.progress.begin(Stage::Pack);
+        let writer = Writer {
+            component,
+            groups: &recombined.groups,
+            places: Places::of(artifacts, None, component),
+            means,
+        };
+        outputs.extend(writer.outputs()?);
+        means.progress.end(Stage::Pack);
+    }
+    Ok((outputs, recombined.findings))
+}
+
+/// Each of `targets` is a group of its own, and what is in none is left out; all archs that there
+/// are if none is given.
+fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Config {
+    let group = |arch: &BaseArch| ArchitectureGroup {
+        name: arch.to_string(),
+        display_name: arch.to_string(),
+        architectures: vec![arch.clone()],
+    };
+    let mut config = Config::default();
+    config.groups = targets.iter().map(group).collect();
+    config.validation.unassigned_architectures = UnassignedArchitectures::Drop;
+    config
+}

@@ -1,0 +1,316 @@
+//! Which artifact every file of a component goes to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::content::Content;
+use crate::emit::directories::kernels::{Binary, Kernels, add_folders, kernels_of};
+use crate::emit::directories::output::{OutputArtifact, Outputs};
+use crate::emit::directories::{GENERIC, Means};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::gfx::{BaseArch, Target, no_target};
+use crate::input::artifact::{Artifact, Prefix};
+use crate::report::{Finding, Findings, Stage};
+use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
+use crate::tree::{Node, TreePath};
+
+/// All artifacts of a shard with one name and kind.
+pub(super) struct Component<'a> {
+    /// `{name}_{component}` of the outputs.
+    pub id: &'a str,
+    /// The artifacts, and what became of each.
+    pub sources: Vec<(&'a Artifact, &'a SplitArtifact)>,
+    /// Archs to keep; all if empty.
+    pub targets: &'a BTreeSet<BaseArch>,
+    /// Code objects and database files of other archs.
+    pub left: BTreeMap<BaseArch, usize>,
+}
+
+/// A source, and which of its files are device code.
+struct Source<'a> {
+    artifact: &'a Artifact,
+    split: &'a SplitArtifact,
+    /// Path → archs of the files that are device code or index it.
+    device: BTreeMap<&'a TreePath, Vec<BaseArch>>,
+    /// The artifact that keeps its device files: itself, if it has no host files.
+    keeps: Option<String>,
+}
+
+impl<'a> Component<'a> {
+    /// The artifacts to write.
+    pub fn outputs(&mut self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
+        let whole = self.stays();
+        let mut outputs = Outputs::default();
+        let mut binaries = Vec::new();
+        // Host files have a place even where every file is device code.
+        let generic = self.generic();
+        let built = self.built_archs();
+        for (artifact, split) in self.sources.clone() {
+            let source = Source::new(artifact, split, whole, &built)?;
+            self.sort(&source, whole, &mut outputs, &mut binaries)?;
+        }
+        if !whole {
+            self.regenerate(&binaries, &mut outputs, means)?;
+        }
+        let earlier = |name: &str| self.earlier(name, whole);
+        let finished = outputs.finish(earlier)?;
+        Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
+    }
+
+    /// Whether archives and binaries stay as they are: no binary is fat, and no archive, which
+    /// manifests list, is left out.
+    fn stays(&self) -> bool {
+        let fat = self.sources.iter().any(|(_, split)| has_fat(split));
+        let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
+        let all = archives.all(|archive| {
+            let arch = Target::parse_spelling(&archive.reader.toc().gfx_arch_family);
+            arch.is_ok_and(|arch| self.wants(arch.base()))
+        });
+        !fat && (self.targets.is_empty() || all)
+    }
+
+    fn wants(&self, arch: &BaseArch) -> bool {
+        self.targets.is_empty() || self.targets.contains(arch)
+    }
+
+    /// The archs that there is code for, apart from files for all members of a family: few of
+    /// these may be in the build.
+    fn built_archs(&self) -> BTreeSet<BaseArch> {
+        let mut built = BTreeSet::new();
+        for (_, split) in &self.sources {
+            let alone = split.databases.iter().filter(|file| !file.family);
+            built.extend(alone.flat_map(|file| file.archs.iter().cloned()));
+            built.extend(binaries_of(split).flat_map(|(_, fat)| archs_of(fat).cloned()));
+        }
+        built
+    }
+
+    fn generic(&self) -> String {
+        format!("{}_{GENERIC}", self.id)
+    }
+
+    /// The folder of the source that is called `name`.
+    fn earlier(&self, name: &str, whole: bool) -> Option<&'a Path> {
+        let same = |(artifact, _): &&(&'a Artifact, &'a SplitArtifact)| {
+            format!("{}_{}", self.id, artifact.name.family) == name
+        };
+        let found = self.sources.iter().filter(|_| whole).find(same)?;
+        Some(found.0.root.as_path())
+    }
+
+    fn sort(
+        &mut self,
+        source: &Source<'a>,
+        whole: bool,
+        outputs: &mut Outputs,
+        binaries: &mut Vec<Binary<'a>>,
+    ) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        for prefix in &source.artifact.prefixes {
+            let folders_to = source.keeps.clone().unwrap_or_else(|| self.generic());
+            outputs.prefix(&folders_to, &prefix.path);
+            for (path, node) in &prefix.tree {
+                let folder = matches!(node, Node::Directory { .. });
+                // Laid over one another, prefixes hold a path once; untouched ones stay as they are.
+                if !whole && !folder && !seen.insert(path) {
+                    continue;
+                }
+                match (node, source.device.get(path)) {
+                    (Node::File { .. }, Some(archs)) => {
+                        for to in self.device_artifacts(source, archs) {
+                            add_device(&to, prefix, path, node, source, outputs)?;
+                        }
+                    }
+                    _ if !whole && is_archive(source.split, path) => {}
+                    (Node::Directory { .. }, _) if !source.keeps_folder(path, whole) => {}
+                    (Node::File { mode, .. }, None) => match source.fat(path) {
+                        Some(fat) if !whole => {
+                            let (prefix, path) = (prefix.path.clone(), path.clone());
+                            binaries.push(Binary { prefix, path, mode: *mode, fat });
+                        }
+                        _ => outputs.add(&folders_to, &prefix.path, path, node.clone())?,
+                    },
+                    _ => outputs.add(&folders_to, &prefix.path, path, node.clone())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The artifacts that a device file of `archs` goes to: one per arch that was asked for, so
+    /// that each can be installed alone.
+    fn device_artifacts(&mut self, source: &Source<'_>, archs: &[BaseArch]) -> Vec<String> {
+        let wanted: Vec<&BaseArch> = archs.iter().filter(|arch| self.wants(arch)).collect();
+        if wanted.is_empty() {
+            for arch in archs {
+                *self.left.entry(arch.clone()).or_default() += 1;
+            }
+            return Vec::new();
+        }
+        match &source.keeps {
+            Some(own) => vec![own.clone()],
+            None => wanted.into_iter().map(|arch| format!("{}_{arch}", self.id)).collect(),
+        }
+    }
+
+    /// Packs the code objects of all binaries anew.
+    fn regenerate(
+        &mut self,
+        binaries: &[Binary<'a>],
+        outputs: &mut Outputs,
+        means: Means<'_>,
+    ) -> Result<()> {
+        let shard = self.sources.first().map_or("", |(artifact, _)| artifact.shard.as_str());
+        let mut kernels = kernels_of(binaries, shard)?;
+        kernels.retain(|kernel| {
+            let arch = kernel.target.base();
+            let wanted = self.wants(arch);
+            if !wanted {
+                *self.left.entry(arch.clone()).or_default() += 1;
+            }
+            wanted
+        });
+        means.progress.expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
+        means.progress.begin(Stage::Pack);
+        let writer = Kernels { component: self.id, family: &|arch| Ok(arch.to_string()), means };
+        writer.add(binaries, &kernels, outputs)?;
+        means.progress.end(Stage::Pack);
+        Ok(())
+    }
+
+    /// A binary without any code of the targets asked for would find nothing at run time.
+    pub fn refuse_unmatched(&self) -> Result<()> {
+        let mut faults = Faults::default();
+        for (path, fat) in self.sources.iter().flat_map(|(_, split)| binaries_of(split)) {
+            let archs: BTreeSet<&BaseArch> = archs_of(fat).collect();
+            if !archs.is_empty() && !archs.iter().any(|arch| self.wants(arch)) {
+                let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
+                let message = format!(
+                    "--gpu-targets names none of the archs that it has device code for ({})",
+                    archs.join(", ")
+                );
+                faults.add(Error::new(Kind::Conflict, message).structure(path.to_string()));
+            }
+        }
+        faults.finish()
+    }
+}
+
+/// The binaries with device code, in it or in archives.
+pub(super) fn binaries_of(split: &SplitArtifact) -> impl Iterator<Item = (&TreePath, &FatBinary)> {
+    split.host.iter().filter_map(|(path, node)| match node {
+        Node::File { data, .. } => match &data.kind {
+            HostKind::Fat(fat) => Some((path, &**fat)),
+            HostKind::Plain(_) => None,
+        },
+        _ => None,
+    })
+}
+
+fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
+    let code = fat.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter());
+    code.map(|code| code.target.base())
+}
+
+/// What `--gpu-targets` left out of a component: the number of files and code objects by arch.
+pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component: &str) -> Findings {
+    let mut findings = Findings::default();
+    for (arch, count) in left {
+        findings.add(Finding::TargetNotSelected {
+            shard: shard.to_owned(),
+            component: component.to_owned(),
+            arch: arch.clone(),
+            count: *count,
+        });
+    }
+    findings
+}
+
+/// All archs that there is device code of.
+pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
+    let code = split.iter().flat_map(binaries_of).flat_map(|(_, fat)| archs_of(fat));
+    let databases = split.iter().flat_map(|part| &part.databases).flat_map(|file| &file.archs);
+    code.chain(databases).cloned().collect()
+}
+
+/// Adds a device file to the artifact `to`.
+fn add_device(
+    to: &str,
+    prefix: &Prefix,
+    path: &TreePath,
+    node: &Node<Content>,
+    source: &Source<'_>,
+    outputs: &mut Outputs,
+) -> Result<()> {
+    if source.keeps.is_none() {
+        add_folders(outputs, to, &prefix.path, path)?;
+    }
+    outputs.add(to, &prefix.path, path, node.clone())
+}
+
+/// The archs of a file; of a family, those that are built, or all where none is.
+fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
+    let members: Vec<BaseArch> =
+        file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
+    if file.family && !members.is_empty() { members } else { file.archs.clone() }
+}
+
+impl<'a> Source<'a> {
+    fn new(
+        artifact: &'a Artifact,
+        split: &'a SplitArtifact,
+        whole: bool,
+        built: &BTreeSet<BaseArch>,
+    ) -> Result<Self> {
+        let databases = split.databases.iter().map(|file| (&file.path, members(file, built)));
+        let mut device: BTreeMap<_, _> = databases.collect();
+        let mut only_device =
+            !split.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }));
+        only_device &= !(device.is_empty() && split.archives.is_empty());
+        if whole {
+            for archive in &split.archives {
+                let family = &archive.reader.toc().gfx_arch_family;
+                let target = Target::parse_spelling(family).map_err(no_target)?;
+                device.insert(&archive.path, vec![target.base().clone()]);
+            }
+        }
+        let keeps = (whole && only_device).then(|| artifact.name.to_string());
+        Ok(Self { artifact, split, device, keeps })
+    }
+
+    fn fat(&self, path: &TreePath) -> Option<&'a FatBinary> {
+        match self.split.host.get(path)? {
+            Node::File { data, .. } => match &data.kind {
+                HostKind::Fat(fat) => Some(fat),
+                HostKind::Plain(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a folder stays: those that held nothing but device code go with it.
+    fn keeps_folder(&self, path: &TreePath, whole: bool) -> bool {
+        let listed = |manifest: &ArchiveManifest| {
+            std::iter::successors(manifest.path.parent(), TreePath::parent)
+                .any(|folder| folder == *path)
+        };
+        self.keeps.is_some()
+            || self.split.host.get(path).is_some()
+            || (whole && self.split.archive_manifests.iter().any(listed))
+    }
+}
+
+fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {
+    split.archives.iter().any(|archive| archive.path == *path)
+        || split.archive_manifests.iter().any(|manifest| manifest.path == *path)
+}
+
+pub(super) fn has_fat(split: &SplitArtifact) -> bool {
+    binaries_of(split).any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)))
+}
+
+/// Whether an artifact has folders only.
+fn is_bare(artifact: &OutputArtifact) -> bool {
+    let mut nodes = artifact.prefixes.values().flat_map(|tree| tree.iter());
+    nodes.all(|(_, node)| matches!(node, Node::Directory { .. }))
+}

@@ -1,0 +1,270 @@
+//! Folders that grow beside their final names.
+//!
+//! ```text
+//! OUT/.rockpack-artifacts-N/     the scratch folder of a run, see [`Swap`]
+//!     <artifacts>                until the commit of their component
+//! ```
+//!
+//! What is written of a component takes the place of all of it: its other artifacts in OUT, folders
+//! with its name and a manifest, are removed and named, for they belong to another set of archives.
+//! Nothing else is, and nothing at all where input lies in OUT beside them.
+//!
+//! Files are not synced to disk: artifact directories are an intermediate product, and the step is run
+//! again after a power failure. What is in the way and is no artifact is refused.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::output::{OutputArtifact, Written};
+use crate::content::{Content, is_file};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::files::{
+    Change, Durability, Outlet, READABLE, Swap, folder_of, kind_of, list, make_folders, set_mode,
+};
+use crate::input::artifact::{ArtifactName, MANIFEST_NAME};
+use crate::tree::{Node, Tree, TreePath};
+
+/// No artifact describes another. Earlier versions of rockpack left the same record.
+static ARTIFACTS: Outlet = Outlet {
+    prefix: ".rockpack-artifacts-",
+    holds: "artifacts",
+    durability: Durability::Unsynced,
+    rank: |_| 0,
+    former: |_| Ok(None),
+};
+
+/// The mode of artifact folders and of the folders down to a stage prefix.
+const FOLDER_MODE: u32 = 0o755;
+
+/// Which components a run writes.
+#[derive(Debug)]
+pub(super) struct Replacing<'a> {
+    /// `{name}_{component}` of each.
+    pub components: Vec<String>,
+    /// The artifacts that are read.
+    pub inputs: Vec<&'a Path>,
+}
+
+impl Replacing<'_> {
+    /// Whether `name` is that of an artifact of one of the components.
+    fn has(&self, name: &str) -> bool {
+        let parsed = name.parse::<ArtifactName>();
+        parsed.is_ok_and(|name| {
+            let component = format!("{}_{}", name.name, name.component);
+            self.components.contains(&component)
+        })
+    }
+
+    /// The artifacts of the components that are in `out`.
+    fn artifacts_in(&self, out: &Path) -> Result<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        for entry in list(out)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+            if kind.is_dir() && self.has(&name) && is_file(&entry.path().join(MANIFEST_NAME))? {
+                names.insert(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Where the artifacts that are read lie, behind all links, and under the names they were given by.
+    fn places(&self) -> Result<Vec<PathBuf>> {
+        let mut places = Vec::new();
+        for input in &self.inputs {
+            places.push(resolve(input)?);
+            // A path that ends in `..` has no name of its own.
+            if let Some(name) = input.file_name() {
+                places.push(resolve(folder_of(input))?.join(name));
+            }
+        }
+        Ok(places)
+    }
+}
+
+fn resolve(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|e| Error::io(path, "resolve", e))
+}
+
+/// Fails if one of the artifacts that are read, at `places`, is, or lies in, what is to be replaced.
+fn refuse_inputs(out: &Path, names: &[String], places: &[PathBuf]) -> Result<()> {
+    let real = resolve(out)?;
+    for name in names {
+        let target = real.join(name);
+        if places.iter().any(|place| place.starts_with(&target)) {
+            let message = "is an artifact that is read, and what is written would replace it";
+            return Err(Error::new(Kind::Usage, message)
+                .file(out.join(name))
+                .hint("write into another folder"));
+        }
+    }
+    Ok(())
+}
+
+/// What a run left in the output folder.
+#[derive(Debug)]
+pub(super) struct Committed {
+    /// The artifacts that were written.
+    pub written: Vec<Written>,
+    /// The artifacts that were removed, by name.
+    pub removed: Vec<String>,
+}
+
+/// A place for artifacts that are not whole yet; removed with everything in it when dropped.
+#[derive(Debug)]
+pub(super) struct Staging {
+    swap: Swap,
+}
+
+impl Staging {
+    /// Makes a staging folder inside `out`, which is made too, and removes those of dead runs.
+    pub fn begin(out: &Path) -> Result<Self> {
+        Ok(Self { swap: Swap::begin(&ARTIFACTS, out, || Ok(()))? })
+    }
+
+    /// Where this run may put what has no name.
+    pub fn folder(&self) -> &Path {
+        self.swap.folder()
+    }
+
+    /// Writes artifacts, which appear under their names together when all of them are whole.
+    /// Other artifacts of `components` are removed.
+    pub fn write(
+        &self,
+        artifacts: &[OutputArtifact],
+        components: &Replacing<'_>,
+        recheck: impl Fn() -> Result<()>,
+    ) -> Result<Committed> {
+        let out = self.swap.out();
+        let names: Vec<String> = artifacts.iter().map(|artifact| artifact.name.clone()).collect();
+        let inputs = components.places()?;
+        refuse_inputs(out, &names, &inputs)?;
+        for name in &names {
+            refuse_foreign(&out.join(name))?;
+        }
+        // Most artifacts hold one large file: only side by side they keep all cores busy.
+        let write = |artifact: &OutputArtifact| {
+            write_artifact(artifact, &self.folder().join(&artifact.name))
+        };
+        let results: Vec<Result<Written>> = artifacts.par_iter().map(write).collect();
+        let mut faults = Faults::default();
+        let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
+        faults.finish()?;
+        recheck()?;
+        // Where input lies, there is more than results.
+        let real = resolve(out)?;
+        let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
+        let removed = self.swap.commit(|| {
+            let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
+            Ok(Change { appears: names, goes })
+        })?;
+        Ok(Committed { written, removed: removed.into_iter().collect() })
+    }
+}
+
+/// Fails if `path`, below an output folder, is a link: what it leads to is not ours.
+pub(super) fn refuse_link(path: &Path) -> Result<()> {
+    if kind_of(path)?.is_none_or(|kind| !kind.is_symlink()) {
+        return Ok(());
+    }
+    let message =
+        "is a symbolic link, and nothing is written through links below the output folder";
+    Err(Error::new(Kind::Conflict, message)
+        .file(path)
+        .hint("remove the link, or give what it leads to as the output folder"))
+}
+
+/// Fails if what stands at `path` is no artifact.
+fn refuse_foreign(path: &Path) -> Result<()> {
+    match kind_of(path)? {
+        None => Ok(()),
+        Some(kind) if kind.is_dir() && is_file(&path.join(MANIFEST_NAME))? => Ok(()),
+        Some(_) => Err(Error::new(Kind::Conflict, "is in the way of an artifact, and is none")
+            .file(path)
+            .hint("move it away, or write into another folder")),
+    }
+}
+
+fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<Written> {
+    make_folders(root)?;
+    let mut written = Written { shard: None, artifact: artifact.name.clone(), files: 0, bytes: 0 };
+    write_file(&root.join(MANIFEST_NAME), &artifact.manifest, READABLE)?;
+    for (prefix, tree) in &artifact.prefixes {
+        let stage = root.join(prefix);
+        make_folders(&stage)?;
+        write_tree(tree, &stage)?;
+        for (_, node) in tree {
+            match node {
+                Node::File { data, .. } => {
+                    written.files += 1;
+                    written.bytes += data.len();
+                }
+                Node::Link { .. } => written.files += 1,
+                Node::Directory { .. } => {}
+            }
+        }
+        set_modes_down_to(root, prefix)?;
+    }
+    set_mode(root, FOLDER_MODE)?;
+    Ok(written)
+}
+
+/// The folders between the artifact and a stage prefix, whatever the umask.
+fn set_modes_down_to(root: &Path, prefix: &str) -> Result<()> {
+    let mut path = root.to_path_buf();
+    for part in prefix.split('/') {
+        path.push(part);
+        set_mode(&path, FOLDER_MODE)?;
+    }
+    Ok(())
+}
+
+/// Folders first; their modes last, when nothing has to be made inside any more.
+fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
+    let place = |path: &TreePath| stage.join(path.as_str());
+    let mut files = Vec::new();
+    for (path, node) in tree {
+        match node {
+            Node::Directory { .. } => make_folders(&place(path))?,
+            Node::Link { .. } | Node::File { .. } => files.push((path, node)),
+        }
+    }
+    let results: Vec<Result<()>> =
+        files.par_iter().map(|(path, node)| write_node(&place(path), node)).collect();
+    let mut faults = Faults::default();
+    for result in results {
+        faults.keep(result);
+    }
+    faults.finish()?;
+    let folders: Vec<_> = tree.iter().collect();
+    for (path, node) in folders.into_iter().rev() {
+        if let Node::Directory { mode } = node {
+            set_mode(&place(path), *mode)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        make_folders(parent)?;
+    }
+    match node {
+        Node::File { data, mode } => write_file(path, data, *mode),
+        Node::Link { target } => {
+            symlink(target, path).map_err(|e| Error::io(path, "create the link", e))
+        }
+        Node::Directory { .. } => Ok(()),
+    }
+}
+
+fn write_file(path: &Path, content: &Content, mode: u32) -> Result<()> {
+    let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
+    content.write_to(&mut file, path)?;
+    set_mode(path, mode)
+}

@@ -1,0 +1,194 @@
+//! The SPDX document of a set: every package file and every file in it with their digests, and the
+//! artifacts that they were made from.
+//!
+//! ```text
+//! document ─ DESCRIBES ─► package file ─ CONTAINS ─► file
+//!                                      └ GENERATED_FROM ─► artifact
+//! ```
+//!
+//! A file that is the same in the `.deb` and the `.rpm` of a package is one element. What packages
+//! say of licence, copyright and vendor is passed on; nothing is concluded from content. The
+//! document follows from the set and its stamp alone: the same set has the same one.
+
+mod origins;
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+
+use crate::content::hex;
+use crate::emit::{Emitted, Member, Written};
+use crate::error::{Error, Kind, Result};
+use crate::formats::spdx::{self, Checksum, Document, File, NO_ASSERTION, VerificationCode};
+use crate::input::artifact::{Artifact, Scan};
+use crate::package::Package;
+use crate::plan::Plan;
+use crate::receipt::Part;
+use crate::recombine::Recombined;
+use origins::Origins;
+
+/// What documents say that they were made by.
+const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_PKG_VERSION"));
+
+/// Characters of an id that stand for a file's path and content: 128 bits.
+const FILE_ID: usize = 32;
+
+/// The document of what was `written` for a plan, which may be one part of a set. `stamp` is when
+/// it says that it was made, in seconds since 1970.
+pub fn document(
+    scan: &Scan,
+    recombined: &Recombined,
+    plan: &Plan,
+    written: &[Written],
+    stamp: i64,
+    part: Option<Part>,
+) -> Result<Document> {
+    let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
+    let part = part.map(|part| format!(", part {part}")).unwrap_or_default();
+    let created = Timestamp::from_second(stamp).map_err(|error| {
+        Error::new(Kind::Limit, format!("{stamp} is no time that a document can have")).cause(error)
+    })?;
+    let name = format!("packages of version {version}{part}");
+    let mut made = Made {
+        document: Document::new(name, created.to_string(), TOOL),
+        ids: BTreeSet::new(),
+        files: BTreeMap::new(),
+        artifacts: BTreeMap::new(),
+    };
+    let origins = Origins::new(scan, recombined, plan);
+    let mut emitted: Vec<&Emitted> = written.iter().flat_map(|package| &package.emitted).collect();
+    emitted.sort_by(|a, b| a.file_name.cmp(&b.file_name));
+    // The formats of a package have the same origins.
+    let mut known: BTreeMap<&str, Vec<&Artifact>> = BTreeMap::new();
+    for emitted in emitted {
+        let planned = plan.packages.iter().find(|package| package.id == emitted.package);
+        let planned = planned.ok_or_else(|| Error::bug("a package was written without a plan"))?;
+        let id = made.package(emitted, planned)?;
+        let artifacts = match known.entry(&planned.id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(origins.of(planned)?),
+        };
+        for artifact in artifacts {
+            let artifact = made.artifact(artifact);
+            made.document.relate(&id, "GENERATED_FROM", &artifact);
+        }
+    }
+    made.finish()
+}
+
+/// A document in the making.
+struct Made<'a> {
+    document: Document,
+    ids: BTreeSet<String>,
+    /// By path and SHA-256.
+    files: BTreeMap<(&'a str, [u8; 32]), File>,
+    /// Ids and elements by shard and name.
+    artifacts: BTreeMap<(&'a str, String), spdx::Package>,
+}
+
+impl<'a> Made<'a> {
+    /// Adds a package with its files; its id.
+    fn package<F>(&mut self, emitted: &'a Emitted, planned: &Package<F>) -> Result<String> {
+        let id = spdx::new_id("Package", &emitted.file_name, &mut self.ids);
+        self.document.relate(spdx::DOCUMENT, "DESCRIBES", &id);
+        let mut digests = Vec::new();
+        for member in &emitted.members {
+            let Some(sha256) = member.sha256 else { continue };
+            let missing = || Error::bug("a file of an SPDX document was written without a SHA-1");
+            let sha1 = member.sha1.ok_or_else(missing)?;
+            digests.push(sha1);
+            let file = self.files.entry((&member.path, sha256));
+            let file = file.or_insert_with(|| file_of(member, sha1, sha256));
+            self.document.relate(&id, "CONTAINS", &file.id);
+        }
+        self.document.packages.push(spdx::Package {
+            id: id.clone(),
+            files_analyzed: !digests.is_empty(),
+            package_verification_code: if digests.is_empty() {
+                None
+            } else {
+                Some(VerificationCode::of(digests))
+            },
+            ..said_by(emitted, planned)
+        });
+        Ok(id)
+    }
+
+    /// The id of an artifact, which is added if it is new.
+    fn artifact(&mut self, artifact: &'a Artifact) -> String {
+        let Artifact { shard, name, .. } = artifact;
+        let ids = &mut self.ids;
+        let element = self.artifacts.entry((shard.as_str(), name.to_string()));
+        element.or_insert_with(|| artifact_of(artifact, ids)).id.clone()
+    }
+
+    fn finish(self) -> Result<Document> {
+        let Self { mut document, files, artifacts, .. } = self;
+        document.packages.extend(artifacts.into_values());
+        document.files = files.into_values().collect();
+        let unnamed = |error| Error::bug("a document cannot be digested").cause(error);
+        document.name_space().map_err(unnamed)?;
+        Ok(document)
+    }
+}
+
+fn file_of(member: &Member, sha1: [u8; 20], sha256: [u8; 32]) -> File {
+    let digest = Sha256::new().chain_update(&member.path).chain_update([0]).chain_update(sha256);
+    let digest = hex(&digest.finalize());
+    File {
+        file_name: format!(".{}", member.path),
+        id: format!("SPDXRef-File-{}", &digest[..FILE_ID]),
+        checksums: vec![Checksum::sha1(&sha1), Checksum::sha256(&sha256)],
+    }
+}
+
+/// What a package says of itself, and what its file is.
+fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::Package {
+    let format = emitted.format;
+    let rights = &planned.rights;
+    let known = spdx::is_known_license(&rights.license);
+    let stated = || format!("The package says: {}", rights.license);
+    let unknown = || NO_ASSERTION.to_owned();
+    let vendor = rights.vendor.as_ref().map(|vendor| format!("Organization: {vendor}"));
+    spdx::Package {
+        name: planned.name(format).unwrap_or(&planned.id).to_owned(),
+        version_info: planned.full_version(format),
+        package_file_name: Some(emitted.file_name.clone()),
+        primary_package_purpose: Some("INSTALL".to_owned()),
+        supplier: Some(vendor.unwrap_or_else(unknown)),
+        download_location: unknown(),
+        checksums: vec![Checksum::sha256(&emitted.sha256)],
+        homepage: planned.homepage.clone(),
+        license_concluded: unknown(),
+        license_declared: if known { rights.license.clone() } else { unknown() },
+        license_comments: (!known).then(stated),
+        copyright_text: rights.copyright.clone().unwrap_or_else(unknown),
+        summary: Some(planned.summary.clone()),
+        ..spdx::Package::default()
+    }
+}
+
+/// An artifact by its name and shard, whose path would be different on every machine.
+fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::Package {
+    let Artifact { shard, name, .. } = artifact;
+    let packed = artifact.sha256;
+    let file_name = artifact.root.file_name().map(|name| name.to_string_lossy().into_owned());
+    let unknown = || NO_ASSERTION.to_owned();
+    spdx::Package {
+        id: spdx::new_id("Artifact", &format!("{shard}-{name}"), ids),
+        name: name.to_string(),
+        package_file_name: packed.and(file_name),
+        primary_package_purpose: Some(
+            if packed.is_some() { "ARCHIVE" } else { "OTHER" }.to_owned(),
+        ),
+        download_location: unknown(),
+        checksums: packed.iter().map(Checksum::sha256).collect(),
+        license_concluded: unknown(),
+        license_declared: unknown(),
+        copyright_text: unknown(),
+        comment: Some(format!("Build artifact of the shard {shard}")),
+        ..spdx::Package::default()
+    }
+}

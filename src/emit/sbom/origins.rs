@@ -1,0 +1,101 @@
+//! Which artifacts the bytes of a package come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::input::artifact::{Artifact, Scan};
+use crate::pack::Sources;
+use crate::package::Package;
+use crate::plan::{Plan, Source};
+use crate::recombine::Recombined;
+use crate::tree::Node;
+
+/// The artifacts of a scan, by where they lie.
+pub(super) struct Origins<'a> {
+    sources: Sources<'a>,
+    artifacts: Vec<&'a Artifact>,
+    /// Path of an artifact → its index.
+    by_root: BTreeMap<&'a [u8], usize>,
+}
+
+impl<'a> Origins<'a> {
+    pub fn new(scan: &'a Scan, recombined: &'a Recombined, plan: &'a Plan) -> Self {
+        let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
+        let roots = artifacts.iter().enumerate();
+        let by_root = roots.map(|(at, artifact)| (bytes_of(&artifact.root), at)).collect();
+        Self { sources: Sources::new(recombined, plan), artifacts, by_root }
+    }
+
+    /// The artifacts that bytes of `package` come from, in the order of shards and names. Texts and
+    /// manifests that the run makes come from none.
+    pub fn of(&self, package: &Package<Source>) -> Result<Vec<&'a Artifact>> {
+        let mut found = BTreeSet::new();
+        for entry in &package.entries {
+            if let Node::File { data, .. } = &entry.node {
+                self.add(data, &mut found)?;
+            }
+        }
+        Ok(found.into_iter().filter_map(|at| self.artifacts.get(at).copied()).collect())
+    }
+
+    fn add(&self, source: &Source, found: &mut BTreeSet<usize>) -> Result<()> {
+        match source {
+            Source::Host { component, .. }
+            | Source::Fat { component, .. }
+            | Source::Database { component, .. } => {
+                let content = self.sources.original(source)?.unwrap_or_default();
+                self.add_content(&content, component, None, found);
+            }
+            Source::Archive { archives, arch } => {
+                let set = self.sources.archive_set(archives)?;
+                let components: BTreeSet<&String> = set.binaries.iter().map(|(id, _)| id).collect();
+                for kernel in self.sources.kernels(set).filter(|k| k.target.base() == arch) {
+                    for component in &components {
+                        self.add_content(&kernel.content, component, Some(&kernel.shard), found);
+                    }
+                }
+            }
+            Source::Manifest { .. } | Source::Text(_) | Source::Bytes(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The artifacts of the files that `content` comes from. What was put together from several
+    /// comes from no file any more: then all artifacts of its component are it, of one shard if that
+    /// is known.
+    fn add_content(
+        &self,
+        content: &Content,
+        component: &str,
+        shard: Option<&str>,
+        found: &mut BTreeSet<usize>,
+    ) {
+        let known: BTreeSet<usize> =
+            content.files().filter_map(|file| self.artifact_with(&file)).collect();
+        if !known.is_empty() {
+            return found.extend(known);
+        }
+        let of_component = self.artifacts.iter().enumerate().filter(|(_, artifact)| {
+            let name = &artifact.name;
+            format!("{}_{}", name.name, name.component) == component
+                && shard.is_none_or(|shard| artifact.shard == shard)
+        });
+        found.extend(of_component.map(|(at, _)| at));
+    }
+
+    /// The artifact that `file` is in: below its folder, or a member of its archive, which is called
+    /// `archive(member)`.
+    fn artifact_with(&self, file: &Path) -> Option<usize> {
+        let path = bytes_of(file);
+        let ends = (0..path.len()).rev().filter(|at| matches!(path[*at], b'/' | b'('));
+        let mut roots = ends.filter_map(|at| self.by_root.get(&path[..at]));
+        roots.next().or_else(|| self.by_root.get(path)).copied()
+    }
+}
+
+fn bytes_of(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}

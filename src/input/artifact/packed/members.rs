@@ -1,0 +1,310 @@
+//! The members of a packed artifact, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::named;
+use crate::content::{BlockWriter, Blocks};
+use crate::error::{Error, Kind, Result};
+use crate::formats::compression::decoder_fault;
+use crate::formats::tar::{self, EntryType};
+use crate::input::artifact::listing::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
+use crate::input::artifact::manifest::{MANIFEST_LIMIT, MANIFEST_NAME, Manifest};
+use crate::tree::TreePath;
+
+/// Bytes of a member that are read at once.
+const BUFFER: usize = 128 << 10;
+
+/// Most members of an archive, and folders that stand there only because something is in them. The
+/// largest artifacts have some ten thousand files; a few megabytes of compressed headers can announce
+/// millions.
+const MEMBER_LIMIT: usize = 1 << 20;
+
+/// Most bytes of all paths together, for the same reason.
+const PATHS_LIMIT: usize = 256 << 20;
+
+/// Most faults that are told of one archive.
+const FAULT_LIMIT: usize = 100;
+
+/// The mode of a folder that has no member of its own.
+const FOLDER_MODE: u32 = 0o755;
+
+/// What stands at a path.
+#[derive(Debug)]
+pub(super) enum Member {
+    Folder {
+        mode: u32,
+    },
+    Link {
+        target: String,
+    },
+    File {
+        /// Of the content of all members.
+        range: Range<u64>,
+        mode: u32,
+    },
+}
+
+impl Member {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Folder { .. } => "folder",
+            Self::Link { .. } => "link",
+            Self::File { .. } => "file",
+        }
+    }
+}
+
+/// Takes the members.
+pub(super) struct Collector<'a> {
+    archive: &'a Path,
+    writer: BlockWriter,
+    members: BTreeMap<TreePath, Member>,
+    /// Bytes of their paths.
+    paths: usize,
+    /// Folders that stand there only because something is in them.
+    implied: BTreeSet<TreePath>,
+    manifest: Option<Vec<u8>>,
+    faults: Vec<Error>,
+}
+
+impl<'a> Collector<'a> {
+    /// Of the archive at `archive`; content goes to `writer`.
+    pub fn new(archive: &'a Path, writer: BlockWriter) -> Self {
+        Self {
+            archive,
+            writer,
+            members: BTreeMap::new(),
+            paths: 0,
+            implied: BTreeSet::new(),
+            manifest: None,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Reads to the end of the archive. Members that cannot be used are faults, all of which are
+    /// told together; an archive that is no archive any more ends the reading.
+    pub fn collect<R: Read>(&mut self, members: &mut tar::Members<R>) -> Result<()> {
+        let mut count = 0;
+        while let Some(member) = members.next_member()? {
+            count += 1;
+            if count > MEMBER_LIMIT {
+                return Err(self.too_many());
+            }
+            if let Err(error) = self.member(&member, members) {
+                // Those about a member name it; others are about the archive or our own disk.
+                if error.place().file.as_deref() != Some(&named(self.archive, &member.name)) {
+                    return Err(error);
+                }
+                self.faults.push(error);
+            }
+            // Without a manifest it is no artifact, and every further member another fault.
+            let no_manifest = self.manifest.is_none() && !self.faults.is_empty();
+            if no_manifest || self.faults.len() == FAULT_LIMIT {
+                break;
+            }
+        }
+        Error::gather(std::mem::take(&mut self.faults)).map_or(Ok(()), Err)
+    }
+
+    fn member<R: Read>(
+        &mut self,
+        member: &tar::Member,
+        source: &mut tar::Members<R>,
+    ) -> Result<()> {
+        let about = |error: Error| error.file(named(self.archive, &member.name));
+        let Some(path) = path_of(member).map_err(about)? else {
+            return Ok(());
+        };
+        if self.manifest.is_none() && path.as_str() != MANIFEST_NAME {
+            let message = format!("comes before the manifest {MANIFEST_NAME}");
+            return Err(about(Error::malformed(message).hint(PACKING)));
+        }
+        if path.as_str() == MANIFEST_NAME && member.kind != EntryType::Regular {
+            return Err(about(Error::malformed("is no regular file")));
+        }
+        if member.has_capabilities {
+            return Err(about(special(HAS_CAPABILITIES)));
+        }
+        let mode = member.mode().map_err(about)?;
+        let stored = match member.kind {
+            EntryType::Regular => {
+                self.vacant(&path).map_err(about)?;
+                refuse_set_id(mode).map_err(about)?;
+                let range = self.content(&path, source)?;
+                Member::File { range, mode }
+            }
+            EntryType::Directory => Member::Folder { mode },
+            EntryType::Symlink => Member::Link { target: member.target.clone() },
+            EntryType::Link => self.linked(&member.target).map_err(about)?,
+            kind => return Err(about(special(&described(kind)))),
+        };
+        if member.size > 0 && !matches!(member.kind, EntryType::Regular) {
+            return Err(about(Error::malformed("has content but is no file")));
+        }
+        self.insert(path, stored).map_err(about)
+    }
+
+    /// Takes the content of the current member.
+    fn content<R: Read>(
+        &mut self,
+        path: &TreePath,
+        source: &mut tar::Members<R>,
+    ) -> Result<Range<u64>> {
+        let start = self.writer.position();
+        let is_manifest = path.as_str() == MANIFEST_NAME;
+        let mut text = Vec::new();
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let len = source.read(&mut buffer).map_err(decoder_fault)?;
+            if len == 0 {
+                break;
+            }
+            let bytes = &buffer[..len];
+            self.writer.write(bytes)?;
+            if is_manifest && text.len() as u64 <= MANIFEST_LIMIT {
+                text.extend_from_slice(bytes);
+            }
+        }
+        if is_manifest {
+            self.manifest = Some(text);
+        }
+        Ok(start..self.writer.position())
+    }
+
+    /// What a hard link to `target` is.
+    fn linked(&self, target: &str) -> Result<Member> {
+        let file = normal(target).and_then(|path| match self.members.get(&path)? {
+            Member::File { range, mode } => {
+                Some(Member::File { range: range.clone(), mode: *mode })
+            }
+            Member::Folder { .. } | Member::Link { .. } => None,
+        });
+        file.ok_or_else(|| {
+            Error::malformed(format!("is a hard link to `{target}`, which is no earlier file"))
+        })
+    }
+
+    /// Fails if something but an implied folder stands at `path`.
+    fn vacant(&self, path: &TreePath) -> Result<()> {
+        match self.members.get(path) {
+            Some(_) if path.as_str() == MANIFEST_NAME => {
+                let error = Error::malformed("is there twice");
+                Err(error.hint("an archive holds one artifact: pack each into one of its own"))
+            }
+            Some(there) if !self.implied.contains(path) => {
+                let message = format!("is there twice; an earlier member is a {}", there.kind());
+                Err(Error::new(Kind::Conflict, message)
+                    .hint("pack the archive anew, with each path once"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn insert(&mut self, path: TreePath, member: Member) -> Result<()> {
+        self.vacant(&path)?;
+        if self.implied.remove(&path) && !matches!(member, Member::Folder { .. }) {
+            let message = "is there twice: earlier members lie below it";
+            return Err(Error::new(Kind::Conflict, message));
+        }
+        self.imply(path.parent())?;
+        self.writer.budget().charge_entry(path.as_str().len())?;
+        self.paths += path.as_str().len();
+        self.members.insert(path, member);
+        if self.members.len() > MEMBER_LIMIT || self.paths > PATHS_LIMIT {
+            Err(self.too_many())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Makes sure that `folder` and those above it are there.
+    fn imply(&mut self, mut folder: Option<TreePath>) -> Result<()> {
+        while let Some(path) = folder {
+            match self.members.get(&path) {
+                Some(Member::Folder { .. }) => return Ok(()),
+                Some(there) => {
+                    let message = format!("lies below `{path}`, which is a {}", there.kind());
+                    return Err(Error::new(Kind::Conflict, message));
+                }
+                None => {}
+            }
+            self.writer.budget().charge_entry(path.as_str().len())?;
+            folder = path.parent();
+            self.implied.insert(path.clone());
+            self.paths += path.as_str().len();
+            self.members.insert(path, Member::Folder { mode: FOLDER_MODE });
+        }
+        Ok(())
+    }
+
+    fn too_many(&self) -> Error {
+        let message = format!(
+            "has more than {MEMBER_LIMIT} members and folders around them, or more than {PATHS_LIMIT} \
+             bytes of paths"
+        );
+        Error::new(Kind::Limit, message).file(self.archive)
+    }
+
+    /// The manifest, all members, and their content.
+    pub fn finish(self) -> Result<(Manifest, BTreeMap<TreePath, Member>, Arc<Blocks>)> {
+        let Some(manifest) = self.manifest else {
+            return Err(Error::malformed("the archive is empty").file(self.archive).hint(PACKING));
+        };
+        let name = named(self.archive, MANIFEST_NAME);
+        if manifest.len() as u64 > MANIFEST_LIMIT {
+            let message = format!("the manifest is longer than {MANIFEST_LIMIT} bytes");
+            return Err(Error::new(Kind::Limit, message).file(name));
+        }
+        let manifest = Manifest::parse(&manifest).map_err(|error| error.file(name))?;
+        Ok((manifest, self.members, self.writer.finish()?))
+    }
+}
+
+/// How an archive is packed.
+const PACKING: &str = "pack it with the manifest first: tar -C FOLDER -c artifact_manifest.txt …";
+
+/// The path of a member; `None` for the root folder.
+fn path_of(member: &tar::Member) -> Result<Option<TreePath>> {
+    let name = member.name.as_str();
+    if name.starts_with('/') {
+        let message = "has an absolute path, which is none inside of the artifact";
+        return Err(Error::malformed(message).hint(PACKING));
+    }
+    let folder = member.kind == EntryType::Directory;
+    let name = if folder { name.trim_end_matches('/') } else { name };
+    if folder && name == "." {
+        return Ok(None);
+    }
+    let outside = || {
+        let message = format!("`{}` is no path inside of the artifact", name.escape_debug());
+        let hint = "paths are relative, without `..`, empty parts or line breaks";
+        Error::malformed(message).hint(hint)
+    };
+    let path = normal(name).ok_or_else(outside)?;
+    refuse_deep(&path).map(|()| Some(path))
+}
+
+/// The path that a name of a member stands for; tar writes `./` before the names in a folder that
+/// was given as `.`.
+fn normal(name: &str) -> Option<TreePath> {
+    TreePath::new(name.strip_prefix("./").unwrap_or(name)).ok()
+}
+
+fn refuse_set_id(mode: u32) -> Result<()> {
+    match mode & SET_ID {
+        0 => Ok(()),
+        _ => Err(special(HAS_SET_ID)),
+    }
+}
+
+fn described(kind: EntryType) -> String {
+    match kind {
+        EntryType::Char | EntryType::Block => "is a device".to_owned(),
+        EntryType::Fifo => "is a named pipe".to_owned(),
+        other => format!("is a member of type {:?}", char::from(other.as_byte())),
+    }
+}

@@ -1,0 +1,292 @@
+//! The rules and what they say of a path.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::glob::{matches_name, matches_path};
+use crate::error::{Error, Kind, Result};
+use crate::gfx::{self, BaseArch, Target};
+use crate::tree::TreePath;
+
+/// One kernel database: the keys are described in `config/databases.toml`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Its name, e.g. `rocblas`.
+    pub name: String,
+    /// Globs of its directories.
+    pub directories: Vec<String>,
+    /// Globs of the names of files that hold device code.
+    #[serde(default)]
+    pub code: Vec<String>,
+    /// Globs of the names of files that index it.
+    #[serde(default)]
+    pub index: Vec<String>,
+    /// Globs of the names of files that serve all archs of their shard.
+    #[serde(default)]
+    pub shared: Vec<String>,
+    /// Globs of the names of other files of one arch.
+    #[serde(default)]
+    pub data: Vec<String>,
+    /// Globs of the names of host libraries and static archives of one arch.
+    #[serde(default)]
+    pub whole: Vec<String>,
+    /// Globs of the names of files that the library can do without.
+    #[serde(default)]
+    pub cache: Vec<String>,
+    /// Globs of the names of files without a partner.
+    #[serde(default)]
+    pub standalone: Vec<String>,
+    /// How the names of files spell archs.
+    #[serde(default)]
+    pub names: Spelling,
+    /// Whether directories that are named like an arch hold its files.
+    #[serde(default)]
+    pub arch_directories: bool,
+    /// What may stand before the arch in the name of a directory.
+    #[serde(default)]
+    pub directory_prefix: String,
+    /// Archs of directories by name.
+    #[serde(default, deserialize_with = "crate::once::map")]
+    #[schemars(with = "BTreeMap<String, Vec<crate::gfx::BaseArchSchema>>")]
+    pub directory_archs: BTreeMap<String, Vec<BaseArch>>,
+    /// Globs of the names of files that are looked for in the directory of an arch first.
+    #[serde(default)]
+    pub moves: Vec<String>,
+}
+
+/// How names of files spell archs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Spelling {
+    /// As words of their own.
+    #[default]
+    Word,
+    /// At the start, directly before a number.
+    Start,
+    /// Signs other than letters and digits replaced by `_`.
+    Sanitized,
+}
+
+/// The rules in the order in which they are tried.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    #[serde(rename = "database")]
+    rules: Vec<Rule>,
+}
+
+/// What a file of a database is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Device code.
+    Code,
+    /// An index of device code.
+    Index,
+    /// Code or an index that serves every arch of its shard.
+    Shared,
+    /// A host library or static archive of one arch.
+    Whole,
+    /// A file that the library can do without.
+    Cache,
+    /// Something else of one arch.
+    Data,
+}
+
+/// What a rule says of a path.
+#[derive(Debug, Clone)]
+pub struct Claim<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// What the file is.
+    pub role: Role,
+    /// The archs that its name names.
+    pub named: Vec<BaseArch>,
+    /// The archs whose directory holds it, sorted: several for that of a family, none outside of
+    /// such directories.
+    pub directory: Vec<BaseArch>,
+}
+
+impl Rules {
+    /// The shipped rules.
+    pub fn builtin() -> Result<Self> {
+        Self::parse(include_str!("../../../config/databases.toml"))
+            .map_err(|error| error.file("config/databases.toml"))
+    }
+
+    /// Reads rules from TOML.
+    pub fn parse(text: &str) -> Result<Self> {
+        let rules: Self = toml::from_str(text).map_err(|fault| {
+            Error::new(Kind::Config, "the database rules are wrong").cause_in_lines(fault)
+        })?;
+        rules.checked()
+    }
+
+    /// These rules behind `first`. A rule of a name that `first` has too gives way to it.
+    pub fn behind(mut self, first: &[Rule]) -> Result<Self> {
+        self.rules.retain(|rule| first.iter().all(|own| own.name != rule.name));
+        self.rules.splice(0..0, first.iter().cloned());
+        self.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        let mut names: Vec<&str> = self.rules.iter().map(|rule| rule.name.as_str()).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => {
+                let message = format!("two database rules are named `{}`", pair[0]);
+                Err(Error::new(Kind::Config, message))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// What the first rule that claims `path` says of it.
+    pub fn claim(&self, path: &TreePath) -> Option<Claim<'_>> {
+        self.rules.iter().find_map(|rule| rule.claim(path))
+    }
+
+    /// The directory on the way to `path`, which no rule claims, that by its place and name would
+    /// be one of an arch, and is of none that is known.
+    pub fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
+        self.rules.iter().find_map(|rule| rule.unknown_arch_directory(path))
+    }
+}
+
+impl Rule {
+    fn claim(&self, path: &TreePath) -> Option<Claim<'_>> {
+        let directory = self.directory_of(path);
+        let role = match (self.role(path.name()), directory.is_empty()) {
+            (Some(role), false) => role,
+            (None, false) => Role::Data,
+            (role, true) if self.holds(path.parent()?.as_str()) => role?,
+            (_, true) => return None,
+        };
+        let named = self.named(path.name());
+        // What is for one arch as a whole has to say for which.
+        let unnamed = role == Role::Whole && named.len() != 1 && directory.is_empty();
+        (!unnamed).then_some(Claim { rule: self, role, named, directory })
+    }
+
+    fn holds(&self, directory: &str) -> bool {
+        self.directories.iter().any(|glob| matches_path(glob, directory))
+    }
+
+    /// The archs of the outermost directory of archs, below one of the rule's directories, on the
+    /// way to `path`.
+    fn directory_of(&self, path: &TreePath) -> Vec<BaseArch> {
+        let mut found = Vec::new();
+        let mut child = path.parent();
+        while let Some(directory) = child {
+            child = directory.parent();
+            if child.as_ref().is_some_and(|parent| self.holds(parent.as_str())) {
+                let archs = self.archs_of_directory(directory.name());
+                found = if archs.is_empty() { found } else { archs };
+            }
+        }
+        found
+    }
+
+    fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
+        let by_arch = self.arch_directories && self.directory_archs.is_empty();
+        let mut above = std::iter::successors(path.parent(), TreePath::parent);
+        above.find(|directory| {
+            let held = directory.parent().is_some_and(|parent| self.holds(parent.as_str()));
+            by_arch && held && self.is_like_arch(directory.name())
+        })
+    }
+
+    fn is_like_arch(&self, name: &str) -> bool {
+        let name = name.strip_prefix(&self.directory_prefix).unwrap_or(name);
+        let number = name.strip_prefix("gfx").unwrap_or_default();
+        number.starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    fn archs_of_directory(&self, name: &str) -> Vec<BaseArch> {
+        if !self.directory_archs.is_empty() {
+            return sorted(self.directory_archs.get(name).cloned().unwrap_or_default());
+        }
+        if !self.arch_directories {
+            return Vec::new();
+        }
+        let name = name.strip_prefix(&self.directory_prefix).unwrap_or(name);
+        match directory_arch(name) {
+            Some(arch) => vec![arch],
+            None => sorted(gfx::family_members(name)),
+        }
+    }
+
+    fn named(&self, name: &str) -> Vec<BaseArch> {
+        let named = match self.names {
+            Spelling::Word => gfx::archs_in(name),
+            Spelling::Start => gfx::arch_at_start(name).into_iter().collect(),
+            Spelling::Sanitized => sanitized_arch(name).into_iter().collect(),
+        };
+        sorted(named)
+    }
+
+    fn role(&self, name: &str) -> Option<Role> {
+        let by_name = [
+            (&self.shared, Role::Shared),
+            (&self.code, Role::Code),
+            (&self.index, Role::Index),
+            (&self.whole, Role::Whole),
+            (&self.cache, Role::Cache),
+            (&self.data, Role::Data),
+        ];
+        let mut found = by_name.into_iter().filter(|(globs, _)| any_matches(globs, name));
+        found.next().map(|(_, role)| role)
+    }
+
+    /// Whether a file of this name holds device code, whether or not all archs share it.
+    pub fn is_code(&self, name: &str) -> bool {
+        any_matches(&self.code, name)
+    }
+
+    /// Whether a file of this name has no partner.
+    pub fn is_standalone(&self, name: &str) -> bool {
+        any_matches(&self.standalone, name)
+    }
+
+    /// Whether a file of this name is looked for in the directory of an arch first.
+    pub fn is_moved(&self, name: &str) -> bool {
+        any_matches(&self.moves, name)
+    }
+}
+
+fn any_matches(globs: &[String], name: &str) -> bool {
+    globs.iter().any(|glob| matches_name(glob, name))
+}
+
+/// The arch between the last `gfx` of a name and the first dot behind it.
+fn sanitized_arch(name: &str) -> Option<BaseArch> {
+    let text = &name[name.rfind("gfx")?..];
+    gfx::arch_of_sanitized(text.split('.').next().unwrap_or(text))
+}
+
+/// The arch that the whole name of a directory spells, with or without features.
+///
+/// hipBLASLt keeps kernels for early silicon in a directory like `gfx1250v0`, for which there is
+/// no target of its own: the files are for, and named for, gfx1250.
+fn directory_arch(name: &str) -> Option<BaseArch> {
+    let released = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let name = match released.strip_suffix('v') {
+        Some(released) if name.len() > released.len() + 1 => released,
+        _ => name,
+    };
+    let target = Target::parse_spelling(name).ok()?;
+    let known = gfx::mach_of(target.base()).is_some();
+    (known || sorted(gfx::archs_in(name)).len() == 1).then(|| target.base().clone())
+}
+
+fn sorted(mut archs: Vec<BaseArch>) -> Vec<BaseArch> {
+    archs.sort();
+    archs.dedup();
+    archs
+}
+
+#[cfg(test)]
+#[path = "rule_tests.rs"]
+mod tests;

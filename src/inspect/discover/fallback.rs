@@ -1,0 +1,130 @@
+//! Which archs are only there because the compiler fell back to them.
+//!
+//! A translation unit that is compiled without naming an arch, or in a project that is switched
+//! off for all archs of its build job, gets code for the arch that the compiler takes then: clang
+//! takes gfx906. Such code is in every shard, and nobody means to ship it.
+//!
+//! An arch is called a fallback in a shard if all of this holds:
+//!
+//! 1. It is a processor: generic targets and SPIR-V are only compiled on purpose.
+//! 2. No family label of an artifact with device code in the shard covers it. A label that names
+//!    no processors (`all`) covers everything.
+//! 3. No file of a kernel database is for it: tuned kernels exist for archs that are meant.
+//! 4. Of the wrappers of the shard's fat binaries, some have code for covered archs and not for
+//!    it, or some have code for it and none for covered archs; or it is the arch that clang takes
+//!    when none is named.
+//!
+//! The fourth point spares an arch that a job builds on purpose beside those of its label: it is
+//! in every wrapper that has theirs. Nothing is called a fallback among artifacts that are split
+//! already: there, the label of each says what is in it, not what was meant.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::found::ArtifactFound;
+use crate::gfx::{self, BaseArch, Family};
+
+/// The fallback archs of a shard, with the reason, by its artifacts and the archs of each of its
+/// wrappers.
+pub(super) fn fallbacks(
+    artifacts: &[ArtifactFound],
+    wrappers: &[Vec<BaseArch>],
+) -> BTreeMap<BaseArch, String> {
+    let labels: Vec<&str> = artifacts
+        .iter()
+        .filter(|artifact| artifact.has_device_code())
+        .map(|artifact| artifact.family.as_str())
+        .collect();
+    let families: Vec<Family> = labels.iter().map(|label| Family::of_label(label)).collect();
+    let covered = |arch: &BaseArch| families.iter().any(|family| family.covers(arch));
+    let databases: BTreeSet<&BaseArch> =
+        artifacts.iter().flat_map(|artifact| artifact.databases.keys()).collect();
+    let mut labels: Vec<&str> = labels;
+    labels.dedup();
+    let archs: BTreeSet<&BaseArch> = wrappers.iter().flatten().collect();
+    let unmeant = archs
+        .into_iter()
+        .filter(|arch| is_processor(arch) && !covered(arch) && !databases.contains(arch));
+    unmeant
+        .filter_map(|arch| {
+            let evidence = evidence(arch, wrappers, &covered)?;
+            let labels = labels.join(", ");
+            Some((arch.clone(), format!("not covered by {labels}, no database files, {evidence}")))
+        })
+        .collect()
+}
+
+fn is_processor(arch: &BaseArch) -> bool {
+    !arch.is_generic() && !arch.is_spirv()
+}
+
+/// What in the wrappers speaks for a fallback.
+fn evidence(
+    arch: &BaseArch,
+    wrappers: &[Vec<BaseArch>],
+    covered: &dyn Fn(&BaseArch) -> bool,
+) -> Option<String> {
+    let meant = |wrapper: &&Vec<BaseArch>| wrapper.iter().any(covered);
+    let with = wrappers.iter().filter(|wrapper| wrapper.contains(arch));
+    let without = wrappers.iter().filter(|wrapper| !wrapper.contains(arch));
+    let (alone, missing) =
+        (with.clone().filter(|w| !meant(w)).count(), without.filter(meant).count());
+    let default = gfx::describe(arch).is_some_and(|row| row.compiler_default);
+    let speaks = alone > 0 || missing > 0 || default;
+    speaks.then(|| format!("in {} of {} wrappers", with.count(), wrappers.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::discover::Amount;
+
+    fn artifact(family: &str, archs: &[&str], databases: &[&str]) -> ArtifactFound {
+        let amount = Amount { count: 1, bytes: 1 };
+        let all = |archs: &[&str]| -> Vec<BaseArch> {
+            archs.iter().map(|arch| arch.parse().unwrap()).collect()
+        };
+        ArtifactFound {
+            name: format!("blas_lib_{family}"),
+            family: family.to_owned(),
+            host_files: Amount::default(),
+            binaries: 1,
+            code_objects: all(archs).into_iter().map(|arch| (arch.into(), amount)).collect(),
+            databases: all(databases).into_iter().map(|arch| (arch, amount)).collect(),
+        }
+    }
+
+    fn named(family: &str, wrappers: &[&[&str]], databases: &[&str]) -> Vec<String> {
+        let archs: Vec<&str> = wrappers.concat();
+        let wrappers: Vec<Vec<BaseArch>> = wrappers
+            .iter()
+            .map(|wrapper| wrapper.iter().map(|arch| arch.parse().unwrap()).collect())
+            .collect();
+        let artifacts = [artifact(family, &archs, databases)];
+        fallbacks(&artifacts, &wrappers).into_keys().map(String::from).collect()
+    }
+
+    #[test]
+    fn an_arch_that_only_some_wrappers_have_is_a_fallback() {
+        assert_eq!(named("gfx110X-dgpu", &[&["gfx1100", "gfx803"], &["gfx1100"]], &[]), ["gfx803"]);
+        assert_eq!(named("gfx110X-dgpu", &[&["gfx1100"], &["gfx803"]], &[]), ["gfx803"]);
+    }
+
+    #[test]
+    fn the_default_of_the_compiler_is_one_even_in_every_wrapper() {
+        assert_eq!(named("gfx1151", &[&["gfx1151", "gfx906"]], &[]), ["gfx906"]);
+        assert!(named("gfx1151", &[&["gfx1151", "gfx1150"]], &[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_meant_is_none() {
+        for (family, wrappers, databases) in [
+            ("gfx90X-dcgpu", &[&["gfx906", "gfx90a"][..], &["gfx90a"]][..], &[][..]),
+            ("all", &[&["gfx906", "gfx1100"], &["gfx1100"]], &[]),
+            ("gfx1100", &[&["gfx906", "gfx1100"], &["gfx1100"]], &["gfx906"]),
+            ("gfx1100", &[&["amdgcnspirv", "gfx1100"], &["gfx1100"]], &[]),
+            ("gfx1100", &[&["gfx11-generic", "gfx1100"], &["gfx1100"]], &[]),
+        ] {
+            assert!(named(family, wrappers, databases).is_empty(), "{family}");
+        }
+    }
+}

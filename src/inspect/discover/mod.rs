@@ -1,0 +1,49 @@
+//! What is inside of build artifacts: which targets each of them has device code for.
+//!
+//! Owns counting (code objects of fat binaries per target, files of kernel databases per arch),
+//! telling archs that are there on purpose from those that the compiler fell back to
+//! (`fallback` says how), and the packaging configuration that follows from both. It reads
+//! what `scan` and `split` found and judges nothing else: whether shards fit together is the
+//! business of `recombine`.
+
+mod configuration;
+mod fallback;
+mod found;
+mod propose;
+mod settle;
+
+use serde::Serialize;
+
+use crate::input::artifact::Scan;
+use crate::report::Findings;
+use crate::split::SplitArtifact;
+
+pub use found::{Amount, ArchFound, ArtifactFound, ShardFound};
+pub use propose::{LeftOut, PrimaryShard, Proposal, ProposedGroup, propose};
+pub use settle::settle;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Discovery {
+    /// The shards in name order.
+    pub shards: Vec<ShardFound>,
+    /// Every base arch with device code, by generation.
+    pub architectures: Vec<ArchFound>,
+    /// What scan and split noticed.
+    pub findings: Findings,
+}
+
+/// Sums up what `split` holds of the artifacts of `scan`.
+pub fn discover(scan: &Scan, split: &[SplitArtifact]) -> Discovery {
+    let names = scan.shards.iter().map(|shard| shard.name.as_str());
+    let shards: Vec<ShardFound> = names
+        .map(|name| {
+            let of_shard: Vec<_> = split.iter().filter(|one| one.shard == name).collect();
+            found::shard(name, &of_shard)
+        })
+        .collect();
+    let mut findings = scan.findings.clone();
+    split.iter().for_each(|artifact| findings.extend(artifact.findings.clone()));
+    findings.sort();
+    Discovery { architectures: found::architectures(&shards), shards, findings }
+}

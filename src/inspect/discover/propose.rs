@@ -1,0 +1,212 @@
+//! A packaging configuration for what was found.
+//!
+//! Archs share a group as `config/groups.toml` says; an arch that is in none of its groups stands
+//! alone. Left out are archs that are only a compiler's fallback, and generic targets and SPIR-V,
+//! which get packages of their own without being named. The primary shard is the one whose host
+//! files leave the fewest to be taken from others.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{ArchFound, Discovery, ShardFound};
+use crate::error::{Error, Kind, Result};
+use crate::gfx::{self, BaseArch, ProductGroup};
+
+/// A proposed packaging configuration, and what speaks for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Proposal {
+    /// The shard whose host files are packed.
+    pub primary_shard: PrimaryShard,
+    /// By generation.
+    pub groups: Vec<ProposedGroup>,
+    /// The archs that are in no group.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A choice of shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PrimaryShard {
+    /// Its name.
+    pub name: String,
+    /// Why it was chosen.
+    pub reason: String,
+}
+
+/// A group of archs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProposedGroup {
+    /// E.g. `gfx110X`.
+    pub name: String,
+    /// E.g. `ROCm gfx110X (RDNA3)`.
+    pub display_name: String,
+    /// Those that were found, by generation.
+    pub architectures: Vec<BaseArch>,
+}
+
+/// An arch that is in no group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The arch.
+    pub arch: BaseArch,
+    /// Why.
+    pub reason: String,
+}
+
+/// Proposes how to package what was found; an error if there is no device code to group.
+pub fn propose(found: &Discovery) -> Result<Proposal> {
+    let mut groups = Vec::new();
+    let mut left_out = Vec::new();
+    for arch in &found.architectures {
+        match reason_against(arch) {
+            Some(reason) => left_out.push(LeftOut { arch: arch.arch.clone(), reason }),
+            None => assign(&arch.arch, &mut groups),
+        }
+    }
+    match primary(&found.shards) {
+        Some(primary_shard) if !groups.is_empty() => {
+            Ok(Proposal { primary_shard, groups, left_out })
+        }
+        _ => Err(Error::new(Kind::Usage, "no arch is there to be grouped").hint(
+            "a packaging configuration is for artifacts with device code; others are built \
+             without one",
+        )),
+    }
+}
+
+fn reason_against(found: &ArchFound) -> Option<String> {
+    if found.arch.is_generic() || found.arch.is_spirv() {
+        return Some("gets a package of its own without being named".to_owned());
+    }
+    let shards = || found.shards.join(", ");
+    found.fallback.then(|| format!("only a fallback of the compiler in {}", shards()))
+}
+
+fn assign(arch: &BaseArch, groups: &mut Vec<ProposedGroup>) {
+    let table = gfx::product_groups();
+    let known = table.iter().find(|group| group.architectures.contains(arch));
+    let alone = || ProductGroup {
+        name: arch.to_string(),
+        display_name: format!("ROCm {arch}"),
+        architectures: Vec::new(),
+    };
+    let group = known.cloned().unwrap_or_else(alone);
+    match groups.iter_mut().find(|own| own.name == group.name) {
+        Some(own) => own.architectures.push(arch.clone()),
+        None => groups.push(ProposedGroup {
+            name: group.name,
+            display_name: group.display_name,
+            architectures: vec![arch.clone()],
+        }),
+    }
+}
+
+/// Most host files first, then most code objects, then the first by name.
+fn primary(shards: &[ShardFound]) -> Option<PrimaryShard> {
+    let weight = |shard: &ShardFound| {
+        let host: u64 = shard.artifacts.iter().map(|one| one.host_files.count).sum();
+        let code = shard.artifacts.iter().flat_map(|one| one.code_objects.values());
+        (host, code.map(|amount| amount.count).sum::<u64>())
+    };
+    let weights: BTreeMap<&str, (u64, u64)> =
+        shards.iter().map(|shard| (shard.name.as_str(), weight(shard))).collect();
+    let best = weights.values().max()?;
+    let same: Vec<&str> =
+        weights.iter().filter(|(_, weight)| *weight == best).map(|(name, _)| *name).collect();
+    let most_files = weights.values().filter(|(host, _)| *host == best.0).count();
+    let reason = match (weights.len(), most_files, same.len()) {
+        (1, ..) => "it is the only shard".to_owned(),
+        (_, 1, _) => format!("it has the most host files ({})", best.0),
+        (_, _, 1) => format!(
+            "of the {most_files} shards with the most host files ({}) it has the most code \
+             objects ({})",
+            best.0, best.1
+        ),
+        _ => format!(
+            "it is the first by name of {} shards with equally many host files ({}) and code \
+             objects ({})",
+            same.len(),
+            best.0,
+            best.1
+        ),
+    };
+    Some(PrimaryShard { name: (*same.first()?).to_owned(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::discover::{Amount, ArtifactFound};
+    use crate::report::Findings;
+
+    fn shard(name: &str, host: u64, code: u64) -> ShardFound {
+        let amount = |count| Amount { count, bytes: count };
+        let artifact = ArtifactFound {
+            name: "blas_lib_all".to_owned(),
+            family: "all".to_owned(),
+            host_files: amount(host),
+            binaries: 1,
+            code_objects: BTreeMap::from([("gfx906".parse().unwrap(), amount(code))]),
+            databases: BTreeMap::new(),
+        };
+        let artifacts = vec![artifact];
+        ShardFound { name: name.to_owned(), artifacts, fallbacks: BTreeMap::new() }
+    }
+
+    fn arch(name: &str, fallback: bool) -> ArchFound {
+        ArchFound {
+            arch: name.parse().unwrap(),
+            generation: String::new(),
+            products: Vec::new(),
+            shards: vec!["one".to_owned()],
+            code_objects: Amount::default(),
+            databases: Amount::default(),
+            fallback,
+        }
+    }
+
+    fn proposed(archs: &[(&str, bool)]) -> Result<Proposal> {
+        let architectures = archs.iter().map(|(name, fallback)| arch(name, *fallback)).collect();
+        let shards = vec![shard("one", 1, 1)];
+        propose(&Discovery { shards, architectures, findings: Findings::default() })
+    }
+
+    #[test]
+    fn archs_are_grouped_by_product_and_unknown_ones_stand_alone() {
+        let archs = ["gfx906", "gfx90a", "gfx1100", "gfx1103", "gfx1999"];
+        let proposal = proposed(&archs.map(|name| (name, false))).unwrap();
+        let groups: Vec<_> = proposal
+            .groups
+            .iter()
+            .map(|group| (group.name.as_str(), group.architectures.len()))
+            .collect();
+        assert_eq!(groups, [("gfx90X", 1), ("gfx90a", 1), ("gfx110X", 2), ("gfx1999", 1)]);
+        assert_eq!(proposal.groups[3].display_name, "ROCm gfx1999");
+        assert_eq!(proposal.left_out, []);
+    }
+
+    #[test]
+    fn fallbacks_and_code_for_any_gpu_are_left_out() {
+        let archs = [
+            ("gfx906", true),
+            ("gfx1100", false),
+            ("gfx11-generic", false),
+            ("amdgcnspirv", false),
+        ];
+        let proposal = proposed(&archs).unwrap();
+        assert_eq!(proposal.groups.len(), 1);
+        let left: Vec<&str> = proposal.left_out.iter().map(|left| left.arch.as_str()).collect();
+        assert_eq!(left, ["gfx906", "gfx11-generic", "amdgcnspirv"]);
+        assert!(proposed(&archs[..1]).is_err());
+        assert!(proposed(&[]).is_err());
+    }
+
+    #[test]
+    fn host_files_decide_then_code_objects_then_the_name() {
+        let chosen = |shards: &[ShardFound]| primary(shards).unwrap().name;
+        assert_eq!(chosen(&[shard("a", 1, 9), shard("b", 2, 1)]), "b");
+        assert_eq!(chosen(&[shard("a", 2, 1), shard("b", 2, 2), shard("c", 1, 9)]), "b");
+        assert_eq!(chosen(&[shard("b", 2, 2), shard("a", 2, 2)]), "a");
+        assert!(primary(&[]).is_none());
+    }
+}

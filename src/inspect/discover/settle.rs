@@ -1,0 +1,121 @@
+//! Groups and primary shard for those who configured none.
+
+use std::path::{Path, PathBuf};
+
+use super::{Discovery, Proposal, propose};
+use crate::config::{ArchitectureGroup, Config};
+use crate::gfx::BaseArch;
+
+/// What a proposed configuration is called in the command that saves it.
+const FILE: &str = "packaging.toml";
+
+/// Gives `config`, which has no groups, those that [`propose`] proposes for what was found in
+/// `artifacts`; says what was decided, and how to save it. Where nothing can be proposed, each arch
+/// stays a group.
+pub fn settle(config: &mut Config, artifacts: &[PathBuf], found: &Discovery) -> Option<String> {
+    // Without device code there is nothing to group.
+    found.architectures.first()?;
+    let Ok(proposal) = propose(found) else {
+        return Some(
+            "note: no configuration, and none to propose: each architecture is a group".to_owned(),
+        );
+    };
+    let groups = proposal.groups.iter().map(|group| ArchitectureGroup {
+        name: group.name.clone(),
+        display_name: group.display_name.clone(),
+        architectures: group.architectures.clone(),
+    });
+    config.groups = groups.collect();
+    config.keys.primary_shard = Some(proposal.primary_shard.name.clone());
+    Some(said(&proposal, artifacts))
+}
+
+fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
+    let groups: Vec<&str> = proposal.groups.iter().map(|group| group.name.as_str()).collect();
+    // Others that are in no group get packages of their own.
+    let is_processor = |arch: &&BaseArch| !arch.is_generic() && !arch.is_spirv();
+    let left = proposal.left_out.iter().map(|left| &left.arch).filter(is_processor);
+    let left: Vec<&str> = left.map(|arch| arch.as_str()).collect();
+    let left =
+        if left.is_empty() { String::new() } else { format!(", without {}", left.join(", ")) };
+    let artifacts: Vec<String> = artifacts.iter().map(|path| quoted(path)).collect();
+    format!(
+        "note: no configuration: the groups are {}{left}, the primary shard is {}; \
+         `rockpack discover {} --propose {FILE}` saves that as one",
+        groups.join(", "),
+        proposal.primary_shard.name,
+        artifacts.join(" "),
+    )
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
+    if text.chars().all(plain) && !text.starts_with(['-', '~']) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::discover::{Amount, ArchFound, ArtifactFound, ShardFound};
+    use crate::report::Findings;
+    use std::collections::BTreeMap;
+
+    fn discovery(archs: &[(&str, bool)]) -> Discovery {
+        let arch = |(name, fallback): &(&str, bool)| ArchFound {
+            arch: name.parse().unwrap(),
+            generation: String::new(),
+            products: Vec::new(),
+            shards: vec!["one".to_owned()],
+            code_objects: Amount::default(),
+            databases: Amount::default(),
+            fallback: *fallback,
+        };
+        let artifact = ArtifactFound {
+            name: "blas_lib_all".to_owned(),
+            family: "all".to_owned(),
+            host_files: Amount { count: 1, bytes: 1 },
+            binaries: 1,
+            code_objects: BTreeMap::new(),
+            databases: BTreeMap::new(),
+        };
+        let (name, fallbacks) = ("one".to_owned(), BTreeMap::new());
+        Discovery {
+            shards: vec![ShardFound { name, artifacts: vec![artifact], fallbacks }],
+            architectures: archs.iter().map(arch).collect(),
+            findings: Findings::default(),
+        }
+    }
+
+    fn settled(archs: &[(&str, bool)], artifacts: &[&str]) -> (Config, Option<String>) {
+        let mut config = Config::default();
+        let artifacts: Vec<PathBuf> = artifacts.iter().map(PathBuf::from).collect();
+        let said = settle(&mut config, &artifacts, &discovery(archs));
+        (config, said)
+    }
+
+    #[test]
+    fn groups_and_shard_are_the_proposed_ones() {
+        let archs = [("gfx906", true), ("gfx1100", false), ("gfx11-generic", false)];
+        let (config, said) = settled(&archs, &["a b", "it's"]);
+        assert_eq!(config.groups[0].architectures, ["gfx1100".parse().unwrap()]);
+        assert_eq!((config.groups.len(), config.keys.primary_shard.as_deref()), (1, Some("one")));
+        let expected = "note: no configuration: the groups are gfx110X, without gfx906, the primary \
+                        shard is one; `rockpack discover 'a b' 'it'\\''s' --propose packaging.toml` \
+                        saves that as one";
+        assert_eq!(said.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn what_cannot_be_grouped_stays_as_it_is() {
+        let (config, said) = settled(&[("gfx906", true)], &["a"]);
+        assert!(said.unwrap().contains("none to propose: each architecture is a group"));
+        assert!(config.groups.is_empty() && config.keys.primary_shard.is_none());
+        assert_eq!(settled(&[], &["a"]).1, None);
+    }
+}

@@ -1,0 +1,238 @@
+//! The code objects that a file holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use object::elf;
+
+use super::name::Part;
+use super::{Found, Selection};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::formats::elf::FileHeader;
+use crate::formats::fatbin::{self, Bundles, FatbinBundle};
+use crate::formats::hold::hold;
+use crate::formats::kpack;
+use crate::formats::marker::{self, AnyMarker};
+use crate::formats::offload_bundle::EntryKind;
+use crate::formats::package_file::Reader;
+use crate::formats::{ar, rpm};
+use crate::gfx::Target;
+use crate::split::host_binary::{self, Analysis, Examined, Transformed};
+
+/// The wanted code objects of a file; an error if there is none.
+pub(super) fn open(path: &Path, content: &Content, selection: &Selection) -> Result<Vec<Found>> {
+    let _open = content.pin()?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut taker = Taker { selection, found: Vec::new(), seen: BTreeSet::new() };
+    taker.file(content, &name)?;
+    match (taker.found.is_empty(), selection.is_everything()) {
+        (false, _) => Ok(taker.found),
+        (true, true) => Err(Error::new(Kind::Usage, "holds no code objects").file(path)),
+        (true, false) => Err(nothing_selected(&taker.seen).file(path)),
+    }
+}
+
+fn nothing_selected(seen: &BTreeSet<String>) -> Error {
+    let seen: Vec<&str> = seen.iter().map(String::as_str).collect();
+    Error::new(Kind::Usage, "holds none of the selected code objects")
+        .hint(format!("it has code for {}; `rockpack inspect` shows its kernels", seen.join(", ")))
+}
+
+/// Most code objects that are taken out once more for a further wrapper of their bundle, as all
+/// wrappers of what was linked by `-fgpu-rdc` have one.
+const REPEATED_LIMIT: usize = 1 << 20;
+
+/// Collects what is selected.
+struct Taker<'a> {
+    selection: &'a Selection,
+    found: Vec<Found>,
+    /// The targets of everything, selected or not.
+    seen: BTreeSet<String>,
+}
+
+/// A code object before it is known to be wanted.
+struct Candidate<'a> {
+    member: Option<&'a str>,
+    binary: &'a str,
+    part: Part,
+    /// What it is called: its target ID, or more where that is not enough.
+    label: String,
+    target: Option<Target>,
+    content: Content,
+}
+
+impl Taker<'_> {
+    fn file(&mut self, content: &Content, name: &str) -> Result<()> {
+        let mut head = [0; 8];
+        let len = usize::try_from(content.len()).map_or(8, |len| len.min(8));
+        content.read_at(0, &mut head[..len])?;
+        if head.starts_with(&kpack::MAGIC) {
+            return self.archive(content, None);
+        }
+        if head == *ar::MAGIC || head.starts_with(&rpm::LEAD_MAGIC) {
+            return self.package(content);
+        }
+        if let Some(header) = FileHeader::read(content)? {
+            return self.elf_file(content, &header, name);
+        }
+        if fatbin::starts_bundle(content)? {
+            return self.bundles(content, name);
+        }
+        Err(Error::unsupported("is nothing that code objects can be taken out of")
+            .at(&content.place(0))
+            .hint("give .kpack archives, fat binaries, offload bundles, or packages with archives"))
+    }
+
+    fn take(&mut self, candidate: Candidate<'_>) -> Result<()> {
+        self.seen.insert(candidate.label.clone());
+        let wanted = self.selection.has_target(candidate.target.as_ref())
+            && self.selection.has_kernel(&candidate.content)?;
+        if wanted {
+            self.found.push(Found {
+                member: candidate.member.map(str::to_owned),
+                binary: candidate.binary.to_owned(),
+                part: candidate.part,
+                target: candidate.label,
+                content: candidate.content,
+            });
+        }
+        Ok(())
+    }
+
+    /// Every row of an archive, also those that share a code object.
+    fn archive(&mut self, content: &Content, member: Option<&str>) -> Result<()> {
+        let reader = kpack::Reader::open(content.clone())?;
+        for (key, targets) in &reader.toc().rows {
+            let (binary, part) = match kpack::split_key(key) {
+                Some((binary, index)) => (binary, Part::Index(index)),
+                None => (key.as_str(), Part::Whole),
+            };
+            for (target, row) in targets {
+                self.take(Candidate {
+                    member,
+                    binary,
+                    part,
+                    label: target.clone(),
+                    target: target.parse().ok(),
+                    content: reader.code_object(row.ordinal)?,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The archives in a package.
+    fn package(&mut self, content: &Content) -> Result<()> {
+        let mut archives = 0_u32;
+        Reader::open(content.clone())?.visit(&mut |entry, bytes| {
+            let entry = &entry.entry;
+            if entry.is_file() && entry.path.ends_with(ARCHIVE_ENDING) {
+                let path = format!("/{}", entry.path);
+                let archive = hold(bytes, entry.size)?.within(content.budget());
+                archives += 1;
+                self.archive(&archive, Some(&path)).context(|| format!("reading {path}"))?;
+            }
+            Ok(())
+        })?;
+        match archives {
+            0 => Err(Error::new(Kind::Usage, "the package holds no kernel archives")
+                .hint("kernel packages do: their names end in the name of an arch group")),
+            _ => Ok(()),
+        }
+    }
+
+    fn elf_file(&mut self, content: &Content, header: &FileHeader, name: &str) -> Result<()> {
+        let refused = |kind, message: String| Error::new(kind, message).at(&content.place(0));
+        if header.e_machine() == elf::EM_AMDGPU {
+            let hint = "`rockpack inspect` shows what is in it";
+            return Err(
+                refused(Kind::Usage, "is a single code object already".to_owned()).hint(hint)
+            );
+        }
+        match host_binary::examine(content)? {
+            Examined::Fat(analysis) => self.fat_binary(&analysis, name),
+            Examined::Transformed(transformed) => Err(in_archives(&transformed)?),
+            Examined::SeparateDebug => Err(refused(
+                Kind::Usage,
+                "is a separate debug file, which has no device code".to_owned(),
+            )),
+            Examined::NoDeviceCode => {
+                Err(refused(Kind::Usage, "is an ELF file without device code".to_owned()))
+            }
+        }
+    }
+
+    /// The bundle of every wrapper, and those that no wrapper points to.
+    fn fat_binary(&mut self, analysis: &Analysis, name: &str) -> Result<()> {
+        let section = analysis.fatbin();
+        let mut by_bundle: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
+        for wrapper in analysis.wrappers() {
+            let parts = by_bundle.entry(wrapper.bundle_offset).or_default();
+            parts.push(Part::Index(wrapper.index));
+        }
+        let mut repeated = 0;
+        for next in Bundles::new(&section) {
+            let bundle = next?;
+            let bundle = &bundle.bundle;
+            let none = || vec![Part::Unreferenced(bundle.offset)];
+            let parts = by_bundle.remove(&bundle.offset).unwrap_or_else(none);
+            repeated += (parts.len() - 1) * bundle.bundle.entries.len();
+            if repeated > REPEATED_LIMIT {
+                let message = "its wrappers point to the same bundles again and again";
+                let place = section.place(bundle.offset);
+                let error = Error::new(Kind::Limit, message).structure(".hip_fatbin").at(&place);
+                return Err(
+                    error.hint("link fewer wrappers with one bundle, or the file is damaged")
+                );
+            }
+            for part in parts {
+                self.bundle(bundle, name, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every bundle of a file of bundles, by index.
+    fn bundles(&mut self, content: &Content, name: &str) -> Result<()> {
+        for (index, next) in (0..).zip(Bundles::new(content)) {
+            self.bundle(&next?.bundle, name, Part::Index(index))?;
+        }
+        Ok(())
+    }
+
+    fn bundle(&mut self, bundle: &FatbinBundle, binary: &str, part: Part) -> Result<()> {
+        let entries = &bundle.bundle.entries;
+        let mut named: BTreeMap<&Target, usize> = BTreeMap::new();
+        for target in entries.iter().filter_map(|entry| entry.id.target.as_ref()) {
+            *named.entry(target).or_default() += 1;
+        }
+        let device = |kind: &EntryKind| *kind != EntryKind::Host;
+        for entry in entries.iter().filter(|e| device(&e.id.kind) && !e.content.is_empty()) {
+            // Several entries of one target, of different kinds, are told apart by their ids.
+            let label = match &entry.id.target {
+                Some(target) if named.get(target) == Some(&1) => target.to_string(),
+                _ => entry.id.to_string(),
+            };
+            let target = entry.id.target.clone();
+            let content = entry.content.clone();
+            self.take(Candidate { member: None, binary, part, label, target, content })?;
+        }
+        Ok(())
+    }
+}
+
+/// How the names of kernel archives end.
+const ARCHIVE_ENDING: &str = ".kpack";
+
+/// Says where the device code of a transformed binary is.
+fn in_archives(transformed: &Transformed) -> Result<Error> {
+    let paths = match marker::parse(transformed.marker())? {
+        AnyMarker::Map(map) => map.kpack_search_paths,
+        AnyMarker::PathList(paths) => paths,
+    };
+    let message = format!("has no device code: it is in archives ({})", paths.join(", "));
+    Ok(Error::new(Kind::Usage, message)
+        .at(&transformed.content().place(0))
+        .hint("extract from these archives, which lie relative to the folder of the binary"))
+}

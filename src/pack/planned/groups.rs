@@ -1,0 +1,129 @@
+//! What the owner of a GPU downloads: the kernel packages of its group and everything of the set
+//! that they need, each once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::package::{Format, RelationKind, RoleKind};
+use crate::receipt::listing::{ListedPackage, Size};
+use crate::recombine::Group;
+
+/// The packages that a group needs, in one format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GroupSum {
+    /// The group's name in the configuration, e.g. `gfx110X`, or a target in schemes with a package
+    /// for each.
+    pub group: String,
+    /// Of the packages.
+    pub format: Format,
+    /// The names of the packages of the set that are installed: the group's kernel packages, those
+    /// of tests left out, and what they depend on, by name. Packages of the distribution are not
+    /// counted.
+    pub packages: Vec<String>,
+    /// Bytes of the package files.
+    pub download: Size,
+    /// Bytes that they take installed.
+    pub installed: Size,
+}
+
+/// The sums of all groups that kernel packages are for, for every format. They stand in the order
+/// of `groups`; in schemes with a package for each target, targets stand where their group does.
+pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
+    let place = |name: &str| {
+        let has = |group: &Group| {
+            group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)
+        };
+        groups.iter().position(has).unwrap_or(groups.len())
+    };
+    let names: BTreeSet<&str> =
+        packages.iter().filter_map(|package| package.group.as_deref()).collect();
+    let mut names: Vec<&str> = names.into_iter().collect();
+    names.sort_by_key(|name| (place(name), name.len(), *name));
+    let sets = Format::ALL.map(|format| (format, Set::new(packages, format)));
+    let mut sums = Vec::new();
+    for group in names {
+        for (format, set) in &sets {
+            let members = set.closure(set.kernels(group));
+            if !members.is_empty() {
+                sums.push(sum(group, *format, &members));
+            }
+        }
+    }
+    sums
+}
+
+fn sum(group: &str, format: Format, members: &BTreeMap<&str, &ListedPackage>) -> GroupSum {
+    GroupSum {
+        group: group.to_owned(),
+        format,
+        packages: members.keys().map(|name| (*name).to_owned()).collect(),
+        download: members.values().map(|package| package.download).sum(),
+        installed: members.values().map(|package| package.installed).sum(),
+    }
+}
+
+/// The packages of one format by everything that they can be asked for by.
+struct Set<'a> {
+    packages: Vec<&'a ListedPackage>,
+    by_name: BTreeMap<&'a str, &'a ListedPackage>,
+    /// Names that packages provide; the package itself goes first.
+    provided: BTreeMap<&'a str, &'a ListedPackage>,
+}
+
+impl<'a> Set<'a> {
+    fn new(packages: &'a [ListedPackage], format: Format) -> Self {
+        let packages: Vec<_> = packages.iter().filter(|p| p.format == format).collect();
+        let by_name = packages.iter().map(|package| (package.name.as_str(), *package)).collect();
+        let mut provided = BTreeMap::new();
+        for package in &packages {
+            for relation in package.relations_of(RelationKind::Provides) {
+                provided.entry(relation.name.as_str()).or_insert(*package);
+            }
+        }
+        Self { packages, by_name, provided }
+    }
+
+    /// The kernel packages of a group whose host is not one of tests.
+    fn kernels(&self, group: &str) -> Vec<&'a ListedPackage> {
+        let of_group = |package: &&&ListedPackage| package.group.as_deref() == Some(group);
+        let of_tests = |package: &ListedPackage| {
+            let mut hosts = package.relations_of(RelationKind::Enhances);
+            hosts.any(|host| {
+                let host = self.by_name.get(host.name.as_str());
+                host.is_some_and(|host| host.role == Some(RoleKind::Support))
+            })
+        };
+        let kernels = self.packages.iter().filter(of_group);
+        kernels.copied().filter(|package| !of_tests(package)).collect()
+    }
+
+    /// `roots` and everything they depend on.
+    fn closure(&self, roots: Vec<&'a ListedPackage>) -> BTreeMap<&'a str, &'a ListedPackage> {
+        let mut found: BTreeMap<&str, &ListedPackage> = BTreeMap::new();
+        let mut waiting = roots;
+        while let Some(package) = waiting.pop() {
+            if found.insert(&package.name, package).is_some() {
+                continue;
+            }
+            let needed: BTreeSet<&str> = package
+                .relations_of(RelationKind::Depends)
+                .map(|relation| relation.name.as_str())
+                .collect();
+            waiting.extend(needed.into_iter().filter_map(|name| self.find(name)));
+        }
+        found
+    }
+
+    /// The package that an installer takes for `name`; of alternatives the first of the set.
+    fn find(&self, name: &str) -> Option<&'a ListedPackage> {
+        let alternatives = name.split('|').map(|part| {
+            // Alternatives are written whole, with their bounds.
+            part.split('(').next().unwrap_or_default().trim()
+        });
+        let names = alternatives.chain([name]);
+        let mut found = names
+            .filter_map(|name| self.by_name.get(name).or_else(|| self.provided.get(name)).copied());
+        found.next()
+    }
+}

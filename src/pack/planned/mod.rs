@@ -1,0 +1,202 @@
+//! What a build would write, before anything is compressed: `rockpack plan`.
+//!
+//! ```text
+//! Plan ─ sizes: what each file takes, and its digest where it is known ─► packages
+//!      ─ groups: what a GPU's owner would download and install         ─► Planned
+//! ```
+//!
+//! A plan has no clock and no fact of the machine. Names, versions, relations, paths and modes are
+//! those of the packages that `build` makes of the same input. Known exactly are the sizes of all
+//! files but kernel archives and their manifests; everything else is marked as an estimate, see
+//! `sizes`.
+
+mod groups;
+mod sizes;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use groups::GroupSum;
+
+use crate::content::hex;
+use crate::error::{Result, ResultExt};
+use crate::formats::payload::{Entry, EntryKind, Marking};
+use crate::formats::{deb, rpm};
+use crate::pack::Sources;
+use crate::package::{Format, Package, PackageEntry};
+use crate::plan::{Plan, Source};
+use crate::receipt::RelationRecord;
+use crate::receipt::listing::{
+    ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, payload_member,
+};
+use crate::recombine::Recombined;
+use crate::report::Findings;
+use crate::tree::Node;
+use sizes::{Measured, Sizes};
+
+/// A package set that was decided and not built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    /// [`PLAN_KIND`].
+    pub kind: &'static str,
+    /// [`PLAN_SCHEMA`].
+    pub schema: u32,
+    /// Version of rockpack that made the plan.
+    pub generator: &'static str,
+    /// Upstream version of the set.
+    pub version: String,
+    /// Release of the set.
+    pub release: String,
+    /// Install prefix, absolute.
+    pub prefix: String,
+    /// Seconds since 1970 that every packed file would carry as its time.
+    pub content_date: u32,
+    /// The packages by format and name.
+    pub packages: Vec<ListedPackage>,
+    /// What each group would download and install, in the order of the configuration.
+    pub groups: Vec<GroupSum>,
+    /// Absolute install paths of the input that are in no package because the set was limited to
+    /// other components.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Every finding.
+    pub findings: Findings,
+}
+
+/// How closely to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Digests {
+    /// No file is read whole.
+    Without,
+    /// The SHA-256 of every file whose bytes do not depend on compression, and of the code objects
+    /// of every archive.
+    OfFiles,
+}
+
+/// Lists what `plan`, made of `recombined`, would become. Sizes are estimated on the threads of
+/// the current rayon pool.
+pub fn planned(
+    recombined: &Recombined,
+    plan: &Plan,
+    findings: Findings,
+    digests: Digests,
+) -> Result<Planned> {
+    let sources = Sources::new(recombined, plan);
+    let sizes = Sizes::new(sources, digests);
+    let packages: Vec<Result<Vec<ListedPackage>>> = plan
+        .packages
+        .par_iter()
+        .map(|package| of_package(package, &sizes).context(|| format!("estimating {}", package.id)))
+        .collect();
+    let packages: Result<Vec<Vec<ListedPackage>>> = packages.into_iter().collect();
+    let prefix = plan.prefix.absolute();
+    let packages = packages?.into_iter().flatten().collect();
+    let listing = Listing { name: "plan".to_owned(), prefix: None, packages }.sorted();
+    Ok(Planned {
+        kind: PLAN_KIND,
+        schema: PLAN_SCHEMA,
+        generator: env!("CARGO_PKG_VERSION"),
+        version: plan.version.upstream().to_owned(),
+        release: plan.version.release().to_owned(),
+        groups: groups::sums(&recombined.groups, &listing.packages),
+        packages: listing.packages,
+        content_date: plan.content_date,
+        left_out: plan.left_out_paths(),
+        prefix,
+        findings,
+    })
+}
+
+impl Planned {
+    /// The packages as a set to be compared.
+    pub fn listing(&self) -> Listing {
+        Listing {
+            name: "this plan".to_owned(),
+            prefix: Some(self.prefix.clone()),
+            packages: self.packages.clone(),
+        }
+    }
+}
+
+/// A file's entry with what is known of its content.
+struct Looked<'a> {
+    entry: &'a PackageEntry<Source>,
+    measured: Option<Measured>,
+}
+
+fn of_package(package: &Package<Source>, sizes: &Sizes<'_>) -> Result<Vec<ListedPackage>> {
+    let mut looked = Vec::new();
+    for entry in &package.entries {
+        let measured = match &entry.node {
+            Node::File { data, .. } => Some(sizes.measure(data)?),
+            Node::Directory { .. } | Node::Link { .. } => None,
+        };
+        looked.push(Looked { entry, measured });
+    }
+    sizes.compress(looked.iter_mut().filter_map(|looked| looked.measured.as_mut()))?;
+    Ok(Format::ALL.into_iter().filter_map(|format| in_format(package, &looked, format)).collect())
+}
+
+fn in_format(
+    package: &Package<Source>,
+    looked: &[Looked<'_>],
+    format: Format,
+) -> Option<ListedPackage> {
+    let (name, architecture, file_name) = match format {
+        Format::Deb => {
+            let control = package.deb.as_ref()?;
+            (&control.name, &control.architecture, control.file_name())
+        }
+        Format::Rpm => {
+            let control = package.rpm.as_ref()?;
+            (&control.name, &control.arch, control.file_name())
+        }
+    };
+    let inside: Vec<&Looked<'_>> =
+        looked.iter().filter(|looked| looked.entry.formats.has(format)).collect();
+    let entries: Vec<Entry> = inside.iter().map(|looked| looked.payload_entry(format)).collect();
+    let installed = match format {
+        Format::Deb => deb::installed_kib(&entries).saturating_mul(deb::INSTALLED_UNIT),
+        Format::Rpm => rpm::installed_size(&entries),
+    };
+    let estimated = inside.iter().filter_map(|l| l.measured.as_ref()).any(|m| m.size.estimated);
+    let members: Vec<ListedMember> =
+        inside.iter().zip(&entries).map(|(looked, entry)| looked.member(entry)).collect();
+    let compressed = inside.iter().filter_map(|l| l.measured.as_ref()).map(|m| m.compressed);
+    let download = sizes::overhead(package, format, &members) + compressed.sum::<u64>();
+    Some(ListedPackage {
+        format,
+        name: name.clone(),
+        version: package.full_version(format)?,
+        architecture: architecture.clone(),
+        file_name,
+        role: Some(package.role.kind()),
+        group: package.role.group().map(str::to_owned),
+        archs: package.role.archs().to_vec(),
+        download: Size::estimate(download),
+        installed: Size { bytes: installed, estimated },
+        relations: RelationRecord::of_package(package, format),
+        members,
+    })
+}
+
+impl Looked<'_> {
+    fn payload_entry(&self, format: Format) -> Entry {
+        let (kind, mode) = match &self.entry.node {
+            Node::Directory { mode } => (EntryKind::Directory, *mode),
+            Node::File { mode, .. } => (EntryKind::File, self.entry.treatment.mode(*mode, format)),
+            Node::Link { target } => (EntryKind::Link { target: target.clone() }, 0o777),
+        };
+        let size = self.measured.as_ref().map_or(0, |measured| measured.size.bytes);
+        let path = self.entry.path.as_str().to_owned();
+        Entry { path, kind, mode, size, marking: Marking::Plain }
+    }
+
+    fn member(&self, entry: &Entry) -> ListedMember {
+        let digest = self.measured.as_ref().and_then(|measured| measured.sha256);
+        let mut member = payload_member(entry, digest.map(|digest| hex(&digest)));
+        member.code_sha256 = self.measured.as_ref().and_then(|m| m.code_sha256.clone());
+        member.size = self.measured.as_ref().map(|measured| measured.size);
+        member
+    }
+}

@@ -1,0 +1,278 @@
+//! Sizes without building.
+//!
+//! | what | how |
+//! |---|---|
+//! | a file that is packed as it is, a transformed binary, a text | its bytes are known: exact |
+//! | a kernel archive | its code objects' bytes × the share that zstd leaves of samples of them |
+//! | a kernel manifest | a constant, and one per arch |
+//! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives as they are, its scripts, and constants for the package and for every path |
+//!
+//! Samples are compressed at the level of kernel archives: code objects each by itself, as in an
+//! archive; large files each by itself, and small ones in one stream, as in a payload. At most [`SAMPLES`]
+//! files of a package, evenly spaced, are looked into, and [`WINDOWS`] windows of [`WINDOW`] bytes
+//! of a file. What the estimate does not see: code objects that occur twice in an archive and are
+//! stored once, and repetitions over long distances; so it is rather too large than too small.
+//! Payloads that are compressed with xz are smaller than estimated.
+
+use rayon::prelude::*;
+
+use super::Digests;
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::kpack;
+use crate::pack::{DEFAULT_LEVEL, Sources};
+use crate::package::{Format, Package};
+use crate::plan::Source;
+use crate::receipt::listing::{CodeRow, ListedMember, Size, code_digest};
+use crate::recombine::Kernel;
+
+/// Files of a package, or code objects of an archive, that are looked into.
+const SAMPLES: usize = 32;
+
+/// Windows of a file that are compressed.
+const WINDOWS: u64 = 16;
+
+/// Bytes of a window. Of the databases of rocBLAS, which change their nature along the way, fewer
+/// and larger windows miss whole kinds of content.
+const WINDOW: u64 = 256 << 10;
+
+/// Files of more bytes are not looked into whole. Most code objects are smaller.
+const WHOLE: u64 = WINDOWS * WINDOW;
+
+/// Bytes of a package besides its payload and what its paths take: of a `.deb` the control
+/// archive, of an `.rpm` lead, header, and the signature with its reserved space.
+const DEB_BYTES: u64 = 3 << 10;
+const RPM_BYTES: u64 = 5800;
+
+/// Bytes of a path besides its name. A `.deb` has a sum, an `.rpm` a row of its header; both have
+/// an entry in the payload, compressed.
+const DEB_MEMBER_BYTES: u64 = 60;
+const RPM_MEMBER_BYTES: u64 = 120;
+
+/// Bytes of a header of tar, and what files are rounded up to.
+const TAR_BLOCK: u64 = 512;
+
+/// Bytes of an archive's row besides its key.
+const ROW_BYTES: u64 = 64;
+
+/// Bytes of a manifest, and of each arch in it.
+const MANIFEST_BYTES: u64 = 64;
+const MANIFEST_ARCH_BYTES: u64 = 112;
+
+/// What is known of a file.
+pub(super) struct Measured {
+    /// Its bytes.
+    pub size: Size,
+    /// Their digest, if it was asked for and does not depend on compression.
+    pub sha256: Option<[u8; 32]>,
+    /// Of an archive: the digest of its code objects in hex, if it was asked for.
+    pub code_sha256: Option<String>,
+    /// What it takes of a package file, estimated.
+    pub compressed: u64,
+    /// What is compressed to estimate that; none for what is compressed already.
+    content: Option<Content>,
+}
+
+/// Looks at the files of a plan.
+pub(super) struct Sizes<'a> {
+    sources: Sources<'a>,
+    digests: Digests,
+}
+
+impl<'a> Sizes<'a> {
+    pub fn new(sources: Sources<'a>, digests: Digests) -> Self {
+        Self { sources, digests }
+    }
+
+    /// What is known of the file behind `source`; its share of the package is not yet.
+    pub fn measure(&self, source: &Source) -> Result<Measured> {
+        if let Some(content) = self.sources.known(source)? {
+            let sha256 = match self.digests {
+                Digests::OfFiles => Some(content.sha256()?),
+                Digests::Without => None,
+            };
+            let size = Size::exact(content.len());
+            return Ok(Measured {
+                size,
+                sha256,
+                code_sha256: None,
+                compressed: 0,
+                content: Some(content),
+            });
+        }
+        let mut code_sha256 = None;
+        let bytes = match source {
+            Source::Archive { archives, arch } => {
+                let kernels = self.kernels(archives, arch.as_str())?;
+                if self.digests == Digests::OfFiles {
+                    code_sha256 = Some(digest_of_code(&kernels)?);
+                }
+                archive_bytes(&kernels)?
+            }
+            Source::Manifest { archives } => {
+                let archs = self.sources.archive_set(archives)?.archs.len() as u64;
+                MANIFEST_BYTES + MANIFEST_ARCH_BYTES * archs
+            }
+            other => return Err(Error::bug(format!("{other:?} has no bytes"))),
+        };
+        Ok(Measured {
+            size: Size::estimate(bytes),
+            sha256: None,
+            code_sha256,
+            compressed: bytes,
+            content: None,
+        })
+    }
+
+    /// Estimates what each of a package's files takes of it.
+    pub fn compress<'m>(&self, files: impl Iterator<Item = &'m mut Measured>) -> Result<()> {
+        let files = files.filter(|file| file.content.is_some());
+        let (mut small, mut large): (Vec<_>, Vec<_>) =
+            files.partition(|file| file.size.bytes <= WHOLE);
+        assume(&mut small, Share::together)?;
+        // Of a great many, the first of a few neighbours stands for them.
+        let step = large.len().div_ceil(SAMPLES).max(1);
+        for neighbours in large.chunks_mut(step) {
+            assume(neighbours, |contents| Share::each(contents.get(..1).unwrap_or_default()))?;
+        }
+        Ok(())
+    }
+
+    /// The code objects of an archive.
+    fn kernels(&self, archives: &str, arch: &str) -> Result<Vec<&'a Kernel>> {
+        let kernels = self.sources.kernels(self.sources.archive_set(archives)?);
+        Ok(kernels.filter(|kernel| kernel.target.base().as_str() == arch).collect())
+    }
+}
+
+fn archive_bytes(kernels: &[&Kernel]) -> Result<u64> {
+    let contents: Vec<&Content> = kernels.iter().map(|kernel| &kernel.content).collect();
+    let bytes = contents.iter().map(|content| content.len()).sum();
+    let rows = kernels.iter().map(|kernel| ROW_BYTES + kernel.binary.as_str().len() as u64);
+    Ok(Share::each(&contents)?.apply(bytes) + rows.sum::<u64>())
+}
+
+fn digest_of_code(kernels: &[&Kernel]) -> Result<String> {
+    let rows: Vec<Result<CodeRow>> = kernels
+        .par_iter()
+        .map(|kernel| {
+            let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
+            Ok((key, kernel.target.to_string(), kernel.content.sha256_hex()?))
+        })
+        .collect();
+    Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))
+}
+
+/// Estimates files of a payload by the share of all of them.
+fn assume(files: &mut [&mut Measured], share: impl Fn(&[&Content]) -> Result<Share>) -> Result<()> {
+    let contents = files.iter().filter_map(|file| file.content.as_ref());
+    let share = share(&contents.collect::<Vec<_>>())?;
+    for file in files {
+        file.compressed = share.apply(file.size.bytes);
+        file.content = None;
+    }
+    Ok(())
+}
+
+/// What compression leaves of some bytes.
+struct Share {
+    left: u64,
+    of: u64,
+}
+
+impl Share {
+    /// Of code objects: each is a frame of its own.
+    fn each(contents: &[&Content]) -> Result<Self> {
+        let mut share = Self { left: 0, of: 0 };
+        for content in chosen(contents) {
+            let sample = sample(content)?;
+            share.add(&sample)?;
+        }
+        Ok(share)
+    }
+
+    /// Of the files of a payload, which is one stream.
+    fn together(contents: &[&Content]) -> Result<Self> {
+        let samples: Result<Vec<Vec<u8>>> = chosen(contents).map(sample).collect();
+        let mut share = Self { left: 0, of: 0 };
+        share.add(&samples?.concat())?;
+        Ok(share)
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        let left = zstd::bulk::compress(bytes, DEFAULT_LEVEL)
+            .map_err(|error| Error::of_library("zstd refuses to compress", error))?;
+        self.left += left.len() as u64;
+        self.of += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn apply(&self, bytes: u64) -> u64 {
+        let scaled = u128::from(bytes) * u128::from(self.left);
+        let scaled = scaled.checked_div(u128::from(self.of)).unwrap_or(u128::from(bytes));
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+}
+
+/// At most [`SAMPLES`] of `contents`, evenly spaced.
+fn chosen<'c>(contents: &[&'c Content]) -> impl Iterator<Item = &'c Content> {
+    let step = contents.len().div_ceil(SAMPLES).max(1);
+    contents.iter().step_by(step).copied()
+}
+
+/// Windows of `content`, evenly spaced; the whole if they are not less.
+fn sample(content: &Content) -> Result<Vec<u8>> {
+    let len = content.len();
+    let count = len.div_ceil(WINDOW).min(WINDOWS);
+    let last = len.saturating_sub(WINDOW);
+    let mut bytes = Vec::new();
+    let mut done = 0;
+    for index in 0..count {
+        let spaced = last.checked_div(count.saturating_sub(1)).unwrap_or(0).saturating_mul(index);
+        // The windows of a file that they cover whole follow each other.
+        let start = spaced.max(done);
+        done = len.min(spaced.saturating_add(WINDOW));
+        if start < done {
+            bytes.extend(content.read_vec(start..done, WINDOW, "sample")?);
+        }
+    }
+    Ok(bytes)
+}
+
+/// Bytes of a package file that are not the content of its files.
+pub(super) fn overhead(package: &Package<Source>, format: Format, members: &[ListedMember]) -> u64 {
+    let (constant, member) = match format {
+        Format::Deb => (DEB_BYTES, DEB_MEMBER_BYTES),
+        Format::Rpm => (RPM_BYTES, RPM_MEMBER_BYTES),
+    };
+    let name = |path: &str| match format {
+        Format::Deb => path.len(),
+        // Folders are stored once.
+        Format::Rpm => path.rsplit('/').next().unwrap_or_default().len(),
+    };
+    constant
+        + scripts(package, format)
+        + members.iter().map(|m| member + name(&m.path) as u64).sum::<u64>()
+}
+
+/// What maintainer scripts take. Those of a `.deb` lie uncompressed in a tar archive.
+fn scripts(package: &Package<Source>, format: Format) -> u64 {
+    let in_tar = |len: usize| TAR_BLOCK + (len as u64).next_multiple_of(TAR_BLOCK);
+    match format {
+        Format::Deb => package
+            .deb
+            .iter()
+            .map(|control| {
+                let triggers = control.triggers.first().map_or(0, |line| in_tar(line.len()));
+                let scripts = control.scripts.iter().map(|(_, text)| in_tar(text.len()));
+                triggers + scripts.sum::<u64>()
+            })
+            .sum(),
+        Format::Rpm => package
+            .rpm
+            .iter()
+            .flat_map(|control| &control.scripts)
+            .map(|(_, (_, text))| text.len() as u64)
+            .sum(),
+    }
+}

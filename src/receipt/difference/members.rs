@@ -1,0 +1,194 @@
+//! Paths of two sets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::Moved;
+use crate::package::Format;
+use crate::receipt::listing::{ListedMember, ListedPackage, Owned, Owners};
+
+/// The paths that have other owners than before. One that lost a path to a package that had it, too,
+/// and one that has it beside the package that had it, are named as well. Of several that lost a path
+/// and several that got it, each is named once, not with each of the others.
+pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
+    let paths: BTreeSet<(Format, &str)> =
+        new.files().map(|Owned { package, member }| (package.format, &*member.path)).collect();
+    let mut moved = Vec::new();
+    for (format, path) in paths {
+        let [before, after] = [old, new].map(|set| names(set, format, path));
+        let (lost, gained) = (&before - &after, &after - &before);
+        if lost.is_empty() && gained.is_empty() {
+            continue;
+        }
+        let pairs = paired(&or_all(lost, before), &or_all(gained, after));
+        moved.extend(pairs.into_iter().map(|(from, to)| Moved {
+            format,
+            path: path.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        }));
+    }
+    moved
+}
+
+/// Each of both sides in a pair; the last of the shorter side is in all further ones.
+fn paired<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<(&'a str, &'a str)> {
+    fn at<'a>(names: &[&'a str], index: usize) -> Option<&'a str> {
+        names.get(index).or(names.last()).copied()
+    }
+    let count = from.len().max(to.len());
+    (0..count).filter_map(|index| at(from, index).zip(at(to, index))).collect()
+}
+
+fn names<'a>(set: &Owners<'a>, format: Format, path: &str) -> BTreeSet<&'a str> {
+    set.owners(format, path).map(|package| package.name.as_str()).collect()
+}
+
+fn or_all<'a>(some: BTreeSet<&'a str>, all: BTreeSet<&'a str>) -> Vec<&'a str> {
+    let names = if some.is_empty() { all } else { some };
+    names.into_iter().collect()
+}
+
+/// A path that is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileChange {
+    /// The absolute path.
+    pub path: String,
+    /// What is different.
+    pub changes: Vec<Change>,
+}
+
+/// In what a path differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// A file became a link, or the like.
+    Kind,
+    /// Permission bits.
+    Mode,
+    /// The number of bytes.
+    Size,
+    /// The bytes.
+    Content,
+    /// The code objects of a kernel archive.
+    Code,
+    /// Where a link leads.
+    Target,
+}
+
+impl Change {
+    /// As it is shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kind => "kind",
+            Self::Mode => "mode",
+            Self::Size => "size",
+            Self::Content => "content",
+            Self::Code => "code objects",
+            Self::Target => "target",
+        }
+    }
+}
+
+/// Files that could not be compared whole.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub uncompared: u64,
+    pub by_size: u64,
+}
+
+/// The paths of both that differ.
+pub(super) fn compare(
+    before: &ListedPackage,
+    after: &ListedPackage,
+    counts: &mut Counts,
+) -> Vec<FileChange> {
+    let old: BTreeMap<&str, &ListedMember> =
+        before.members.iter().map(|member| (member.path.as_str(), member)).collect();
+    let mut changed = Vec::new();
+    for member in &after.members {
+        let Some(earlier) = old.get(member.path.as_str()) else { continue };
+        let changes = changes(earlier, member, counts);
+        if !changes.is_empty() {
+            changed.push(FileChange { path: member.path.clone(), changes });
+        }
+    }
+    changed
+}
+
+fn changes(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> Vec<Change> {
+    if before.kind != after.kind {
+        return vec![Change::Kind];
+    }
+    let mut changes = Vec::new();
+    if before.mode != after.mode {
+        changes.push(Change::Mode);
+    }
+    if before.target != after.target {
+        changes.push(Change::Target);
+    }
+    changes.extend(content(before, after, counts));
+    changes
+}
+
+/// By digest, else by size. Archives of a plan have neither; their code objects are compared where
+/// both sides know them.
+fn content(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> Option<Change> {
+    if !before.is_file() {
+        return None;
+    }
+    if let (Some(old), Some(new)) = (&before.sha256, &after.sha256) {
+        return (old != new).then_some(Change::Content);
+    }
+    if let (Some(old), Some(new)) = (&before.code_sha256, &after.code_sha256) {
+        return (old != new).then_some(Change::Code);
+    }
+    let exact = |member: &ListedMember| member.size.filter(|size| !size.estimated);
+    let Some((old, new)) = exact(before).zip(exact(after)) else {
+        counts.uncompared += 1;
+        return None;
+    };
+    if old.bytes != new.bytes {
+        return Some(Change::Size);
+    }
+    counts.by_size += 1;
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::package::MemberKind;
+    use crate::receipt::listing::Size;
+
+    fn file(size: Option<u64>, sha256: Option<&str>) -> ListedMember {
+        ListedMember {
+            path: "/x".to_owned(),
+            kind: MemberKind::File,
+            mode: 0o644,
+            size: size.map(Size::exact),
+            sha256: sha256.map(str::to_owned),
+            code_sha256: None,
+            target: None,
+        }
+    }
+
+    #[test]
+    fn digests_are_compared_whether_or_not_sizes_are_known() {
+        let compared = |before: &ListedMember, after: &ListedMember| {
+            let mut counts = Counts::default();
+            let change = content(before, after, &mut counts);
+            (change, counts.uncompared, counts.by_size)
+        };
+        let whole = file(Some(1), Some("a"));
+        assert_eq!(compared(&whole, &file(None, Some("b"))), (Some(Change::Content), 0, 0));
+        assert_eq!(compared(&file(None, Some("a")), &whole), (None, 0, 0));
+        assert_eq!(compared(&whole, &file(None, None)), (None, 1, 0));
+        assert_eq!(compared(&file(None, None), &file(None, None)), (None, 1, 0));
+        assert_eq!(compared(&whole, &file(Some(2), None)), (Some(Change::Size), 0, 0));
+        assert_eq!(compared(&whole, &file(Some(1), None)), (None, 0, 1));
+        let folder = ListedMember { kind: MemberKind::Directory, ..file(None, None) };
+        assert_eq!(compared(&folder, &folder), (None, 0, 0));
+    }
+}

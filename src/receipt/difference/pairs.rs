@@ -1,0 +1,69 @@
+//! Which packages of two sets are compared with each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::package::Format;
+use crate::receipt::listing::ListedPackage;
+
+/// The packages of two sets.
+#[derive(Default)]
+pub(super) struct Pairs<'a> {
+    /// Of both sets: as it was, and as it is.
+    pub both: Vec<(&'a ListedPackage, &'a ListedPackage)>,
+    pub added: Vec<&'a ListedPackage>,
+    pub removed: Vec<&'a ListedPackage>,
+}
+
+/// The packages of one format and name by architecture.
+type Named<'a> = BTreeMap<&'a str, &'a ListedPackage>;
+
+/// Architectures of packages for every machine.
+const FOR_ALL: [&str; 2] = ["all", "noarch"];
+
+/// Pairs packages by format, name and architecture. Where that leaves one of a name on each side, it
+/// is the same package for another architecture.
+pub(super) fn of<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pairs<'a> {
+    let (mut old, mut new) = (by_name(old), by_name(new));
+    let names: BTreeSet<_> = old.keys().chain(new.keys()).copied().collect();
+    let mut pairs = Pairs::default();
+    for name in names {
+        let mut old = old.remove(&name).unwrap_or_default();
+        let mut new = new.remove(&name).unwrap_or_default();
+        let both: Vec<&str> = old.keys().filter(|arch| new.contains_key(*arch)).copied().collect();
+        pairs.both.extend(both.iter().filter_map(|arch| old.remove(arch).zip(new.remove(arch))));
+        if old.len() == 1 && new.len() == 1 {
+            pairs.both.extend(old.into_values().zip(new.into_values()));
+        } else {
+            pairs.removed.extend(old.into_values());
+            pairs.added.extend(new.into_values());
+        }
+    }
+    pairs
+}
+
+/// The packages that are compared.
+pub(super) fn compared(packages: &[ListedPackage]) -> impl Iterator<Item = &ListedPackage> {
+    by_name(packages).into_values().flat_map(Named::into_values)
+}
+
+/// The packages by format and name; of several versions, which are in their order, the last. One
+/// for every machine and one for some are versions of each other, too, unless they are of one
+/// version.
+fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), Named<'_>> {
+    let mut found: BTreeMap<(Format, &str), Named<'_>> = BTreeMap::new();
+    for package in packages {
+        let named = found.entry(package.key()).or_default();
+        let stays = |earlier: &ListedPackage| earlier.is_of_version_of(package);
+        if FOR_ALL.contains(&&*package.architecture) {
+            named.retain(|arch, earlier| FOR_ALL.contains(arch) || stays(earlier));
+        } else {
+            for arch in FOR_ALL {
+                if named.get(arch).is_some_and(|earlier| !stays(earlier)) {
+                    named.remove(arch);
+                }
+            }
+        }
+        named.insert(&package.architecture, package);
+    }
+    found
+}

@@ -1,0 +1,314 @@
+//! A set from a receipt, a plan, or a folder of packages.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, package};
+use crate::content::{Content, is_file, is_folder};
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::package::Format;
+use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Place, Receipt};
+use crate::run::threads;
+
+/// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
+const DOCUMENT_LIMIT: u64 = 2 << 30;
+
+/// The `kind` of a plan's JSON; receipts have none.
+pub const PLAN_KIND: &str = "plan";
+
+/// Version of the shape of a plan's JSON; raised when a field changes its meaning.
+pub const PLAN_SCHEMA: u32 = 1;
+
+/// What `rockpack plan --json` writes, as far as a listing needs it.
+#[derive(Deserialize)]
+struct PlanDocument {
+    schema: u32,
+    prefix: String,
+    packages: Vec<ListedPackage>,
+}
+
+/// What tells a plan from a receipt.
+#[derive(Deserialize)]
+struct Head {
+    kind: Option<String>,
+}
+
+/// Reads the set at `path`: a receipt (`packages.json`), a plan (JSON), a folder of packages, or a
+/// single package. Of a folder the packages are read and not the receipt, which is what somebody
+/// said of them.
+pub fn read(path: &Path) -> Result<Listing> {
+    let listing = match is_folder(path) {
+        Ok(true) => threads::some(|| of_packages(path)),
+        Ok(false) => of_file(path),
+        Err(error) => Err(error),
+    };
+    listing.context(|| "reading a package set".to_owned())
+}
+
+fn of_file(path: &Path) -> Result<Listing> {
+    let content = Content::open(path)?;
+    let name = path.display().to_string();
+    if is_package(path) {
+        let packages = vec![listed(path)?];
+        return in_order(Listing { name, prefix: None, packages }).file(path);
+    }
+    let bytes = content.read_vec(0..content.len(), DOCUMENT_LIMIT, "package set").file(path)?;
+    parse(name, &bytes).file(path)
+}
+
+/// Reads a receipt or a plan (JSON) that is called `name` for people.
+pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| {
+        Error::malformed("is neither a receipt nor a plan").cause(error).hint(
+            "name a packages.json, what `rockpack plan --json` wrote, or a folder of packages",
+        )
+    })?;
+    match head.kind.as_deref() {
+        None => {
+            let receipt = Receipt::parse(bytes)?;
+            let prefix = Some(receipt.prefix);
+            let code = code_of(&receipt.code_objects);
+            let packages = receipt.packages.into_iter().map(|record| of_record(record, &code));
+            let packages: Result<Vec<_>> = packages.collect();
+            in_order(Listing { name, prefix, packages: packages? })
+        }
+        Some(PLAN_KIND) => of_plan(name, bytes),
+        Some(other) => {
+            let message = format!("is a `{}`, not a plan", other.escape_debug());
+            Err(Error::new(Kind::Unsupported, message))
+        }
+    }
+}
+
+/// Brings it into order. Of what is there twice nobody can say which one counts: it is refused.
+fn in_order(mut listing: Listing) -> Result<Listing> {
+    listing.packages.iter_mut().for_each(|package| drop_folders_again(&mut package.members));
+    listing = listing.sorted();
+    drop_packages_again(&mut listing.packages);
+    let mut neighbours = listing.packages.iter().zip(listing.packages.iter().skip(1));
+    if let Some((other, package)) = neighbours.find(|(one, other)| one.order(other).is_eq()) {
+        let ListedPackage { version, architecture, file_name, .. } = package;
+        let other = &other.file_name;
+        let message =
+            format!("is there twice as {version} for {architecture}: {other} and {file_name}");
+        let place = format!("{} {}", package.format, package.name);
+        let hint = "name a set with each package once";
+        return Err(Error::malformed(message).structure(place).hint(hint));
+    }
+    listing.packages.iter().try_for_each(refuse_paths_twice)?;
+    Ok(listing)
+}
+
+fn refuse_paths_twice(package: &ListedPackage) -> Result<()> {
+    let mut paths = HashSet::new();
+    let twice = package.members.iter().find(|member| !paths.insert(&member.path));
+    let Some(member) = twice else { return Ok(()) };
+    let ListedPackage { format, name, version, architecture, .. } = package;
+    let message = format!("has the path {} twice", member.path.escape_debug());
+    let place = format!("{format} {name} {version} for {architecture}");
+    let hint = "nobody can say which of them is installed: make the package again";
+    Err(Error::malformed(message).structure(place).hint(hint))
+}
+
+/// A link to a package beside it, or a copy under another name, is the same package. In their order
+/// the two lie together.
+fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
+    packages.dedup_by(|one, other| {
+        let renamed = || ListedPackage { file_name: other.file_name.clone(), ..one.clone() };
+        one.order(other).is_eq() && renamed() == *other
+    });
+}
+
+/// Packers that go through a list of paths may state a folder again; both are one.
+fn drop_folders_again(members: &mut Vec<ListedMember>) {
+    let mut first: HashMap<&str, &ListedMember> = HashMap::new();
+    let mut again = Vec::with_capacity(members.len());
+    for member in members.iter() {
+        let earlier = first.insert(&member.path, member);
+        again.push(member.is_directory() && earlier == Some(member));
+    }
+    let mut again = again.into_iter();
+    members.retain(|_| !again.next().unwrap_or_default());
+}
+
+fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
+    let plan: PlanDocument = serde_json::from_slice(bytes)
+        .map_err(|error| Error::malformed("is no plan of rockpack").cause(error))?;
+    if plan.schema != PLAN_SCHEMA {
+        let message = format!("plan schema {} is unknown, expected {PLAN_SCHEMA}", plan.schema);
+        let hint = "make the plan anew with this version of rockpack";
+        return Err(Error::new(Kind::Unsupported, message).hint(hint));
+    }
+    in_order(Listing { name, prefix: Some(plan.prefix), packages: plan.packages })
+}
+
+/// Archive → digest of its code objects.
+fn code_of(records: &[CodeObjectRecord]) -> BTreeMap<&str, String> {
+    let mut rows: BTreeMap<&str, BTreeSet<CodeRow>> = BTreeMap::new();
+    for record in records {
+        if let Place::Archive { archive, key, .. } = &record.place {
+            let row = (key.clone(), record.target.clone(), record.sha256.clone());
+            rows.entry(archive).or_default().insert(row);
+        }
+    }
+    rows.into_iter().map(|(archive, rows)| (archive, code_digest(&rows))).collect()
+}
+
+/// A package of a receipt. Receipts of earlier versions leave name and version to the file name.
+fn of_record(record: PackageRecord, code: &BTreeMap<&str, String>) -> Result<ListedPackage> {
+    let parts = name_parts(record.format, &record.file_name).ok_or_else(|| {
+        let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
+        Error::malformed(message).structure("packages")
+    })?;
+    Ok(ListedPackage {
+        name: parts.name,
+        version: record.version.unwrap_or(parts.version),
+        architecture: parts.architecture,
+        format: record.format,
+        file_name: record.file_name,
+        role: Some(record.role),
+        group: record.group,
+        archs: record.archs,
+        download: Size::exact(record.size),
+        installed: Size::exact(record.installed_size),
+        relations: record.relations,
+        members: record.members.into_iter().map(|member| of_member(member, code)).collect(),
+    })
+}
+
+fn of_member(record: MemberRecord, code: &BTreeMap<&str, String>) -> ListedMember {
+    ListedMember {
+        code_sha256: code.get(record.path.as_str()).cloned(),
+        path: record.path,
+        kind: record.kind,
+        mode: record.mode,
+        size: record.size.map(Size::exact),
+        sha256: record.sha256,
+        target: record.target,
+    }
+}
+
+struct NameParts {
+    name: String,
+    version: String,
+    architecture: String,
+}
+
+/// `name_version_arch.deb` or `name-version-release.arch.rpm`.
+fn name_parts(format: Format, file_name: &str) -> Option<NameParts> {
+    let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
+    let (name, version, architecture) = match format {
+        Format::Deb => {
+            let (rest, architecture) = stem.rsplit_once('_')?;
+            let (name, version) = rest.split_once('_')?;
+            (name, version, architecture)
+        }
+        Format::Rpm => {
+            let (rest, architecture) = stem.rsplit_once('.')?;
+            let (with_version, _) = rest.rsplit_once('-')?;
+            let (name, _) = with_version.rsplit_once('-')?;
+            (name, rest.strip_prefix(name)?.strip_prefix('-')?, architecture)
+        }
+    };
+    let [name, version, architecture] = [name, version, architecture].map(str::to_owned);
+    Some(NameParts { name, version, architecture })
+}
+
+fn is_package(path: &Path) -> bool {
+    Format::of_file_name(path).is_some()
+}
+
+/// The packages that lie in `folder`; what else is there is left alone.
+fn of_packages(folder: &Path) -> Result<Listing> {
+    let entries = std::fs::read_dir(folder).map_err(|error| Error::io(folder, "list", error))?;
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| Error::io(folder, "list", error))?.path();
+        if is_package(&path) && is_file(&path)? {
+            paths.push(path);
+        }
+    }
+    if paths.is_empty() {
+        let hint = "name a folder of packages, a packages.json, or what `rockpack plan --json` \
+                    wrote";
+        return Err(Error::new(Kind::Usage, "has no packages").file(folder).hint(hint));
+    }
+    paths.sort();
+    let packages: Vec<Result<ListedPackage>> = paths.par_iter().map(|path| listed(path)).collect();
+    let packages: Result<Vec<ListedPackage>> = packages.into_iter().collect();
+    let name = folder.display().to_string();
+    in_order(Listing { name, prefix: None, packages: packages? }).file(folder)
+}
+
+fn listed(path: &Path) -> Result<ListedPackage> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let content = Content::open(path)?;
+    package::listed(&content, &name).file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::package::MemberKind;
+
+    /// A difference would have to choose one of the two, and be silent about the other.
+    #[test]
+    fn what_is_there_twice_is_refused() {
+        use crate::receipt::listing::tests::listed;
+        let set = |packages: Vec<ListedPackage>| {
+            in_order(Listing { name: "x".to_owned(), prefix: None, packages })
+        };
+        fn package(version: &str, paths: &[(&str, MemberKind)]) -> ListedPackage {
+            listed(Format::Deb, "rocm-blas", version, paths)
+        }
+        let one = [("/x", MemberKind::File)];
+        set(vec![package("2", &one), package("1", &one)]).unwrap();
+        let error = set(vec![package("1", &one), package("1", &[])]).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("deb rocm-blas: is there twice as 1 for amd64"), "{text}");
+        // Package managers take both for one version.
+        let error = set(vec![package("1", &one), package("0:1", &[])]).unwrap_err();
+        assert!(error.to_string().contains("is there twice as"), "{error}");
+        let copy = ListedPackage { file_name: "l.deb".to_owned(), ..package("1", &one) };
+        assert_eq!(set(vec![package("1", &one), copy]).unwrap().packages.len(), 1);
+        let error =
+            set(vec![package("1", &[one[0], ("/y", MemberKind::File), one[0]])]).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("deb rocm-blas 1 for amd64: has the path /x twice"), "{text}");
+        let folders = [
+            ("/x", MemberKind::Directory),
+            ("/x/y", MemberKind::File),
+            ("/x", MemberKind::Directory),
+        ];
+        let accepted = set(vec![package("1", &folders)]).unwrap();
+        assert_eq!(accepted.packages[0].members, package("1", &folders[..2]).members);
+        let mut other = package("1", &folders);
+        other.members[2].mode = 0o700;
+        let error = set(vec![other]).unwrap_err();
+        assert!(error.to_string().contains("has the path /x twice"), "{error}");
+        for kind in [MemberKind::File, MemberKind::Link] {
+            let paths = [("/x", kind), ("/x", kind)];
+            assert!(set(vec![package("1", &paths)]).is_err(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn file_names_are_taken_apart() {
+        let parts = |format, name| {
+            let parts = name_parts(format, name)?;
+            Some([parts.name, parts.version, parts.architecture])
+        };
+        let expected = Some(["rocm-blas", "7.1.0-1", "amd64"].map(str::to_owned));
+        assert_eq!(parts(Format::Deb, "rocm-blas_7.1.0-1_amd64.deb"), expected);
+        let expected = Some(["rocm-blas-devel", "7.1.0~rc1-1.el9", "noarch"].map(str::to_owned));
+        assert_eq!(parts(Format::Rpm, "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm"), expected);
+        for (format, name) in
+            [(Format::Deb, "x.deb"), (Format::Rpm, "a-1.rpm"), (Format::Deb, "a_1_b.rpm")]
+        {
+            assert_eq!(parts(format, name), None, "{name}");
+        }
+    }
+}

@@ -11,13 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
 
-use super::Source;
 use super::drafts::Draft;
-use super::extras::{Extras, Placed};
-use super::layout::file_mode;
 use super::naming::Names;
+use super::placed::{Extras, Placed, file_mode};
 use super::relations::Link;
 use super::setting::Setting;
+use super::source::Source;
 use crate::error::Result;
 use crate::package::{Format, Formats, RelationKind, Role, Treatment};
 use crate::report::{Finding, Findings};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::debug_places::is_debug_place;
 use super::drafts::Draft;
-use super::extras;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::package::Format;
 use crate::tree::{Node, TreePath};
@@ -29,7 +29,7 @@ pub(super) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
         }
         let inside = draft.files.iter().map(|(path, node)| (Place::Inside(path), node));
         let outside = draft.extras.outside.iter();
-        let outside = outside.filter(|(path, _)| !extras::is_debug_place(path));
+        let outside = outside.filter(|(path, _)| !is_debug_place(path));
         let outside = outside.map(|(path, placed)| (Place::Outside(path), &placed.node));
         for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });

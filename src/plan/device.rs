@@ -6,10 +6,10 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layout::file_mode;
-use super::selectors::{Bundle, Owned, OwnedDatabase};
+use super::bundle::{Bundle, Owned, OwnedDatabase};
+use super::placed::file_mode;
 use super::setting::Setting;
-use super::{ArchiveSet, Source};
+use super::source::{ArchiveSet, Source};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::recombine::Group;

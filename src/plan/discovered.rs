@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::linkage::{Found, Reader};
+use super::reader::{LibraryPlace, Reader};
 use super::relations::parse_deb;
 use super::setting::Setting;
 use crate::dependencies::debian::Gathered;
@@ -61,22 +61,25 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Adds the needs of a file, whose needed libraries were `found`.
-    pub fn add(&mut self, reader: &Reader<'_>, found: &BTreeMap<&str, Found>) {
+    pub fn add(&mut self, reader: &Reader<'_>, found: &BTreeMap<&str, LibraryPlace>) {
         let gathering = self.bundles.entry(reader.bundle).or_default();
         gathering.requires.extend(reader.needs.interpreters.iter().cloned());
         let Some(linking) = &reader.needs.linking else {
             return;
         };
         gathering.add_deb(self.setting, reader, linking, found);
-        let is_private =
-            |name: &str| matches!(found.get(name), Some(Found::InSet { is_private: true, .. }));
+        let is_private = |name: &str| {
+            matches!(found.get(name), Some(LibraryPlace::InSet { is_private: true, .. }))
+        };
         let counts = |name: &str| !is_private(name);
         let requires = rpm::requires(linking, reader.needs.is_executable, counts);
         gathering.requires.extend(requires);
         if reader.in_host && self.setting.folders.is_public(reader.path) {
             gathering.provides.extend(rpm::provides(linking, reader.path.name()));
         }
-        for name in found.iter().filter(|(_, place)| **place == Found::Nowhere).map(|(n, _)| n) {
+        for name in
+            found.iter().filter(|(_, place)| **place == LibraryPlace::Nowhere).map(|(n, _)| n)
+        {
             let files = gathering.missing.entry((*name).to_owned()).or_default();
             files.insert(reader.path.clone());
         }
@@ -103,10 +106,10 @@ impl<'a> Gathering<'a> {
         setting: &'a Setting,
         reader: &Reader<'_>,
         linking: &Linking,
-        found: &BTreeMap<&str, Found>,
+        found: &BTreeMap<&str, LibraryPlace>,
     ) {
         let Some(distribution) = &setting.distribution else { return };
-        let is_outside = |name: &&str| found.get(name) == Some(&Found::Outside);
+        let is_outside = |name: &&str| found.get(name) == Some(&LibraryPlace::Outside);
         let mut known = Vec::new();
         for name in linking.needed.iter().map(String::as_str).filter(is_outside) {
             match setting.configured_library(name) {

@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
 
+use super::bundle::{Bundle, Owned};
 use super::device::{Contents, contents};
 use super::discovered::Discovered;
 use super::edits::{Edit, Edits};
-use super::extras::Extras;
-use super::layout::file_mode;
 use super::linkage::Linkage;
 use super::naming::{Names, place_of};
+use super::placed::{Extras, file_mode};
 use super::relations::{Link, PackageRelations};
-use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
+use super::source::{ArchiveSet, Source};
 use super::texts::Description;
-use super::{ArchiveSet, Source};
 use crate::config::PartRole;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::package::{Format, Relation, RelationKind, Role};
@@ -134,7 +133,8 @@ pub(super) fn make(
 ) -> Result<Made> {
     let contents = bundles.iter().map(|bundle| contents(setting, groups, bundle));
     let contents: Vec<_> = contents.collect::<Result<_>>()?;
-    let names: Vec<_> = bundles.iter().map(|b| setting.host_names(b)).collect::<Result<_>>()?;
+    let names: Vec<_> =
+        bundles.iter().map(|b| b.host_names(&setting.names)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use super::bundle::{Bundle, OwnedDatabase};
 use super::naming::{Names, place_of};
-use super::selectors::{Bundle, OwnedDatabase};
 use super::setting::Setting;
 use crate::config::{ArchFilter, Config};
 use crate::content::Content;
@@ -22,7 +22,7 @@ pub(super) fn apply(
     findings: &mut Findings,
 ) -> Result<()> {
     let mut faults = Faults::default();
-    let names = bundles.iter().map(|bundle| setting.host_names(bundle));
+    let names = bundles.iter().map(|bundle| bundle.host_names(&setting.names));
     let names: Vec<Names> = names.collect::<Result<_>>()?;
     for (package, filter) in &setting.config.packages {
         let stems = bundles.iter().map(|bundle| Some(&bundle.stem));

@@ -9,73 +9,28 @@
 //!   it cannot be read, stays where the artifact has it, with a finding. Two with one build-id are refused unless they are the same.
 //!   Their package has no documents of its own (lintian: non-debug-file-in-debug-package).
 //!
-//! Build-ids stay as the build made them, so packages can have one debug file in common: those of
-//! two families with one library, and those of two versions side by side in which a library did
-//! not change. (Fedora keeps them apart by other build-ids for each release, Debian by a build-id
-//! for each build; both would change what was built.) rpm lets packages own a file together that
-//! is the same. dpkg does not: a `.deb` has its debug files in a folder of its own
-//! ([`own_place`]), and its scripts keep the place by build-id a link to one of them. The folder
-//! is laid out so that it is one for gdb's `debug-file-directory`, too.
-//!
 //! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use object::elf;
 
-use super::Source;
+use super::debug_places::{id_of, place_of, stood_in};
 use super::drafts::Draft;
 use super::licences::{self, Licence};
 use super::naming::Names;
+use super::placed::Placed;
 use super::relations::Link;
+use super::source::Source;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::elf::{ElfFile, build_id};
+use crate::formats::elf::ElfFile;
 use crate::input::artifact::ComponentKind;
-use crate::package::{Formats, RelationKind, Role, Treatment};
+use crate::package::{RelationKind, Role, Treatment};
 use crate::recombine::{Component, Recombined};
 use crate::report::{ComponentFile, Finding, Findings};
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
-
-/// What debuggers look into for debug files.
-pub(super) const DEBUG_ROOT: &str = "usr/lib/debug";
-
-/// Where debuggers look for debug files by their build-ids.
-const DEBUG_FOLDER: &str = "usr/lib/debug/.build-id";
-
-/// Where builds with split debug files put them, relative to the prefix.
-const BUILD_ID_FOLDER: &str = ".build-id";
-
-/// A node at an absolute install path.
-#[derive(Debug, Clone)]
-pub(super) struct Placed {
-    pub node: Node<Source>,
-    pub treatment: Treatment,
-    pub formats: Formats,
-}
-
-impl Placed {
-    /// A node that both formats have.
-    pub fn in_all(node: Node<Source>, treatment: Treatment) -> Self {
-        Self { node, treatment, formats: Formats::All }
-    }
-}
-
-/// What a package has besides plain files below the prefix.
-#[derive(Debug, Default)]
-pub(super) struct Extras {
-    /// By absolute install path, without its leading slash.
-    pub outside: BTreeMap<TreePath, Placed>,
-    /// The treatment of files below the prefix that are not plain.
-    pub treatments: BTreeMap<TreePath, Treatment>,
-    /// Install-relative links that a debug file stands in for.
-    pub replaced: Vec<TreePath>,
-    /// The build-ids of its debug files, in hex.
-    pub build_ids: BTreeSet<String>,
-    /// The licence texts of its family.
-    pub licences: Vec<Licence>,
-}
 
 /// Looks at the host files of all drafts.
 pub(super) fn add(
@@ -213,40 +168,6 @@ impl<'a> HostFiles<'a> {
     }
 }
 
-/// Whether `node` is a link by build-id to a file that is where the link would lead a debugger.
-fn stood_in(path: &TreePath, node: &Node<Source>, moved: &BTreeMap<TreePath, TreePath>) -> bool {
-    let Node::Link { target } = node else { return false };
-    let below = path.as_str().strip_prefix(BUILD_ID_FOLDER);
-    let place = path.resolve_link(target).and_then(|target| moved.get(&target));
-    below.zip(place).is_some_and(|(below, place)| {
-        place.as_str().strip_prefix(DEBUG_FOLDER).is_some_and(|own| own == below)
-    })
-}
-
-fn id_of(content: &Content) -> Result<Option<String>> {
-    match ElfFile::read(content, elf::EM_X86_64)? {
-        Some(file) => build_id(&file),
-        None => Ok(None),
-    }
-}
-
-/// `xx/yyyy….debug`, as every debugger writes it.
-fn place_of(id: &str) -> Result<TreePath> {
-    let (folder, rest) = id.split_at_checked(2).unwrap_or((id, ""));
-    TreePath::new(format!("{DEBUG_FOLDER}/{folder}/{rest}.debug"))
-}
-
-/// Whether `path` is one by which debuggers find a file.
-pub(super) fn is_debug_place(path: &TreePath) -> bool {
-    path.as_str().strip_prefix(DEBUG_FOLDER).is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// Where the `.deb` called `package` has the debug file of `place`.
-pub(super) fn own_place(package: &str, place: &TreePath) -> Result<TreePath> {
-    let rest = place.as_str().strip_prefix(DEBUG_ROOT).unwrap_or_default();
-    TreePath::new(format!("{DEBUG_ROOT}/{package}{rest}"))
-}
-
 /// Whether a loader maps `content` at run time: an x86-64 shared object that is no program, under
 /// a library's name. A file that cannot be read as such is none.
 fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
@@ -287,15 +208,5 @@ mod tests {
         for name in ["Kernels.so-000-gfx1100.hsaco", "libx.so.txt", "x.sol", "libx.a"] {
             assert!(!is_library_name(name), "{name}");
         }
-    }
-
-    #[test]
-    fn debug_files_lie_where_gdb_looks() {
-        let place = place_of("abcdef").unwrap();
-        assert_eq!(place.as_str(), "usr/lib/debug/.build-id/ab/cdef.debug");
-        assert!(is_debug_place(&place));
-        let own = own_place("rocm-x-dbgsym", &place).unwrap();
-        assert_eq!(own.as_str(), "usr/lib/debug/rocm-x-dbgsym/.build-id/ab/cdef.debug");
-        assert!(!is_debug_place(&own));
     }
 }

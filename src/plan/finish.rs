@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Source;
+use super::debug_places::{is_debug_place, own_place};
 use super::discovered;
 use super::drafts::Draft;
-use super::extras::{self, Placed};
-use super::layout::{Files, file_mode};
+use super::layout::Files;
+use super::placed::{Placed, file_mode};
 use super::scripts::Scripts;
 use super::setting::Setting;
+use super::source::Source;
 use super::texts::Rights;
 use super::words::Words;
 use crate::error::Result;
@@ -191,13 +192,13 @@ fn by_format(
 ) -> Result<BTreeMap<TreePath, Placed>> {
     let mut found = BTreeMap::new();
     for (path, placed) in outside {
-        if !extras::is_debug_place(&path) {
+        if !is_debug_place(&path) {
             found.insert(path, placed);
             continue;
         }
         for format in formats {
             let place = match format {
-                Format::Deb => extras::own_place(package, &path)?,
+                Format::Deb => own_place(package, &path)?,
                 Format::Rpm => path.clone(),
             };
             found.insert(place, Placed { formats: Formats::Only(*format), ..placed.clone() });

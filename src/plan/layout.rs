@@ -2,30 +2,16 @@
 //!
 //! Folders from the prefix down belong to every package that has something in them; those above
 //! the prefix and elsewhere are listed in `.deb` only, where archives name every folder, and not
-//! owned in `.rpm`, unless nobody else would remove them. Modes are normal: folders 0755, files 0755 if anyone may run them and 0644 otherwise.
+//! owned in `.rpm`, unless nobody else would remove them.
 
 use std::collections::BTreeMap;
 
-use super::Source;
-use super::extras::Placed;
+use super::placed::{EXECUTABLE, Placed};
 use super::prefix::Prefix;
+use super::source::Source;
 use crate::error::Result;
 use crate::package::{Format, Formats, PackageEntry, Treatment};
 use crate::tree::{Node, TreePath};
-
-/// Mode of folders and of files that somebody may run.
-const EXECUTABLE: u32 = 0o755;
-
-/// Mode of other files.
-const PLAIN: u32 = 0o644;
-
-/// The mode of a packed file.
-pub(super) fn file_mode(mode: u32) -> u32 {
-    match mode & 0o111 {
-        0 => PLAIN,
-        _ => EXECUTABLE,
-    }
-}
 
 /// The files below the prefix, and those elsewhere.
 #[derive(Debug, Default)]
@@ -106,12 +92,14 @@ fn add_folders(
 
 #[cfg(test)]
 mod tests {
+    use super::super::placed::file_mode;
     use super::*;
 
     #[test]
     fn every_folder_comes_before_what_is_in_it() {
         let mut files = Files::default();
-        let text = |text: &str| Node::File { data: Source::Text(text.to_owned()), mode: PLAIN };
+        let text =
+            |text: &str| Node::File { data: Source::Text(text.to_owned()), mode: file_mode(0) };
         let path = |text: &str| TreePath::new(text).unwrap();
         files.installed.insert(path("lib/a-b/x"), text("1"));
         files.installed.insert(path("lib/a/x"), text("2"));
@@ -147,13 +135,5 @@ mod tests {
             "usr/share/doc/p/copyright deb",
         ];
         assert_eq!(shown, expected);
-    }
-
-    #[test]
-    fn modes_are_one_of_two() {
-        assert_eq!(
-            [0o600, 0o664, 0o4755, 0o710, 0o001].map(file_mode),
-            [0o644, 0o644, 0o755, 0o755, 0o755]
-        );
     }
 }

@@ -6,7 +6,7 @@
 
 use object::elf;
 
-use super::layout::file_mode;
+use super::placed::file_mode;
 use crate::content::Content;
 use crate::dependencies::rpm;
 use crate::error::Result;

@@ -11,11 +11,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bundle::{Bundle, Owned};
 use super::discovered::{Discovered, Gatherer};
 use super::libraries::{self, Needs};
 use super::parts::Parts;
+use super::reader::{LibraryPlace, Reader};
 use super::runpath;
-use super::selectors::{Bundle, Owned};
 use super::setting::Setting;
 use crate::content::Content;
 use crate::dependencies::search::{self, Order};
@@ -36,27 +37,6 @@ pub(super) struct Linkage {
     pub rewritten: BTreeSet<TreePath>,
     /// Bundle → what it needs from outside, and offers.
     pub discovered: BTreeMap<usize, Discovered>,
-}
-
-/// A file of the set that says something of its needs.
-pub(super) struct Reader<'a> {
-    pub bundle: usize,
-    pub path: &'a TreePath,
-    pub needs: Needs,
-    /// Whether it is in the host package, and not in a kernel package.
-    pub in_host: bool,
-}
-
-/// Where a needed library was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
-    /// In these bundles of the set: that of the library, and those of links to it.
-    InSet { bundles: BTreeSet<usize>, is_private: bool },
-    /// In the distribution or the configuration; where there is no distribution to ask, not in
-    /// the set.
-    Outside,
-    /// Nowhere.
-    Nowhere,
 }
 
 /// Reads the dynamic sections of all programs and libraries.
@@ -105,7 +85,7 @@ pub(super) fn discover(
                 continue;
             }
             let place = library_set.find(name, reader, &order, findings);
-            if let Found::InSet { bundles, .. } = &place {
+            if let LibraryPlace::InSet { bundles, .. } = &place {
                 let others = bundles.iter().copied().filter(|other| *other != reader.bundle);
                 linkage.needs.entry(reader.bundle).or_default().extend(others);
             }
@@ -113,7 +93,7 @@ pub(super) fn discover(
         }
         gatherer.add(reader, &found);
     }
-    let names = bundles.iter().map(|bundle| Ok(setting.host_names(bundle)?.deb));
+    let names = bundles.iter().map(|bundle| Ok(bundle.host_names(&setting.names)?.deb));
     let names = names.collect::<Result<Vec<String>>>()?;
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     linkage.discovered = gatherer.finish(name, findings)?;
@@ -262,7 +242,7 @@ impl<'a> LibrarySet<'a> {
         reader: &Reader<'_>,
         order: &Order,
         findings: &mut Findings,
-    ) -> Found {
+    ) -> LibraryPlace {
         if let Some(found) = self.in_search_path(order, name) {
             return found;
         }
@@ -274,21 +254,23 @@ impl<'a> LibrarySet<'a> {
         let public: Vec<_> =
             providers.iter().filter(|p| self.setting.folders.is_public(p.path)).collect();
         if let Some(found) = self.chosen(reader.bundle, name, &public, findings) {
-            return Found::InSet { bundles: BTreeSet::from([found]), is_private: false };
+            return LibraryPlace::InSet { bundles: BTreeSet::from([found]), is_private: false };
         }
         if self.setting.knows_library(name) {
-            return Found::Outside;
+            return LibraryPlace::Outside;
         }
         let all: Vec<_> = providers.iter().collect();
         match self.chosen(reader.bundle, name, &all, findings) {
-            Some(found) => Found::InSet { bundles: BTreeSet::from([found]), is_private: true },
-            None if self.setting.distribution.is_none() => Found::Outside,
-            None => Found::Nowhere,
+            Some(found) => {
+                LibraryPlace::InSet { bundles: BTreeSet::from([found]), is_private: true }
+            }
+            None if self.setting.distribution.is_none() => LibraryPlace::Outside,
+            None => LibraryPlace::Nowhere,
         }
     }
 
     /// What lies at `name` in the first folder of a search path that has it.
-    fn in_search_path(&self, order: &Order, name: &str) -> Option<Found> {
+    fn in_search_path(&self, order: &Order, name: &str) -> Option<LibraryPlace> {
         let places = self.by_file_name.get(file_name(name)).into_iter().flatten();
         let in_order = |path: &&'a TreePath| {
             let folder = path.as_str().strip_suffix(name)?;
@@ -301,14 +283,14 @@ impl<'a> LibrarySet<'a> {
     }
 
     /// What lies at `path`, with all links on the way.
-    fn at(&self, mut path: TreePath) -> Option<Found> {
+    fn at(&self, mut path: TreePath) -> Option<LibraryPlace> {
         let is_private = !self.setting.folders.is_public(&path);
         let mut bundles = BTreeSet::new();
         for _ in 0..LINK_LIMIT {
             let (bundle, node) = self.by_path.get(&path)?;
             bundles.insert(*bundle);
             match node {
-                Node::File { .. } => return Some(Found::InSet { bundles, is_private }),
+                Node::File { .. } => return Some(LibraryPlace::InSet { bundles, is_private }),
                 Node::Link { target } => path = path.resolve_link(target)?,
                 Node::Directory { .. } => return None,
             }

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bundle::Bundle;
 use super::naming::{Names, Naming};
 use super::parts::Part;
 use super::places::Places;
-use super::selectors::Bundle;
 use crate::config::{Claim, ListedPackage, PackageList, PartRole};
 use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;

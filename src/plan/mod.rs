@@ -20,8 +20,10 @@
 //! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
 //! as capabilities (rpm); the configuration's `relations` add what no file shows, and correct it.
 
+mod bundle;
 mod common;
 mod conflicts;
+mod debug_places;
 mod device;
 mod discovered;
 mod drafts;
@@ -41,17 +43,21 @@ mod listed;
 mod listed_packages;
 mod listed_relations;
 mod metas;
+mod missing;
 mod naming;
 mod only;
 mod parts;
+mod placed;
 mod places;
 mod prefix;
+mod reader;
 mod relations;
 mod runpath;
 mod scripts;
 mod selectors;
 mod setting;
 mod since;
+mod source;
 mod texts;
 mod upgrades;
 mod words;
@@ -66,19 +72,19 @@ pub use naming::Naming;
 pub use places::Places;
 pub use prefix::Prefix;
 pub use setting::{Choices, Named, Setting};
+pub use source::{ArchiveSet, Source};
 
 use crate::error::Result;
-use crate::gfx::BaseArch;
 use crate::package::{Package, Version};
 use crate::receipt::listing::Listing;
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
+use bundle::Bundle;
 use drafts::Draft;
 use edits::Edits;
 use listed::Listed;
 use only::Only;
-use selectors::Bundle;
 use since::SetNames;
 
 /// A package set, decided but for its bytes.
@@ -114,88 +120,6 @@ impl Plan {
     pub fn keep(&mut self, ids: &BTreeSet<String>) {
         self.packages.retain(|package| ids.contains(&package.id));
         self.archives = used(std::mem::take(&mut self.archives), &self.packages);
-    }
-}
-
-/// Where the bytes of a package's file come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// A host file as it is: the one at `path` in the host tree of `component` (`blas_lib`).
-    Host {
-        /// Id of the component.
-        component: String,
-        /// Path in its host tree.
-        path: TreePath,
-    },
-    /// A fat binary, transformed, with a marker that leads to the archives named `archives`.
-    Fat {
-        /// Id of the component.
-        component: String,
-        /// Path in its host tree.
-        path: TreePath,
-        /// Name of its [`ArchiveSet`].
-        archives: String,
-    },
-    /// A database file.
-    Database {
-        /// Id of the component.
-        component: String,
-        /// Path of the file in the component.
-        path: TreePath,
-    },
-    /// The kernel archive of one arch.
-    Archive {
-        /// Name of its [`ArchiveSet`].
-        archives: String,
-        /// The arch.
-        arch: BaseArch,
-    },
-    /// The manifest of all archives of a set.
-    Manifest {
-        /// Name of its [`ArchiveSet`].
-        archives: String,
-    },
-    /// A text.
-    Text(String),
-    /// Bytes.
-    Bytes(Vec<u8>),
-}
-
-impl Source {
-    /// The name of the archive set that it refers to.
-    pub fn archives(&self) -> Option<&str> {
-        match self {
-            Self::Fat { archives, .. }
-            | Self::Archive { archives, .. }
-            | Self::Manifest { archives } => Some(archives),
-            _ => None,
-        }
-    }
-}
-
-/// The kernel archives of one package component: one per arch, over all groups.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArchiveSet {
-    /// What archives are named after, e.g. `blas_lib`.
-    pub name: String,
-    /// Their folder relative to the prefix, e.g. `lib/.kpack`.
-    pub folder: TreePath,
-    /// Further folders relative to the prefix where binaries look for them, in this order.
-    pub search: Vec<TreePath>,
-    /// What the manifest calls the folder above it, e.g. `lib`.
-    pub manifest_prefix: String,
-    /// The binaries whose device code they hold, as (component id, path in its host tree). A
-    /// kernel belongs to the set if its component and binary are among them, and its arch among
-    /// `archs`.
-    pub binaries: BTreeSet<(String, TreePath)>,
-    /// The archs there is code for, sorted.
-    pub archs: Vec<BaseArch>,
-}
-
-impl ArchiveSet {
-    /// The folders where binaries look for the archives, that where they are installed first.
-    pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
-        std::iter::once(&self.folder).chain(&self.search)
     }
 }
 
@@ -309,7 +233,7 @@ fn assign_listed<'a>(
     findings: &mut Findings,
 ) -> Result<(Vec<Bundle<'a>>, Vec<TreePath>)> {
     let assigned = selectors::assign_listed(recombined, listed)?;
-    let left = left_out::not_listed(&assigned.left, findings)?;
+    let left = missing::not_listed(&assigned.left, findings)?;
     Ok((assigned.bundles, left))
 }
 
@@ -325,7 +249,7 @@ fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings
 /// Notes host packages without host files: kernel packages need one to depend on.
 fn note_hostless(setting: &Setting, bundles: &[Bundle<'_>], findings: &mut Findings) -> Result<()> {
     for bundle in bundles.iter().filter(|bundle| bundle.files.is_empty()) {
-        let package = setting.host_names(bundle)?.deb;
+        let package = bundle.host_names(&setting.names)?.deb;
         findings.add(Finding::HostPackageEmpty { package });
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What becomes of the library search paths in files, by the configuration's `runpath`.
 
-use super::linkage::Reader;
+use super::reader::Reader;
 use super::setting::Setting;
 use crate::config::Runpath;
 use crate::content::Content;

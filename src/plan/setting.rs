@@ -6,11 +6,10 @@ use jiff::tz::TimeZone;
 
 use super::families;
 use super::folders::Folders;
-use super::naming::{Names, Naming};
+use super::naming::Naming;
 use super::parts::Parts;
 use super::prefix::Prefix;
 use super::relations::{self, PackageRelations};
-use super::selectors::Bundle;
 use super::texts::Texts;
 use crate::config::{CONTENT_DATE, Config, LICENSE, MAINTAINER};
 use crate::dependencies::Distribution;
@@ -155,11 +154,6 @@ impl Setting {
     /// Where kernel archives and their manifests are installed, below the prefix.
     pub fn kpackdir(&self) -> &TreePath {
         &self.folders.kernels
-    }
-
-    /// The names of a bundle's host package.
-    pub(super) fn host_names(&self, bundle: &Bundle<'_>) -> Result<Names> {
-        self.names.host(&bundle.stem, bundle.has_device_code() && !bundle.is_devel)
     }
 
     /// Whether the distribution has the library `soname`, or the configuration says who has.

@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Source;
+use super::debug_places::is_debug_place;
 use super::drafts::Draft;
-use super::extras;
 use super::naming::Names;
 use super::relations::depend_exactly;
 use super::setting::Setting;
+use super::source::Source;
 use super::upgrades::{Former, is_newer, of_moved};
 use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
 use crate::receipt::listing::{ListedPackage, Listing, Owners};
@@ -92,7 +92,7 @@ fn note_beside(
     let owners = Owners::of(beside.iter().copied());
     let mut shared = BTreeSet::new();
     let entries = packages.iter().flat_map(|package| &package.entries);
-    for entry in entries.filter(|entry| !extras::is_debug_place(&entry.path)) {
+    for entry in entries.filter(|entry| !is_debug_place(&entry.path)) {
         let path = format!("/{}", entry.path);
         let is_folder = matches!(entry.node, Node::Directory { .. });
         let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
@@ -159,7 +159,7 @@ impl Update<'_> {
         package: &'p Package<Source>,
     ) -> impl Iterator<Item = &'p PackageEntry<Source>> {
         let format = self.format;
-        let own = |entry: &&PackageEntry<Source>| !extras::is_debug_place(&entry.path);
+        let own = |entry: &&PackageEntry<Source>| !is_debug_place(&entry.path);
         let has = move |entry: &&PackageEntry<Source>| entry.formats.has(format);
         package.entries.iter().filter(own).filter(has)
     }

@@ -8,6 +8,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::*;
+use crate::gfx::BaseArch;
 use crate::recombine::{Kernel, Recombined};
 
 const COMPONENTS: [&str; 6] =

@@ -1,0 +1,88 @@
+//! Where the bytes of packages come from.
+
+use std::collections::BTreeSet;
+
+use crate::gfx::BaseArch;
+use crate::tree::TreePath;
+
+/// Where the bytes of a package's file come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A host file as it is: the one at `path` in the host tree of `component` (`blas_lib`).
+    Host {
+        /// Id of the component.
+        component: String,
+        /// Path in its host tree.
+        path: TreePath,
+    },
+    /// A fat binary, transformed, with a marker that leads to the archives named `archives`.
+    Fat {
+        /// Id of the component.
+        component: String,
+        /// Path in its host tree.
+        path: TreePath,
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+    },
+    /// A database file.
+    Database {
+        /// Id of the component.
+        component: String,
+        /// Path of the file in the component.
+        path: TreePath,
+    },
+    /// The kernel archive of one arch.
+    Archive {
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+        /// The arch.
+        arch: BaseArch,
+    },
+    /// The manifest of all archives of a set.
+    Manifest {
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+    },
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Source {
+    /// The name of the archive set that it refers to.
+    pub fn archives(&self) -> Option<&str> {
+        match self {
+            Self::Fat { archives, .. }
+            | Self::Archive { archives, .. }
+            | Self::Manifest { archives } => Some(archives),
+            _ => None,
+        }
+    }
+}
+
+/// The kernel archives of one package component: one per arch, over all groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveSet {
+    /// What archives are named after, e.g. `blas_lib`.
+    pub name: String,
+    /// Their folder relative to the prefix, e.g. `lib/.kpack`.
+    pub folder: TreePath,
+    /// Further folders relative to the prefix where binaries look for them, in this order.
+    pub search: Vec<TreePath>,
+    /// What the manifest calls the folder above it, e.g. `lib`.
+    pub manifest_prefix: String,
+    /// The binaries whose device code they hold, as (component id, path in its host tree). A
+    /// kernel belongs to the set if its component and binary are among them, and its arch among
+    /// `archs`.
+    pub binaries: BTreeSet<(String, TreePath)>,
+    /// The archs there is code for, sorted.
+    pub archs: Vec<BaseArch>,
+}
+
+impl ArchiveSet {
+    /// The folders where binaries look for the archives, that where they are installed first.
+    pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
+        std::iter::once(&self.folder).chain(&self.search)
+    }
+}

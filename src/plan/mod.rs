@@ -20,56 +20,27 @@
 //! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
 //! as capabilities (rpm); the configuration's `relations` add what no file shows, and correct it.
 
-mod bundle;
-mod common;
-mod conflicts;
-mod debug_places;
-mod device;
-mod discovered;
+mod contents;
 mod drafts;
-mod edits;
-mod exclude;
-mod extras;
-mod families;
 mod finish;
 mod folders;
-mod kernels;
-mod layout;
-mod left_out;
 mod libraries;
-mod licences;
-mod linkage;
-mod listed;
-mod listed_packages;
-mod listed_relations;
-mod metas;
-mod missing;
 mod naming;
-mod only;
-mod parts;
-mod placed;
-mod places;
 mod prefix;
-mod reader;
 mod relations;
-mod runpath;
-mod scripts;
-mod selectors;
 mod setting;
-mod since;
 mod source;
 mod texts;
-mod upgrades;
-mod words;
+mod updates;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
-pub use listed::Import;
+pub use contents::listed::Import;
+pub use contents::places::Places;
 pub use naming::Naming;
-pub use places::Places;
 pub use prefix::Prefix;
 pub use setting::{Choices, Named, Setting};
 pub use source::{ArchiveSet, Source};
@@ -80,12 +51,16 @@ use crate::receipt::listing::Listing;
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
-use bundle::Bundle;
+use contents::bundle::Bundle;
+use contents::listed::Listed;
+use contents::{exclude, missing, selectors};
 use drafts::Draft;
-use edits::Edits;
-use listed::Listed;
-use only::Only;
-use since::SetNames;
+use finish::only::Only;
+use finish::{common, conflicts, extras, left_out, listed_packages, metas, scripts, words};
+use libraries::linkage;
+use relations::edits::Edits;
+use updates::since::SetNames;
+use updates::{since, upgrades};
 
 /// A package set, decided but for its bytes.
 #[derive(Debug)]

@@ -4,10 +4,10 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::families;
 use super::folders::Folders;
 use super::naming::Naming;
-use super::parts::Parts;
+use super::naming::families;
+use super::naming::parts::Parts;
 use super::prefix::Prefix;
 use super::relations::{self, PackageRelations};
 use super::texts::Texts;

@@ -1,0 +1,80 @@
+//! What goes into one part of a family, before it is a package.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::Result;
+use crate::gfx::BaseArch;
+use crate::plan::naming::parts::Part;
+use crate::plan::naming::{Names, Naming};
+use crate::recombine::{Component, Kernel};
+use crate::split::{DatabaseFile, HostFile};
+use crate::tree::{Node, TreePath};
+
+/// A host node and the component that has it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::plan) struct Owned<'a> {
+    pub component: &'a Component,
+    pub node: &'a Node<HostFile>,
+}
+
+/// A database file and the component that has it.
+#[derive(Debug, Clone)]
+pub(in crate::plan) struct OwnedDatabase<'a> {
+    pub component: &'a Component,
+    pub file: &'a DatabaseFile,
+    /// The archs whose packages it is for; some of its own.
+    pub archs: Vec<BaseArch>,
+}
+
+/// Everything that goes into one part of a family: its host package and its kernel packages.
+#[derive(Debug)]
+pub(in crate::plan) struct Bundle<'a> {
+    pub family: String,
+    /// What the names of its packages are made of.
+    pub stem: Names,
+    pub part: &'a Part,
+    /// The place in the list of packages of the entry that it is made for.
+    pub entry: Option<usize>,
+    /// Whether its host package is called as if there were no device code.
+    pub is_devel: bool,
+    /// Host files, links and empty folders by install-relative path.
+    pub files: BTreeMap<&'a TreePath, Owned<'a>>,
+    pub kernels: Vec<&'a Kernel>,
+    pub databases: Vec<OwnedDatabase<'a>>,
+    /// The ids of the components it is made of, e.g. `blas_lib`.
+    pub components: BTreeSet<String>,
+    /// The artifacts it is made of.
+    pub artifacts: BTreeSet<String>,
+}
+
+impl<'a> Bundle<'a> {
+    pub fn new(family: String, stem: Names, part: &'a Part) -> Self {
+        Self {
+            family,
+            stem,
+            part,
+            entry: None,
+            is_devel: false,
+            files: BTreeMap::new(),
+            kernels: Vec::new(),
+            databases: Vec::new(),
+            components: BTreeSet::new(),
+            artifacts: BTreeSet::new(),
+        }
+    }
+
+    /// Whether there is nothing to make a package of.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && !self.has_device_code()
+    }
+
+    /// Whether it has device code.
+    pub fn has_device_code(&self) -> bool {
+        !self.kernels.is_empty() || !self.databases.is_empty()
+    }
+
+    /// The names of its host package.
+    pub fn host_names(&self, names: &Naming) -> Result<Names> {
+        names.host(&self.stem, self.has_device_code() && !self.is_devel)
+    }
+}

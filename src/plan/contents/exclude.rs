@@ -1,0 +1,108 @@
+//! Archs that the configuration's `packages` leave out of a package's device code.
+//!
+//! Whatever is left out is named and accounted for in a finding. Refused: packages that do not
+//! exist, and binaries that would find no code at all.
+
+use std::collections::BTreeMap;
+
+use super::bundle::{Bundle, OwnedDatabase};
+use crate::config::{ArchFilter, Config};
+use crate::content::Content;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::gfx::BaseArch;
+use crate::plan::naming::{Names, place_of};
+use crate::plan::setting::Setting;
+use crate::recombine::{AllLeftOut, CountedLeftOut, Kernel, LeftOut};
+use crate::report::{ArchFilterTable, Finding, Findings};
+
+/// Takes out what no package is made of.
+pub(in crate::plan) fn apply(
+    bundles: &mut [Bundle<'_>],
+    setting: &Setting,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut faults = Faults::default();
+    let names = bundles.iter().map(|bundle| bundle.host_names(&setting.names));
+    let names: Vec<Names> = names.collect::<Result<_>>()?;
+    for (package, filter) in &setting.config.packages {
+        let stems = bundles.iter().map(|bundle| Some(&bundle.stem));
+        let found = place_of(names.iter().zip(stems), package);
+        match found.and_then(|index| bundles.get_mut(index)) {
+            Some(bundle) => faults.keep(reduce(bundle, package, filter, findings)),
+            None => {
+                faults.add(unknown(package, bundles, &setting.config));
+                None
+            }
+        };
+    }
+    faults.finish()
+}
+
+fn unknown(package: &str, bundles: &[Bundle<'_>], config: &Config) -> Error {
+    let known = bundles.iter().map(|bundle| bundle.stem.deb.clone());
+    let known: Vec<String> = known.collect();
+    let message = "there is no such package with host files";
+    let error = config.fault(&["packages", package], message);
+    error.hint(format!("the packages are {}", known.join(", ")))
+}
+
+fn reduce(
+    bundle: &mut Bundle<'_>,
+    package: &str,
+    filter: &ArchFilter,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut left = Left::default();
+    let before = std::mem::take(&mut bundle.kernels);
+    let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
+        before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
+    for kernel in out {
+        if !kept.iter().any(|other| other.binary == kernel.binary) {
+            return Err(nothing_left(package, kernel));
+        }
+        left.add(kernel.target.base(), kernel.binary.as_str(), &kernel.content);
+    }
+    bundle.kernels = kept;
+    for database in std::mem::take(&mut bundle.databases) {
+        let (archs, out): (Vec<BaseArch>, Vec<BaseArch>) =
+            database.archs.into_iter().partition(|arch| filter.has(arch));
+        // A file of several archs is left out only if nobody needs it.
+        for arch in out.iter().filter(|_| archs.is_empty()) {
+            left.add(arch, database.file.path.as_str(), &database.file.content);
+        }
+        if !archs.is_empty() {
+            bundle.databases.push(OwnedDatabase { archs, ..database });
+        }
+    }
+    left.report(package, findings)
+}
+
+fn nothing_left(package: &str, kernel: &Kernel) -> Error {
+    let message = format!("packages.{package} leaves out all of its device code");
+    Error::new(Kind::Config, message)
+        .structure(kernel.binary.to_string())
+        .hint("it would look for archives that nothing installs: leave it one arch at least")
+}
+
+/// What is left out of a package, by arch.
+#[derive(Default)]
+struct Left(BTreeMap<BaseArch, AllLeftOut>);
+
+impl Left {
+    fn add(&mut self, arch: &BaseArch, path: &str, content: &Content) {
+        let left = LeftOut { place: path.to_owned(), content: content.clone() };
+        self.0.entry(arch.clone()).or_default().add(left);
+    }
+
+    fn report(self, package: &str, findings: &mut Findings) -> Result<()> {
+        for (arch, left) in self.0 {
+            let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
+            let table = ArchFilterTable::Package(package.to_owned());
+            let code_objects = code_objects.into_iter().collect();
+            let excluded =
+                Finding::ArchExcluded { table, arch, count, different, places, code_objects };
+            findings.add(excluded);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! What of a component is in no package: files, and the code objects in them.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::recombine::{Component, Kernel};
+use crate::report::{Finding, Findings};
+use crate::split::{DatabaseFile, HostFile, HostKind, loose_code};
+use crate::tree::{Node, TreePath};
+
+/// The part of a component that is in no package.
+#[derive(Default)]
+pub(in crate::plan) struct Missing<'a> {
+    pub files: usize,
+    /// Code objects of binaries.
+    pub kernels: Vec<&'a Content>,
+    /// Files that may be device code, as they are or as bundles.
+    pub plain: Vec<&'a Content>,
+}
+
+/// What no entry of a list of packages takes of a component.
+#[derive(Default)]
+pub(in crate::plan) struct Left<'a> {
+    paths: BTreeSet<&'a TreePath>,
+    missing: Missing<'a>,
+}
+
+impl<'a> Left<'a> {
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    pub fn paths(&self) -> &BTreeSet<&'a TreePath> {
+        &self.paths
+    }
+
+    pub fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
+        self.paths.insert(path);
+        if let Node::File { data, .. } = node {
+            self.missing.files += 1;
+            if let HostKind::Plain(content) = &data.kind {
+                self.missing.plain.push(content);
+            }
+        }
+    }
+
+    pub fn add_kernel(&mut self, kernel: &'a Kernel) {
+        self.paths.insert(&kernel.binary);
+        self.missing.kernels.push(&kernel.content);
+    }
+
+    pub fn add_database(&mut self, file: &'a DatabaseFile) {
+        self.paths.insert(&file.path);
+        self.missing.files += 1;
+        self.missing.plain.push(&file.content);
+    }
+}
+
+impl Missing<'_> {
+    /// What says so of the component with this id.
+    pub fn finding(&self, component: &str) -> Result<Finding> {
+        let (component, code_objects) = (component.to_owned(), self.digests()?);
+        let code_objects = code_objects.into_iter().collect();
+        Ok(Finding::ComponentLeftOut { component, files: self.files, code_objects })
+    }
+
+    /// SHA-256 of every code object, in hex.
+    fn digests(&self) -> Result<BTreeSet<String>> {
+        let kernels = self.kernels.par_iter().map(|content| content.sha256_hex());
+        let mut digests = kernels.collect::<Result<BTreeSet<String>>>()?;
+        for content in &self.plain {
+            for code in loose_code(content, None)? {
+                digests.insert(code.digest(content)?);
+            }
+        }
+        Ok(digests)
+    }
+}
+
+/// The install-relative paths that no listed package takes, in order. Each component with such
+/// paths gets a finding with its code objects.
+pub(in crate::plan) fn not_listed(
+    left: &[(&Component, Left<'_>)],
+    findings: &mut Findings,
+) -> Result<Vec<TreePath>> {
+    let mut paths = BTreeSet::new();
+    for (component, left) in left {
+        findings.add(Finding::NotListed {
+            component: component.id(),
+            paths: left.paths.iter().copied().cloned().collect(),
+            code_objects: left.missing.digests()?.into_iter().collect(),
+        });
+        paths.extend(left.paths.iter().map(|path| (*path).clone()));
+    }
+    Ok(paths.into_iter().collect())
+}

@@ -1,0 +1,67 @@
+//! Nodes of packages: their modes, and what is treated or placed otherwise than below the prefix.
+//!
+//! Modes are normal: folders 0755, files 0755 if anyone may run them and 0644 otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::package::{Formats, Treatment};
+use crate::plan::source::Source;
+use crate::plan::texts::licences::Licence;
+use crate::tree::{Node, TreePath};
+
+/// Mode of folders and of files that somebody may run.
+pub(in crate::plan) const EXECUTABLE: u32 = 0o755;
+
+/// Mode of other files.
+const PLAIN: u32 = 0o644;
+
+/// The mode of a packed file.
+pub(in crate::plan) fn file_mode(mode: u32) -> u32 {
+    match mode & 0o111 {
+        0 => PLAIN,
+        _ => EXECUTABLE,
+    }
+}
+
+/// A node at an absolute install path.
+#[derive(Debug, Clone)]
+pub(in crate::plan) struct Placed {
+    pub node: Node<Source>,
+    pub treatment: Treatment,
+    pub formats: Formats,
+}
+
+impl Placed {
+    /// A node that both formats have.
+    pub fn in_all(node: Node<Source>, treatment: Treatment) -> Self {
+        Self { node, treatment, formats: Formats::All }
+    }
+}
+
+/// What a package has besides plain files below the prefix.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct Extras {
+    /// By absolute install path, without its leading slash.
+    pub outside: BTreeMap<TreePath, Placed>,
+    /// The treatment of files below the prefix that are not plain.
+    pub treatments: BTreeMap<TreePath, Treatment>,
+    /// Install-relative links that a debug file stands in for.
+    pub replaced: Vec<TreePath>,
+    /// The build-ids of its debug files, in hex.
+    pub build_ids: BTreeSet<String>,
+    /// The licence texts of its family.
+    pub licences: Vec<Licence>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_one_of_two() {
+        assert_eq!(
+            [0o600, 0o664, 0o4755, 0o710, 0o001].map(file_mode),
+            [0o644, 0o644, 0o755, 0o755, 0o755]
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! Which stage prefix each path of an artifact came from.
+//!
+//! Flattened components know the module of a file only. A list of packages names any part of a
+//! stage prefix, and takes links and empty folders too.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::input::artifact::{ComponentKind, Scan};
+use crate::recombine::Component;
+use crate::tree::TreePath;
+
+/// The stage prefixes of all paths of a scan.
+#[derive(Debug, Clone, Default)]
+pub struct Places(BTreeMap<(String, ComponentKind), Place>);
+
+/// Those of a component.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    /// With something in them, each once.
+    prefixes: Vec<Arc<str>>,
+    paths: BTreeMap<TreePath, Arc<str>>,
+}
+
+impl Places {
+    /// Of all shards. Where several prefixes hold a path, the first by name has it, as where
+    /// prefixes are laid over one another.
+    pub fn of(scan: &Scan) -> Self {
+        let mut places = Self::default();
+        for artifact in scan.shards.iter().flat_map(|shard| &shard.artifacts) {
+            let key = (artifact.name.name.clone(), artifact.name.component);
+            let place = places.0.entry(key).or_default();
+            for prefix in artifact.prefixes.iter().filter(|p| p.tree.iter().next().is_some()) {
+                let name = place.prefix(&prefix.path);
+                for (path, _) in &prefix.tree {
+                    place.paths.entry(path.clone()).or_insert_with(|| Arc::clone(&name));
+                }
+            }
+        }
+        places
+    }
+
+    /// Adds one path.
+    #[cfg(test)]
+    pub(in crate::plan) fn add(
+        &mut self,
+        artifact: &str,
+        kind: ComponentKind,
+        prefix: &str,
+        at: &str,
+    ) {
+        let place = self.0.entry((artifact.to_owned(), kind)).or_default();
+        let prefix = place.prefix(prefix);
+        place.paths.insert(TreePath::new(at).unwrap(), prefix);
+    }
+
+    /// The prefix that `path` of `component` came from.
+    pub(in crate::plan) fn prefix(&self, component: &Component, path: &TreePath) -> Option<&str> {
+        let place = self.0.get(&(component.artifact.clone(), component.kind))?;
+        place.paths.get(path).map(|prefix| &**prefix)
+    }
+
+    /// The prefixes of a component with something in them.
+    pub(in crate::plan) fn prefixes(
+        &self,
+        artifact: &str,
+        kind: ComponentKind,
+    ) -> impl Iterator<Item = &str> {
+        let place = self.0.get(&(artifact.to_owned(), kind));
+        place.into_iter().flat_map(|place| place.prefixes.iter().map(|prefix| &**prefix))
+    }
+
+    /// The names and kinds of all components.
+    pub(in crate::plan) fn components(&self) -> impl Iterator<Item = (&str, ComponentKind)> {
+        self.0.keys().map(|(artifact, kind)| (artifact.as_str(), *kind))
+    }
+}
+
+impl Place {
+    fn prefix(&mut self, path: &str) -> Arc<str> {
+        if let Some(known) = self.prefixes.iter().find(|known| &***known == path) {
+            return Arc::clone(known);
+        }
+        let prefix: Arc<str> = Arc::from(path);
+        self.prefixes.push(Arc::clone(&prefix));
+        prefix
+    }
+}

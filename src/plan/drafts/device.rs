@@ -1,0 +1,153 @@
+//! The device side of a bundle: its kernel archives and database files by group.
+//!
+//! A database file that serves archs of several groups belongs to all of these at once. Such files
+//! are collected per *set* of groups, so that no group ever gets what only others need.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Error, Kind, Result};
+use crate::gfx::BaseArch;
+use crate::plan::contents::bundle::{Bundle, Owned, OwnedDatabase};
+use crate::plan::contents::placed::file_mode;
+use crate::plan::setting::Setting;
+use crate::plan::source::{ArchiveSet, Source};
+use crate::recombine::Group;
+use crate::split::{HostFile, HostKind};
+use crate::tree::{Node, TreePath};
+
+/// Indexes of the groups that a package serves.
+pub(in crate::plan) type Served = BTreeSet<usize>;
+
+/// What one kernel package holds.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct DeviceFiles {
+    /// Install-relative.
+    pub files: BTreeMap<TreePath, Node<Source>>,
+    /// The archs with content.
+    pub archs: BTreeSet<BaseArch>,
+}
+
+/// The device side of a bundle.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct Contents {
+    pub archives: Option<ArchiveSet>,
+    /// By the groups served: one for a group's own package, several for what they share. A group
+    /// that shares something has a package of its own, even if nothing else is in it.
+    pub packages: BTreeMap<Served, DeviceFiles>,
+}
+
+/// What a bundle's code objects and databases become.
+pub(in crate::plan) fn contents(
+    setting: &Setting,
+    groups: &[Group],
+    bundle: &Bundle<'_>,
+) -> Result<Contents> {
+    let archives = archive_set(setting, bundle)?;
+    let mut contents = Contents::default();
+    for arch in archives.iter().flat_map(|set| &set.archs) {
+        let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
+        let path = setting.folders.kernels.join(&format!("{set}_{arch}.kpack"))?;
+        let data = Source::Archive { archives: set, arch: arch.clone() };
+        let node = Node::File { data, mode: file_mode(0) };
+        contents.add(groups, std::slice::from_ref(arch), path, node)?;
+    }
+    for OwnedDatabase { component, file, archs } in &bundle.databases {
+        let data = Source::Database { component: component.id(), path: file.path.clone() };
+        let node = Node::File { data, mode: file_mode(file.mode) };
+        contents.add(groups, archs, file.path.clone(), node)?;
+    }
+    contents.archives = archives;
+    Ok(contents)
+}
+
+impl Contents {
+    fn add(
+        &mut self,
+        groups: &[Group],
+        archs: &[BaseArch],
+        path: TreePath,
+        node: Node<Source>,
+    ) -> Result<()> {
+        let mut served = Served::new();
+        for arch in archs {
+            let group = group_of(groups, arch, &path)?;
+            served.insert(group);
+            let own = self.packages.entry(Served::from([group])).or_default();
+            own.archs.insert(arch.clone());
+        }
+        if served.is_empty() {
+            return Err(Error::bug(format!("{path} is for no arch")));
+        }
+        let package = self.packages.entry(served).or_default();
+        package.archs.extend(archs.iter().cloned());
+        match package.files.entry(path) {
+            Entry::Vacant(slot) => {
+                slot.insert(node);
+                Ok(())
+            }
+            Entry::Occupied(slot) => Err(claimed_twice(slot.key(), slot.get(), &node)),
+        }
+    }
+
+    /// The groups that there is content for.
+    pub fn groups(&self) -> impl Iterator<Item = usize> {
+        let single = self.packages.keys().filter(|served| served.len() == 1);
+        single.flatten().copied()
+    }
+
+    /// Whether there is content for `group`.
+    pub fn has_group(&self, group: usize) -> bool {
+        self.packages.contains_key(&Served::from([group]))
+    }
+
+    /// The sets of groups that share content.
+    pub fn shared(&self) -> impl Iterator<Item = &Served> {
+        self.packages.keys().filter(|served| served.len() > 1)
+    }
+}
+
+/// The group of `arch`: recombination passes on grouped archs only.
+fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize> {
+    let group = groups.iter().position(|group| group.archs.contains(arch));
+    group.ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))
+}
+
+/// Two components of one package have device code at one path.
+fn claimed_twice(path: &TreePath, one: &Node<Source>, other: &Node<Source>) -> Error {
+    let owner = |node: &Node<Source>| match node {
+        Node::File { data: Source::Database { component, .. }, .. } => component.clone(),
+        _ => "a kernel archive of this package".to_owned(),
+    };
+    let message = format!("{path} comes from {} and from {}", owner(one), owner(other));
+    Error::new(Kind::Conflict, message)
+        .hint("a package holds a path once: take the file out of one of the components")
+}
+
+/// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
+fn archive_set(setting: &Setting, bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
+    let Setting { names, folders, .. } = setting;
+    let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
+    let binaries: BTreeSet<(String, TreePath)> =
+        fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
+    if binaries.is_empty() {
+        return Ok(None);
+    }
+    let archs: BTreeSet<&BaseArch> =
+        bundle.kernels.iter().map(|kernel| kernel.target.base()).collect();
+    let search = names.archive_search().iter().map(TreePath::new);
+    let search = search.collect::<Result<Vec<_>>>()?;
+    Ok(Some(ArchiveSet {
+        name: format!("{}_{}", names.short(&bundle.family), bundle.part.archives),
+        folder: folders.kernels.clone(),
+        search: search.into_iter().filter(|folder| *folder != folders.kernels).collect(),
+        manifest_prefix: folders.manifest_prefix(),
+        binaries,
+        archs: archs.into_iter().cloned().collect(),
+    }))
+}
+
+fn is_fat(owned: &Owned<'_>) -> bool {
+    let is_fat = |file: &HostFile| matches!(file.kind, HostKind::Fat(_));
+    matches!(owned.node, Node::File { data, .. } if is_fat(data))
+}

@@ -1,0 +1,110 @@
+//! Packages of device code: one per group, and one per set of groups that share content.
+
+use std::collections::BTreeSet;
+
+use minijinja::context;
+
+use super::device::{DeviceFiles, Served};
+use super::{Draft, Maker};
+use crate::error::Result;
+use crate::package::{RelationKind, Role};
+use crate::plan::naming::Names;
+use crate::plan::relations::Link;
+use crate::plan::texts::Description;
+
+impl Maker<'_> {
+    pub fn kernel_names(&self, index: usize, group: usize) -> Result<Names> {
+        self.setting.names.kernels(&self.bundles[index].stem, &self.groups[group].name)
+    }
+
+    /// Named after its groups only where there are several such packages: usually there is one.
+    fn common_names(&self, index: usize, served: &Served) -> Result<Names> {
+        let several = self.contents[index].shared().count() > 1;
+        let groups = served.iter().filter(|_| several);
+        let groups: Vec<&str> = groups.map(|group| self.groups[*group].name.as_str()).collect();
+        self.setting.names.kernels_common(&self.bundles[index].stem, &groups)
+    }
+
+    /// The package of a bundle's device code for one group.
+    pub fn kernels(&self, index: usize, group: usize) -> Result<Draft> {
+        let names = self.kernel_names(index, group)?;
+        let archs = self.archs(index, &Served::from([group]));
+        let of_group = &self.groups[group];
+        let values = context! {
+            name => self.short_name(index),
+            host => &self.names[index].deb,
+            group => &of_group.name,
+            display_name => &of_group.display_name,
+            archs => archs.join(", "),
+        };
+        let description = self.setting.texts.description("kernels", &names.deb, values)?;
+        let role = Role::Kernels { group: of_group.name.clone(), archs };
+        let mut draft = self.device(index, &Served::from([group]), names, role, description);
+        draft.links = self.kernel_links(index, group)?;
+        Ok(draft)
+    }
+
+    /// The package of a bundle's device code for several groups at once.
+    pub fn common(&self, index: usize, served: &Served) -> Result<Draft> {
+        let names = self.common_names(index, served)?;
+        let archs = self.archs(index, served);
+        let groups = served.iter().map(|group| &self.groups[*group]);
+        let shown: Vec<&str> = groups.clone().map(|group| group.display_name.as_str()).collect();
+        let values = context! {
+            name => self.short_name(index),
+            groups => shown.join(", "),
+            archs => archs.join(", "),
+        };
+        let description = self.setting.texts.description("common", &names.deb, values)?;
+        let groups = groups.map(|group| group.name.clone()).collect();
+        let role = Role::KernelsCommon { groups, archs };
+        let mut draft = self.device(index, served, names, role, description);
+        draft.links = self.host_of_kernels(index).into();
+        Ok(draft)
+    }
+
+    fn device(
+        &self,
+        index: usize,
+        served: &Served,
+        names: Names,
+        role: Role,
+        description: Description,
+    ) -> Draft {
+        let files = self.contents[index].packages.get(served).map(|package| package.files.clone());
+        Draft {
+            files: files.unwrap_or_default(),
+            documents_of: Some(self.names[index].clone()),
+            ..Draft::of(&self.bundles[index], names, role, description)
+        }
+    }
+
+    /// The archs with content, in the order of the groups.
+    fn archs(&self, index: usize, served: &Served) -> Vec<String> {
+        let package: Option<&DeviceFiles> = self.contents[index].packages.get(served);
+        let has = |arch: &_| package.is_some_and(|package| package.archs.contains(arch));
+        let archs = served.iter().flat_map(|group| &self.groups[*group].archs);
+        archs.filter(|arch| has(*arch)).map(ToString::to_string).collect()
+    }
+
+    fn host_of_kernels(&self, index: usize) -> [Link; 2] {
+        let host = &self.names[index];
+        [Link::exact(RelationKind::Depends, host), Link::any(RelationKind::Enhances, host)]
+    }
+
+    fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
+        let mut links = BTreeSet::from(self.host_of_kernels(index));
+        let provided = self.setting.names.kernels_any(&self.bundles[index].stem)?;
+        links.insert(Link::exact(RelationKind::Provides, &provided));
+        for served in self.contents[index].shared().filter(|served| served.contains(&group)) {
+            let common = self.common_names(index, served)?;
+            links.insert(Link::exact(RelationKind::Depends, &common));
+        }
+        let has_group = |other: usize| self.contents[other].has_group(group);
+        for other in self.linkage.nearest(index, has_group) {
+            let names = self.kernel_names(other, group)?;
+            links.insert(Link::exact(RelationKind::Depends, &names));
+        }
+        Ok(links)
+    }
+}

@@ -1,0 +1,318 @@
+//! Packages before they are written in the words of a format: files, links, texts.
+
+pub(super) mod device;
+pub(super) mod kernels;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minijinja::context;
+
+use super::contents::bundle::{Bundle, Owned};
+use super::contents::placed::{Extras, file_mode};
+use super::libraries::discovered::Discovered;
+use super::libraries::linkage::Linkage;
+use super::naming::{Names, place_of};
+use super::relations::edits::{Edit, Edits};
+use super::relations::{Link, PackageRelations};
+use super::setting::Setting;
+use super::source::{ArchiveSet, Source};
+use super::texts::Description;
+use crate::config::PartRole;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::package::{Format, Relation, RelationKind, Role};
+use crate::recombine::Group;
+use crate::split::HostKind;
+use crate::tree::{Node, TreePath};
+use device::{Contents, contents};
+
+/// A package of the set.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub names: Names,
+    /// What the scheme made the names of: the family with the suffix of the part.
+    pub stem: Names,
+    pub role: Role,
+    /// The family, e.g. `rocm-blas`.
+    pub family: String,
+    /// Whether users install it, rather than developers or testers.
+    pub is_main: bool,
+    /// Whether it is what the set needs outside of the prefix.
+    pub is_common: bool,
+    /// The ids of the components it is made of; none for metapackages of the whole set.
+    pub components: BTreeSet<String>,
+    pub section: String,
+    pub rpm_group: String,
+    /// Whether it is for one processor.
+    pub native: bool,
+    pub description: Description,
+    pub links: BTreeSet<Link>,
+    /// Relations in the words of one format.
+    pub relations: Vec<(Format, Relation)>,
+    /// What its files need from outside of the set, and offer.
+    pub discovered: Discovered,
+    /// Install-relative.
+    pub files: BTreeMap<TreePath, Node<Source>>,
+    /// The package whose documents are its own.
+    pub documents_of: Option<Names>,
+    /// What is treated or placed otherwise than `files`.
+    pub extras: Extras,
+    /// What it says of itself in place of what all packages say.
+    pub says: Says,
+}
+
+impl Draft {
+    /// A package without files and relations, which is for one processor.
+    pub fn new(
+        names: Names,
+        role: Role,
+        description: Description,
+        section: &str,
+        rpm_group: &str,
+    ) -> Self {
+        Self {
+            stem: names.clone(),
+            family: names.rpm.clone(),
+            names,
+            role,
+            is_main: false,
+            is_common: false,
+            components: BTreeSet::new(),
+            section: section.to_owned(),
+            rpm_group: rpm_group.to_owned(),
+            native: true,
+            description,
+            links: BTreeSet::new(),
+            relations: Vec::new(),
+            discovered: Discovered::default(),
+            files: BTreeMap::new(),
+            documents_of: None,
+            extras: Extras::default(),
+            says: Says::default(),
+        }
+    }
+
+    /// One of the packages of `bundle`.
+    pub fn of(bundle: &Bundle<'_>, names: Names, role: Role, description: Description) -> Self {
+        let part = bundle.part;
+        Self {
+            stem: bundle.stem.clone(),
+            family: bundle.family.clone(),
+            is_main: part.role == PartRole::Host,
+            components: bundle.components.clone(),
+            ..Self::new(names, role, description, &part.section, &part.group)
+        }
+    }
+
+    /// Whether it is the host or support package of its stem.
+    pub fn is_base(&self) -> bool {
+        matches!(self.role, Role::Host | Role::Support)
+    }
+}
+
+/// What a package says of itself, if not what the configuration says for all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Says {
+    pub maintainer: Option<String>,
+    pub vendor: Option<String>,
+    pub homepage: Option<String>,
+    pub license: Option<String>,
+    pub copyright: Option<String>,
+    /// Debian's priority.
+    pub priority: Option<String>,
+}
+
+/// The drafts of a set without metapackages, and their archives.
+pub(super) struct Made {
+    pub drafts: Vec<Draft>,
+    pub archives: Vec<ArchiveSet>,
+}
+
+/// Makes the packages of all bundles.
+pub(super) fn make(
+    setting: &Setting,
+    groups: &[Group],
+    bundles: &[Bundle<'_>],
+    linkage: &Linkage,
+) -> Result<Made> {
+    let contents = bundles.iter().map(|bundle| contents(setting, groups, bundle));
+    let contents: Vec<_> = contents.collect::<Result<_>>()?;
+    let names: Vec<_> =
+        bundles.iter().map(|b| b.host_names(&setting.names)).collect::<Result<_>>()?;
+    let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
+    let mut drafts = Vec::new();
+    for (index, contents) in contents.iter().enumerate() {
+        drafts.push(maker.host(index)?);
+        for group in contents.groups() {
+            drafts.push(maker.kernels(index, group)?);
+        }
+        for served in contents.shared() {
+            drafts.push(maker.common(index, served)?);
+        }
+    }
+    let archives = contents.into_iter().filter_map(|contents| contents.archives);
+    Ok(Made { drafts, archives: archives.collect() })
+}
+
+/// Makes the packages of a set of bundles, which it knows by index.
+pub(super) struct Maker<'a> {
+    pub setting: &'a Setting,
+    pub groups: &'a [Group],
+    pub bundles: &'a [Bundle<'a>],
+    pub linkage: &'a Linkage,
+    pub contents: &'a [Contents],
+    /// Of the host packages.
+    pub names: &'a [Names],
+}
+
+impl Maker<'_> {
+    /// The family of a bundle without the vendor.
+    pub fn short_name(&self, index: usize) -> &str {
+        self.setting.names.short(&self.bundles[index].family)
+    }
+
+    /// The host or support package of a bundle.
+    fn host(&self, index: usize) -> Result<Draft> {
+        let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
+        let names = self.names[index].clone();
+        let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
+        let groups = groups.collect::<Vec<_>>().join(", ");
+        let values = context! {
+            name => self.short_name(index),
+            part => &bundle.part.archives,
+            groups,
+        };
+        let texts = &self.setting.texts;
+        let description = texts.description(&bundle.part.template, &names.deb, values)?;
+        let role = match bundle.part.role {
+            PartRole::Host => Role::Host,
+            PartRole::Support => Role::Support,
+        };
+        Ok(Draft {
+            native: self.linkage.native.contains(&index) || bundle.has_device_code(),
+            links: self.host_links(index)?,
+            relations: self.runtime(contents),
+            discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
+            files: self.host_files(index)?,
+            ..Draft::of(bundle, names, role, description)
+        })
+    }
+
+    fn host_links(&self, index: usize) -> Result<BTreeSet<Link>> {
+        let bundle = &self.bundles[index];
+        let mut links = BTreeSet::new();
+        for needed in self.linkage.needs.get(&index).into_iter().flatten() {
+            links.insert(Link::exact(RelationKind::Depends, &self.names[*needed]));
+        }
+        let is_its_host = |(other, _): &(&Bundle<'_>, &Names)| {
+            other.family == bundle.family && other.part.role == PartRole::Host
+        };
+        let hosts = self.bundles.iter().zip(self.names).filter(is_its_host);
+        for (_, names) in hosts.filter(|(_, names)| **names != self.names[index]) {
+            if bundle.part.needs_host {
+                links.insert(Link::exact(RelationKind::Depends, names));
+            }
+        }
+        links.extend(self.headers(bundle));
+        for group in self.contents[index].groups() {
+            let kernels = self.kernel_names(index, group)?;
+            links.insert(Link::any(RelationKind::Suggests, &kernels));
+        }
+        Ok(links)
+    }
+
+    /// What the headers of a family include: the development packages of the families whose
+    /// libraries its own ones need. A list of packages says itself what depends on what.
+    fn headers(&self, bundle: &Bundle<'_>) -> Vec<Link> {
+        if !bundle.part.is_devel() || bundle.entry.is_some() {
+            return Vec::new();
+        }
+        let is_host =
+            |other: &Bundle<'_>| other.family == bundle.family && other.part.role == PartRole::Host;
+        let hosts = self.bundles.iter().enumerate().filter(|(_, other)| is_host(other));
+        let needed = hosts.filter_map(|(index, _)| self.linkage.needs.get(&index)).flatten();
+        let needed = needed.filter_map(|index| self.bundles.get(*index));
+        let families: BTreeSet<&str> = needed.map(|needed| needed.family.as_str()).collect();
+        let others = self.bundles.iter().zip(self.names).filter(|(other, _)| {
+            other.part.is_devel()
+                && other.family != bundle.family
+                && families.contains(other.family.as_str())
+        });
+        others.map(|(_, names)| Link::exact(RelationKind::Depends, names)).collect()
+    }
+
+    /// What transformed binaries need to find their kernels.
+    fn runtime(&self, contents: &Contents) -> Vec<(Format, Relation)> {
+        let formats = self.setting.formats.iter().filter(|_| contents.archives.is_some());
+        let relation = |format: &Format| Some((*format, self.setting.runtime(*format)?.clone()));
+        formats.filter_map(relation).collect()
+    }
+
+    fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<Source>>> {
+        let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
+        let names = self.names[index].deb.clone();
+        let mut files = BTreeMap::new();
+        for (path, owned) in &self.bundles[index].files {
+            files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
+        }
+        if let Some(archives) = archives {
+            let path = self.setting.folders.kernels.join(&format!("{archives}.kpm"))?;
+            if files.contains_key(&path) {
+                let message =
+                    format!("{path} comes from the input, and is made for the package too");
+                let hint = "it is the manifest of the package's archives: leave it out of the \
+                            artifact";
+                return Err(Error::new(Kind::Conflict, message).structure(names).hint(hint));
+            }
+            let data = Source::Manifest { archives };
+            files.insert(path, Node::File { data, mode: file_mode(0) });
+        }
+        Ok(files)
+    }
+}
+
+fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<Source> {
+    match owned.node {
+        Node::Directory { .. } => Node::Directory { mode: file_mode(0o111) },
+        Node::Link { target } => Node::Link { target: target.clone() },
+        Node::File { data, mode } => {
+            let (component, path) = (owned.component.id(), path.clone());
+            let data = match (&data.kind, archives) {
+                (HostKind::Fat(_), Some(archives)) => {
+                    let archives = archives.to_owned();
+                    Source::Fat { component, path, archives }
+                }
+                _ => Source::Host { component, path },
+            };
+            Node::File { data, mode: file_mode(*mode) }
+        }
+    }
+}
+
+/// The place of the package that the configuration calls `name`, see [`place_of`].
+pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
+    let known = drafts.iter().map(|draft| (&draft.names, draft.is_base().then_some(&draft.stem)));
+    place_of(known, name)
+}
+
+/// Adds the relations of the configuration; a package that does not exist is a typo. Gives what is
+/// to be changed once everything is decided.
+pub(super) fn add_configured<'a>(setting: &'a Setting, drafts: &mut [Draft]) -> Result<Edits<'a>> {
+    let (mut faults, mut edits) = (Faults::default(), Edits::default());
+    for PackageRelations { package, deb, rpm } in &setting.relations {
+        let found = named(drafts, package);
+        let Some(draft) = found.and_then(|index| drafts.get_mut(index)) else {
+            let message = "there is no such package in the set";
+            faults.add(setting.config.fault(&["relations", package], message));
+            continue;
+        };
+        for (format, change) in [(Format::Deb, deb), (Format::Rpm, rpm)] {
+            if setting.formats.contains(&format) {
+                let added = change.added.iter().map(|relation| (format, relation.clone()));
+                draft.relations.extend(added);
+                edits.add(&draft.names.deb, Edit { key: package, format, change });
+            }
+        }
+    }
+    faults.finish()?;
+    Ok(edits)
+}

@@ -1,0 +1,139 @@
+//! `rocm-common`: what a set needs outside of the prefix, once.
+//!
+//! It holds the file by which the dynamic loader knows `<prefix>/lib` (or the configuration's
+//! `libdir`), so that a program from
+//! anywhere finds the libraries of the set. Every package with libraries there depends on it. The
+//! file is a configuration file: an administrator who wants another order of libraries keeps it.
+//!
+//! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for which names it looks at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minijinja::context;
+
+use crate::error::Result;
+use crate::package::{Format, Formats, RelationKind, Role, Treatment};
+use crate::plan::contents::placed::{Extras, Placed, file_mode};
+use crate::plan::drafts::Draft;
+use crate::plan::naming::Names;
+use crate::plan::relations::Link;
+use crate::plan::setting::Setting;
+use crate::plan::source::Source;
+use crate::report::{Finding, Findings};
+use crate::tree::{Node, TreePath};
+
+/// Folders of a prefix that builds put libraries into.
+const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
+
+/// Where the loader's configuration is read from.
+const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
+
+/// The package, if the set has libraries in the linker path; their packages then depend on it.
+pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<Option<Draft>> {
+    let names = setting.names.system()?;
+    let mut components = BTreeSet::new();
+    for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
+        draft.links.insert(Link::exact(RelationKind::Depends, &names));
+        components.extend(draft.components.iter().cloned());
+    }
+    if components.is_empty() {
+        return Ok(None);
+    }
+    let values = context! { prefix => setting.prefix.absolute() };
+    let description = setting.texts.description("set", &names.deb, values)?;
+    let line = format!("{}/{}\n", setting.prefix.absolute(), setting.folders.libraries);
+    let node = Node::File { data: Source::Text(line), mode: file_mode(0) };
+    let extras = Extras { outside: loader_files(setting, &names, &node)?, ..Extras::default() };
+    let (section, rpm_group) = ("libs", "System Environment/Libraries");
+    let draft = Draft::new(names, Role::Support, description, section, rpm_group);
+    Ok(Some(Draft { components, native: false, is_common: true, extras, ..draft }))
+}
+
+/// The loader's file in each format, which is named after that format's package.
+fn loader_files(
+    setting: &Setting,
+    names: &Names,
+    node: &Node<Source>,
+) -> Result<BTreeMap<TreePath, Placed>> {
+    let [deb, rpm] = [&names.deb, &names.rpm].map(|name| loader_file(setting, name));
+    let (deb, rpm) = (deb?, rpm?);
+    let placed = |formats| Placed { node: node.clone(), treatment: Treatment::Config, formats };
+    Ok(if deb == rpm {
+        BTreeMap::from([(deb, placed(Formats::All))])
+    } else {
+        BTreeMap::from([
+            (deb, placed(Formats::Only(Format::Deb))),
+            (rpm, placed(Formats::Only(Format::Rpm))),
+        ])
+    })
+}
+
+/// The loader's file of the package that is called `package`.
+pub(in crate::plan) fn loader_file(setting: &Setting, package: &str) -> Result<TreePath> {
+    let name = file_name(package, setting.names.system_order().as_deref());
+    TreePath::new(format!("{LOADER_FOLDER}/{name}"))
+}
+
+/// `rocm.conf` of `rocm-common`. Versions side by side, whose packages have different names, have
+/// different files: `rocm-99929998-7.1.conf` of `rocm-common7.1`. Of two libraries of one soname
+/// the loader takes that of the first file in the order of names, so the newest comes first.
+fn file_name(package: &str, order: Option<&str>) -> String {
+    let name = package.replacen("-common", "", 1);
+    let Some(order) = order else {
+        return format!("{name}.conf");
+    };
+    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let (word, version) = name.split_at(start);
+    format!("{}-{order}-{version}.conf", word.trim_end_matches('-'))
+}
+
+/// Whether ldconfig finds something of the package in the linker path.
+pub(in crate::plan) fn has_linker_libraries(setting: &Setting, draft: &Draft) -> bool {
+    libraries(draft).any(|path| setting.folders.is_public(path))
+}
+
+/// What ldconfig looks at, wherever it lies, but for the development links `libx.so`, which it does
+/// not need.
+fn libraries(draft: &Draft) -> impl Iterator<Item = &TreePath> {
+    let is_folder = |node: &Node<_>| matches!(node, Node::Directory { .. });
+    let files = draft.files.iter().filter(move |(_, node)| !is_folder(node));
+    let named = |path: &&TreePath| path.name().starts_with("lib") && path.name().contains(".so.");
+    files.map(|(path, _)| path).filter(named)
+}
+
+/// Notes that all libraries lie where the loader is not told to look: the folder of libraries is
+/// the artifacts' choice, and `libdir` has to say the same.
+pub(in crate::plan) fn note_elsewhere(
+    setting: &Setting,
+    drafts: &[Draft],
+    findings: &mut Findings,
+) {
+    let folders = &setting.folders;
+    if drafts.iter().any(|draft| has_linker_libraries(setting, draft)) {
+        return;
+    }
+    let is_candidate = |folder: &TreePath| LIBRARY_FOLDERS.contains(&folder.as_str());
+    let all = drafts.iter().flat_map(libraries);
+    let elsewhere = all.filter(|path| path.parent().is_some_and(|folder| is_candidate(&folder)));
+    let elsewhere: BTreeSet<&TreePath> = elsewhere.collect();
+    if !elsewhere.is_empty() {
+        let libraries = elsewhere.into_iter().cloned().collect();
+        findings.add(Finding::LibdirEmpty { libdir: folders.libraries.clone(), libraries });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_a_file_of_its_own() {
+        for (package, order, file) in [
+            ("rocm-common", None, "rocm.conf"),
+            ("rocm-common7.1", Some("99929998"), "rocm-99929998-7.1.conf"),
+            ("amdrocm-common-asan7.15", Some("99929984"), "amdrocm-asan-99929984-7.15.conf"),
+        ] {
+            assert_eq!(file_name(package, order), file);
+        }
+    }
+}

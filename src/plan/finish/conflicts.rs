@@ -1,0 +1,81 @@
+//! No name and no path may belong to two packages: all of a set can be installed together.
+//! Debug files, which packages may share, are looked at where they are placed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::error::{Error, Faults, Kind, Result};
+use crate::package::Format;
+use crate::plan::contents::debug_places::is_debug_place;
+use crate::plan::drafts::Draft;
+use crate::tree::{Node, TreePath};
+
+/// Fails unless every name in one of `formats` and every path is one package's.
+pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
+    let mut faults = Faults::default();
+    let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
+    let mut paths: BTreeMap<Place<'_>, (&Draft, bool)> = BTreeMap::new();
+    for draft in drafts {
+        // Receipts and plans know packages by their name as .deb in any case.
+        for format in Format::ALL {
+            if format == Format::Rpm && !formats.contains(&format) {
+                continue;
+            }
+            if names.insert((format, draft.names.of(format)), draft).is_some() {
+                let message = format!("two packages would be named {}", draft.names.of(format));
+                let hint = "rename the group, or the package with a selector";
+                faults.add(Error::new(Kind::Conflict, message).hint(hint));
+            }
+        }
+        let inside = draft.files.iter().map(|(path, node)| (Place::Inside(path), node));
+        let outside = draft.extras.outside.iter();
+        let outside = outside.filter(|(path, _)| !is_debug_place(path));
+        let outside = outside.map(|(path, placed)| (Place::Outside(path), &placed.node));
+        for (path, node) in inside.chain(outside) {
+            let is_folder = matches!(node, Node::Directory { .. });
+            match paths.insert(path, (draft, is_folder)) {
+                Some((other, folder)) if !(folder && is_folder) => {
+                    let (one, another) = (&other.names.deb, &draft.names.deb);
+                    let message = format!("{path} would be in both {one} and {another}");
+                    let hint = "packages that can be installed together cannot own one path";
+                    faults.add(Error::new(Kind::Conflict, message).hint(hint));
+                }
+                _ => {}
+            }
+        }
+    }
+    refuse_below_files(&paths, &mut faults);
+    faults.finish()
+}
+
+/// Where a path of a package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place<'a> {
+    /// Relative to the prefix.
+    Inside(&'a TreePath),
+    /// Relative to the root.
+    Outside(&'a TreePath),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inside(path) => write!(f, "{path}"),
+            Self::Outside(path) => write!(f, "/{path}"),
+        }
+    }
+}
+
+fn refuse_below_files(paths: &BTreeMap<Place<'_>, (&Draft, bool)>, faults: &mut Faults) {
+    for (path, (draft, _)) in paths {
+        let Place::Inside(relative) = path else { continue };
+        for above in std::iter::successors(relative.parent(), TreePath::parent) {
+            if let Some((owner, false)) = paths.get(&Place::Inside(&above)) {
+                let (one, another) = (&draft.names.deb, &owner.names.deb);
+                let message =
+                    format!("{path} of {one} lies below {above}, which is no folder in {another}");
+                faults.add(Error::new(Kind::Conflict, message));
+            }
+        }
+    }
+}

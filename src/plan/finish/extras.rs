@@ -1,0 +1,212 @@
+//! What a host file is to a package manager, by its content and place: shared libraries, licence
+//! texts, debug files.
+//!
+//! - A shared library has another mode in each format.
+//! - A licence text below `share/doc` or `share/licenses` is one to rpm, and goes into the
+//!   `copyright` of its family's packages.
+//! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id that its
+//!   library has: below the prefix no debugger finds it. One without a build-id, or so damaged that
+//!   it cannot be read, stays where the artifact has it, with a finding. Two with one build-id are refused unless they are the same.
+//!   Their package has no documents of its own (lintian: non-debug-file-in-debug-package).
+//!
+//! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
+
+use std::collections::BTreeMap;
+
+use object::elf;
+
+use crate::content::Content;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::elf::ElfFile;
+use crate::input::artifact::ComponentKind;
+use crate::package::{RelationKind, Role, Treatment};
+use crate::plan::contents::debug_places::{id_of, place_of, stood_in};
+use crate::plan::contents::placed::Placed;
+use crate::plan::drafts::Draft;
+use crate::plan::naming::Names;
+use crate::plan::relations::Link;
+use crate::plan::source::Source;
+use crate::plan::texts::licences::{self, Licence};
+use crate::recombine::{Component, Recombined};
+use crate::report::{ComponentFile, Finding, Findings};
+use crate::split::HostKind;
+use crate::tree::{Node, TreePath};
+
+/// Looks at the host files of all drafts.
+pub(in crate::plan) fn add(
+    recombined: &Recombined,
+    drafts: &mut [Draft],
+    findings: &mut Findings,
+) -> Result<()> {
+    let components = recombined.components.iter().map(|component| (component.id(), component));
+    let host = HostFiles(components.collect());
+    let mut faults = Faults::default();
+    let mut licences: BTreeMap<String, Vec<Licence>> = BTreeMap::new();
+    let mut debug_files = BTreeMap::new();
+    for draft in drafts.iter_mut() {
+        faults.keep(host.treat(draft));
+        faults.keep(host.move_debug_files(draft, &mut debug_files, findings));
+        let texts = host.licences(draft, findings)?;
+        licences.entry(draft.family.clone()).or_default().extend(texts);
+    }
+    for texts in licences.values_mut() {
+        licences::once(texts);
+    }
+    share_documents(drafts);
+    for draft in drafts {
+        draft.extras.licences = licences.get(&draft.family).cloned().unwrap_or_default();
+    }
+    faults.finish()
+}
+
+/// Packages of debug files hold nothing else: they have the documents of the host package that
+/// they depend on.
+fn share_documents(drafts: &mut [Draft]) {
+    let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
+    let hosts: Vec<Names> = hosts.map(|draft| draft.names.clone()).collect();
+    for draft in drafts.iter_mut().filter(|draft| !draft.extras.build_ids.is_empty()) {
+        let needs = |host: &&Names| {
+            let link = Link::exact(RelationKind::Depends, host);
+            draft.links.contains(&link)
+        };
+        draft.documents_of = hosts.iter().find(needs).cloned();
+    }
+}
+
+/// The host files that the sources of a plan refer to.
+struct HostFiles<'a>(BTreeMap<String, &'a Component>);
+
+impl<'a> HostFiles<'a> {
+    /// The bytes of a host file as the input has them, with their component.
+    fn content(&self, source: &Source) -> Option<(&'a Component, &'a Content)> {
+        let (Source::Host { component, path } | Source::Fat { component, path, .. }) = source
+        else {
+            return None;
+        };
+        let component = self.0.get(component)?;
+        match component.host.get(path)? {
+            Node::File { data, .. } => Some(match &data.kind {
+                HostKind::Plain(content) => (component, content),
+                HostKind::Fat(fat) => (component, fat.binary.original()),
+            }),
+            _ => None,
+        }
+    }
+
+    fn treat(&self, draft: &mut Draft) -> Result<()> {
+        for (path, node) in &draft.files {
+            let Node::File { data, .. } = node else { continue };
+            let Some((_, content)) = self.content(data) else { continue };
+            if licences::is_licence(path) {
+                draft.extras.treatments.insert(path.clone(), Treatment::License);
+            } else if is_library(path, content)? {
+                draft.extras.treatments.insert(path.clone(), Treatment::Library);
+            }
+        }
+        Ok(())
+    }
+
+    fn licences(&self, draft: &Draft, findings: &mut Findings) -> Result<Vec<Licence>> {
+        let mut found = Vec::new();
+        for (path, node) in draft.files.iter().filter(|(path, _)| licences::is_licence(path)) {
+            let Node::File { data, .. } = node else { continue };
+            if let Some((component, content)) = self.content(data) {
+                found.extend(licences::read(component, path, content, findings)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Moves the debug files of `draft` to where debuggers look; `known` are those of all drafts.
+    fn move_debug_files(
+        &self,
+        draft: &mut Draft,
+        known: &mut BTreeMap<TreePath, &'a Content>,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let mut moved: BTreeMap<TreePath, TreePath> = BTreeMap::new();
+        for (path, node) in &draft.files {
+            let Node::File { data, .. } = node else { continue };
+            let Some((component, content)) = self.content(data) else { continue };
+            if component.kind != ComponentKind::Dbg {
+                continue;
+            }
+            let file = ComponentFile::new(component.id(), path);
+            let id = match id_of(content) {
+                Ok(Some(id)) => Ok(id),
+                Ok(None) => Err(None),
+                Err(error) if error.is_of_reading() => {
+                    return Err(error.structure(file.to_string()));
+                }
+                Err(error) => Err(Some(error.message().to_owned())),
+            };
+            let id = match id {
+                Ok(id) => id,
+                Err(reason) => {
+                    findings.add(Finding::DebugFileWithoutId { file, reason });
+                    continue;
+                }
+            };
+            let place = place_of(&id)?;
+            let placed = Placed::in_all(node.clone(), Treatment::Plain);
+            if !known.entry(place.clone()).or_insert(content).same_bytes(content)? {
+                let message = format!("{path} has the build-id {id} of another debug file");
+                let hint = "a build-id belongs to one file: build both again";
+                let error = Error::new(Kind::Conflict, message).structure(component.id());
+                return Err(error.hint(hint));
+            }
+            draft.extras.outside.insert(place.clone(), placed);
+            draft.extras.build_ids.insert(id);
+            moved.insert(path.clone(), place);
+        }
+        let stands_in =
+            |(path, node): (&TreePath, _)| stood_in(path, node, &moved).then(|| path.clone());
+        draft.extras.replaced = draft.files.iter().filter_map(stands_in).collect();
+        let replaced = &draft.extras.replaced;
+        draft.files.retain(|path, _| !moved.contains_key(path) && !replaced.contains(path));
+        Ok(())
+    }
+}
+
+/// Whether a loader maps `content` at run time: an x86-64 shared object that is no program, under
+/// a library's name. A file that cannot be read as such is none.
+fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
+    if !is_library_name(path.name()) || content.len() < MAGIC.len() as u64 {
+        return Ok(false);
+    }
+    if content.read_array::<4>(0)? != *MAGIC {
+        return Ok(false);
+    }
+    let file = match ElfFile::read(content, elf::EM_X86_64) {
+        Ok(Some(file)) => file,
+        Err(error) if error.is_of_reading() => return Err(error),
+        Ok(None) | Err(_) => return Ok(false),
+    };
+    let is_program = file.segment(elf::PT_INTERP).is_some();
+    Ok(file.header.e_type() == elf::ET_DYN && !is_program)
+}
+
+/// The first bytes of an ELF file.
+const MAGIC: &[u8; 4] = b"\x7fELF";
+
+/// `libx.so`, `libx.so.5.2`.
+pub(in crate::plan) fn is_library_name(name: &str) -> bool {
+    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let versioned = name.rsplit_once(".so.").is_some_and(|(_, rest)| is_version(rest));
+    versioned || name.ends_with(".so")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_libraries_are_told_from_names_that_look_like_them() {
+        for name in ["libx.so", "libx.so.5", "libx.so.5.2", "module.so"] {
+            assert!(is_library_name(name), "{name}");
+        }
+        for name in ["Kernels.so-000-gfx1100.hsaco", "libx.so.txt", "x.sol", "libx.a"] {
+            assert!(!is_library_name(name), "{name}");
+        }
+    }
+}

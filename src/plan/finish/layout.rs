@@ -1,0 +1,139 @@
+//! Where files go: install-relative paths become absolute ones, with every folder above them.
+//!
+//! Folders from the prefix down belong to every package that has something in them; those above
+//! the prefix and elsewhere are listed in `.deb` only, where archives name every folder, and not
+//! owned in `.rpm`, unless nobody else would remove them.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::package::{Format, Formats, PackageEntry, Treatment};
+use crate::plan::contents::placed::{EXECUTABLE, Placed};
+use crate::plan::prefix::Prefix;
+use crate::plan::source::Source;
+use crate::tree::{Node, TreePath};
+
+/// The files below the prefix, and those elsewhere.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct Files {
+    /// By install-relative path.
+    pub installed: BTreeMap<TreePath, Node<Source>>,
+    /// The treatment of installed files that are not plain.
+    pub treatments: BTreeMap<TreePath, Treatment>,
+    /// By absolute path, without its leading slash.
+    pub outside: BTreeMap<TreePath, Placed>,
+}
+
+impl Files {
+    /// All entries in path order, each after the folders above it.
+    pub fn entries(self, prefix: &Prefix) -> Result<Vec<PackageEntry<Source>>> {
+        let mut entries = BTreeMap::new();
+        for (path, node) in self.installed {
+            let treatment = self.treatments.get(&path).copied().unwrap_or(Treatment::Plain);
+            let path = prefix.path().join(path.as_str())?;
+            add_folders(&mut entries, &path, |folder| {
+                let is_within = folder == prefix.path() || folder.is_below(prefix.path());
+                Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
+            });
+            add(&mut entries, path, node, treatment, Formats::All);
+        }
+        for (path, Placed { node, treatment, formats }) in self.outside {
+            add_folders(&mut entries, &path, |folder| folder_formats(folder, formats));
+            add(&mut entries, path, node, treatment, formats);
+        }
+        Ok(entries.into_values().collect())
+    }
+}
+
+/// Which formats list a folder above a file outside of the prefix that is in `formats`. An `.rpm`
+/// leaves folders to the distribution, but for those that it would leave behind.
+fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
+    let owned = OWNED.iter().any(|own| folder.as_str().starts_with(own));
+    match formats {
+        formats if owned => Some(formats),
+        Formats::All | Formats::Only(Format::Deb) => Some(Formats::Only(Format::Deb)),
+        Formats::Only(Format::Rpm) => None,
+    }
+}
+
+/// Folders outside of the prefix that an `.rpm` owns, with what is below: those that debuginfo
+/// packages make, and the one of a package's licences.
+const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
+
+type Entries = BTreeMap<TreePath, PackageEntry<Source>>;
+
+fn add(
+    entries: &mut Entries,
+    path: TreePath,
+    node: Node<Source>,
+    treatment: Treatment,
+    formats: Formats,
+) {
+    let entry = PackageEntry { path: path.clone(), node, treatment, formats };
+    entries.insert(path, entry);
+}
+
+fn add_folders(
+    entries: &mut Entries,
+    path: &TreePath,
+    formats: impl Fn(&TreePath) -> Option<Formats>,
+) {
+    for folder in std::iter::successors(path.parent(), TreePath::parent) {
+        let Some(formats) = formats(&folder) else { continue };
+        let formats = match entries.get(&folder).map(|known| known.formats) {
+            Some(known) if known != formats => Formats::All,
+            Some(_) => continue,
+            None => formats,
+        };
+        let node = Node::Directory { mode: EXECUTABLE };
+        add(entries, folder, node, Treatment::Plain, formats);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::contents::placed::file_mode;
+
+    #[test]
+    fn every_folder_comes_before_what_is_in_it() {
+        let mut files = Files::default();
+        let text =
+            |text: &str| Node::File { data: Source::Text(text.to_owned()), mode: file_mode(0) };
+        let path = |text: &str| TreePath::new(text).unwrap();
+        files.installed.insert(path("lib/a-b/x"), text("1"));
+        files.installed.insert(path("lib/a/x"), text("2"));
+        let document = Placed {
+            node: text("3"),
+            treatment: Treatment::Doc,
+            formats: Formats::Only(Format::Deb),
+        };
+        files.outside.insert(path("usr/share/doc/p/copyright"), document);
+        let debug = Placed::in_all(text("4"), Treatment::Plain);
+        files.outside.insert(path("usr/lib/debug/.build-id/x"), debug);
+        let entries = files.entries(&Prefix::new("/opt/rocm-7.1").unwrap()).unwrap();
+        let shown: Vec<String> = entries
+            .iter()
+            .map(|e| format!("{}{}", e.path, if e.formats == Formats::All { "" } else { " deb" }))
+            .collect();
+        let expected = [
+            "opt deb",
+            "opt/rocm-7.1",
+            "opt/rocm-7.1/lib",
+            "opt/rocm-7.1/lib/a",
+            "opt/rocm-7.1/lib/a-b",
+            "opt/rocm-7.1/lib/a-b/x",
+            "opt/rocm-7.1/lib/a/x",
+            "usr deb",
+            "usr/lib deb",
+            "usr/lib/debug",
+            "usr/lib/debug/.build-id",
+            "usr/lib/debug/.build-id/x",
+            "usr/share deb",
+            "usr/share/doc deb",
+            "usr/share/doc/p deb",
+            "usr/share/doc/p/copyright deb",
+        ];
+        assert_eq!(shown, expected);
+    }
+}

@@ -1,0 +1,114 @@
+//! What `--only` leaves out, or a list of packages does not take: the files and the device code of
+//! the input that are in none of the packages that are kept.
+//!
+//! Every path is named and every code object accounted for by a finding, so that whoever compares
+//! the set with its input knows what is not there on purpose.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::Result;
+use crate::plan::contents::missing::Missing;
+use crate::plan::drafts::Draft;
+use crate::plan::source::{ArchiveSet, Source};
+use crate::recombine::{Component, Recombined};
+use crate::report::Findings;
+use crate::split::HostKind;
+use crate::tree::{Node, TreePath};
+
+/// The install-relative paths of `dropped` that none of `kept` has, in order. Each component
+/// that lost something gets a finding with its code objects.
+pub(in crate::plan) fn left_out(
+    recombined: &Recombined,
+    archives: &[ArchiveSet],
+    kept: &[Draft],
+    dropped: &[Draft],
+    findings: &mut Findings,
+) -> Result<Vec<TreePath>> {
+    let kept_outside =
+        |path: &TreePath| kept.iter().any(|draft| draft.extras.outside.contains_key(path));
+    let outside = dropped.iter().flat_map(|draft| &draft.extras.outside);
+    let outside: Vec<&Source> = outside
+        .filter(|(path, _)| !kept_outside(path))
+        .filter_map(|(_, placed)| placed.node.data())
+        .collect();
+    let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();
+    let components = recombined.components.iter().map(|component| (component.id(), component));
+    let lookup = Lookup { components: components.collect(), archives };
+    let mut missing = BTreeMap::new();
+    let mut paths = BTreeSet::new();
+    for (path, node) in dropped.iter().flat_map(|draft| &draft.files) {
+        if kept.contains(path) {
+            continue;
+        }
+        match node {
+            Node::File { data, .. } => {
+                lookup.add(data, &mut missing);
+                if is_of_input(data) {
+                    paths.insert(path.clone());
+                }
+            }
+            Node::Link { .. } | Node::Directory { .. } => drop(paths.insert(path.clone())),
+        }
+    }
+    paths.extend(dropped.iter().flat_map(|draft| draft.extras.replaced.iter().cloned()));
+    // A file that is installed elsewhere is named by where the input has it.
+    for source in outside {
+        lookup.add(source, &mut missing);
+        if let Source::Host { path, .. } = source {
+            paths.insert(path.clone());
+        }
+    }
+    for (component, missing) in missing {
+        findings.add(missing.finding(component)?);
+    }
+    Ok(paths.into_iter().collect())
+}
+
+fn is_of_input(source: &Source) -> bool {
+    matches!(source, Source::Host { .. } | Source::Fat { .. } | Source::Database { .. })
+}
+
+/// Where the plan's sources are found.
+struct Lookup<'a> {
+    components: BTreeMap<String, &'a Component>,
+    archives: &'a [ArchiveSet],
+}
+
+impl<'a> Lookup<'a> {
+    /// Adds what stands behind `source` to the component it comes from.
+    fn add(&self, source: &'a Source, missing: &mut BTreeMap<&'a str, Missing<'a>>) {
+        match source {
+            Source::Host { component, path } | Source::Fat { component, path, .. } => {
+                let missing = missing.entry(component).or_default();
+                missing.files += 1;
+                let node = self.components.get(component).and_then(|found| found.host.get(path));
+                if let Some(Node::File { data, .. }) = node
+                    && let HostKind::Plain(content) = &data.kind
+                {
+                    missing.plain.push(content);
+                }
+            }
+            Source::Database { component, path } => {
+                let missing = missing.entry(component).or_default();
+                missing.files += 1;
+                let files = self.components.get(component).map(|found| &found.databases);
+                let same = files.into_iter().flatten();
+                let same = same.filter(|file| file.path == *path);
+                missing.plain.extend(same.map(|file| &file.content));
+            }
+            Source::Archive { archives, arch } => {
+                let set = self.archives.iter().find(|set| set.name == *archives);
+                for (id, binary) in set.iter().flat_map(|set| &set.binaries) {
+                    let kernels = self.components.get(id).map(|found| &found.kernels);
+                    let own = kernels
+                        .into_iter()
+                        .flatten()
+                        .filter(|kernel| kernel.binary == *binary && kernel.target.base() == arch);
+                    let missing = missing.entry(id).or_default();
+                    missing.kernels.extend(own.map(|kernel| &kernel.content));
+                }
+            }
+            Source::Manifest { .. } | Source::Text(_) | Source::Bytes(_) => {}
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The packages of a list beyond those with files: its metapackages, and what entries say of
+//! themselves.
+
+use minijinja::context;
+
+use super::listed_relations::{Dependent, Made, Resolver};
+use super::metas::{self, About};
+use crate::config::{ListedPackage, SUMMARY_LIMIT};
+use crate::error::Result;
+use crate::package::{RelationKind, Role};
+use crate::plan::contents::listed::{Listed, short, stem};
+use crate::plan::drafts::{Draft, Says};
+use crate::plan::naming::Names;
+use crate::plan::relations::Link;
+use crate::plan::setting::Setting;
+use crate::plan::texts::Description;
+use crate::recombine::Group;
+use crate::report::{Finding, Findings, IgnoredClaim};
+
+/// Completes the packages with files and adds the metapackages.
+pub(in crate::plan) fn complete(
+    setting: &Setting,
+    listed: &Listed<'_>,
+    groups: &[Group],
+    mut drafts: Vec<Draft>,
+    findings: &mut Findings,
+) -> Result<Vec<Draft>> {
+    let list = listed.list();
+    let components = metas::components(setting, groups, &drafts)?;
+    let unversioned = metas::unversioned(setting, &drafts, &components)?;
+    drafts.extend(components);
+    let mut resolver = Resolver::new(setting, list, groups, &drafts);
+    drafts.extend(unversioned);
+    for (index, entry) in list.entries.iter().enumerate() {
+        match resolver.made.get(index).cloned() {
+            Some(Made::Meta { groups }) => {
+                let of_groups: Vec<usize> = groups.into_iter().collect();
+                drafts.extend(metapackages(&mut resolver, entry, &of_groups)?);
+            }
+            Some(Made::Whole(_) | Made::Split { .. }) => {
+                for draft in of(entry, &mut drafts) {
+                    depend(&mut resolver, entry, draft)?;
+                }
+            }
+            Some(Made::Nothing) if entry.is_meta => {
+                let entry = entry.name.clone();
+                findings.add(Finding::ListedWithoutContent { entry, artifacts: None });
+            }
+            _ => {}
+        }
+        replace(&resolver, entry, &mut drafts)?;
+        for draft in of(entry, &mut drafts) {
+            let group = resolver.group_of(entry, &draft.names)?;
+            say(entry, group, draft, findings);
+        }
+    }
+    resolver.report(findings);
+    Ok(drafts)
+}
+
+/// The drafts of an entry.
+fn of<'d>(entry: &ListedPackage, drafts: &'d mut [Draft]) -> impl Iterator<Item = &'d mut Draft> {
+    let stem = stem(entry);
+    drafts.iter_mut().filter(move |draft| draft.stem == stem)
+}
+
+fn depend<'a>(
+    resolver: &mut Resolver<'a>,
+    entry: &'a ListedPackage,
+    draft: &mut Draft,
+) -> Result<()> {
+    let dependent = match draft.role {
+        Role::Host | Role::Support => Dependent::Host,
+        Role::Kernels { .. } => {
+            let of = |group: &Group| draft.group_name() == Some(group.name.as_str());
+            match resolver.groups.iter().position(of) {
+                Some(group) => Dependent::Kernels(group),
+                None => return Ok(()),
+            }
+        }
+        Role::KernelsCommon { .. } | Role::Meta => return Ok(()),
+    };
+    resolver.depend(entry, dependent, draft)
+}
+
+/// What stands for other packages is the unversioned one, or what there is instead.
+fn replace(resolver: &Resolver<'_>, entry: &ListedPackage, drafts: &mut [Draft]) -> Result<()> {
+    let names = &resolver.setting.names;
+    let wanted = match &names.metas().unversioned {
+        Some(template) => names.meta(template, &stem(entry))?,
+        None => names.host(&stem(entry), false)?,
+    };
+    match of(entry, drafts).find(|draft| draft.names == wanted) {
+        Some(draft) => resolver.replace(entry, draft),
+        None => Ok(()),
+    }
+}
+
+/// A metapackage of the list: one for each group, one for all of these, one without a version.
+fn metapackages<'a>(
+    resolver: &mut Resolver<'a>,
+    entry: &'a ListedPackage,
+    of_groups: &[usize],
+) -> Result<Vec<Draft>> {
+    let naming = &resolver.setting.names;
+    let stem = stem(entry);
+    let mut made = Vec::new();
+    let versioned = naming.host(&stem, false)?;
+    for group in of_groups {
+        let names = resolver.of_group(entry, *group)?;
+        let mut draft = meta(resolver.setting, entry, names)?;
+        resolver.depend(entry, Dependent::MetaOf(*group), &mut draft)?;
+        made.push(draft);
+    }
+    let mut all = meta(resolver.setting, entry, versioned.clone())?;
+    if made.is_empty() {
+        resolver.depend(entry, Dependent::Meta, &mut all)?
+    } else {
+        let exact = |draft: &Draft| Link::exact(RelationKind::Depends, &draft.names);
+        all.links.extend(made.iter().map(exact));
+    }
+    made.push(all);
+    if let Some(template) = &naming.metas().unversioned {
+        let mut draft = meta(resolver.setting, entry, naming.meta(template, &stem)?)?;
+        draft.links.insert(Link::exact(RelationKind::Depends, &versioned));
+        made.push(draft);
+    }
+    Ok(made)
+}
+
+fn meta(setting: &Setting, entry: &ListedPackage, names: Names) -> Result<Draft> {
+    let values = context! { name => short(entry, &setting.names) };
+    let about = About { names, template: "listed", values };
+    let mut draft = metas::meta(setting, about, std::iter::empty())?;
+    draft.stem = stem(entry);
+    draft.family.clone_from(&entry.name);
+    Ok(draft)
+}
+
+/// Puts what an entry says of itself into a draft of it.
+fn say(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
+    draft.says = Says {
+        maintainer: entry.maintainer.clone(),
+        vendor: entry.vendor.clone(),
+        homepage: entry.homepage.clone(),
+        license: entry.license.clone(),
+        copyright: None,
+        priority: entry.priority.clone(),
+    };
+    if let Some(section) = &entry.section {
+        draft.section.clone_from(section);
+    }
+    if let Some(group) = &entry.group {
+        draft.rpm_group.clone_from(group);
+    }
+    match (&draft.role, entry.native) {
+        (Role::Meta, Some(native)) => draft.native = native,
+        (Role::Host | Role::Support, Some(true)) => draft.native = true,
+        (Role::Host | Role::Support, Some(false)) if draft.native => {
+            let (entry, claim) = (entry.name.clone(), IgnoredClaim::EveryProcessor);
+            findings.add(Finding::ListClaimIgnored { entry, claim });
+        }
+        _ => {}
+    }
+    describe(entry, group, draft);
+}
+
+fn describe(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft) {
+    let mut paragraphs = Vec::new();
+    let own = || draft.description.summary.clone();
+    let summary = entry.summary.clone().or_else(|| entry.is_meta.then(own));
+    if let Some(summary) = summary {
+        let whole = match group {
+            Some(group) => format!("{summary} ({group})"),
+            None => summary,
+        };
+        let cut = shortened(&whole);
+        if cut != whole {
+            paragraphs.push(whole);
+        }
+        draft.description.summary = cut;
+    }
+    let long = entry.description.iter().flat_map(|text| text.split("\n\n"));
+    let long = long.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    paragraphs.extend(long.filter(|text| !text.is_empty()));
+    paragraphs.append(&mut draft.description.paragraphs);
+    let summary = std::mem::take(&mut draft.description.summary);
+    draft.description = Description { summary, paragraphs };
+}
+
+/// As many words as a summary may have.
+fn shortened(text: &str) -> String {
+    let mut summary = String::new();
+    for word in text.split_whitespace() {
+        let length = summary.chars().count() + usize::from(!summary.is_empty());
+        if length + word.chars().count() > SUMMARY_LIMIT {
+            break;
+        }
+        if !summary.is_empty() {
+            summary.push(' ');
+        }
+        summary.push_str(word);
+    }
+    if summary.is_empty() { text.chars().take(SUMMARY_LIMIT).collect() } else { summary }
+}

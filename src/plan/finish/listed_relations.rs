@@ -1,0 +1,377 @@
+//! What the packages of a list depend on, in the names of the set.
+//!
+//! An entry names others by the names in the list. What that means is up to who depends:
+//!
+//! | depends on | a package without device code | one with device code | a metapackage | one per target |
+//! |---|---|---|---|---|
+//! | host package | it | its host package | it | all of it |
+//! | kernel package for a target | – | its kernels for the target | – | it for the target |
+//! | metapackage | it | all of it | it | all of it |
+//! | metapackage for a target | it | its kernels for the target, or its host | it | it for the target |
+//!
+//! Everything of the set is depended on in exactly the set's version. Names that begin with the
+//! vendor and are of no package of the set are findings: a package that depends on them could
+//! never be installed. Everything else is from outside and taken as it is.
+
+use std::collections::BTreeSet;
+
+use crate::config::{ListedPackage, PackageList};
+use crate::error::Result;
+use crate::package::{Format, Relation, RelationKind, Role};
+use crate::plan::contents::listed::stem;
+use crate::plan::drafts::Draft;
+use crate::plan::naming::Names;
+use crate::plan::relations::{self, Link};
+use crate::plan::setting::Setting;
+use crate::recombine::Group;
+use crate::report::{Finding, Findings};
+
+/// What became of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::plan) enum Made {
+    /// Nothing.
+    Nothing,
+    /// One package.
+    Whole(Names),
+    /// A host package, kernel packages, and a metapackage of these if the scheme has one.
+    Split { host: Names, all: Option<Names>, groups: BTreeSet<usize> },
+    /// A metapackage, with one for each of some groups.
+    Meta { groups: BTreeSet<usize> },
+}
+
+/// Who depends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::plan) enum Dependent {
+    Host,
+    Kernels(usize),
+    Meta,
+    MetaOf(usize),
+}
+
+/// Finds the packages of the set that names in the list stand for.
+pub(in crate::plan) struct Resolver<'a> {
+    pub setting: &'a Setting,
+    pub list: &'a PackageList,
+    pub groups: &'a [Group],
+    /// By place in the list.
+    pub made: Vec<Made>,
+    missing: BTreeSet<(String, String)>,
+}
+
+/// The keys of dependencies, by format.
+pub(in crate::plan) const DEPENDS: [(&str, Format); 2] =
+    [("DEBDepends", Format::Deb), ("RPMRequires", Format::Rpm)];
+
+/// The keys of weaker dependencies.
+const WEAK: [(&str, Format, RelationKind); 4] = [
+    ("DEBRecommends", Format::Deb, RelationKind::Recommends),
+    ("RPMRecommends", Format::Rpm, RelationKind::Recommends),
+    ("DEBSuggests", Format::Deb, RelationKind::Suggests),
+    ("RPMSuggests", Format::Rpm, RelationKind::Suggests),
+];
+
+/// The keys of what an entry replaces.
+const REPLACES: [(&str, Format, RelationKind); 6] = [
+    ("Provides", Format::Deb, RelationKind::Provides),
+    ("Provides", Format::Rpm, RelationKind::Provides),
+    ("Replaces", Format::Deb, RelationKind::Replaces),
+    ("Conflicts", Format::Deb, RelationKind::Conflicts),
+    ("Conflicts", Format::Rpm, RelationKind::Conflicts),
+    ("Obsoletes", Format::Rpm, RelationKind::Obsoletes),
+];
+
+/// A relation of the list, taken apart.
+struct Text<'a> {
+    entry: &'a ListedPackage,
+    key: &'static str,
+    index: usize,
+    format: Format,
+    kind: RelationKind,
+    text: &'a str,
+}
+
+impl<'a> Resolver<'a> {
+    /// Of a list whose packages with files are `drafts`, metapackages of single components among
+    /// them. Metapackages of the list that lead to nothing are not made.
+    pub fn new(
+        setting: &'a Setting,
+        list: &'a PackageList,
+        groups: &'a [Group],
+        drafts: &[Draft],
+    ) -> Self {
+        let made = list.entries.iter().map(|entry| made_of(entry, groups, drafts)).collect();
+        let mut resolver = Self { setting, list, groups, made, missing: BTreeSet::new() };
+        while resolver.revive() {}
+        resolver
+    }
+
+    /// Takes metapackages for made that lead to something made; whether there were more of them.
+    fn revive(&mut self) -> bool {
+        let mut changed = false;
+        for (index, entry) in self.list.entries.iter().enumerate().filter(|(_, e)| e.is_meta) {
+            let members = self.members(entry);
+            let alive = members.iter().any(|at| self.made.get(*at) != Some(&Made::Nothing));
+            let groups: BTreeSet<usize> = members
+                .iter()
+                .filter(|_| entry.per_target)
+                .filter_map(|at| self.made.get(*at))
+                .flat_map(groups_of)
+                .collect();
+            let now = if alive { Made::Meta { groups } } else { Made::Nothing };
+            if let Some(before) = self.made.get_mut(index)
+                && *before != now
+            {
+                *before = now;
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// The entries that `entry` depends on in any format.
+    fn members(&self, entry: &ListedPackage) -> BTreeSet<usize> {
+        let texts = DEPENDS.iter().flat_map(|(key, _)| entry.relations(key));
+        let names = texts.flat_map(|text| text.split('|')).filter_map(first_word);
+        names.filter_map(|name| Some(self.list.find(name)?.0)).collect()
+    }
+
+    /// The packages that `dependent` needs of the entry at `index`.
+    fn packages(&self, index: usize, dependent: Dependent) -> Result<Vec<Names>> {
+        let (Some(entry), Some(made)) = (self.list.entries.get(index), self.made.get(index)) else {
+            return Ok(Vec::new());
+        };
+        let of_group = |group: usize| Ok(vec![self.of_group(entry, group)?]);
+        match (made, dependent) {
+            (Made::Nothing, _) => Ok(Vec::new()),
+            (Made::Whole(_) | Made::Meta { .. }, Dependent::Kernels(group)) => {
+                if groups_of(made).any(|known| known == group) {
+                    of_group(group)
+                } else {
+                    Ok(Vec::new())
+                }
+            }
+            (Made::Whole(names), _) => Ok(vec![names.clone()]),
+            (Made::Split { host, .. }, Dependent::Host) => Ok(vec![host.clone()]),
+            (Made::Split { host, all, groups }, Dependent::Meta) => match all {
+                Some(all) => Ok(vec![all.clone()]),
+                None => {
+                    let kernels = groups.iter().map(|group| self.of_group(entry, *group));
+                    std::iter::once(Ok(host.clone())).chain(kernels).collect()
+                }
+            },
+            (Made::Split { groups, .. }, Dependent::Kernels(group)) => {
+                if groups.contains(&group) {
+                    of_group(group)
+                } else {
+                    Ok(Vec::new())
+                }
+            }
+            (Made::Split { host, groups, .. }, Dependent::MetaOf(group)) => {
+                if groups.contains(&group) { of_group(group) } else { Ok(vec![host.clone()]) }
+            }
+            (Made::Meta { groups }, Dependent::MetaOf(group)) if !groups.is_empty() => {
+                if groups.contains(&group) { of_group(group) } else { Ok(Vec::new()) }
+            }
+            (Made::Meta { .. }, _) => Ok(vec![self.setting.names.host(&stem(entry), false)?]),
+        }
+    }
+
+    /// The name of an entry's package for one group.
+    pub fn of_group(&self, entry: &ListedPackage, group: usize) -> Result<Names> {
+        let group = self.groups.get(group).map_or("", |group| group.name.as_str());
+        self.setting.names.kernels(&stem(entry), group)
+    }
+
+    /// The group that `names` of an entry's package are for.
+    pub fn group_of(&self, entry: &ListedPackage, names: &Names) -> Result<Option<&'a str>> {
+        for (index, group) in self.groups.iter().enumerate() {
+            if self.of_group(entry, index)? == *names {
+                return Ok(Some(&group.name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds what `entry` depends on, recommends and suggests to a draft of it.
+    pub fn depend(
+        &mut self,
+        entry: &'a ListedPackage,
+        dependent: Dependent,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        for (key, format) in DEPENDS {
+            let kind = RelationKind::Depends;
+            draft.relations.extend(self.relations(entry, key, format, kind, dependent)?);
+        }
+        without_bare(draft);
+        if matches!(dependent, Dependent::Kernels(_)) {
+            return Ok(());
+        }
+        for (key, format, kind) in WEAK {
+            draft.relations.extend(self.relations(entry, key, format, kind, dependent)?);
+        }
+        Ok(())
+    }
+
+    /// Adds what `entry` provides, replaces and conflicts with; these are names of other packages.
+    pub fn replace(&self, entry: &ListedPackage, draft: &mut Draft) -> Result<()> {
+        let wanted = REPLACES.iter().filter(|(_, format, _)| self.setting.formats.contains(format));
+        for &(key, format, kind) in wanted {
+            for (index, text) in entry.relations(key).iter().enumerate() {
+                let name = match format {
+                    Format::Deb => crate::config::deb_name(text),
+                    Format::Rpm => text.clone(),
+                };
+                let text = Text { entry, key, index, format, kind, text: &name };
+                draft.relations.push((format, self.parse(&text, &name)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn relations(
+        &mut self,
+        entry: &'a ListedPackage,
+        key: &'static str,
+        format: Format,
+        kind: RelationKind,
+        dependent: Dependent,
+    ) -> Result<Vec<(Format, Relation)>> {
+        let mut relations = Vec::new();
+        if !self.setting.formats.contains(&format) {
+            return Ok(relations);
+        }
+        for (index, text) in entry.relations(key).iter().enumerate() {
+            let text = Text { entry, key, index, format, kind, text };
+            let found = if format == Format::Deb && text.text.contains('|') {
+                self.alternatives(&text, dependent)?
+            } else {
+                self.single(&text, dependent)?
+            };
+            relations.extend(found.into_iter().map(|relation| (format, relation)));
+        }
+        Ok(relations)
+    }
+
+    fn single(&mut self, text: &Text<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
+        let relation = self.parse(text, text.text)?;
+        let Some((index, _)) = self.list.find(&relation.name) else {
+            if self.setting.names.is_own(&relation.name) {
+                self.miss(text, &relation.name);
+                return Ok(Vec::new());
+            }
+            let outside = !matches!(dependent, Dependent::Kernels(_));
+            return Ok(outside.then_some(relation).into_iter().collect());
+        };
+        if self.made.get(index) == Some(&Made::Nothing) {
+            self.miss(text, &relation.name);
+        }
+        let mut relations = Vec::new();
+        for names in self.packages(index, dependent)? {
+            let exact = Link::exact(text.kind, &names);
+            relations.push(exact.relation(text.format, &self.setting.version));
+            // A bound of the entry's own is kept beside it.
+            if let Some(bound) = &relation.version {
+                let name = names.of(text.format).to_owned();
+                relations.push(Relation { kind: text.kind, name, version: Some(bound.clone()) });
+            }
+        }
+        Ok(relations)
+    }
+
+    /// `a | b`: those of the set in its names, without those that it does not have.
+    fn alternatives(&mut self, text: &Text<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
+        let mut kept = Vec::new();
+        let mut outside = false;
+        for alternative in text.text.split('|').map(str::trim) {
+            let name = first_word(alternative).unwrap_or_default();
+            match self.list.find(name) {
+                Some((index, _)) => {
+                    let version = self.setting.version.full(text.format);
+                    let found = self.packages(index, dependent)?;
+                    if self.made.get(index) == Some(&Made::Nothing) {
+                        self.miss(text, name);
+                    }
+                    let named = found.iter().map(|names| names.of(text.format));
+                    kept.extend(named.map(|name| format!("{name} (= {version})")));
+                }
+                None if self.setting.names.is_own(name) => self.miss(text, name),
+                None => {
+                    outside = true;
+                    kept.push(alternative.to_owned());
+                }
+            }
+        }
+        let only_outside = outside && matches!(dependent, Dependent::Kernels(_));
+        if kept.is_empty() || only_outside {
+            Ok(Vec::new())
+        } else {
+            Ok(vec![self.parse(text, &kept.join(" | "))?])
+        }
+    }
+
+    fn parse(&self, of: &Text<'_>, text: &str) -> Result<Relation> {
+        relations::parse(of.format, of.kind, text).map_err(|error| {
+            let keys = [of.key, &of.index.to_string()];
+            self.list.located(of.entry, &keys, &error)
+        })
+    }
+
+    fn miss(&mut self, text: &Text<'_>, name: &str) {
+        self.missing.insert((text.entry.name.clone(), name.to_owned()));
+    }
+
+    /// Notes the dependencies that are left out.
+    pub fn report(self, findings: &mut Findings) {
+        for (entry, dependency) in self.missing {
+            findings.add(Finding::DependencyLeftOut { entry, dependency });
+        }
+    }
+}
+
+/// Takes dependencies on any version of what another one bounds out of an `.rpm`; a `.deb` has all
+/// that others imply taken out at the end, where those that were discovered are known as well.
+fn without_bare(draft: &mut Draft) {
+    let is_required = |format: Format, relation: &Relation| {
+        format == Format::Rpm && relation.kind == RelationKind::Depends
+    };
+    let required = draft.relations.iter().filter(|(format, r)| is_required(*format, r));
+    let bounded = required.filter(|(_, relation)| relation.version.is_some());
+    let bounded: BTreeSet<String> = bounded.map(|(_, relation)| relation.name.clone()).collect();
+    draft.relations.retain(|(format, relation)| {
+        let is_bare = is_required(*format, relation) && relation.version.is_none();
+        !(is_bare && bounded.contains(&relation.name))
+    });
+}
+
+fn groups_of(made: &Made) -> impl Iterator<Item = usize> {
+    let groups = match made {
+        Made::Split { groups, .. } | Made::Meta { groups } => Some(groups),
+        Made::Nothing | Made::Whole(_) => None,
+    };
+    groups.into_iter().flatten().copied()
+}
+
+fn made_of(entry: &ListedPackage, groups: &[Group], drafts: &[Draft]) -> Made {
+    let stem = stem(entry);
+    let own = || drafts.iter().filter(|draft| draft.stem == stem);
+    let base = own().find(|draft| draft.is_base());
+    let Some(base) = base else {
+        return Made::Nothing;
+    };
+    let has = |group: &Group| own().any(|d| d.group_name() == Some(group.name.as_str()));
+    let found = groups.iter().enumerate().filter(|(_, group)| has(group));
+    let found: BTreeSet<usize> = found.map(|(index, _)| index).collect();
+    if found.is_empty() {
+        Made::Whole(base.names.clone())
+    } else {
+        let all = own().find(|draft| draft.role == Role::Meta);
+        let all = all.map(|draft| draft.names.clone());
+        Made::Split { host: base.names.clone(), all, groups: found }
+    }
+}
+
+/// The name in `name (>= 1)` or `name >= 1`.
+fn first_word(text: &str) -> Option<&str> {
+    text.trim().split([' ', '(']).next().filter(|name| !name.is_empty())
+}

@@ -1,0 +1,188 @@
+//! Metapackages: names for sets of packages.
+//!
+//! | scheme's template | in `rocm` | depends on | where |
+//! |---|---|---|---|
+//! | `group` | `rocm-<group>` | every kernel package of the group that users install | one per group |
+//! | `component` | `<family>-all` | a host package and all its kernel packages | families with device code |
+//! | `hosts` | `rocm-hosts` | every host package | the set |
+//! | `all` | `rocm` | every `component`, and the hosts without one | the set |
+//! | `unversioned` | – | the `component` or, without one, the host package | every host and support package |
+//!
+//! What a scheme has no template for is not made. Kernels of tests are in none of them but, where
+//! the scheme wants it, their own `component`: who installs tests wants them by name.
+
+use std::collections::BTreeMap;
+
+use minijinja::{Value, context};
+
+use crate::config::MetaTemplates;
+use crate::error::Result;
+use crate::package::{RelationKind, Role};
+use crate::plan::drafts::Draft;
+use crate::plan::naming::Names;
+use crate::plan::relations::Link;
+use crate::plan::setting::Setting;
+use crate::recombine::Group;
+
+/// Debian's section of packages without files.
+const SECTION: &str = "metapackages";
+
+/// RPM's group of packages without files.
+const RPM_GROUP: &str = "Metapackages";
+
+/// Makes the metapackages of a set.
+pub(in crate::plan) fn make(
+    setting: &Setting,
+    all_groups: &[Group],
+    drafts: &[Draft],
+) -> Result<Vec<Draft>> {
+    let main: Vec<&Draft> = drafts.iter().filter(|draft| draft.is_main).collect();
+    let mut metas = groups(setting, all_groups, &main)?;
+    let components = components(setting, all_groups, drafts)?;
+    metas.extend(whole_set(setting, &main, &components)?);
+    metas.extend(unversioned(setting, drafts, &components)?);
+    metas.extend(components);
+    Ok(metas)
+}
+
+fn groups(setting: &Setting, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
+    let mut metas = Vec::new();
+    let Some(template) = &setting.names.metas().group else {
+        return Ok(metas);
+    };
+    for group in groups {
+        let of_group = |draft: &&&Draft| draft.group_name() == Some(group.name.as_str());
+        let members: Vec<&Draft> = main.iter().filter(of_group).copied().collect();
+        if members.is_empty() {
+            continue;
+        }
+        let archs: Vec<&str> = group.archs.iter().map(|arch| arch.as_str()).collect();
+        let values = context! {
+            group => &group.name,
+            display_name => &group.display_name,
+            archs => archs.join(", "),
+        };
+        let names = setting.names.group_meta(template, &group.name)?;
+        let about = About { names, template: "group", values };
+        metas.push(meta(setting, about, members.iter().map(|draft| &draft.names))?);
+    }
+    Ok(metas)
+}
+
+/// One per family, or per host and support package, with device code.
+pub(in crate::plan) fn components(
+    setting: &Setting,
+    all_groups: &[Group],
+    drafts: &[Draft],
+) -> Result<Vec<Draft>> {
+    let MetaTemplates { component, every_component, .. } = setting.names.metas();
+    let Some(template) = component else {
+        return Ok(Vec::new());
+    };
+    let mut by_stem: BTreeMap<&Names, Vec<&Draft>> = BTreeMap::new();
+    for draft in drafts.iter().filter(|draft| draft.is_main || *every_component) {
+        by_stem.entry(&draft.stem).or_default().push(draft);
+    }
+    let mut metas = Vec::new();
+    for (stem, members) in by_stem {
+        let has = |name: &str| members.iter().any(|draft| draft.group_name() == Some(name));
+        let groups = all_groups.iter().filter(|group| has(&group.name));
+        let groups: Vec<&str> = groups.map(|group| group.display_name.as_str()).collect();
+        let host = members.iter().find(|draft| draft.is_base());
+        let (Some(host), false) = (host, groups.is_empty()) else {
+            continue;
+        };
+        let values = context! {
+            name => setting.names.short(&host.family),
+            host => &host.names.deb,
+            groups => groups.join(", "),
+        };
+        let names = setting.names.meta(template, stem)?;
+        // What is not called a host package has the name already.
+        if names == host.names {
+            continue;
+        }
+        let about = About { names, template: "component", values };
+        let mut draft = meta(setting, about, members.iter().map(|draft| &draft.names))?;
+        draft.stem = stem.clone();
+        draft.family = host.family.clone();
+        draft.components = members.iter().flat_map(|d| d.components.iter().cloned()).collect();
+        metas.push(draft);
+    }
+    Ok(metas)
+}
+
+/// All hosts, and everything.
+fn whole_set(setting: &Setting, main: &[&Draft], components: &[Draft]) -> Result<Vec<Draft>> {
+    let MetaTemplates { hosts: of_hosts, all, .. } = setting.names.metas();
+    let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
+    let mut metas = Vec::new();
+    if hosts.is_empty() {
+        return Ok(metas);
+    }
+    if let Some(template) = of_hosts {
+        let names = setting.names.set_meta(template)?;
+        let about = About { names, template: "hosts", values: context! {} };
+        metas.push(meta(setting, about, hosts.iter().map(|host| &host.names))?);
+    }
+    if let Some(template) = all {
+        let names = setting.names.set_meta(template)?;
+        let about = About { names, template: "all", values: context! {} };
+        let members = hosts.iter().map(|host| whole(host, components));
+        metas.push(meta(setting, about, members)?);
+    }
+    Ok(metas)
+}
+
+/// A name without a version for each package that has one with it.
+pub(in crate::plan) fn unversioned(
+    setting: &Setting,
+    drafts: &[Draft],
+    components: &[Draft],
+) -> Result<Vec<Draft>> {
+    let Some(template) = &setting.names.metas().unversioned else {
+        return Ok(Vec::new());
+    };
+    let mut metas = Vec::new();
+    for draft in drafts.iter().filter(|draft| draft.is_base()) {
+        let names = setting.names.meta(template, &draft.stem)?;
+        let versioned = whole(draft, components);
+        let values = context! {
+            name => setting.names.short(&draft.family),
+            versioned => &versioned.deb,
+        };
+        let about = About { names, template: "unversioned", values };
+        let mut made = meta(setting, about, std::iter::once(versioned))?;
+        made.stem = draft.stem.clone();
+        made.family = draft.family.clone();
+        made.components = draft.components.clone();
+        metas.push(made);
+    }
+    Ok(metas)
+}
+
+/// What brings all of a host package's stem.
+fn whole<'a>(host: &'a Draft, components: &'a [Draft]) -> &'a Names {
+    let component = components.iter().find(|meta| meta.stem == host.stem);
+    component.map_or(&host.names, |meta| &meta.names)
+}
+
+pub(in crate::plan) struct About<'a> {
+    pub names: Names,
+    pub template: &'a str,
+    pub values: Value,
+}
+
+/// A metapackage of exactly these versions of `members`.
+pub(in crate::plan) fn meta<'a>(
+    setting: &Setting,
+    about: About<'_>,
+    members: impl Iterator<Item = &'a Names>,
+) -> Result<Draft> {
+    let About { names, template, values } = about;
+    let description = setting.texts.description(template, &names.deb, values)?;
+    let links = members.map(|names| Link::exact(RelationKind::Depends, names));
+    // Its packages are for one processor, so it cannot be installed on another.
+    let draft = Draft::new(names, Role::Meta, description, SECTION, RPM_GROUP);
+    Ok(Draft { links: links.collect(), ..draft })
+}

@@ -1,0 +1,226 @@
+//! Drafts in the words of the formats.
+
+pub(super) mod common;
+pub(super) mod conflicts;
+pub(super) mod extras;
+pub(super) mod layout;
+pub(super) mod left_out;
+pub(super) mod listed_packages;
+pub(super) mod listed_relations;
+pub(super) mod metas;
+pub(super) mod only;
+pub(super) mod scripts;
+pub(super) mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::contents::debug_places::{is_debug_place, own_place};
+use super::contents::placed::{Placed, file_mode};
+use super::drafts::Draft;
+use super::libraries::discovered;
+use super::setting::Setting;
+use super::source::Source;
+use super::texts::Rights;
+use crate::error::Result;
+use crate::package::{
+    Change, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
+};
+use crate::tree::{Node, TreePath};
+use layout::Files;
+use scripts::Scripts;
+use words::Words;
+
+/// The field of kernel packages that names their archs.
+const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
+
+/// Where Debian's documents of a package go.
+const DOCUMENTS: &str = "usr/share/doc";
+
+/// Where rpm's licence texts of a package go.
+const LICENCES: &str = "usr/share/licenses";
+
+impl Draft {
+    /// The group whose device code it holds.
+    pub fn group_name(&self) -> Option<&str> {
+        match &self.role {
+            Role::Kernels { group, .. } => Some(group),
+            _ => None,
+        }
+    }
+
+    /// The package in the words of the wanted formats.
+    pub fn finish(self, setting: &Setting) -> Result<Package<Source>> {
+        let has = |format| setting.formats.contains(&format);
+        let words = Words::of(&self, setting);
+        let scripts = Scripts::new(setting, &self);
+        let deb = has(Format::Deb).then(|| self.deb(setting, &words, &scripts)).transpose()?;
+        let rpm = has(Format::Rpm).then(|| self.rpm(setting, &words, &scripts)).transpose()?;
+        let mut outside = self.documents(setting, &words)?;
+        let homepage = words.homepage.map(str::to_owned);
+        let rights = words.rights();
+        let elsewhere = by_format(&self.names.deb, &setting.formats, self.extras.outside)?;
+        outside.extend(elsewhere);
+        let treatments = self.extras.treatments;
+        let files = Files { installed: self.files, treatments, outside };
+        let mut package = Package {
+            id: self.names.deb,
+            role: self.role,
+            summary: self.description.summary,
+            description: self.description.paragraphs,
+            homepage,
+            rights,
+            deb,
+            rpm,
+            entries: files.entries(&setting.prefix)?,
+        };
+        self.discovered.add_to(&mut package);
+        discovered::add_build_ids(&mut package);
+        Ok(package)
+    }
+
+    /// Its relations in `format`, without those that its files show.
+    pub fn relations_in(&self, format: Format, setting: &Setting) -> BTreeSet<Relation> {
+        let own = self.links.iter().map(|link| link.relation(format, &setting.version));
+        let added = self.relations.iter().filter(|(known, _)| *known == format);
+        own.chain(added.map(|(_, r)| r.clone())).collect()
+    }
+
+    fn deb(
+        &self,
+        setting: &Setting,
+        words: &Words<'_>,
+        scripts: &Scripts<'_>,
+    ) -> Result<DebControl> {
+        Ok(DebControl {
+            name: self.names.deb.clone(),
+            version: setting.version.full(Format::Deb),
+            architecture: if self.native { "amd64" } else { "all" }.to_owned(),
+            section: self.section.clone(),
+            priority: self.says.priority.clone().unwrap_or_else(|| "optional".to_owned()),
+            maintainer: words.maintainer.to_owned(),
+            relations: self.relations_in(Format::Deb, setting).into_iter().collect(),
+            fields: self.fields(),
+            triggers: scripts.triggers(),
+            scripts: scripts.deb()?,
+        })
+    }
+
+    /// Further fields of the control file.
+    fn fields(&self) -> Vec<(String, String)> {
+        let mut fields = Vec::new();
+        let mut add = |name: &str, value: String| fields.push((name.to_owned(), value));
+        if let Role::Kernels { archs, .. } | Role::KernelsCommon { archs, .. } = &self.role {
+            add(ARCH_FIELD, archs.join(" "));
+        }
+        if !self.extras.build_ids.is_empty() {
+            let ids: Vec<&str> = self.extras.build_ids.iter().map(String::as_str).collect();
+            add("Build-Ids", ids.join(" "));
+            add("Auto-Built-Package", "debug-symbols".to_owned());
+        }
+        fields
+    }
+
+    fn rpm(
+        &self,
+        setting: &Setting,
+        words: &Words<'_>,
+        scripts: &Scripts<'_>,
+    ) -> Result<RpmControl> {
+        let mut relations = self.relations_in(Format::Rpm, setting);
+        relations.extend(scripts.rpm_needs());
+        // One command moves a whole set, so packages without files are movable, too.
+        let movable = setting.prefix.is_add_on();
+        Ok(RpmControl {
+            name: self.names.rpm.clone(),
+            epoch: setting.version.epoch(),
+            version: setting.version.upstream().to_owned(),
+            release: setting.version.tagged_release(Format::Rpm),
+            arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
+            group: self.rpm_group.clone(),
+            license: words.license.to_owned(),
+            vendor: words.vendor.map(str::to_owned),
+            packager: Some(words.maintainer.to_owned()),
+            relations: relations.into_iter().collect(),
+            discovered: Vec::new(),
+            prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
+            scripts: scripts.rpm()?,
+            changes: vec![Change {
+                time: setting.time,
+                author: words.maintainer.to_owned(),
+                text: format!("- {}", setting.texts.change()),
+            }],
+        })
+    }
+
+    /// The documents of a package: Debian's in `/usr/share/doc`, the licence in rpm's place.
+    /// Those that depend on their host have its documents.
+    fn documents(
+        &self,
+        setting: &Setting,
+        words: &Words<'_>,
+    ) -> Result<BTreeMap<TreePath, Placed>> {
+        let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;
+        if let Some(host) = &self.documents_of {
+            let link = document(Node::Link { target: host.deb.clone() });
+            let wanted = setting.formats.contains(&Format::Deb);
+            return Ok(wanted.then_some((folder, link)).into_iter().collect());
+        }
+        let copyright = setting.texts.copyright(Rights {
+            family: &self.family,
+            license: words.license,
+            homepage: words.homepage,
+            copyright: words.copyright,
+            texts: &self.extras.licences,
+        })?;
+        let version = setting.version.full(Format::Deb);
+        let texts = &setting.texts;
+        let changelog =
+            texts.changelog(&self.names.deb, &version, words.maintainer, &setting.date)?;
+        let file = |data| Node::File { data, mode: file_mode(0) };
+        let mut documents = BTreeMap::from([
+            (folder.join("copyright")?, document(file(Source::Text(copyright.clone())))),
+            (folder.join("changelog.Debian.gz")?, document(file(Source::Bytes(changelog)))),
+        ]);
+        if self.role != Role::Meta {
+            let place = TreePath::new(format!("{LICENCES}/{}/copyright", self.names.rpm))?;
+            let licence = Placed {
+                node: file(Source::Text(copyright)),
+                treatment: Treatment::License,
+                formats: Formats::Only(Format::Rpm),
+            };
+            documents.insert(place, licence);
+        }
+        let wanted = |placed: &Placed| setting.formats.iter().any(|f| placed.formats.has(*f));
+        documents.retain(|_, placed| wanted(placed));
+        Ok(documents)
+    }
+}
+
+/// What is outside of the prefix, with the debug files of a `.deb` in its own folder.
+fn by_format(
+    package: &str,
+    formats: &[Format],
+    outside: BTreeMap<TreePath, Placed>,
+) -> Result<BTreeMap<TreePath, Placed>> {
+    let mut found = BTreeMap::new();
+    for (path, placed) in outside {
+        if !is_debug_place(&path) {
+            found.insert(path, placed);
+            continue;
+        }
+        for format in formats {
+            let place = match format {
+                Format::Deb => own_place(package, &path)?,
+                Format::Rpm => path.clone(),
+            };
+            found.insert(place, Placed { formats: Formats::Only(*format), ..placed.clone() });
+        }
+    }
+    Ok(found)
+}
+
+/// A document of a `.deb`.
+fn document(node: Node<Source>) -> Placed {
+    let formats = Formats::Only(Format::Deb);
+    Placed { node, treatment: Treatment::Doc, formats }
+}

@@ -1,0 +1,70 @@
+//! What `--only` keeps of a set: components with all their packages, or a package with those that
+//! are made of the same parts of the same family (its kernel packages, its metapackage).
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Faults, Kind, Result};
+use crate::plan::drafts::Draft;
+use crate::recombine::Recombined;
+
+/// What is kept; everything if nothing was asked for.
+pub(in crate::plan) struct Only(Option<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// Ids of components.
+    components: BTreeSet<String>,
+    /// A family and the components of a package of it.
+    packages: Vec<(String, BTreeSet<String>)>,
+}
+
+impl Only {
+    /// Refuses names of nothing.
+    pub fn new(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Result<Self> {
+        if only.is_empty() {
+            return Ok(Self(None));
+        }
+        let mut faults = Faults::default();
+        let mut kept = Kept::default();
+        for wanted in only {
+            if !kept.add(wanted, recombined, drafts) {
+                let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();
+                let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
+                faults.add(error.hint(format!("the components are {}", known.join(", "))));
+            }
+        }
+        faults.finish()?;
+        Ok(Self(Some(kept)))
+    }
+
+    /// Whether `draft` is kept.
+    pub fn keeps(&self, draft: &Draft) -> bool {
+        let Some(kept) = &self.0 else {
+            return true;
+        };
+        // The common package goes with whatever part of the set is kept.
+        let serves = |family: &String| draft.family == *family || draft.is_common;
+        let of_package = |(family, components): &(String, BTreeSet<String>)| {
+            serves(family) && !draft.components.is_disjoint(components)
+        };
+        !draft.components.is_disjoint(&kept.components) || kept.packages.iter().any(of_package)
+    }
+}
+
+impl Kept {
+    /// Adds what is called `wanted`; false if nothing is.
+    fn add(&mut self, wanted: &str, recombined: &Recombined, drafts: &[Draft]) -> bool {
+        let components = recombined.components.iter();
+        let components = components.filter(|c| c.artifact == wanted || c.id() == wanted);
+        let components: Vec<String> = components.map(|component| component.id()).collect();
+        let made_of = |draft: &&Draft| !draft.components.is_empty();
+        let packages = drafts.iter().filter(made_of);
+        let packages = packages.filter(|d| d.names.has(wanted) || d.stem.has(wanted));
+        let packages: Vec<_> =
+            packages.map(|draft| (draft.family.clone(), draft.components.clone())).collect();
+        let found = !components.is_empty() || !packages.is_empty();
+        self.components.extend(components);
+        self.packages.extend(packages);
+        found
+    }
+}

@@ -1,0 +1,109 @@
+//! What packages say of themselves: the words of the configuration's `packages` go before those of
+//! a list of packages, and these before what the configuration says for all.
+//!
+//! A package is meant by a name or a stem of it, as everywhere in the configuration. What is said of
+//! the licence, the home page and the copyright of a family's host package, or of the family by its
+//! own name, holds for the family's other packages too.
+
+use std::collections::BTreeMap;
+
+use crate::config::PackageTexts;
+use crate::error::{Faults, Result};
+use crate::package::{Rights, Role};
+use crate::plan::drafts::{self, Draft};
+use crate::plan::setting::Setting;
+
+/// The words of a package that others may say for it.
+pub(in crate::plan) struct Words<'a> {
+    pub license: &'a str,
+    pub homepage: Option<&'a str>,
+    pub copyright: Option<&'a str>,
+    pub maintainer: &'a str,
+    pub vendor: Option<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    pub fn of(draft: &'a Draft, setting: &'a Setting) -> Self {
+        let (says, keys) = (&draft.says, &setting.config.keys);
+        Self {
+            license: says.license.as_deref().unwrap_or(setting.license()),
+            homepage: says.homepage.as_deref().or(keys.homepage.as_deref()),
+            copyright: says.copyright.as_deref().or(keys.copyright.as_deref()),
+            maintainer: says.maintainer.as_deref().unwrap_or(setting.maintainer()),
+            vendor: says.vendor.as_deref().or(keys.vendor.as_deref()),
+        }
+    }
+
+    /// What of it stands in no field of a `.deb`.
+    pub fn rights(&self) -> Rights {
+        Rights {
+            license: self.license.to_owned(),
+            copyright: self.copyright.map(str::to_owned),
+            vendor: self.vendor.map(str::to_owned),
+        }
+    }
+}
+
+/// Puts the configuration's words of single packages into them. Words about a package that does not
+/// exist are a typo; about one under two names they would hide each other.
+pub(in crate::plan) fn add_configured(setting: &Setting, drafts: &mut [Draft]) -> Result<()> {
+    let config = &setting.config;
+    let mut faults = Faults::default();
+    let mut named: BTreeMap<usize, (&str, &PackageTexts)> = BTreeMap::new();
+    let mut of_families = Vec::new();
+    for (package, texts) in &config.texts {
+        let found = drafts::named(drafts, package);
+        let is_family = drafts.iter().any(|draft| draft.family == *package);
+        let fault = |message: String| config.fault(&["packages", package], message);
+        match found {
+            Some(index) => {
+                if let Some((other, _)) = named.insert(index, (package, texts)) {
+                    faults.add(fault(format!("is called {other} above already")));
+                }
+            }
+            None if is_family && !texts.is_of_one() => {}
+            None => {
+                let of_family =
+                    "; of its family, `license`, `homepage` and `copyright` can be said";
+                let rest = if is_family { of_family } else { "" };
+                faults.add(fault(format!("there is no such package in the set{rest}")));
+            }
+        }
+        let host = found.and_then(|index| drafts.get(index)).filter(|d| d.role == Role::Host);
+        let family = host.map(|host| host.family.clone());
+        of_families.extend(family.or_else(|| is_family.then(|| package.clone())).zip(Some(texts)));
+    }
+    faults.finish()?;
+    for (family, texts) in of_families {
+        let members = drafts.iter_mut().filter(|draft| draft.family == family);
+        members.for_each(|draft| say_rights(draft, texts));
+    }
+    for (index, (_, texts)) in named {
+        drafts.get_mut(index).into_iter().for_each(|draft| say(draft, texts));
+    }
+    Ok(())
+}
+
+/// What may be of a family.
+fn say_rights(draft: &mut Draft, texts: &PackageTexts) {
+    let says = &mut draft.says;
+    for (own, text) in [
+        (&mut says.license, &texts.license),
+        (&mut says.homepage, &texts.homepage),
+        (&mut says.copyright, &texts.copyright),
+    ] {
+        replace(own, text.clone().map(Some));
+    }
+}
+
+fn say(draft: &mut Draft, texts: &PackageTexts) {
+    say_rights(draft, texts);
+    replace(&mut draft.description.summary, texts.summary.clone());
+    replace(&mut draft.description.paragraphs, texts.description.clone());
+    replace(&mut draft.section, texts.section.clone());
+}
+
+/// What is not said stays as it is.
+fn replace<T>(own: &mut T, said: Option<T>) {
+    said.into_iter().for_each(|said| *own = said);
+}

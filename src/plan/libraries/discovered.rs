@@ -1,0 +1,195 @@
+//! What the files of a bundle need from outside of the set, and offer, as relations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::reader::{LibraryPlace, Reader};
+use crate::dependencies::debian::Gathered;
+use crate::dependencies::rpm;
+use crate::error::{Error, Result};
+use crate::formats::elf::Linking;
+use crate::package::{Comparison, Format, Package, Relation, RelationKind};
+use crate::plan::relations::parse_deb;
+use crate::plan::setting::Setting;
+use crate::report::{Finding, Findings};
+use crate::tree::TreePath;
+
+/// Relations of one bundle's host package.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::plan) struct Discovered {
+    /// To the packages of the distribution.
+    pub deb: BTreeSet<Relation>,
+    /// Capabilities, needed and offered.
+    pub rpm: BTreeSet<Relation>,
+}
+
+impl Discovered {
+    /// Adds them to `package`.
+    pub fn add_to<F>(self, package: &mut Package<F>) {
+        if let Some(deb) = &mut package.deb {
+            deb.relations.extend(self.deb);
+        }
+        if let Some(rpm) = &mut package.rpm {
+            rpm.discovered.extend(self.rpm);
+        }
+    }
+}
+
+/// Gathers the needs of all files by bundle.
+pub(in crate::plan) struct Gatherer<'a> {
+    setting: &'a Setting,
+    bundles: BTreeMap<usize, Gathering<'a>>,
+}
+
+/// What is known of one bundle.
+#[derive(Default)]
+struct Gathering<'a> {
+    deb: Gathered<'a>,
+    configured: BTreeSet<&'a Relation>,
+    requires: BTreeSet<String>,
+    provides: BTreeSet<String>,
+    /// Needed library → files that need it and do not find it.
+    missing: BTreeMap<String, BTreeSet<TreePath>>,
+    /// Needed library for which the configuration names no dependency → files.
+    free: BTreeMap<String, BTreeSet<TreePath>>,
+    /// Needed library and symbol version → files.
+    lacking: BTreeMap<(String, String), BTreeSet<TreePath>>,
+}
+
+impl<'a> Gatherer<'a> {
+    pub fn new(setting: &'a Setting) -> Self {
+        Self { setting, bundles: BTreeMap::new() }
+    }
+
+    /// Adds the needs of a file, whose needed libraries were `found`.
+    pub fn add(&mut self, reader: &Reader<'_>, found: &BTreeMap<&str, LibraryPlace>) {
+        let gathering = self.bundles.entry(reader.bundle).or_default();
+        gathering.requires.extend(reader.needs.interpreters.iter().cloned());
+        let Some(linking) = &reader.needs.linking else {
+            return;
+        };
+        gathering.add_deb(self.setting, reader, linking, found);
+        let is_private = |name: &str| {
+            matches!(found.get(name), Some(LibraryPlace::InSet { is_private: true, .. }))
+        };
+        let counts = |name: &str| !is_private(name);
+        let requires = rpm::requires(linking, reader.needs.is_executable, counts);
+        gathering.requires.extend(requires);
+        if reader.in_host && self.setting.folders.is_public(reader.path) {
+            gathering.provides.extend(rpm::provides(linking, reader.path.name()));
+        }
+        for name in
+            found.iter().filter(|(_, place)| **place == LibraryPlace::Nowhere).map(|(n, _)| n)
+        {
+            let files = gathering.missing.entry((*name).to_owned()).or_default();
+            files.insert(reader.path.clone());
+        }
+    }
+
+    /// The relations of all bundles. `name` is the name of a bundle, for findings.
+    pub fn finish(
+        self,
+        name: impl Fn(usize) -> String,
+        findings: &mut Findings,
+    ) -> Result<BTreeMap<usize, Discovered>> {
+        let mut all = BTreeMap::new();
+        for (index, gathering) in self.bundles {
+            gathering.note(&name(index), self.setting, findings);
+            all.insert(index, gathering.relations()?);
+        }
+        Ok(all)
+    }
+}
+
+impl<'a> Gathering<'a> {
+    fn add_deb(
+        &mut self,
+        setting: &'a Setting,
+        reader: &Reader<'_>,
+        linking: &Linking,
+        found: &BTreeMap<&str, LibraryPlace>,
+    ) {
+        let Some(distribution) = &setting.distribution else { return };
+        let is_outside = |name: &&str| found.get(name) == Some(&LibraryPlace::Outside);
+        let mut known = Vec::new();
+        for name in linking.needed.iter().map(String::as_str).filter(is_outside) {
+            match setting.configured_library(name) {
+                Some(Some(dependency)) => drop(self.configured.insert(dependency)),
+                Some(None) => {
+                    let files = self.free.entry(name.to_owned()).or_default();
+                    files.insert(reader.path.clone());
+                }
+                None => known.push(name),
+            }
+        }
+        self.deb.add(distribution, linking, &known);
+        for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
+            let library = distribution.library(&need.file);
+            for (_, version) in &need.versions {
+                if library.is_some_and(|library| library.lacks(version)) {
+                    let key = (need.file.clone(), version.clone());
+                    self.lacking.entry(key).or_default().insert(reader.path.clone());
+                }
+            }
+        }
+    }
+
+    /// One finding per package and library.
+    fn note(&self, package: &str, setting: &Setting, findings: &mut Findings) {
+        let Some(distribution) = &setting.distribution else { return };
+        let listed = |files: &BTreeSet<TreePath>| files.iter().cloned().collect();
+        for (library, files) in &self.missing {
+            findings.add(Finding::LibraryUnresolved {
+                package: package.to_owned(),
+                library: library.clone(),
+                distribution: distribution.name.clone(),
+                files: listed(files),
+            });
+        }
+        for (library, files) in &self.free {
+            findings.add(Finding::LibraryWithoutDependency {
+                package: package.to_owned(),
+                library: library.clone(),
+                files: listed(files),
+            });
+        }
+        for ((library, version), files) in &self.lacking {
+            findings.add(Finding::VersionUnresolved {
+                package: package.to_owned(),
+                library: library.clone(),
+                version: version.clone(),
+                distribution: distribution.name.clone(),
+                files: listed(files),
+            });
+        }
+    }
+
+    fn relations(self) -> Result<Discovered> {
+        let texts = self.deb.dependencies();
+        let deb = texts.iter().map(|text| {
+            parse_deb(RelationKind::Depends, text)
+                .map_err(|error| Error::bug("a dependency template gives no relation").cause(error))
+        });
+        let deb = deb.chain(self.configured.into_iter().cloned().map(Ok));
+        let of_kind = |kind: RelationKind, names: BTreeSet<String>| {
+            names.into_iter().map(move |name| Relation { kind, name, version: None })
+        };
+        let requires = of_kind(RelationKind::Depends, self.requires);
+        let provides = of_kind(RelationKind::Provides, self.provides);
+        Ok(Discovered { deb: deb.collect::<Result<_>>()?, rpm: requires.chain(provides).collect() })
+    }
+}
+
+/// Adds what rpm finds in the paths of `package`: the build-ids of debug files.
+pub(in crate::plan) fn add_build_ids<F>(package: &mut Package<F>) {
+    let Some(control) = &mut package.rpm else {
+        return;
+    };
+    let entries = package.entries.iter().filter(|entry| entry.formats.has(Format::Rpm));
+    let ids: BTreeSet<String> =
+        entries.filter_map(|entry| rpm::build_id(entry.path.as_str())).collect();
+    control.discovered.extend(ids.into_iter().map(|id| Relation {
+        kind: RelationKind::Provides,
+        name: "debuginfo(build-id)".to_owned(),
+        version: Some((Comparison::Equal, id)),
+    }));
+}

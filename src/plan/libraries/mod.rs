@@ -1,0 +1,173 @@
+//! What a host file says of its needs: its dynamic section if it is a program or library, its
+//! first line if it is a script.
+//!
+//! Only x86-64 programs and libraries are read; what has no dynamic section (objects, static
+//! programs) needs nothing.
+
+pub(super) mod discovered;
+pub(super) mod linkage;
+pub(super) mod reader;
+pub(super) mod runpath;
+
+use object::elf;
+
+use super::contents::placed::file_mode;
+use crate::content::Content;
+use crate::dependencies::rpm;
+use crate::error::Result;
+use crate::formats::elf::{ElfFile, Linking};
+
+/// What starts an ELF file and a static archive: content of one processor.
+const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
+
+/// What starts a script.
+const SCRIPT_MAGIC: &[u8] = b"#!";
+
+/// Bytes of a script in which its interpreter is looked for: more than Linux reads.
+const FIRST_LINE: u64 = 4096;
+
+/// What a file says of its needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Of a program or library.
+    pub linking: Option<Linking>,
+    /// Of a script that somebody may run.
+    pub interpreters: Vec<String>,
+    /// Whether somebody may run it.
+    pub is_executable: bool,
+}
+
+/// Whether `content` is for one processor.
+pub(super) fn is_native(content: &Content) -> Result<bool> {
+    let start = content.read_vec(0..content.len().min(8), 8, "start of a file")?;
+    Ok(NATIVE_MAGIC.iter().any(|magic| start.starts_with(magic)))
+}
+
+/// Reads the needs of a file with `mode`, as the input has it.
+pub(super) fn needs(content: &Content, mode: u32) -> Result<Needs> {
+    let is_executable = file_mode(mode) & 0o111 != 0;
+    let interpreters = if is_executable { interpreters(content)? } else { Vec::new() };
+    Ok(Needs { linking: linking(content)?, interpreters, is_executable })
+}
+
+fn linking(content: &Content) -> Result<Option<Linking>> {
+    match ElfFile::read(content, elf::EM_X86_64)? {
+        Some(file) => Linking::read(&file),
+        None => Ok(None),
+    }
+}
+
+fn interpreters(content: &Content) -> Result<Vec<String>> {
+    let start = content.read_vec(0..content.len().min(2), 2, "start of a file")?;
+    if start != SCRIPT_MAGIC {
+        return Ok(Vec::new());
+    }
+    let end = content.len().min(FIRST_LINE);
+    let start = content.read_vec(0..end, FIRST_LINE, "first line of a script")?;
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    // A path that is no text is none that a capability could name.
+    Ok(std::str::from_utf8(line).map(rpm::interpreters).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use object::elf;
+
+    use super::*;
+    use crate::formats::elf::Dynamic;
+
+    /// A library made by the system's linker, and what readelf says of it.
+    fn library() -> Option<(tempfile::TempDir, Content)> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("libx.so");
+        let source = folder.path().join("x.c");
+        std::fs::write(&source, "int puts(const char *); int x(void) { return puts(\"\"); }")
+            .unwrap();
+        let made = Command::new("cc")
+            .args(["-shared", "-nostdlib", "-Wl,-soname,libx.so.7", "-Wl,-rpath,$ORIGIN/a:/b"])
+            .arg(&source)
+            .args(["-Wl,--no-as-needed", "-l:libc.so.6", "-o"])
+            .arg(&file)
+            .status();
+        if !made.is_ok_and(|status| status.success()) {
+            assert!(std::env::var_os("ROCKPACK_INTEROP").is_none(), "cc is missing");
+            eprintln!("skipped: no C compiler");
+            return None;
+        }
+        let content = Content::open(&file).unwrap();
+        Some((folder, content))
+    }
+
+    #[test]
+    fn what_the_linker_wrote_is_found() {
+        let Some((_folder, content)) = library() else {
+            return;
+        };
+        let found = linking(&content).unwrap().unwrap();
+        assert_eq!(found.soname.as_deref(), Some("libx.so.7"));
+        assert_eq!(found.needed, ["libc.so.6"]);
+        assert_eq!(found.runpath.as_deref(), Some("$ORIGIN/a:/b"));
+        let puts = found.undefined.iter().find(|symbol| symbol.name == "puts").unwrap();
+        let version = puts.version.as_deref().unwrap();
+        let needed = &found.versions.needed;
+        assert_eq!(puts.library.as_deref(), Some("libc.so.6"));
+        assert!(version.starts_with("GLIBC_") && needed.len() == 1, "{needed:?}");
+        assert!(needed[0].versions.iter().any(|(_, name)| name == version), "{needed:?}");
+        assert!(found.is_shared_object && found.interpreter.is_none());
+    }
+
+    /// As the loader has it, which keeps one value for each tag.
+    #[test]
+    fn of_entries_of_one_tag_the_last_counts() {
+        let Some((_folder, content)) = library() else {
+            return;
+        };
+        let file = ElfFile::read(&content, elf::EM_X86_64).unwrap().unwrap();
+        let dynamic = Dynamic::read(&file).unwrap().unwrap();
+        let needed = dynamic.value(elf::DT_NEEDED).unwrap();
+        let mut bytes = content.read_vec(0..content.len(), u64::MAX, "file").unwrap();
+        // GNU ld leaves room for more entries.
+        let end = usize::try_from(dynamic.entries.last().unwrap().offset).unwrap() + 16;
+        for (at, tag) in [(end, elf::DT_SONAME), (end + 16, elf::DT_RUNPATH)] {
+            let entry = [tag.0.to_le_bytes(), needed.to_le_bytes()].concat();
+            assert_eq!(bytes[at..at + 16], [0; 16], "no room for more entries");
+            bytes[at..at + 16].copy_from_slice(&entry);
+        }
+        let found = linking(&Content::of_bytes(bytes)).unwrap().unwrap();
+        assert_eq!(found.soname.as_deref(), Some("libc.so.6"));
+        assert_eq!(found.runpath.as_deref(), Some("libc.so.6"));
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_an_error_or_less() {
+        let Some((_folder, content)) = library() else {
+            return;
+        };
+        let whole = linking(&content).unwrap().unwrap();
+        for end in 0..content.len() {
+            let cut = content.slice(0..end).unwrap();
+            if let Ok(Some(found)) = linking(&cut) {
+                assert_eq!(
+                    (&found.needed, &found.versions),
+                    (&whole.needed, &whole.versions),
+                    "{end}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn other_files_need_nothing() {
+        for bytes in [b"".to_vec(), b"\x7fELF".to_vec(), vec![0; 100], b"#!/bin/sh\n".repeat(9)] {
+            assert_eq!(needs(&Content::of_bytes(bytes), 0o644).unwrap(), Needs::default());
+        }
+        let script = needs(&Content::of_bytes(*b"#!/bin/sh"), 0o755).unwrap();
+        assert_eq!(script.interpreters, ["/bin/sh"]);
+        let own = std::env::current_exe().unwrap();
+        let found = linking(&Content::open(Path::new(&own)).unwrap()).unwrap();
+        assert!(found.is_some_and(|found| found.soname.is_none() && found.interpreter.is_some()));
+    }
+}

@@ -1,0 +1,75 @@
+//! What becomes of the library search paths in files, by the configuration's `runpath`.
+
+use super::reader::Reader;
+use crate::config::Runpath;
+use crate::content::Content;
+use crate::dependencies::runpath;
+use crate::dependencies::search::{self, Folder};
+use crate::error::{Result, abridged};
+use crate::plan::setting::Setting;
+use crate::report::{ComponentFile, DynamicPart, Finding, Findings, OutsideSearch};
+use crate::tree::TreePath;
+
+/// The search path of a file as it is installed.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct Written {
+    pub text: String,
+    /// Whether it is another than the input's.
+    pub is_new: bool,
+}
+
+/// The search path of the file of `reader`. Notes what leads elsewhere.
+pub(in crate::plan) fn search_path(
+    setting: &Setting,
+    reader: &Reader<'_>,
+    content: &Content,
+    component: &str,
+    findings: &mut Findings,
+) -> Result<Written> {
+    let Some(linking) = &reader.needs.linking else {
+        return Ok(Written::default());
+    };
+    let (path, prefix) = (reader.path, setting.prefix.path());
+    let text = search::written(linking).to_owned();
+    let file = ComponentFile::new(component, path);
+    if setting.config.keys.runpath == Runpath::Keep {
+        let outside = outside(&text, path, prefix);
+        if !outside.is_empty() {
+            let search = OutsideSearch::Folders(outside);
+            findings.add(Finding::RunpathOutside { file, search });
+        }
+        return Ok(Written { text, is_new: false });
+    }
+    let rewriting = match runpath::rewrite(content, path, prefix) {
+        Ok(rewriting) => rewriting,
+        Err(error) if error.is_of_reading() => return Err(error),
+        Err(error) => {
+            let (part, reason) = (DynamicPart::SearchPath, error.message().to_owned());
+            findings.add(Finding::LibrariesUnreadable { file, part, reason });
+            return Ok(Written { text, is_new: false });
+        }
+    };
+    for (before, after) in &rewriting.changed {
+        let (before, after) = (abridged(before).into_owned(), abridged(after).into_owned());
+        findings.add(Finding::RunpathRewritten { file: file.clone(), before, after });
+    }
+    for (before, reason) in &rewriting.refused {
+        let (search_path, reason) = (abridged(before).into_owned(), (*reason).to_owned());
+        let search = OutsideSearch::Stays { search_path, reason };
+        findings.add(Finding::RunpathOutside { file: file.clone(), search });
+    }
+    let new = rewriting.changed.iter().find(|(before, _)| *before == text);
+    let text = new.map_or(text, |(_, after)| after.clone());
+    Ok(Written { text, is_new: rewriting.content.is_some() })
+}
+
+/// The folders of a search path that lie outside of the prefix, or anywhere.
+fn outside(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<String> {
+    let folders = search::folders(text, path, prefix).into_iter();
+    let outside = folders.filter_map(|folder| match folder {
+        Folder::Outside(folder) => Some(folder),
+        Folder::Unknown(text) if !text.contains('$') => Some(text),
+        _ => None,
+    });
+    outside.collect()
+}

@@ -1,0 +1,260 @@
+//! Which family of packages a module of an artifact belongs to.
+//!
+//! Three tables are asked, and the first that names the artifact decides alone:
+//!
+//! 1. the configuration's `selectors`, in file order;
+//! 2. the selectors of `config/components.toml`;
+//! 3. the artifact's own name, behind the vendor: `blas` is `rocm-blas`.
+//!
+//! Refused: selectors of artifacts and modules that do not exist, configured selectors of which two
+//! packages name one module or one hides another, and families that two artifacts share although no
+//! single table says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::parts::Parts;
+use super::{Naming, package_name};
+use crate::config::{Config, Selector};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::recombine::{Component, Recombined};
+use crate::tree::Node;
+
+/// Family → what goes into it.
+type Selectors = [(String, Vec<Selector>)];
+
+/// The table that decides about an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Table {
+    Configured,
+    Shipped,
+    OwnName,
+}
+
+/// The families of a set.
+pub(in crate::plan) struct Families<'a> {
+    config: &'a Config,
+    shipped: &'a Selectors,
+    naming: &'a Naming,
+}
+
+impl<'a> Families<'a> {
+    pub fn new(config: &'a Config, parts: &'a Parts, naming: &'a Naming) -> Self {
+        Self { config, shipped: &parts.selectors, naming }
+    }
+
+    /// The family that takes `module` of `component`; none if it is left over.
+    pub fn of(&self, component: &Component, module: Option<&str>) -> Option<String> {
+        let fits = |selector: &Selector| takes(selector, component, module);
+        let first = |selectors: &Selectors| {
+            let taken = selectors.iter().find(|(_, selectors)| selectors.iter().any(fits));
+            taken.map(|(family, _)| family.clone())
+        };
+        match self.table(&component.artifact) {
+            Table::Configured => first(&self.config.keys.selectors.0),
+            Table::Shipped => first(self.shipped),
+            Table::OwnName => self.naming.family(&component.artifact).ok(),
+        }
+    }
+
+    /// Whether the modules of `artifact` may go into several families.
+    pub fn are_cut(&self, artifact: &str) -> bool {
+        self.table(artifact) != Table::OwnName
+    }
+
+    /// Fails if `artifact` is a family of its own and its name cannot be a package's.
+    pub fn check_name(&self, artifact: &str) -> Result<()> {
+        match self.table(artifact) {
+            Table::OwnName => self.naming.family(artifact).map(drop),
+            Table::Configured | Table::Shipped => Ok(()),
+        }
+    }
+
+    fn table(&self, artifact: &str) -> Table {
+        let names = |selectors: &Selectors| {
+            let mut all = selectors.iter().flat_map(|(_, selectors)| selectors);
+            all.any(|selector| selector.artifact == artifact)
+        };
+        match (names(&self.config.keys.selectors.0), names(self.shipped)) {
+            (true, _) => Table::Configured,
+            (false, true) => Table::Shipped,
+            (false, false) => Table::OwnName,
+        }
+    }
+
+    /// A configured selector that names what does not exist is a typo; one that names no package
+    /// is useless.
+    pub fn check_selectors(&self, recombined: &Recombined, faults: &mut Faults) {
+        let artifacts: BTreeSet<&str> =
+            recombined.components.iter().map(|c| c.artifact.as_str()).collect();
+        for (package, selectors) in &self.config.keys.selectors.0 {
+            for (index, selector) in selectors.iter().enumerate() {
+                let index = index.to_string();
+                if artifacts.contains(selector.artifact.as_str()) {
+                    self.check_modules(recombined, package, &index, selector, faults);
+                } else {
+                    let keys = ["selectors", package, &index, "artifact"];
+                    let message = format!("there is no artifact `{}`", selector.artifact);
+                    let known: Vec<&str> = artifacts.iter().copied().collect();
+                    let hint = format!("the artifacts are {}", known.join(", "));
+                    faults.add(self.config.fault(&keys, message).hint(hint));
+                }
+            }
+        }
+    }
+
+    fn check_modules(
+        &self,
+        recombined: &Recombined,
+        package: &str,
+        index: &str,
+        selector: &Selector,
+        faults: &mut Faults,
+    ) {
+        let of_artifact = |component: &&Component| component.artifact == selector.artifact;
+        let components = recombined.components.iter().filter(of_artifact);
+        let known: BTreeSet<&str> = components.flat_map(modules).collect();
+        for (place, module) in selector.modules.iter().flatten().enumerate() {
+            if !known.contains(module.as_str()) {
+                let keys = ["selectors", package, index, "modules", &place.to_string()];
+                let message =
+                    format!("the artifact {} has no module `{module}`", selector.artifact);
+                let known: Vec<&str> = known.iter().copied().collect();
+                let hint = if known.is_empty() {
+                    "none of its stage prefixes names a module".to_owned()
+                } else {
+                    format!("its modules are {}", known.join(", "))
+                };
+                faults.add(self.config.fault(&keys, message).hint(hint));
+            }
+        }
+    }
+
+    /// Two artifacts in one family are one package by accident, unless one table asks for it.
+    pub fn refuse_merged<'b>(
+        &self,
+        made: impl Iterator<Item = (&'b str, &'b BTreeSet<String>)>,
+        faults: &mut Faults,
+    ) {
+        let mut families: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (family, artifacts) in made {
+            families.entry(family).or_default().extend(artifacts.iter().map(String::as_str));
+        }
+        for (family, artifacts) in families {
+            let tables: BTreeSet<Table> = artifacts.iter().map(|name| self.table(name)).collect();
+            let asked_for = tables.len() == 1 && !tables.contains(&Table::OwnName);
+            if artifacts.len() > 1 && !asked_for {
+                let artifacts: Vec<&str> = artifacts.into_iter().collect();
+                let message = format!("the artifacts {} all become {family}", artifacts.join(", "));
+                let hint = "name their packages with selectors in the configuration";
+                faults.add(Error::new(Kind::Conflict, message).hint(hint));
+            }
+        }
+    }
+}
+
+/// Refuses what is wrong with the configured selectors, whatever the artifacts are.
+pub(in crate::plan) fn check(config: &Config) -> Result<()> {
+    let mut faults = Faults::default();
+    for (package, _) in &config.keys.selectors.0 {
+        if package_name(package).as_ref().ok() != Some(package) {
+            let message = format!("`{package}` cannot be a package name");
+            faults.add(config.fault(&["selectors", package], message));
+        }
+    }
+    check_claims(config, &mut faults);
+    faults.finish()
+}
+
+/// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
+/// take by an earlier one. The first would win in silence.
+fn check_claims(config: &Config, faults: &mut Faults) {
+    let claims: Vec<Claim<'_>> = claims(&config.keys.selectors.0).collect();
+    for (place, claim) in claims.iter().enumerate() {
+        let earlier = claims.iter().take(place);
+        let twice = earlier.clone().find_map(|other| Some((other, claim.shared(other)?)));
+        if let Some((other, (index, module))) = twice {
+            let artifact = &claim.selector.artifact;
+            let message = format!(
+                "the module `{module}` of the artifact {artifact} is in {} already",
+                other.package
+            );
+            let hint = "a module of one component goes into one package: take it from one of \
+                        them, or limit both with `components`";
+            let index = index.to_string();
+            faults.add(config.fault(&claim.keys(&["modules", &index]), message).hint(hint));
+        } else if let Some(other) = earlier.clone().find(|other| other.covers(claim)) {
+            let message = format!("takes nothing: {} takes all of it before", other.package);
+            let hint = "the first selector that fits wins: put the narrower one in front";
+            faults.add(config.fault(&claim.keys(&[]), message).hint(hint));
+        }
+    }
+}
+
+/// A configured selector and where it stands.
+struct Claim<'a> {
+    package: &'a str,
+    index: String,
+    selector: &'a Selector,
+}
+
+/// All selectors in the order in which they are asked.
+fn claims(selectors: &Selectors) -> impl Iterator<Item = Claim<'_>> {
+    selectors.iter().flat_map(|(package, selectors)| {
+        let numbered = selectors.iter().enumerate();
+        numbered.map(move |(index, selector)| Claim { package, index: index.to_string(), selector })
+    })
+}
+
+impl Claim<'_> {
+    /// Its place in the configuration, and what is at `rest` of it.
+    fn keys<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
+        [&["selectors", self.package, &self.index], rest].concat()
+    }
+
+    /// The first module, with its place, that it names beside `other` of another package.
+    fn shared(&self, other: &Claim<'_>) -> Option<(usize, &str)> {
+        let (mine, theirs) = (self.selector, other.selector);
+        let apart = match (&mine.components, &theirs.components) {
+            (Some(mine), Some(theirs)) => !mine.iter().any(|kind| theirs.contains(kind)),
+            _ => false,
+        };
+        if self.package == other.package || mine.artifact != theirs.artifact || apart {
+            return None;
+        }
+        let theirs = theirs.modules.as_ref()?;
+        let mut mine = mine.modules.iter().flatten().enumerate();
+        let found = mine.find(|(_, module)| theirs.contains(module));
+        found.map(|(index, module)| (index, module.as_str()))
+    }
+
+    /// Whether it takes everything that `later` could take.
+    fn covers(&self, later: &Claim<'_>) -> bool {
+        let within = |all: &Option<Vec<String>>, some: &Option<Vec<String>>| match (all, some) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(all), Some(some)) => some.iter().all(|one| all.contains(one)),
+        };
+        let (all, some) = (self.selector, later.selector);
+        all.artifact == some.artifact
+            && within(&all.components, &some.components)
+            && within(&all.modules, &some.modules)
+    }
+}
+
+/// The modules that files of a component came from.
+fn modules(component: &Component) -> impl Iterator<Item = &str> {
+    let files = component.host.iter().filter_map(|(_, node)| match node {
+        Node::File { data, .. } => data.module.as_deref(),
+        _ => None,
+    });
+    files.chain(component.databases.iter().filter_map(|file| file.module.as_deref()))
+}
+
+fn takes(selector: &Selector, component: &Component, module: Option<&str>) -> bool {
+    let kind = component.kind.as_str();
+    let kinds = selector.components.as_ref();
+    let modules = selector.modules.as_ref();
+    selector.artifact == component.artifact
+        && kinds.is_none_or(|kinds| kinds.iter().any(|known| known == kind))
+        && modules.is_none_or(|known| module.is_some_and(|m| known.iter().any(|k| k == m)))
+}

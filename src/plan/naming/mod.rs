@@ -1,0 +1,406 @@
+//! Package names, as the naming scheme of the set makes them.
+//!
+//! A package's *stem* is its family with the suffix of its part, in each format: `rocm-blas`,
+//! `rocm-blas-dev`. Templates of the scheme make of it the names of its host package, its kernel
+//! packages and its metapackages.
+//!
+//! Names are lowered. Both formats allow letters, digits, `-` and `.`; Debian wants two characters
+//! and a letter or digit in front. `_`, `+` and `:` never appear: they mean something to tools
+//! that take file names or architectures apart.
+
+pub(super) mod families;
+pub(super) mod parts;
+
+use crate::config::{KernelsPer, MetaTemplates, Scheme, Template};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::package::{Format, Version};
+use crate::recombine::Group;
+use crate::tree::TreePath;
+
+/// A name that stands for any in checks of templates.
+const SAMPLE: &str = "gfx90a";
+
+/// Artifacts with such names are families of their own.
+const FOREIGN_VENDOR: &str = "amdrocm";
+
+/// A name in each format.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Names {
+    pub deb: String,
+    pub rpm: String,
+}
+
+impl Names {
+    /// The same name in both formats.
+    #[cfg(test)]
+    pub fn both(name: impl Into<String>) -> Self {
+        let deb = name.into();
+        let rpm = deb.clone();
+        Self { deb, rpm }
+    }
+
+    /// With something appended.
+    pub fn with(&self, suffix: &str) -> Self {
+        Self { deb: format!("{}{suffix}", self.deb), rpm: format!("{}{suffix}", self.rpm) }
+    }
+
+    pub fn of(&self, format: Format) -> &str {
+        match format {
+            Format::Deb => &self.deb,
+            Format::Rpm => &self.rpm,
+        }
+    }
+
+    /// Whether it is the name of either format.
+    pub fn has(&self, name: &str) -> bool {
+        self.deb == name || self.rpm == name
+    }
+}
+
+/// The place of what the configuration calls `name` among packages with their names and, of host
+/// and support packages, their stems: a name of either format goes before a stem, which is a name
+/// without what the scheme adds to it.
+pub(super) fn place_of<'a>(
+    mut known: impl Iterator<Item = (&'a Names, Option<&'a Names>)> + Clone,
+    name: &str,
+) -> Option<usize> {
+    let by_name = known.clone().position(|(names, _)| names.has(name));
+    by_name.or_else(|| known.position(|(_, stem)| stem.is_some_and(|stem| stem.has(name))))
+}
+
+/// Lowers `text` and refuses what cannot be a package name.
+pub(super) fn package_name(text: &str) -> Result<String> {
+    let name = text.to_lowercase();
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let inner = |c: char| edge(c) || c == '-' || c == '.';
+    let good = name.len() >= 2 && name.starts_with(edge) && name.ends_with(edge);
+    if good && name.chars().all(inner) {
+        return Ok(name);
+    }
+    let message = format!("`{text}` cannot be a package name");
+    Err(Error::new(Kind::Config, message)
+        .hint("package names have letters, digits, `-` and `.`, and two characters at least"))
+}
+
+/// A scheme with everything that is the same for all names of a set.
+#[derive(Debug)]
+pub struct Naming {
+    scheme: Scheme,
+    version: Version,
+    /// `-<variant>`, or nothing.
+    variant: String,
+}
+
+/// What is different from name to name.
+#[derive(Debug, Clone, Copy, Default)]
+struct Of<'a> {
+    stem: Option<&'a Names>,
+    group: Option<&'a str>,
+}
+
+impl Naming {
+    /// The names that `scheme` gives to packages of this version and kind of build.
+    pub fn new(scheme: Scheme, version: &Version, variant: Option<&str>) -> Result<Self> {
+        let variant = match variant {
+            Some(word) => {
+                let word = scheme.variants.get(word).map_or(word, String::as_str);
+                format!("-{}", package_name(word)?)
+            }
+            None => String::new(),
+        };
+        Ok(Self { scheme, version: version.clone(), variant })
+    }
+
+    /// The same of packages of another version.
+    pub fn of_version(self, version: Version) -> Self {
+        Self { version, ..self }
+    }
+
+    /// Refuses templates that need more of the version than it has.
+    pub fn check_version(&self) -> Result<()> {
+        let needs = |text: &&str| text.contains("{series}") || text.contains("{major}");
+        let templates = self.scheme.templates().into_iter().map(|(_, template)| template);
+        match templates.flat_map(Template::texts).find(needs) {
+            Some(template) if self.version.series().is_none() => Err(self.no_series(template)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses templates that make no package names, and folders that are none.
+    pub fn check_templates(&self) -> Result<()> {
+        let mut faults = Faults::default();
+        let vendor = package_name(&self.scheme.vendor);
+        faults.keep(vendor.map_err(|error| self.scheme.located(&["vendor"], &error)));
+        let sample = Names { deb: SAMPLE.to_owned(), rpm: SAMPLE.to_owned() };
+        for (keys, template) in self.scheme.templates() {
+            let of_group = matches!(keys, ["names", "kernels"] | ["metas", "group"]);
+            let of_stem = keys[0] == "names" && keys[1] != "system"
+                || matches!(keys, ["metas", "component" | "unversioned"]);
+            let of = Of {
+                stem: Some(&sample).filter(|_| of_stem),
+                group: Some(SAMPLE).filter(|_| of_group),
+            };
+            let made = self.names(template, of);
+            faults.keep(made.map_err(|error| self.scheme.located(&keys, &error)));
+        }
+        for (index, folder) in self.scheme.archive_search.iter().enumerate() {
+            let keys = ["archive_search", &index.to_string()];
+            let path = TreePath::new(folder);
+            faults.keep(path.map_err(|error| self.scheme.located(&keys, &error)));
+        }
+        faults.finish()
+    }
+
+    /// The scheme's install prefix.
+    pub fn prefix(&self) -> Result<String> {
+        self.of_set(&self.scheme.prefix)
+    }
+
+    /// What of `version` is in the names of packages with files, where the scheme lets several
+    /// versions stand side by side: `7.1`.
+    pub(super) fn side_by_side(&self, version: &Version) -> Option<String> {
+        let names = &self.scheme.names;
+        let texts = [&names.package, &names.host].map(Template::texts);
+        let all = |what: &str| texts.iter().flatten().all(|text| text.contains(what));
+        if all("{version}") {
+            return Some(version.upstream().to_owned());
+        }
+        let series = version.series()?;
+        let major = series.split('.').next().unwrap_or_default().to_owned();
+        if all("{series}") { Some(series) } else { Some(major).filter(|_| all("{major}")) }
+    }
+
+    /// The scheme itself.
+    pub fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    /// A text of the scheme that is the same for the whole set.
+    pub(super) fn of_set(&self, template: &str) -> Result<String> {
+        self.render(template, None, None)
+    }
+
+    /// What is made of packages without files.
+    pub(super) fn metas(&self) -> &MetaTemplates {
+        &self.scheme.metas
+    }
+
+    /// Folders below the prefix where kernel archives are looked for after their own one.
+    pub(super) fn archive_search(&self) -> &[String] {
+        &self.scheme.archive_search
+    }
+
+    /// What each format appends to the names of a part, if the scheme has an opinion.
+    pub(super) fn suffix(&self, part: &str) -> Option<Names> {
+        let suffix = self.scheme.suffixes.get(part)?;
+        Some(Names { deb: suffix.deb.clone(), rpm: suffix.rpm.clone() })
+    }
+
+    /// What kernel packages are for: the configuration's groups, or each of their archs.
+    pub(super) fn groups(&self, groups: &[Group]) -> Vec<Group> {
+        let of_archs = |group: &Group| {
+            let one = |arch: &crate::gfx::BaseArch| Group {
+                name: arch.to_string(),
+                display_name: arch.to_string(),
+                archs: vec![arch.clone()],
+            };
+            group.archs.iter().map(one).collect::<Vec<_>>()
+        };
+        match self.scheme.kernels_per {
+            KernelsPer::Group => groups.to_vec(),
+            KernelsPer::Target => groups.iter().flat_map(of_archs).collect(),
+        }
+    }
+
+    /// The family of an artifact that no selector names: the vendor is not doubled.
+    pub(super) fn family(&self, artifact: &str) -> Result<String> {
+        let (name, vendor) = (artifact.to_lowercase(), &self.scheme.vendor);
+        let own = name == *vendor
+            || name.starts_with(&format!("{vendor}-"))
+            || name.starts_with(FOREIGN_VENDOR);
+        if own { package_name(&name) } else { package_name(&format!("{vendor}-{name}")) }
+    }
+
+    /// Whether packages with such names are the vendor's.
+    pub(super) fn is_own(&self, name: &str) -> bool {
+        name.starts_with(&self.scheme.vendor) || name.starts_with(FOREIGN_VENDOR)
+    }
+
+    /// A family's name without the vendor, as archives carry it: `blas` of `rocm-blas`.
+    pub(super) fn short<'b>(&self, family: &'b str) -> &'b str {
+        let rest = family.strip_prefix(self.scheme.vendor.as_str());
+        rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(family)
+    }
+
+    /// The package with the host files of `stem`.
+    pub(super) fn host(&self, stem: &Names, has_kernels: bool) -> Result<Names> {
+        let names = &self.scheme.names;
+        let template = if has_kernels { &names.host } else { &names.package };
+        self.names(template, Of { stem: Some(stem), group: None })
+    }
+
+    /// The package with the device code of `stem` for one group.
+    pub(super) fn kernels(&self, stem: &Names, group: &str) -> Result<Names> {
+        let of = Of { stem: Some(stem), group: Some(group) };
+        self.names(&self.scheme.names.kernels, of)
+    }
+
+    /// The package with the device code of `stem` that several groups share. `groups` tells it
+    /// from others of the stem, where there are some.
+    pub(super) fn kernels_common(&self, stem: &Names, groups: &[&str]) -> Result<Names> {
+        let of = Of { stem: Some(stem), group: None };
+        let mut names = self.names(&self.scheme.names.kernels_common, of)?;
+        for group in groups {
+            names = names.with(&format!("-{}", package_name(group)?));
+        }
+        Ok(names)
+    }
+
+    /// What each kernel package of `stem` provides.
+    pub(super) fn kernels_any(&self, stem: &Names) -> Result<Names> {
+        self.names(&self.scheme.names.kernels_any, Of { stem: Some(stem), group: None })
+    }
+
+    /// A metapackage of `stem`.
+    pub(super) fn meta(&self, template: &Template, stem: &Names) -> Result<Names> {
+        self.names(template, Of { stem: Some(stem), group: None })
+    }
+
+    /// A metapackage of the whole set.
+    pub(super) fn set_meta(&self, template: &Template) -> Result<Names> {
+        self.names(template, Of::default())
+    }
+
+    /// The package of what a set needs outside of the prefix.
+    pub(super) fn system(&self) -> Result<Names> {
+        self.names(&self.scheme.names.system, Of::default())
+    }
+
+    /// Digits by which the packages of [`Self::system`] of several versions sort, the newest
+    /// first; none if all have one name. What the name does not tell apart, the digits do not, so
+    /// an update keeps them.
+    pub(super) fn system_order(&self) -> Option<String> {
+        let texts = self.scheme.names.system.texts();
+        let wants = |what: &str| texts.iter().any(|text| text.contains(what));
+        let known = [("{version}", 3), ("{series}", 2), ("{major}", 1)];
+        let (_, parts) = known.into_iter().find(|(what, _)| wants(what))?;
+        Some(self.version.newest_first(parts))
+    }
+
+    /// The metapackage of a group.
+    pub(super) fn group_meta(&self, template: &Template, group: &str) -> Result<Names> {
+        self.names(template, Of { stem: None, group: Some(group) })
+    }
+
+    fn names(&self, template: &Template, of: Of<'_>) -> Result<Names> {
+        let [deb, rpm] = template.texts();
+        let name = |text: &str, format| {
+            let stem = of.stem.map(|stem| stem.of(format));
+            package_name(&self.render(text, stem, of.group)?)
+        };
+        Ok(Names { deb: name(deb, Format::Deb)?, rpm: name(rpm, Format::Rpm)? })
+    }
+
+    fn render(&self, template: &str, name: Option<&str>, group: Option<&str>) -> Result<String> {
+        let wants = |what: &str| template.contains(what);
+        let series = if wants("{series}") || wants("{major}") {
+            self.version.series().ok_or_else(|| self.no_series(template))?
+        } else {
+            String::new()
+        };
+        let major = series.split('.').next().unwrap_or_default();
+        let missing = |what: &str| {
+            let message = format!("`{template}` names a {what}, and there is none");
+            Error::new(Kind::Config, message).hint("correct the naming scheme")
+        };
+        let mut text = template
+            .replace("{series}", &series)
+            .replace("{major}", major)
+            .replace("{version}", self.version.upstream())
+            .replace("{variant}", &self.variant);
+        for (what, value) in [("name", name), ("group", group)] {
+            let placeholder = format!("{{{what}}}");
+            if text.contains(&placeholder) {
+                text = text.replace(&placeholder, value.ok_or_else(|| missing(what))?);
+            }
+        }
+        Ok(text)
+    }
+
+    fn no_series(&self, template: &str) -> Error {
+        let message = format!("the version {} has no minor number", self.version.upstream());
+        let hint = format!(
+            "`{template}` is made of the major and minor version: name both, or give a prefix"
+        );
+        Error::new(Kind::Config, message).hint(hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn naming(scheme: &str, variant: Option<&str>) -> Naming {
+        let version = Version::new("7.15.0", "1").unwrap();
+        Naming::new(Scheme::shipped(scheme).unwrap(), &version, variant).unwrap()
+    }
+
+    #[test]
+    fn the_vendor_is_not_doubled() {
+        let names = naming("rocm", None);
+        for (artifact, family) in [
+            ("blas", "rocm-blas"),
+            ("host-suite-sparse", "rocm-host-suite-sparse"),
+            ("MIOpen", "rocm-miopen"),
+            ("rocm-core", "rocm-core"),
+            ("amdrocm-llvm", "amdrocm-llvm"),
+        ] {
+            assert_eq!(names.family(artifact).unwrap(), family);
+        }
+        assert_eq!(names.short("rocm-blas"), "blas");
+        assert_eq!(naming("amdrocm", None).family("blas").unwrap(), "amdrocm-blas");
+        assert_eq!(naming("amdrocm", None).short("amdrocm-blas"), "blas");
+    }
+
+    #[test]
+    fn characters_with_a_meaning_are_refused() {
+        for name in ["a_b", "c++", "a:b", "a/b", "", "x", "-a", "a-", "größe"] {
+            assert!(package_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn each_scheme_names_and_places_packages() {
+        let stem = Names { deb: "v-x-dev".to_owned(), rpm: "v-x-devel".to_owned() };
+        let named = |scheme: &str, variant| {
+            let names = naming(scheme, variant);
+            let (host, bare) =
+                (names.host(&stem, true).unwrap(), names.host(&stem, false).unwrap());
+            let kernels = names.kernels(&stem, "gfx110X").unwrap();
+            [host.deb, bare.rpm, kernels.deb, names.prefix().unwrap()]
+        };
+        let rocm = ["v-x-dev", "v-x-devel", "v-x-dev-gfx110x", "/opt/rocm-7.15"];
+        assert_eq!(named("rocm", None), rocm);
+        let versioned = ["v-x-dev7.15", "v-x-devel7.15", "v-x-dev7.15-gfx110x", "/opt/rocm-7.15"];
+        assert_eq!(named("rocm-versioned", None), versioned);
+        let amd =
+            ["v-x-dev-host7.15", "v-x-devel7.15", "v-x-dev7.15-gfx110x", "/opt/rocm/core-7.15"];
+        assert_eq!(named("amdrocm", None), amd);
+        let asan = [
+            "v-x-dev-host-asan7.15",
+            "v-x-devel-asan7.15",
+            "v-x-dev-asan7.15-gfx110x",
+            "/opt/rocm/core-asan-7.15",
+        ];
+        assert_eq!(named("amdrocm", Some("asan")), asan);
+        assert_eq!(named("amdrocm", Some("host-asan")), asan);
+    }
+
+    #[test]
+    fn a_version_without_a_series_has_no_versioned_names() {
+        let version = Version::new("7", "1").unwrap();
+        let names = Naming::new(Scheme::shipped("rocm").unwrap(), &version, None).unwrap();
+        assert!(names.host(&Names::both("rocm-x"), true).is_ok());
+        assert!(names.prefix().unwrap_err().message().contains("no minor number"));
+    }
+}

@@ -1,0 +1,248 @@
+//! `config/components.toml`: which components make up which package of a family, and which modules
+//! of known artifacts which family.
+//!
+//! Parts of the configuration come first: one with the name of a shipped part replaces it, and a
+//! component that it takes is taken from the others. Refused: components that are in no part or in
+//! two, and descriptions that do not exist.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::{Names, Naming};
+use crate::config::{Config, ListedPackage, PartRole, PartSchema, Selector, Suffix};
+use crate::error::{Error, Faults, Result};
+use crate::input::artifact::ComponentKind;
+use crate::once::Ordered;
+use crate::plan::texts;
+
+/// The shipped rules.
+const SHIPPED: &str = include_str!("../../../config/components.toml");
+
+/// One package of a family, before any group.
+#[derive(Debug, Clone)]
+pub(in crate::plan) struct Part {
+    components: Vec<String>,
+    suffix: Names,
+    /// What its kernel archives have in their names.
+    pub archives: String,
+    pub role: PartRole,
+    pub section: String,
+    pub group: String,
+    pub template: String,
+    pub needs_host: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rules {
+    parts: Vec<PartSchema>,
+    selectors: Ordered<Vec<Selector>>,
+}
+
+impl Part {
+    fn new(schema: PartSchema, naming: &Naming) -> Self {
+        let Suffix { deb, rpm } = schema.suffix;
+        Self {
+            suffix: naming.suffix(&schema.name).unwrap_or(Names { deb, rpm }),
+            components: schema.components,
+            archives: schema.name,
+            role: schema.role,
+            section: schema.section,
+            group: schema.group,
+            template: schema.template,
+            needs_host: schema.needs_host,
+        }
+    }
+
+    /// What an entry of a list is made into: its name is whole, and its components and needs are
+    /// what the list says.
+    pub fn of_entry(archives: &str, role: PartRole, template: &str, entry: &ListedPackage) -> Self {
+        Self {
+            components: Vec::new(),
+            suffix: Names { deb: String::new(), rpm: String::new() },
+            archives: archives.to_owned(),
+            role,
+            section: entry.section.clone().unwrap_or_else(|| "misc".to_owned()),
+            group: entry.group.clone().unwrap_or_else(|| "Unspecified".to_owned()),
+            template: template.to_owned(),
+            needs_host: false,
+        }
+    }
+
+    /// Whether it is what developers need: headers, and links to libraries.
+    pub fn is_devel(&self) -> bool {
+        let is_dev = |name: &String| name == ComponentKind::Dev.as_str();
+        self.role == PartRole::Support && self.components.iter().any(is_dev)
+    }
+
+    /// The stem of a family's package.
+    pub fn stem(&self, family: &str) -> Names {
+        Names {
+            deb: format!("{family}{}", self.suffix.deb),
+            rpm: format!("{family}{}", self.suffix.rpm),
+        }
+    }
+}
+
+/// The parts and shipped selectors of a set; every component is in exactly one part.
+#[derive(Debug)]
+pub(in crate::plan) struct Parts {
+    parts: Vec<Part>,
+    /// Those whose programs and libraries are run.
+    run: BTreeSet<String>,
+    /// Family → what goes into it, as in the packaging configuration.
+    pub selectors: Vec<(String, Vec<Selector>)>,
+}
+
+impl Parts {
+    /// The parts of `config` and, behind them, the shipped ones.
+    pub fn new(config: &Config, naming: &Naming) -> Result<Self> {
+        let rules: Rules = toml::from_str(SHIPPED)
+            .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
+        check(config)?;
+        let mut parts = config.keys.parts.clone();
+        let taken = |name: &String| config.keys.parts.iter().any(|p| p.components.contains(name));
+        for mut shipped in rules.parts {
+            shipped.components.retain(|component| !taken(component));
+            let replaced = config.keys.parts.iter().any(|part| part.name == shipped.name);
+            if replaced && !shipped.components.is_empty() {
+                return Err(left(config, &shipped));
+            }
+            if !shipped.components.is_empty() {
+                parts.push(shipped);
+            }
+        }
+        for kind in ComponentKind::ALL {
+            let with = |part: &&PartSchema| part.components.iter().any(|c| c == kind.as_str());
+            if parts.iter().filter(with).count() != 1 {
+                return Err(Error::bug(format!("{kind} is not in exactly one part")));
+            }
+        }
+        let families = rules.selectors.0.into_iter();
+        let selectors = families.map(|(name, list)| Ok((naming.family(&name)?, list)));
+        let run = parts.iter().filter(|part| part.programs);
+        Ok(Self {
+            run: run.flat_map(|part| part.components.clone()).collect(),
+            parts: parts.into_iter().map(|part| Part::new(part, naming)).collect(),
+            selectors: selectors.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Whether programs and libraries of `kind` are run, so that what they need is needed.
+    pub fn are_run(&self, kind: ComponentKind) -> bool {
+        self.run.contains(kind.as_str())
+    }
+
+    /// The part that `kind` goes into, and its place in the order of packages.
+    pub fn of(&self, kind: ComponentKind) -> Result<(usize, &Part)> {
+        let with = |part: &Part| part.components.iter().any(|name| name == kind.as_str());
+        let index = self.parts.iter().position(with);
+        let found = index.and_then(|index| Some((index, self.parts.get(index)?)));
+        found.ok_or_else(|| Error::bug(format!("no part has the component {kind}")))
+    }
+}
+
+/// A shipped part that is replaced by one that does not take all of its components.
+fn left(config: &Config, shipped: &PartSchema) -> Error {
+    let index =
+        config.keys.parts.iter().position(|part| part.name == shipped.name).unwrap_or_default();
+    let rest = shipped.components.join(", ");
+    let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.name);
+    let hint = "a component that no part takes would be in no package: add it to a part";
+    config.fault(&["parts", &index.to_string(), "components"], message).hint(hint)
+}
+
+/// Gathers what is wrong in the configuration's parts.
+fn check(config: &Config) -> Result<()> {
+    let mut faults = Faults::default();
+    for (index, part) in config.keys.parts.iter().enumerate() {
+        let place = index.to_string();
+        let fault = |key: &str, why: String| config.fault(&["parts", &place, key], why);
+        let earlier = || config.keys.parts.iter().take(index);
+        if earlier().any(|other| other.name == part.name) {
+            faults.add(fault("name", format!("there are two parts `{}`", part.name)));
+        }
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if part.name.is_empty() || !part.name.chars().all(plain) {
+            let why = format!("`{}` is no name of small letters, digits and `-`", part.name);
+            faults.add(fault("name", why));
+        }
+        for (at, component) in part.components.iter().enumerate() {
+            let keys = ["parts", &place, "components", &at.to_string()];
+            if let Err(error) = component.parse::<ComponentKind>() {
+                faults.add(config.located(&keys, &error));
+            }
+            let again = part.components.iter().take(at).any(|other| other == component);
+            if again || earlier().any(|other| other.components.contains(component)) {
+                faults.add(config.fault(&keys, format!("`{component}` is in a part already")));
+            }
+        }
+        if !texts::has_description(&part.template) {
+            let why = format!("there is no description `{}`", part.template);
+            faults.add(fault("template", why));
+        }
+    }
+    faults.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Scheme, Syntax};
+    use crate::package::Version;
+
+    fn parts(toml: &str) -> Result<Parts> {
+        let version = Version::new("7.1.0", "1").unwrap();
+        let naming = Naming::new(Scheme::shipped("rocm").unwrap(), &version, None).unwrap();
+        Parts::new(&Config::parse(toml, Syntax::Toml)?, &naming)
+    }
+
+    fn stem(parts: &Parts, kind: ComponentKind) -> Names {
+        parts.of(kind).unwrap().1.stem("rocm-x")
+    }
+
+    #[test]
+    fn the_shipped_rules_are_whole() {
+        let parts = parts("").unwrap();
+        let names = |kind| stem(&parts, kind);
+        assert_eq!(names(ComponentKind::Run), Names::both("rocm-x"));
+        let dev = names(ComponentKind::Dev);
+        assert_eq!((dev.deb.as_str(), dev.rpm.as_str()), ("rocm-x-dev", "rocm-x-devel"));
+        let debug = names(ComponentKind::Dbg);
+        assert_eq!((debug.deb.as_str(), debug.rpm.as_str()), ("rocm-x-dbgsym", "rocm-x-debuginfo"));
+    }
+
+    /// What no shipped selector takes would be an error of the program's own making.
+    #[test]
+    fn the_shipped_selectors_leave_nothing_of_an_artifact() {
+        let selectors = parts("").unwrap().selectors;
+        let all = selectors.iter().flat_map(|(_, selectors)| selectors);
+        let artifacts: BTreeSet<&str> = all.clone().map(|s| s.artifact.as_str()).collect();
+        for artifact in artifacts {
+            let rest = |s: &&Selector| s.artifact == artifact && s.modules.is_none();
+            assert_eq!(all.clone().filter(rest).count(), 1, "{artifact}");
+        }
+    }
+
+    #[test]
+    fn a_configured_part_takes_its_components_from_the_shipped_ones() {
+        let tools = "[[parts]]\nname = 'tools'\ncomponents = ['run']\nrole = 'host'\n\
+                     suffix = { deb = '-utils', rpm = '-tools' }\n";
+        let changed = parts(tools).unwrap();
+        let run = stem(&changed, ComponentKind::Run);
+        assert_eq!((run.deb.as_str(), run.rpm.as_str()), ("rocm-x-utils", "rocm-x-tools"));
+        assert_eq!(stem(&changed, ComponentKind::Lib), Names::both("rocm-x"));
+        for (what, with, why) in [
+            ("run", "bin", "bin"),
+            ("'tools'", "'lib'", "leaves out lib"),
+            ("name = 'tools'", "name = 'a b'", "no name"),
+            ("role = 'host'", "role = 'host'\ntemplate = 'x'", "no description"),
+            ("['run']", "['run', 'run']", "already"),
+        ] {
+            let error = parts(&tools.replace(what, with)).unwrap_err();
+            let shown = format!("{error} {:?}", error.others());
+            assert!(shown.contains(why), "{shown}");
+        }
+    }
+}

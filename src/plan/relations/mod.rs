@@ -1,0 +1,348 @@
+//! Relations: how packages of the set refer to each other, and what the configuration adds.
+
+pub(super) mod edits;
+
+use super::naming::{Names, Naming};
+use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
+use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::deb::compare_versions;
+use crate::package::{Comparison, Format, Relation, RelationKind, Version};
+
+/// A relation to a package or capability of the set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    pub kind: RelationKind,
+    pub to: Names,
+    /// Whether it has to be of the same version and release.
+    pub exact: bool,
+}
+
+impl Link {
+    pub fn exact(kind: RelationKind, to: &Names) -> Self {
+        let to = to.clone();
+        Self { kind, to, exact: true }
+    }
+
+    pub fn any(kind: RelationKind, to: &Names) -> Self {
+        let to = to.clone();
+        Self { kind, to, exact: false }
+    }
+
+    /// In the words of `format`.
+    pub fn relation(&self, format: Format, version: &Version) -> Relation {
+        let full = || (Comparison::Equal, version.full(format));
+        Relation {
+            kind: self.kind,
+            name: self.to.of(format).to_owned(),
+            version: self.exact.then(full),
+        }
+    }
+}
+
+/// Whether one of `relations` is a dependency on exactly this `version` of the package `name`.
+pub(super) fn depend_exactly<'a>(
+    mut relations: impl Iterator<Item = &'a Relation>,
+    name: &str,
+    version: &str,
+) -> bool {
+    let is_exact = |relation: &Relation| {
+        let bound = relation.version.as_ref();
+        bound.is_some_and(|(sign, bound)| *sign == Comparison::Equal && bound == version)
+    };
+    relations.any(|r| r.kind == RelationKind::Depends && r.name == name && is_exact(r))
+}
+
+/// Reads a relation of `kind` as `format` writes it.
+pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Relation> {
+    match format {
+        Format::Deb => parse_deb(kind, text),
+        Format::Rpm => parse_rpm(kind, text),
+    }
+}
+
+/// Reads `name`, `name (>= 1.2)` or `a | b` as a relation of `kind`.
+pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
+    let refuse = || refused(text, "libamdhip64-7 (>= 7.1)");
+    if text.contains(|c: char| c.is_control() || c == ',') {
+        return Err(refuse());
+    }
+    if text.contains('|') {
+        for alternative in text.split('|') {
+            parse_deb(kind, alternative.trim())?;
+        }
+        return Ok(plain(kind, text));
+    }
+    let Some((name, bound)) = text.split_once('(') else {
+        check_name(text.trim()).ok_or_else(refuse)?;
+        return Ok(plain(kind, text.trim()));
+    };
+    let name = check_name(name.trim()).ok_or_else(refuse)?;
+    let bound = bound.trim_end().strip_suffix(')').ok_or_else(refuse)?;
+    let version = bound_of(bound, Format::Deb).ok_or_else(refuse)?;
+    Ok(Relation { version: Some(version), ..plain(kind, name) })
+}
+
+/// Reads `name`, `name >= 1.2` or a boolean `(a or b)` as a relation of `kind`.
+fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
+    let refuse = || refused(text, "hip-runtime-amd >= 7.1");
+    let text = text.trim();
+    if text.contains(char::is_control) {
+        return Err(refuse());
+    }
+    if text.starts_with('(') {
+        return if text.ends_with(')') { Ok(plain(kind, text)) } else { Err(refuse()) };
+    }
+    let Some((name, bound)) = text.split_once(char::is_whitespace) else {
+        check_name(text).ok_or_else(refuse)?;
+        return Ok(plain(kind, text));
+    };
+    let name = check_name(name).ok_or_else(refuse)?;
+    let version = bound_of(bound, Format::Rpm).ok_or_else(refuse)?;
+    Ok(Relation { version: Some(version), ..plain(kind, name) })
+}
+
+/// The relations of a `.deb`, sorted, without dependencies that others of the same name imply:
+/// those on any version beside bounded ones, and lower bounds below the highest. Alternatives
+/// (`a | b`) stay.
+pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
+    relations.sort();
+    relations.dedup();
+    let is_implied = |weak: &Relation| {
+        weak.kind == RelationKind::Depends && relations.iter().any(|other| implies(other, weak))
+    };
+    let kept = relations.iter().filter(|relation| !is_implied(relation));
+    kept.cloned().collect()
+}
+
+/// Whether `strong` says all that `weak` says, and more.
+fn implies(strong: &Relation, weak: &Relation) -> bool {
+    if strong.kind != weak.kind || strong.name != weak.name {
+        return false;
+    }
+    let lower = |comparison| match comparison {
+        Comparison::GreaterEqual => Some(0),
+        Comparison::Greater => Some(1),
+        _ => None,
+    };
+    match (&strong.version, &weak.version) {
+        (Some(_), None) => true,
+        (Some((strong, above)), Some((weak, below))) => match (lower(*strong), lower(*weak)) {
+            // Of two spellings of one version, the first in order stays.
+            (Some(strong), Some(weak)) => {
+                let order = compare_versions(above, below).then(strong.cmp(&weak));
+                order.then_with(|| below.cmp(above)).is_gt()
+            }
+            _ => false,
+        },
+        (None, _) => false,
+    }
+}
+
+fn plain(kind: RelationKind, name: &str) -> Relation {
+    Relation { kind, name: name.to_owned(), version: None }
+}
+
+/// Package names and capabilities such as `librocblas.so.5()(64bit)`.
+fn check_name(name: &str) -> Option<&str> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "+-._:/()~".contains(c);
+    let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
+    (starts && name.chars().all(good)).then_some(name)
+}
+
+fn bound_of(text: &str, format: Format) -> Option<(Comparison, String)> {
+    let (comparison, version) = Comparison::split(text.trim(), format)?;
+    let version = version.trim();
+    let good = |c: char| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c);
+    let legal = version.chars().all(good) && !version.is_empty();
+    legal.then(|| (comparison, version.to_owned()))
+}
+
+fn refused(text: &str, example: &str) -> Error {
+    let message = format!("`{}` is no relation", text.escape_debug());
+    Error::new(Kind::Config, message).hint(format!("relations are written as in `{example}`"))
+}
+
+/// The relation to the HIP runtime in `format`: the configuration's or, behind it, the scheme's.
+pub(super) fn runtime(
+    config: &Config,
+    naming: &Naming,
+    format: Format,
+) -> Result<Option<Relation>> {
+    let of = |relation: &RuntimeRelation| match format {
+        Format::Deb => relation.deb.clone(),
+        Format::Rpm => relation.rpm.clone(),
+    };
+    let keys = ["runtime_relation", format.as_str()];
+    if let Some(text) = of(&config.keys.runtime_relation) {
+        let relation = parse(format, RelationKind::Depends, &text);
+        return relation.map(Some).map_err(|error| config.located(&keys, &error));
+    }
+    let scheme = naming.scheme();
+    let Some(text) = of(&scheme.runtime_relation) else { return Ok(None) };
+    let relation = parse(format, RelationKind::Depends, &naming.of_set(&text)?);
+    relation.map(Some).map_err(|error| scheme.located(&keys, &error))
+}
+
+/// Libraries from outside of the set and the dependencies of a `.deb` on them: those of the
+/// configuration and, behind them, those of the scheme.
+pub(super) fn libraries(
+    config: &Config,
+    naming: &Naming,
+) -> Result<Vec<(String, Option<Relation>)>> {
+    let mut faults = Faults::default();
+    let mut libraries = Vec::new();
+    let parse = |text: &str| parse_deb(RelationKind::Depends, text);
+    for (soname, library) in &config.keys.libraries.0 {
+        let relation = library.deb.as_ref().map(|text| parse(text)).transpose();
+        let keys = ["libraries", soname, "deb"];
+        let relation = relation.map_err(|error| config.located(&keys, &error));
+        libraries.extend(faults.keep(relation).map(|relation| (soname.clone(), relation)));
+    }
+    let scheme = naming.scheme();
+    for (template, library) in &scheme.libraries {
+        let text = library.deb.as_ref().map(|text| naming.of_set(text)).transpose()?;
+        let relation = text.map(|text| parse(&text)).transpose();
+        let keys = ["libraries", template, "deb"];
+        let relation = relation.map_err(|error| scheme.located(&keys, &error));
+        let soname = naming.of_set(template)?;
+        libraries.extend(faults.keep(relation).map(|relation| (soname, relation)));
+    }
+    faults.finish()?;
+    Ok(libraries)
+}
+
+/// What the configuration's `relations` say of a package.
+#[derive(Debug)]
+pub(super) struct PackageRelations {
+    /// What the configuration calls it.
+    pub package: String,
+    pub deb: RelationChange,
+    pub rpm: RelationChange,
+}
+
+/// What is changed of a package's relations in one format.
+#[derive(Debug)]
+pub(super) struct RelationChange {
+    pub added: Vec<Relation>,
+    /// Names.
+    pub removed: Vec<String>,
+}
+
+/// The relations that the configuration adds and removes, whether or not the format is made. In their
+/// texts, `{version}` is the version and release of the set and `{series}` its `<major>.<minor>`.
+pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<PackageRelations>> {
+    let mut faults = Faults::default();
+    let mut read = |package: &str, format: Format, fields: Vec<Field<'_>>| {
+        let mut added = Vec::new();
+        for (field, kind, texts) in fields {
+            for (index, text) in texts.iter().enumerate() {
+                let keys = ["relations", package, format.as_str(), field, &index.to_string()];
+                let relation = parse(format, kind, &filled_in(text, version, format));
+                added.extend(faults.keep(relation.map_err(|e| config.located(&keys, &e))));
+            }
+        }
+        added
+    };
+    let mut all = Vec::new();
+    for (package, AddedRelations { deb, rpm }) in &config.keys.relations.0 {
+        let change =
+            |added, removed: &[String]| RelationChange { added, removed: removed.to_vec() };
+        all.push(PackageRelations {
+            package: package.clone(),
+            deb: change(read(package, Format::Deb, of_deb(deb)), &deb.remove),
+            rpm: change(read(package, Format::Rpm, of_rpm(rpm)), &rpm.remove),
+        });
+    }
+    faults.finish()?;
+    Ok(all)
+}
+
+fn filled_in(text: &str, version: &Version, format: Format) -> String {
+    let text = text.replace("{version}", &version.full(format));
+    match version.series() {
+        Some(series) => text.replace("{series}", &series),
+        None => text,
+    }
+}
+
+type Field<'a> = (&'static str, RelationKind, &'a [String]);
+
+fn of_deb(added: &DebRelations) -> Vec<Field<'_>> {
+    vec![
+        ("depends", RelationKind::Depends, &added.depends),
+        ("recommends", RelationKind::Recommends, &added.recommends),
+        ("suggests", RelationKind::Suggests, &added.suggests),
+        ("enhances", RelationKind::Enhances, &added.enhances),
+        ("provides", RelationKind::Provides, &added.provides),
+        ("conflicts", RelationKind::Conflicts, &added.conflicts),
+        ("breaks", RelationKind::Breaks, &added.breaks),
+        ("replaces", RelationKind::Replaces, &added.replaces),
+    ]
+}
+
+fn of_rpm(added: &RpmRelations) -> Vec<Field<'_>> {
+    vec![
+        ("requires", RelationKind::Depends, &added.requires),
+        ("recommends", RelationKind::Recommends, &added.recommends),
+        ("suggests", RelationKind::Suggests, &added.suggests),
+        ("enhances", RelationKind::Enhances, &added.enhances),
+        ("supplements", RelationKind::Supplements, &added.supplements),
+        ("provides", RelationKind::Provides, &added.provides),
+        ("conflicts", RelationKind::Conflicts, &added.conflicts),
+        ("obsoletes", RelationKind::Obsoletes, &added.obsoletes),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(relation: Result<Relation>) -> Option<(String, Option<(Comparison, String)>)> {
+        relation.ok().map(|r| (r.name, r.version))
+    }
+
+    #[test]
+    fn dependencies_that_others_imply_go() {
+        let simple = |texts: &[&str]| {
+            let parsed = texts.iter().map(|text| parse_deb(RelationKind::Depends, text).unwrap());
+            let found = simplified_deb(parsed.collect());
+            let expected = |texts: &[&str]| {
+                let parsed = texts.iter().map(|t| parse_deb(RelationKind::Depends, t).unwrap());
+                parsed.collect::<Vec<_>>()
+            };
+            move |kept: &[&str]| assert_eq!(found, expected(kept))
+        };
+        simple(&["libc6", "libc6 (>= 2.34)", "libc6 (>= 2.4)"])(&["libc6 (>= 2.34)"]);
+        simple(&["a (>= 2)", "a (>> 2)", "a (>= 1:0)"])(&["a (>= 1:0)"]);
+        simple(&["a (>= 2)", "a (>> 2)"])(&["a (>> 2)"]);
+        simple(&["a (>= 2.0)", "a (>= 2.00)"])(&["a (>= 2.0)"]);
+        simple(&["a (<< 3)", "a (>= 2)", "a"])(&["a (<< 3)", "a (>= 2)"]);
+        simple(&["a", "a | b", "b"])(&["a", "a | b", "b"]);
+        let mut other = parse_deb(RelationKind::Suggests, "libc6").unwrap();
+        let bound = parse_deb(RelationKind::Depends, "libc6 (>= 2)").unwrap();
+        assert_eq!(simplified_deb(vec![other.clone(), bound.clone()]).len(), 2);
+        other.kind = RelationKind::Depends;
+        assert_eq!(simplified_deb(vec![other, bound.clone()]), [bound]);
+    }
+
+    #[test]
+    fn relations_are_read_in_each_formats_syntax() {
+        let deb = |text| shown(parse_deb(RelationKind::Depends, text));
+        let rpm = |text| shown(parse_rpm(RelationKind::Depends, text));
+        let bound = |sign, version: &str| Some((sign, version.to_owned()));
+        assert_eq!(deb("hip"), Some(("hip".to_owned(), None)));
+        let greater = bound(Comparison::GreaterEqual, "7.1");
+        assert_eq!(deb("hip (>= 7.1)"), Some(("hip".to_owned(), greater.clone())));
+        assert_eq!(deb("a (<< 2) | b"), Some(("a (<< 2) | b".to_owned(), None)));
+        assert_eq!(rpm("hip >= 7.1"), Some(("hip".to_owned(), greater)));
+        assert_eq!(rpm("x < 2"), Some(("x".to_owned(), bound(Comparison::Less, "2"))));
+        assert_eq!(rpm("libx.so.5()(64bit)"), Some(("libx.so.5()(64bit)".to_owned(), None)));
+        assert_eq!(rpm("(a or b)"), Some(("(a or b)".to_owned(), None)));
+        for text in ["", "a b", "a (7)", "a (>= 7", "a, b", "a\nDepends: b", "a | ", "A|b,c"] {
+            assert_eq!(deb(text), None, "{text}");
+        }
+        for text in ["", "a b", "a >=", "(a or b", "a\nb"] {
+            assert_eq!(rpm(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Licence texts that an artifact brings, and what they say for a `copyright` file.
+
+use std::collections::BTreeSet;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::recombine::Component;
+use crate::report::{ComponentFile, Finding, Findings, NotQuoted};
+use crate::tree::TreePath;
+
+/// Folders of licence texts, relative to the prefix.
+const FOLDERS: [&str; 2] = ["share/doc/", "share/licenses/"];
+
+/// What the names of licence texts begin with, whatever their case. `NOTICE` belongs to the
+/// Apache licence's terms.
+const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
+
+/// The longest text that is taken into a `copyright` file, in bytes: LLVM's, with all that it
+/// bundles, is a tenth of it.
+const TEXT_MAX: u64 = 1 << 18;
+
+/// Lines that name holders of a copyright are taken up to this number: a whole project's list of
+/// contributors stays in its text.
+const HOLDERS_MAX: usize = 20;
+
+/// A licence text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::plan) struct Licence {
+    /// Install-relative.
+    pub path: TreePath,
+    /// Lines without trailing blanks.
+    pub lines: Vec<String>,
+}
+
+/// Whether the name and place of a file say that it is a licence text.
+pub(in crate::plan) fn is_licence(path: &TreePath) -> bool {
+    let name = path.name().to_ascii_lowercase();
+    let placed = FOLDERS.iter().any(|folder| path.as_str().starts_with(folder));
+    placed && NAMES.iter().any(|start| name.starts_with(start))
+}
+
+/// Reads a text; one that is too long or no UTF-8 is named in a finding.
+pub(in crate::plan) fn read(
+    component: &Component,
+    path: &TreePath,
+    content: &Content,
+    findings: &mut Findings,
+) -> Result<Option<Licence>> {
+    let mut skip = |reason| {
+        let file = ComponentFile::new(component.id(), path);
+        findings.add(Finding::LicenceNotQuoted { file, reason });
+    };
+    if content.len() > TEXT_MAX {
+        skip(NotQuoted::TooLong);
+        return Ok(None);
+    }
+    let bytes = content.read_vec(0..content.len(), TEXT_MAX, "licence text")?;
+    let Ok(text) = String::from_utf8(bytes) else {
+        skip(NotQuoted::NotUtf8);
+        return Ok(None);
+    };
+    // Form feeds and carriage returns mean nothing in a control file; tabs do.
+    let clean = |line: &str| {
+        let line: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
+        line.trim_end().to_owned()
+    };
+    let lines: Vec<String> = text.lines().map(clean).collect();
+    let first = lines.iter().position(|line| !line.is_empty());
+    let last = lines.iter().rposition(|line| !line.is_empty());
+    let (Some(first), Some(last)) = (first, last) else {
+        return Ok(None);
+    };
+    let lines = lines.get(first..=last).unwrap_or_default().to_vec();
+    Ok(Some(Licence { path: path.clone(), lines }))
+}
+
+/// Sorts `texts` by path and keeps one of each text.
+pub(in crate::plan) fn once(texts: &mut Vec<Licence>) {
+    texts.sort();
+    let mut seen = BTreeSet::new();
+    texts.retain(|text| seen.insert(text.lines.clone()));
+}
+
+/// The lines of `texts` that name who has the copyright, each once, without what precedes the
+/// year.
+pub(in crate::plan) fn holders(texts: &[Licence]) -> Vec<String> {
+    let lines = texts.iter().flat_map(|text| &text.lines);
+    let mut found: Vec<String> = Vec::new();
+    for holder in lines.filter_map(|line| holder(line)) {
+        if found.len() < HOLDERS_MAX && !found.contains(&holder) {
+            found.push(holder);
+        }
+    }
+    found
+}
+
+/// `2018-2025 Somebody` of `Copyright (c) 2018-2025 Somebody`.
+fn holder(line: &str) -> Option<String> {
+    let line = line.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let (word, rest) = line.split_at_checked("copyright".len())?;
+    if !word.eq_ignore_ascii_case("copyright") {
+        return None;
+    }
+    let rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ':');
+    let sign = ["(c)", "(C)", "\u{a9}", "&copy;"].iter().find_map(|sign| rest.strip_prefix(sign));
+    let rest = sign.unwrap_or(rest).trim();
+    rest.starts_with(|c: char| c.is_ascii_digit()).then(|| rest.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_names_tell_licences() {
+        let is = |path: &str| is_licence(&TreePath::new(path).unwrap());
+        assert!(is("share/doc/rocblas/LICENSE.md") && is("share/licenses/x/COPYING"));
+        assert!(is("share/doc/hip/copyright"));
+        assert!(
+            !is("share/doc/rocblas/README.md") && !is("lib/LICENSE") && !is("include/notice.h")
+        );
+    }
+
+    #[test]
+    fn holders_are_those_with_a_year() {
+        for (line, expected) in [
+            ("Copyright (c) 2018-2025 A Company, Inc.", Some("2018-2025 A Company, Inc.")),
+            (" * Copyright \u{a9} 2020 B", Some("2020 B")),
+            ("COPYRIGHT 2020 C", Some("2020 C")),
+            ("The above copyright notice and this", None),
+            ("Copyright notice and this permission", None),
+            ("", None),
+        ] {
+            assert_eq!(holder(line).as_deref(), expected, "{line}");
+        }
+    }
+}

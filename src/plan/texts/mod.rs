@@ -1,0 +1,239 @@
+//! What packages say: summaries, descriptions, scripts and documents from `templates/`.
+//!
+//! A name that a template uses and its caller does not give is an error, never an empty text.
+
+pub(super) mod licences;
+
+use flate2::{Compression, GzBuilder};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+use std::io::Write;
+
+use super::prefix::Prefix;
+use crate::config::SUMMARY_LIMIT;
+use crate::error::{Error, Kind, Result};
+use crate::package::Format;
+use licences::Licence;
+
+const COPYRIGHT: &str = include_str!("../../../templates/copyright");
+const CHANGELOG: &str = include_str!("../../../templates/changelog");
+const GUARD: &str = include_str!("../../../templates/guard.sh");
+
+/// The entry of a changelog.
+const CHANGE: &str = "Packaged from the output of a ROCm build.";
+
+/// The descriptions by name.
+const DESCRIPTIONS: [(&str, &str); 15] = [
+    ("all", include_str!("../../../templates/descriptions/all.txt")),
+    ("common", include_str!("../../../templates/descriptions/common.txt")),
+    ("component", include_str!("../../../templates/descriptions/component.txt")),
+    ("dbg", include_str!("../../../templates/descriptions/dbg.txt")),
+    ("dev", include_str!("../../../templates/descriptions/dev.txt")),
+    ("doc", include_str!("../../../templates/descriptions/doc.txt")),
+    ("group", include_str!("../../../templates/descriptions/group.txt")),
+    ("host", include_str!("../../../templates/descriptions/host.txt")),
+    ("hosts", include_str!("../../../templates/descriptions/hosts.txt")),
+    ("kernels", include_str!("../../../templates/descriptions/kernels.txt")),
+    ("listed", include_str!("../../../templates/descriptions/listed.txt")),
+    ("part", include_str!("../../../templates/descriptions/part.txt")),
+    ("set", include_str!("../../../templates/descriptions/set.txt")),
+    ("tests", include_str!("../../../templates/descriptions/tests.txt")),
+    ("unversioned", include_str!("../../../templates/descriptions/unversioned.txt")),
+];
+
+/// The scripts by name.
+const SCRIPTS: [(&str, &str); 10] = [
+    ("alternatives-post", include_str!("../../../templates/alternatives-post.sh")),
+    ("alternatives-postinst", include_str!("../../../templates/alternatives-postinst.sh")),
+    ("alternatives-postrm", include_str!("../../../templates/alternatives-postrm.sh")),
+    ("alternatives-postun", include_str!("../../../templates/alternatives-postun.sh")),
+    ("alternatives-prerm", include_str!("../../../templates/alternatives-prerm.sh")),
+    ("debug-postinst", include_str!("../../../templates/debug-postinst.sh")),
+    ("debug-prerm", include_str!("../../../templates/debug-prerm.sh")),
+    ("folders-postun", include_str!("../../../templates/folders-postun.sh")),
+    ("loader-post", include_str!("../../../templates/loader-post.sh")),
+    ("loader-postun", include_str!("../../../templates/loader-postun.sh")),
+];
+
+/// What a `copyright` file says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rights<'a> {
+    /// The family, e.g. `rocm-blas`.
+    pub family: &'a str,
+    pub license: &'a str,
+    pub homepage: Option<&'a str>,
+    /// Who has the copyright, where the configuration says it.
+    pub copyright: Option<&'a str>,
+    pub texts: &'a [Licence],
+}
+
+/// A summary of one line, and paragraphs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Description {
+    pub summary: String,
+    pub paragraphs: Vec<String>,
+}
+
+/// Whether there is a description called `name`.
+pub(super) fn has_description(name: &str) -> bool {
+    DESCRIPTIONS.iter().any(|(known, _)| *known == name)
+}
+
+/// Renders the templates.
+#[derive(Debug)]
+pub(super) struct Texts(Environment<'static>);
+
+impl Texts {
+    pub fn new() -> Result<Self> {
+        let mut environment = Environment::empty();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        let syntax = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .keep_trailing_newline(true)
+            .build()
+            .map_err(fault)?;
+        environment.set_syntax(syntax);
+        Ok(Self(environment))
+    }
+
+    /// The description `name` of `subject`; its first line is the summary.
+    pub fn description(&self, name: &str, subject: &str, values: Value) -> Result<Description> {
+        let template = DESCRIPTIONS.iter().find(|(known, _)| *known == name);
+        let (_, template) = template
+            .ok_or_else(|| Error::bug(format!("there is no description template `{name}`")))?;
+        let text = self.0.render_str(template, values).map_err(fault)?;
+        let (summary, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let paragraphs = rest.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
+        let description = Description {
+            summary: summary.trim().to_owned(),
+            paragraphs: paragraphs.map(str::to_owned).collect(),
+        };
+        if description.summary.chars().count() > SUMMARY_LIMIT {
+            let message = format!(
+                "the summary of {subject} has more than {SUMMARY_LIMIT} characters: {}",
+                description.summary
+            );
+            let hint = "shorten the name of the group or the artifact";
+            return Err(Error::new(Kind::Config, message).hint(hint));
+        }
+        Ok(description)
+    }
+
+    /// Debian's `copyright` file in the machine-readable form (DEP-5): licence texts that the
+    /// artifact brings are quoted whole.
+    pub fn copyright(&self, rights: Rights<'_>) -> Result<String> {
+        let Rights { family, license, homepage, copyright, texts } = rights;
+        let mut holders: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
+        if holders.is_empty() {
+            holders = licences::holders(texts);
+        }
+        if holders.is_empty() {
+            holders.push(format!("the authors of {family}"));
+        }
+        let text = |text: &Licence| context! { path => text.path.as_str(), lines => &text.lines };
+        let texts: Vec<Value> = texts.iter().map(text).collect();
+        let holders = holders.join("\n ");
+        let values = context! { family, license, homepage, holders, texts };
+        self.0.render_str(COPYRIGHT, values).map_err(fault)
+    }
+
+    /// The script `name` of [`SCRIPTS`].
+    pub fn script(&self, name: &str, values: Value) -> Result<String> {
+        let template = SCRIPTS.iter().find(|(known, _)| *known == name);
+        let (_, template) =
+            template.ok_or_else(|| Error::bug(format!("there is no script template `{name}`")))?;
+        self.0.render_str(template, values).map_err(fault)
+    }
+
+    /// What a changelog says of this version.
+    pub fn change(&self) -> &'static str {
+        CHANGE
+    }
+
+    /// Debian's `changelog.Debian.gz`: no name and no time in its header.
+    pub fn changelog(
+        &self,
+        package: &str,
+        version: &str,
+        maintainer: &str,
+        date: &str,
+    ) -> Result<Vec<u8>> {
+        let values = context! { package, version, maintainer, date, change => CHANGE };
+        let text = self.0.render_str(CHANGELOG, values).map_err(fault)?;
+        let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
+        let written = packed.write_all(text.as_bytes());
+        written
+            .and_then(|()| packed.finish())
+            .map_err(|e| Error::bug("cannot compress in memory").cause(e))
+    }
+
+    /// The script that refuses a prefix with a symbolic link in it, for a shell in `format`'s
+    /// surroundings: dpkg may install below `DPKG_ROOT`, rpm may move the prefix.
+    pub fn guard(&self, package: &str, prefix: &Prefix, format: Format) -> Result<String> {
+        let prefix = prefix.absolute();
+        let (shebang, root, path) = match format {
+            Format::Deb => (true, "\"${DPKG_ROOT:-}\"", format!("\"$root{prefix}\"")),
+            Format::Rpm => (false, "\"\"", format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"")),
+        };
+        let values = context! { package, shebang, root, path };
+        self.0.render_str(GUARD, values).map_err(fault)
+    }
+}
+
+fn fault(error: minijinja::Error) -> Error {
+    Error::bug("a template of the program cannot be rendered").cause(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_not_given_is_an_error() {
+        let texts = Texts::new().unwrap();
+        assert!(texts.description("dev", "x", context! {}).is_err());
+        assert!(texts.description("dev", "x", context! { name => "x" }).is_ok());
+        assert!(texts.description("nothing", "x", context! {}).is_err());
+    }
+
+    #[test]
+    fn a_summary_that_is_too_long_is_refused() {
+        let values = context! { name => "x".repeat(80) };
+        let error = Texts::new().unwrap().description("dev", "rocm-x", values).unwrap_err();
+        assert!(error.message().contains("rocm-x"));
+    }
+
+    /// Runs the guard of a `.deb` on a prefix below `root`.
+    fn guarded(root: &std::path::Path) -> bool {
+        let prefix = Prefix::new("/opt/rocm-7.1").unwrap();
+        let script = Texts::new().unwrap().guard("rocm-x", &prefix, Format::Deb).unwrap();
+        let mut shell = std::process::Command::new("sh");
+        let status = shell.arg("-c").arg(script).env("DPKG_ROOT", root).status();
+        status.unwrap().success()
+    }
+
+    #[test]
+    fn the_guard_refuses_a_link_on_the_way_to_the_prefix() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        assert!(guarded(root.path()), "nothing is there yet");
+        std::fs::create_dir_all(path("opt/rocm-7.1")).unwrap();
+        assert!(guarded(root.path()));
+        std::fs::rename(path("opt"), path("real")).unwrap();
+        std::os::unix::fs::symlink("real", path("opt")).unwrap();
+        assert!(!guarded(root.path()));
+        // A link above the root is nobody's business.
+        std::fs::remove_file(path("opt")).unwrap();
+        std::os::unix::fs::symlink("real", path("link")).unwrap();
+        assert!(guarded(&path("link")));
+    }
+
+    #[test]
+    fn a_changelog_has_no_time_in_its_header() {
+        let texts = Texts::new().unwrap();
+        let packed = texts.changelog("p", "1-1", "A <a@b.example>", "date").unwrap();
+        assert_eq!(packed[4..8], [0; 4]);
+        assert_eq!(packed[3], 0, "no name");
+    }
+}

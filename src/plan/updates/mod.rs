@@ -1,0 +1,4 @@
+//! Sets that take the place of others: of earlier versions, and of packages under former names.
+
+pub(super) mod since;
+pub(super) mod upgrades;

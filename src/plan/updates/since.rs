@@ -1,0 +1,231 @@
+//! What an update of earlier sets takes (`--since`): relations to the packages that had the paths
+//! of others, and findings of what package managers cannot do.
+//!
+//! A part of a set (`--only`) is held against the names of the whole: a package that is only not
+//! made this time is not gone. Packages of another series, in a scheme that has it in their names,
+//! stay beside this set: nothing updates, breaks or replaces them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::upgrades::{Former, is_newer, of_moved};
+use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
+use crate::plan::contents::debug_places::is_debug_place;
+use crate::plan::drafts::Draft;
+use crate::plan::naming::Names;
+use crate::plan::relations::depend_exactly;
+use crate::plan::setting::Setting;
+use crate::plan::source::Source;
+use crate::receipt::listing::{ListedPackage, Listing, Owners};
+use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
+use crate::tree::Node;
+
+/// Adds what an update of the sets `since` takes, and notes what it cannot do.
+pub(in crate::plan) fn add(
+    setting: &Setting,
+    set: &SetNames,
+    packages: &mut [Package<Source>],
+    earlier: &[Listing],
+    findings: &mut Findings,
+) {
+    for earlier in earlier {
+        let (beside, earlier): (Vec<_>, Vec<_>) =
+            earlier.packages.iter().partition(|package| set.stands_beside(package, setting));
+        note_beside(&beside, setting, packages, findings);
+        let owners = Owners::of(earlier.iter().copied());
+        for format in &setting.formats {
+            let update = Update { earlier: &earlier, owners: &owners, set, format: *format };
+            for package in packages.iter_mut() {
+                update.take_paths(package, findings);
+                update.note_kinds(package, findings);
+            }
+            update.note_versions(packages, findings);
+            if set.is_whole {
+                update.note_dropped(packages, findings);
+            }
+        }
+    }
+}
+
+/// What the whole set is called, whether or not all of it is made.
+pub(in crate::plan) struct SetNames {
+    names: Vec<Names>,
+    /// Whether all of it is made.
+    is_whole: bool,
+}
+
+impl SetNames {
+    pub fn of(drafts: &[Draft], is_whole: bool) -> Self {
+        Self { names: drafts.iter().map(|draft| draft.names.clone()).collect(), is_whole }
+    }
+
+    fn has(&self, format: Format, name: &str) -> bool {
+        self.names.iter().any(|names| names.of(format) == name)
+    }
+
+    /// Whether `earlier` is named after another version than this set is, and so no package that
+    /// the set updates.
+    fn stands_beside(&self, earlier: &ListedPackage, setting: &Setting) -> bool {
+        let Some(own) = setting.names.side_by_side(&setting.version) else { return false };
+        let Some(other) = series(earlier, setting) else { return false };
+        let is_in_set = self.names.iter().any(|names| names.has(&earlier.name));
+        other != own && earlier.name.contains(&other) && !is_in_set
+    }
+}
+
+/// What the scheme would have put of the version of `earlier` into its name.
+fn series(earlier: &ListedPackage, setting: &Setting) -> Option<String> {
+    let version = earlier.version.split_once(':').map_or(&*earlier.version, |(_, rest)| rest);
+    let upstream = version.rsplit_once('-').map_or(version, |(upstream, _)| upstream);
+    setting.names.side_by_side(&Version::new(upstream, "1").ok()?)
+}
+
+/// Says once that packages of an earlier set are of another series, and whether they can in fact
+/// be installed beside those of this one.
+fn note_beside(
+    beside: &[&ListedPackage],
+    setting: &Setting,
+    packages: &[Package<Source>],
+    findings: &mut Findings,
+) {
+    let Some(first) = beside.first() else { return };
+    let Some(series) = series(first, setting) else { return };
+    let owners = Owners::of(beside.iter().copied());
+    let mut shared = BTreeSet::new();
+    let entries = packages.iter().flat_map(|package| &package.entries);
+    for entry in entries.filter(|entry| !is_debug_place(&entry.path)) {
+        let path = format!("/{}", entry.path);
+        let is_folder = matches!(entry.node, Node::Directory { .. });
+        let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
+        if !is_folder && formats.any(|format| owners.has(*format, &path)) {
+            shared.insert(path);
+        }
+    }
+    let packages = beside.iter().map(|package| package.name.clone()).collect();
+    let shared_paths = shared.into_iter().collect();
+    findings.add(Finding::OtherSeries { series, packages, shared_paths });
+}
+
+/// The way from one earlier set, in one format.
+struct Update<'a> {
+    earlier: &'a [&'a ListedPackage],
+    owners: &'a Owners<'a>,
+    set: &'a SetNames,
+    format: Format,
+}
+
+impl Update<'_> {
+    /// Relations to the packages that had paths of `package`.
+    fn take_paths(&self, package: &mut Package<Source>, findings: &mut Findings) {
+        let (Some(own), Some(version)) =
+            (package.name(self.format).map(str::to_owned), package.full_version(self.format))
+        else {
+            return;
+        };
+        let mut taken: BTreeMap<&str, (&ListedPackage, Vec<String>)> = BTreeMap::new();
+        for entry in self.entries(package) {
+            let path = format!("/{}", entry.path);
+            let is_folder = matches!(entry.node, Node::Directory { .. });
+            let owners = self.owners.owners(self.format, &path);
+            for owner in owners.filter(|owner| owner.name != own && !is_folder) {
+                taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
+            }
+        }
+        for (from, (owner, paths)) in taken {
+            let known = package.relations(self.format).iter();
+            let needed = depend_exactly(known, from, &version);
+            let former = Former { name: from, stays: self.set.has(self.format, from), needed };
+            let added = of_moved(&former, self.format, &version);
+            if let Some(relations) = package.relations_mut(self.format) {
+                relations.extend(added);
+                relations.sort();
+                relations.dedup();
+            }
+            findings.add(Finding::PathMoved {
+                package: own.clone(),
+                format: self.format.as_str().to_owned(),
+                from: from.to_owned(),
+                paths,
+            });
+            if !is_newer(self.format, &version, &owner.version) {
+                let not_newer = NotNewer::TakesPaths { package: own.clone(), from: earlier(owner) };
+                findings.add(Finding::VersionNotNewer { version: version.clone(), not_newer });
+            }
+        }
+    }
+
+    /// What is at one place in one package only, which debug files need not be.
+    fn entries<'p>(
+        &self,
+        package: &'p Package<Source>,
+    ) -> impl Iterator<Item = &'p PackageEntry<Source>> {
+        let format = self.format;
+        let own = |entry: &&PackageEntry<Source>| !is_debug_place(&entry.path);
+        let has = move |entry: &&PackageEntry<Source>| entry.formats.has(format);
+        package.entries.iter().filter(own).filter(has)
+    }
+
+    /// Directories that became something else, or were something else.
+    fn note_kinds(&self, package: &Package<Source>, findings: &mut Findings) {
+        if package.name(self.format).is_none() {
+            return;
+        }
+        for entry in self.entries(package) {
+            let path = format!("/{}", entry.path);
+            let kind = MemberKind::of(&entry.node);
+            let before = self.owners.at(self.format, &path);
+            let mut before = before.map(|owned| owned.member.kind);
+            let is_folder = |was: MemberKind| [was, kind].contains(&MemberKind::Directory);
+            let was = before.find(|was| *was != kind && is_folder(*was));
+            if let Some(was) = was {
+                let (path, was, is) = (path.clone(), was.to_owned(), kind.to_owned());
+                let (was, is) = (was.to_string(), is.to_string());
+                findings.add(Finding::PathKindChanged { path, was, is });
+            }
+        }
+    }
+
+    /// Packages that are older than before, all in one finding: mostly it is the whole set.
+    fn note_versions(&self, packages: &[Package<Source>], findings: &mut Findings) {
+        let (mut own_version, mut newer) = (None, Vec::new());
+        for package in packages {
+            let (Some(own), Some(version)) =
+                (package.name(self.format), package.full_version(self.format))
+            else {
+                continue;
+            };
+            let same = self.earlier.iter();
+            let mut same = same.filter(|p| p.key() == (self.format, own));
+            if let Some(found) = same.find(|p| is_newer(self.format, &p.version, &version)) {
+                newer.push(earlier(found));
+                own_version.get_or_insert(version);
+            }
+        }
+        if let Some(version) = own_version {
+            let not_newer = NotNewer::Packages { format: self.format.as_str().to_owned(), newer };
+            findings.add(Finding::VersionNotNewer { version, not_newer });
+        }
+    }
+
+    /// Packages that are no more, and that nothing removes.
+    fn note_dropped(&self, packages: &[Package<Source>], findings: &mut Findings) {
+        let mut removed = BTreeSet::new();
+        for package in packages {
+            let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
+            let relations = package.relations(self.format).iter();
+            removed.extend(relations.filter(|r| kinds.contains(&r.kind)).map(|r| r.name.as_str()));
+        }
+        let earlier = self.earlier.iter().filter(|p| p.format == self.format);
+        let gone: BTreeSet<&str> = earlier
+            .map(|package| package.name.as_str())
+            .filter(|name| !self.set.has(self.format, name) && !removed.contains(name))
+            .collect();
+        for name in gone {
+            let (package, format) = (name.to_owned(), self.format.as_str().to_owned());
+            findings.add(Finding::PackageDropped { package, format });
+        }
+    }
+}
+
+fn earlier(package: &ListedPackage) -> EarlierPackage {
+    EarlierPackage { package: package.name.clone(), version: package.version.clone() }
+}

@@ -1,0 +1,217 @@
+//! What lets a set take the place of others: packages under their former names, and paths that were
+//! in another package.
+//!
+//! | | `.deb` | `.rpm` |
+//! |---|---|---|
+//! | `replaces`: a package under another name | Conflicts, Replaces, Provides | Obsoletes, Provides |
+//! | the same, of a package that has its version in its name | Breaks, Replaces | Obsoletes, Provides |
+//! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing where the package needs that one of its own version |
+//! | a path that was in a package that the set has no more | Breaks, Replaces | Obsoletes |
+//!
+//! Provides carry the set's version: those who depend on the former name mostly ask for a minimum,
+//! which an unversioned name would not satisfy. Packages that stand side by side with those of other
+//! versions provide no former name in a `.deb`: the bound of the later one would meet the version
+//! that the earlier one provides, and keep the two apart. rpm's Obsoletes look at names alone.
+//! dpkg unpacks one package after the other, so a
+//! path's new package may come while the old one is still there: Replaces lets it take the path,
+//! Breaks keeps the two from being configured together (Debian policy 7.6.1). rpm compares the
+//! packages that a transaction leaves installed, so the old version only has to be gone by its end:
+//! an exact dependency sees to that, and otherwise a conflict with it.
+//!
+//! Which paths moved is known from earlier sets (`--since`, see [`super::since`]) or from the
+//! configuration (`moved`).
+
+use std::collections::BTreeMap;
+
+use crate::config::{FormerPackage, FormerPackages};
+use crate::error::{Faults, Result};
+use crate::package::{Comparison, Format, Relation, RelationKind};
+use crate::plan::drafts::{self, Draft};
+use crate::plan::relations;
+use crate::plan::setting::Setting;
+
+/// Adds what the configuration says under `replaces` and `moved`.
+pub(in crate::plan) fn add_configured(setting: &Setting, drafts: &mut [Draft]) -> Result<()> {
+    let mut faults = Faults::default();
+    let config = &setting.config;
+    refuse_shared_names(setting, drafts, &mut faults);
+    for (key, packages) in [("replaces", &config.replaces), ("moved", &config.moved)] {
+        for (package, former) in packages {
+            let Some(index) = drafts::named(drafts, package) else {
+                let message = "there is no such package in the set";
+                faults.add(config.fault(&[key, package], message));
+                continue;
+            };
+            for format in &setting.formats {
+                let mut added = Vec::new();
+                for former in of_format(former, *format) {
+                    let heir = Heir { setting, drafts, index };
+                    let relations = match key {
+                        "replaces" => heir.replaced(former, *format),
+                        _ => heir.moved(former, *format),
+                    };
+                    added.extend(faults.keep(relations).into_iter().flatten());
+                }
+                if let Some(draft) = drafts.get_mut(index) {
+                    draft.relations.extend(added.into_iter().map(|relation| (*format, relation)));
+                }
+            }
+        }
+    }
+    faults.finish()
+}
+
+fn of_format(former: &FormerPackages, format: Format) -> &[FormerPackage] {
+    match format {
+        Format::Deb => &former.deb,
+        Format::Rpm => &former.rpm,
+    }
+}
+
+/// A name that two packages of the set provide or replace would set them against each other.
+fn refuse_shared_names(setting: &Setting, drafts: &[Draft], faults: &mut Faults) {
+    for format in &setting.formats {
+        let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
+        for (package, former) in &setting.config.replaces {
+            let own = drafts::named(drafts, package);
+            for former in of_format(former, *format) {
+                let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+                let message = match taken.insert(&former.name, package) {
+                    Some(other) => Some(format!("{other} replaces {} already", former.name)),
+                    None => in_set(former, own, *format, drafts),
+                };
+                let hint = "packages that replace one name cannot be installed together; of a \
+                            package that became several, one replaces it and the others have \
+                            `moved`";
+                let fault = message.map(|message| setting.config.fault(&keys, message).hint(hint));
+                fault.into_iter().for_each(|fault| faults.add(fault));
+            }
+        }
+    }
+}
+
+/// Says who in the set has the name already, beside the package at `own`.
+fn in_set(
+    former: &FormerPackage,
+    own: Option<usize>,
+    format: Format,
+    drafts: &[Draft],
+) -> Option<String> {
+    let is_named = |draft: &&Draft| draft.names.of(format) == former.name;
+    if drafts.iter().any(|draft| is_named(&draft)) {
+        return Some(format!("the set has a package {}", former.name));
+    }
+    let provides = |draft: &&Draft| {
+        let own = draft.links.iter().filter(|link| link.kind == RelationKind::Provides);
+        let own = own.map(|link| link.to.of(format));
+        let added = draft.relations.iter().filter(|(known, relation)| {
+            *known == format && relation.kind == RelationKind::Provides
+        });
+        let mut names = own.chain(added.map(|(_, relation)| relation.name.as_str()));
+        names.any(|name| name == former.name)
+    };
+    let others = drafts.iter().enumerate().filter(|(index, _)| Some(*index) != own);
+    let other = others.map(|(_, draft)| draft).find(provides)?;
+    Some(format!("{} provides {}", other.names.of(format), former.name))
+}
+
+/// A package that takes the place of others, or has their paths.
+struct Heir<'a> {
+    setting: &'a Setting,
+    drafts: &'a [Draft],
+    /// Of the package among the drafts.
+    index: usize,
+}
+
+impl<'a> Heir<'a> {
+    fn draft(&self) -> Option<&'a Draft> {
+        self.drafts.get(self.index)
+    }
+
+    /// Its relations to a package that it replaces.
+    fn replaced(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
+        let setting = self.setting;
+        let before = former.before.clone().map(|version| (Comparison::Less, version));
+        let relation = |kind| Relation { kind, name: former.name.clone(), version: before.clone() };
+        let version = Some((Comparison::Equal, setting.version.full(format)));
+        let provides =
+            Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
+        let own = self.draft().map_or("", |draft| draft.names.of(format));
+        let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
+        Ok(match (format, beside) {
+            // The package of another version provided the name too, and each would conflict with
+            // it.
+            (Format::Deb, Some(_)) if before.is_some() => {
+                vec![relation(RelationKind::Breaks), relation(RelationKind::Replaces)]
+            }
+            (Format::Deb, Some(part)) => {
+                let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+                let message = format!(
+                    "`{}` has no bound, and .deb packages named by their version ({part}) that \
+                     replace every version of it cannot be installed side by side",
+                    former.name
+                );
+                let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
+                return Err(setting.config.fault(&keys, message).hint(hint));
+            }
+            (Format::Deb, None) => {
+                vec![relation(RelationKind::Conflicts), relation(RelationKind::Replaces), provides]
+            }
+            (Format::Rpm, _) => vec![relation(RelationKind::Obsoletes), provides],
+        })
+    }
+
+    /// Its relations to a package that had paths of it.
+    fn moved(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
+        let setting = self.setting;
+        let stays = self.drafts.iter().any(|draft| draft.names.of(format) == former.name);
+        let own = setting.version.full(format);
+        let relations = self.draft().map(|draft| draft.relations_in(format, setting));
+        let needed = relations::depend_exactly(relations.iter().flatten(), &former.name, &own);
+        let before = former.before.clone().unwrap_or_default();
+        let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
+        if stays && !relations.is_empty() && is_newer(format, &before, &own) {
+            let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+            let message = format!(
+                "the set's own .{} package {} {own} is before {before}: the set could not be \
+                 installed",
+                format, former.name
+            );
+            let hint =
+                format!("write a bound that is not above the set's version, as in `< {own}`");
+            return Err(setting.config.fault(&keys, message).hint(hint));
+        }
+        Ok(relations)
+    }
+}
+
+/// A package that had a path of another one.
+pub(in crate::plan) struct Former<'a> {
+    pub name: &'a str,
+    /// Whether the set has a package of that name.
+    pub stays: bool,
+    /// Whether the path's new package needs it in the set's version.
+    pub needed: bool,
+}
+
+pub(in crate::plan) fn of_moved(
+    former: &Former<'_>,
+    format: Format,
+    before: &str,
+) -> Vec<Relation> {
+    let relation = |kind| Relation {
+        kind,
+        name: former.name.to_owned(),
+        version: Some((Comparison::Less, before.to_owned())),
+    };
+    match format {
+        Format::Deb => vec![relation(RelationKind::Breaks), relation(RelationKind::Replaces)],
+        Format::Rpm if !former.stays => vec![relation(RelationKind::Obsoletes)],
+        Format::Rpm if former.needed => Vec::new(),
+        Format::Rpm => vec![relation(RelationKind::Conflicts)],
+    }
+}
+
+pub(in crate::plan) fn is_newer(format: Format, one: &str, other: &str) -> bool {
+    format.compare_versions(one, other).is_gt()
+}

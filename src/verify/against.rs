@@ -6,15 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::archive::CodeObjectFacts;
-use super::builds::check_builds;
+use super::builds::{Wrappers, check_builds};
 use super::digest::Sha;
 use super::excuses::Excuses;
 use super::facts::Class;
-use super::inputs::{Build, Inputs, Plain};
+use super::inputs::{Inputs, Plain};
 use super::installed::{Installed, InstalledNode};
-use super::keys::Keys;
+use super::keys::{Keys, Rows};
 use super::problem::{Check, Problems};
+use super::split_inputs::Build;
 use super::twice;
 use crate::content::hex;
 use crate::tree::TreePath;
@@ -27,9 +27,6 @@ pub(super) struct Comparison<'a> {
     pub(super) excuses: &'a Excuses,
     pub(super) inputs: &'a Inputs,
 }
-
-/// Key → target → code object, over all archives.
-pub(super) type Rows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
 
 impl<'a> Comparison<'a> {
     /// Adds all that is lost, foreign or misplaced.
@@ -48,7 +45,8 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             self.check_host(path, builds, problems);
-            check_builds(&Wrappers { comparison: self, path, keys: &keys }, builds, problems);
+            let installed = self.installed_code(path).map(|(code, _)| code);
+            check_builds(&Wrappers { path, keys: &keys, installed }, builds, problems);
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
@@ -279,13 +277,6 @@ impl<'a> Comparison<'a> {
             }
         }
     }
-}
-
-/// A binary and where its code objects stand.
-pub(super) struct Wrappers<'a> {
-    pub(super) comparison: &'a Comparison<'a>,
-    pub(super) path: &'a TreePath,
-    pub(super) keys: &'a Keys<'a>,
 }
 
 pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {

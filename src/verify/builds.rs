@@ -7,11 +7,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::against::Wrappers;
-use super::inputs::Build;
-use super::keys::{Numbers, by_bundle};
+use super::digest::Sha;
+use super::keys::{Keys, Numbers, by_bundle};
 use super::originals::DeviceEntry;
 use super::problem::{Check, Problems};
+use super::split_inputs::Build;
+use crate::tree::TreePath;
+
+/// A binary and where its code objects stand.
+pub(super) struct Wrappers<'a> {
+    pub(super) path: &'a TreePath,
+    pub(super) keys: &'a Keys<'a>,
+    /// Machine code of the host binary that is installed.
+    pub(super) installed: Option<Sha>,
+}
 
 /// Checks all builds of one binary.
 pub(super) fn check_builds(binary: &Wrappers<'_>, builds: &[Build], problems: &mut Problems) {
@@ -26,8 +35,7 @@ pub(super) fn check_builds(binary: &Wrappers<'_>, builds: &[Build], problems: &m
         }
         numbered.push((build, numbers));
     }
-    let installed = binary.comparison.installed_code(binary.path).map(|(code, _)| code);
-    let of_installed = |build: &Build| installed.is_none_or(|code| build.code == code);
+    let of_installed = |build: &Build| binary.installed.is_none_or(|code| build.code == code);
     let own = numbered.iter().find(|(build, numbers)| of_installed(build) && is_own(numbers));
     let Some((primary, _)) = own else {
         let message = "no build's code objects stand under the numbers of its own wrappers";

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::facts::Class;
 use super::installed::{Installed, Requirement};
 use super::manifests::listings;
-use super::markers::{archives, transformed};
+use super::markers::transformed;
 use super::problem::{Check, Problems};
+use super::set_archives::archives;
 use crate::gfx::Target;
 
 /// Checks every kernel package of a set.

@@ -2,44 +2,18 @@
 //! file in them, each with its SHA-256.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::installed::Installed;
 use super::problem::{Check, Problems};
-use super::source::Source;
-use crate::content::{hex, is_there, open_file};
+use super::source::{Source, part_described};
+use crate::content::{hex, open_file};
 use crate::error::{Error, Result};
 use crate::formats::spdx::{self, Checksum, Document};
-use crate::receipt::{Part, file_name, part_of_sbom};
 
 /// Path in a package, as SPDX writes it, and SHA-256 in hex.
 type Files<'a> = BTreeSet<(&'a str, &'a str)>;
-
-/// The documents of a set and of its parts in a folder, in name order.
-pub(super) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
-    let unlisted = |error| Error::io(folder, "list", error);
-    let mut documents = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unlisted)? {
-        let path = entry.map_err(unlisted)?.path();
-        let described = match part(&path) {
-            // What is left of a part that is gone describes nothing.
-            Some(Some(part)) => is_there(&folder.join(file_name(Some(part))))?,
-            whole => whole.is_some(),
-        };
-        if described {
-            documents.push(path);
-        }
-    }
-    documents.sort();
-    Ok(documents)
-}
-
-/// Whose document a file of this name is.
-fn part(path: &Path) -> Option<Option<Part>> {
-    part_of_sbom(path.file_name()?.to_str()?)
-}
 
 /// Adds everything that the documents of a source say and that is not so; `packages` are those of
 /// the source that can be read.
@@ -63,7 +37,7 @@ pub(super) fn check(
                 continue;
             }
         };
-        parts.insert(part(path).flatten().map(|part| (part.index, part.of)));
+        parts.insert(part_described(path).flatten().map(|part| (part.index, part.of)));
         for id in ids_twice(&document) {
             add(format!("has two elements {}", id.escape_debug()));
         }

@@ -4,26 +4,22 @@
 //! transform: sections and relocations are looked up by their section headers, where the transform
 //! goes by the dynamic table.
 //!
-//! `object` keeps what it read, each range and each name that it was asked for, until the file is done:
-//! it must not be asked for what many headers or entries say of their own.
-//!
-//! Refused: two sections of one of the names that are looked for, executable sections that have more
-//! bytes together than the file, more dynamic sections or names of libraries than any file has
-//! ([`linked`]), and relocations that no linker writes ([`relocated`](super::relocated)).
+//! Refused: executable sections that have more bytes together than the file, more dynamic sections or
+//! names of libraries than any file has ([`linked`]), and relocations that no linker writes
+//! ([`relocated`](super::relocated)).
 
-use std::cell::Cell;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
+use object::elf::{self, ProgramHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadCache};
 
 use super::digest::Sha;
+use super::elf_file::{ContentCursor, Failed, File, Header, Section, fault, names};
 use super::linked::{self, Linked};
 use super::relocated::Relocated;
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Wrapper magic of a fat binary: "HIPF".
 pub(super) const HIPF: u32 = 0x4849_5046;
@@ -33,9 +29,6 @@ pub(super) const HIPK: u32 = 0x4B50_4948;
 const WRAPPER_LEN: usize = 24;
 /// Most wrappers a binary may have here; the largest ROCm library has a few thousand.
 const WRAPPER_SECTION_LIMIT: u64 = 64 << 20;
-/// Longest table of the names of sections.
-const NAMES_LIMIT: u64 = 256 << 20;
-
 /// One record of `.hipFatBinSegment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrapper {
@@ -48,15 +41,6 @@ pub(super) struct Wrapper {
     pub(super) moves: bool,
     /// Low half of `reserved`: the co_index of a transformed wrapper.
     pub(super) co_index: u32,
-}
-
-/// A section's place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Section {
-    pub(super) address: u64,
-    pub(super) size: u64,
-    /// File offset, or `None` for a section without file content.
-    pub(super) offset: Option<u64>,
 }
 
 /// A load segment, as far as the file fills it.
@@ -91,20 +75,6 @@ impl HostElf {
             (end <= load.size).then(|| load.offset.checked_add(from)).flatten()
         })
     }
-}
-
-pub(super) type Cache = ReadCache<ContentCursor>;
-pub(super) type Header = FileHeader64<LittleEndian>;
-type Sections<'a> = SectionTable<'a, Header, &'a Cache>;
-
-/// The file while it is read.
-pub(super) struct File<'a> {
-    pub(super) content: &'a Content,
-    pub(super) cache: &'a Cache,
-    pub(super) header: &'a Header,
-    pub(super) sections: Sections<'a>,
-    /// The table of the names of sections.
-    names: Vec<u8>,
 }
 
 /// Reads the linked host ELF `content`; `None` if it is none for x86-64, or an object file.
@@ -143,53 +113,7 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
     })
 }
 
-/// The table of the names of sections; empty where there is none.
-fn names(
-    content: &Content,
-    header: &Header,
-    sections: &Sections<'_>,
-    cache: &Cache,
-) -> Result<Vec<u8>> {
-    if sections.is_empty() {
-        return Ok(Vec::new());
-    }
-    let index = header.section_strings_index(LittleEndian, cache);
-    let index = index.map_err(|error| fault(content, error))?;
-    let table = sections.section(index).ok().and_then(|table| table.file_range(LittleEndian));
-    let (offset, size) = table.unwrap_or_default();
-    content.read_vec(offset..offset.saturating_add(size), NAMES_LIMIT, "section name table")
-}
-
-pub(super) fn fault(content: &Content, error: object::Error) -> Error {
-    Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
-}
-
 impl<'a> File<'a> {
-    /// The one section of that name. Of two, nobody can tell which is meant.
-    fn section(&self, name: &str) -> Result<Option<Section>> {
-        let mut found = self.sections.iter().filter(|header| self.is_named(header, name));
-        let Some(header) = found.next() else {
-            return Ok(None);
-        };
-        if found.next().is_some() {
-            let message = format!("there is more than one section {name}");
-            return Err(Error::unsupported(message).at(&self.content.place(0)));
-        }
-        Ok(Some(Section {
-            address: header.sh_addr(LittleEndian),
-            size: header.sh_size(LittleEndian),
-            offset: header.file_range(LittleEndian).map(|(offset, _)| offset),
-        }))
-    }
-
-    /// Whether that is the name of the section; any other may be long, and those of many sections the
-    /// ends of one, so that none is looked for.
-    fn is_named(&self, header: &SectionHeader64<LittleEndian>, name: &str) -> bool {
-        let at = usize::try_from(header.sh_name(LittleEndian)).ok();
-        let rest = at.and_then(|at| self.names.get(at..)?.strip_prefix(name.as_bytes()));
-        rest.is_some_and(|rest| rest.first() == Some(&0))
-    }
-
     fn loads(&self) -> Result<Vec<Load>> {
         let headers = self.header.program_headers(LittleEndian, self.cache);
         let headers = headers.map_err(|error| fault(self.content, error))?;
@@ -213,17 +137,6 @@ impl<'a> File<'a> {
             }
         }
         Content::concat(&parts).sha256()
-    }
-
-    /// Takes `size` from the bytes that are `left` of the file: sections of one kind do not share
-    /// theirs, and what each of them has is read.
-    pub(super) fn take(&self, left: &mut u64, size: u64, what: &str) -> Result<()> {
-        *left = left.checked_sub(size).ok_or_else(|| {
-            let message = format!("{what} have more bytes together than the file");
-            let hint = "no linker writes such sections: build the file or copy it again";
-            Error::malformed(message).at(&self.content.place(0)).hint(hint)
-        })?;
-        Ok(())
     }
 
     /// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.
@@ -271,40 +184,4 @@ fn words(record: &[u8; WRAPPER_LEN]) -> [u32; WRAPPER_LEN / 4] {
 fn pointer(record: &[u8; WRAPPER_LEN]) -> u64 {
     let [_, _, low, high, _, _] = words(record);
     u64::from(high) << 32 | u64::from(low)
-}
-
-/// `Read + Seek` over content, as the `object` crate's cache wants it.
-pub(super) struct ContentCursor {
-    content: Content,
-    position: u64,
-    failed: Failed,
-}
-
-/// The first reading that failed.
-type Failed = Rc<Cell<Option<Error>>>;
-
-impl Read for ContentCursor {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.content.len().saturating_sub(self.position);
-        let len = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        if let Err(error) = self.content.read_at(self.position, &mut buffer[..len]) {
-            let first = self.failed.take().unwrap_or(error);
-            self.failed.set(Some(first));
-            return Err(io::ErrorKind::Other.into());
-        }
-        self.position += len as u64;
-        Ok(len)
-    }
-}
-
-impl Seek for ContentCursor {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(delta) => self.content.len().checked_add_signed(delta),
-            SeekFrom::Current(delta) => self.position.checked_add_signed(delta),
-        };
-        self.position = position.ok_or_else(|| io::Error::other("seek before the start"))?;
-        Ok(self.position)
-    }
 }

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::digest::Sha;
 use super::host_elf;
-use super::originals::{self, Device, DeviceEntry};
-use super::split_inputs::{self, Rows, SplitInputs, Transformed, Unclaimed};
+use super::originals::{self, DeviceEntry};
+use super::split_inputs::{self, Build, Rows, SplitInputs, Transformed, Unclaimed};
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::kpm;
@@ -40,15 +40,6 @@ pub(super) enum Plain {
         target: String,
     },
     Directory,
-}
-
-/// One shard's build of a binary.
-pub(super) struct Build {
-    pub(super) shard: String,
-    pub(super) device: Device,
-    /// SHA-256 of its machine code.
-    pub(super) code: Sha,
-    pub(super) content: Content,
 }
 
 /// A file and what was found in it.

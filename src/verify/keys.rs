@@ -6,10 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::against::Rows;
+use super::archive::CodeObjectFacts;
 use super::digest::Sha;
 use super::originals::DeviceEntry;
 use crate::tree::TreePath;
+
+/// Key → target → code object, over all archives.
+pub(super) type Rows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
 
 /// Numbers of wrappers.
 pub(super) type Numbers = Arc<BTreeSet<usize>>;

@@ -5,7 +5,7 @@ use object::LittleEndian;
 use object::elf::{self, SectionHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
-use super::host_elf::{File, fault};
+use super::elf_file::{File, fault};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 

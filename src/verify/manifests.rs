@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::archive::{ArchiveFacts, Nature};
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
-use super::markers::{Archives, archives, damaged};
 use super::problem::{Check, Problems};
 use super::scope::Scope;
+use super::set_archives::{Archives, archives, damaged};
 use crate::formats::kpm::{Archive, Manifest};
 
 /// What a manifest calls the install prefix, where its folder lies right below.

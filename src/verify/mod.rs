@@ -20,6 +20,7 @@ mod debug_files;
 mod dependencies;
 mod digest;
 mod documents;
+mod elf_file;
 mod embedded;
 mod excuses;
 mod facts;
@@ -45,6 +46,7 @@ mod recorded;
 mod relocated;
 mod repository;
 mod scope;
+mod set_archives;
 mod source;
 mod split_inputs;
 mod subject;
@@ -155,7 +157,7 @@ fn verify_packages(
         check_set(set, &excuses, problems)?;
     }
     let mut report = Report { packages: packages.len(), ..Report::default() };
-    count(&packages, &mut report);
+    others::count(&packages, &mut report);
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     if let Some(scan) = options.against {
         let prefix = prefix(&receipts, &sets)?;
@@ -247,17 +249,6 @@ fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems
     conflicts::check(packages, problems);
     needs::check(packages, excuses, problems)?;
     pairs::check(packages, excuses, problems)
-}
-
-/// Adds what was read of `packages`.
-fn count(packages: &[Installed], report: &mut Report) {
-    for (_, facts) in packages.iter().flat_map(Installed::files) {
-        report.files += 1;
-        if let Class::Archive(archive) = &facts.class {
-            report.archive_rows += archive.row_count();
-            report.code_objects += archive.code_objects.len() as u64;
-        }
-    }
 }
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.

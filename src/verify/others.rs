@@ -125,7 +125,7 @@ impl Others {
         report.artifacts = self.artifacts;
         report.prefixes = self.prefixes;
         report.single_files = self.files;
-        super::count(&self.read, report);
+        count(&self.read, report);
     }
 }
 
@@ -135,4 +135,15 @@ fn or_prefix(error: &Error) -> Error {
     let hint =
         format!("{hint}name an installed prefix itself, with --prefix if it has no lib/.kpack");
     Error::new(Kind::Usage, error.message()).at(error.place()).hint(hint)
+}
+
+/// Adds what was read of `packages`.
+pub(super) fn count(packages: &[Installed], report: &mut Report) {
+    for (_, facts) in packages.iter().flat_map(Installed::files) {
+        report.files += 1;
+        if let Class::Archive(archive) = &facts.class {
+            report.archive_rows += archive.row_count();
+            report.code_objects += archive.code_objects.len() as u64;
+        }
+    }
 }

@@ -9,7 +9,7 @@ use object::elf::{self, Rela64, Sym64};
 use object::read::elf::{SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
 
-use super::host_elf::{File, Section};
+use super::elf_file::{File, Section};
 use crate::error::{Error, Kind, Result};
 
 /// Most symbol tables that relocations of wrappers go by. Those of the dynamic loader go by the one

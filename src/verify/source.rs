@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::documents;
-use crate::content::{read_file, real_path};
+use crate::content::{is_there, read_file, real_path};
 use crate::error::{Error, Result};
 use crate::package::Format;
-use crate::receipt::{self, Part, Receipt};
+use crate::receipt::{self, Part, Receipt, file_name, part_of_sbom};
 
 /// One argument: a package, or a folder of packages.
 #[derive(Default)]
@@ -31,7 +30,7 @@ impl Source {
 
     /// The packages of a folder.
     pub(super) fn of_folder(path: &Path) -> Result<Self> {
-        let (packages, documents) = (packages(path)?, documents::in_folder(path)?);
+        let (packages, documents) = (packages(path)?, documents(path)?);
         let mut own = Self { packages, documents, ..Self::default() };
         match receipt(&path.join(receipt::FILE_NAME))? {
             Some(part) if part.part.is_some() => {
@@ -109,4 +108,28 @@ fn parts(folder: &Path) -> Result<Vec<Receipt>> {
         receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);
     }
     Ok(receipts)
+}
+
+/// The documents of a set and of its parts in a folder, in name order.
+fn documents(folder: &Path) -> Result<Vec<PathBuf>> {
+    let unlisted = |error| Error::io(folder, "list", error);
+    let mut documents = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unlisted)? {
+        let path = entry.map_err(unlisted)?.path();
+        let described = match part_described(&path) {
+            // What is left of a part that is gone describes nothing.
+            Some(Some(part)) => is_there(&folder.join(file_name(Some(part))))?,
+            whole => whole.is_some(),
+        };
+        if described {
+            documents.push(path);
+        }
+    }
+    documents.sort();
+    Ok(documents)
+}
+
+/// Whose SPDX document a file of this name is.
+pub(super) fn part_described(path: &Path) -> Option<Option<Part>> {
+    part_of_sbom(path.file_name()?.to_str()?)
 }

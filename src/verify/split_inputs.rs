@@ -11,12 +11,20 @@ use std::sync::Arc;
 
 use super::digest::Sha;
 use super::host_elf::{HIPK, HostElf};
-use super::inputs::Build;
 use super::originals::{self, Device, DeviceEntry};
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::kpack;
 use crate::tree::TreePath;
+
+/// One shard's build of a binary.
+pub(super) struct Build {
+    pub(super) shard: String,
+    pub(super) device: Device,
+    /// SHA-256 of its machine code.
+    pub(super) code: Sha,
+    pub(super) content: Content,
+}
 
 /// A transformed binary of a shard.
 pub(super) struct Transformed {

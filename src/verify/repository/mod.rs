@@ -6,6 +6,7 @@
 
 mod apt;
 mod closure;
+mod context;
 mod keys;
 mod orphans;
 mod places;
@@ -14,60 +15,15 @@ mod xml;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufReader, ErrorKind, Read};
-use std::path::{Path, PathBuf};
-
-use sha2::{Digest, Sha256, Sha512};
+use std::path::Path;
 
 pub use keys::{Keys, Trust};
 pub use xml::Element;
 
-use super::problem::{Check, Problems, Report};
-use crate::content::{hex, is_file, is_folder, read_file};
+use super::problem::{Problems, Report};
+use crate::content::is_folder;
 use crate::error::{Error, Result};
-use crate::formats::compression::{Decoder, Method};
-
-/// An index is held in memory; those of the largest distributions are below this.
-const INDEX_MAX: u64 = 2 << 30;
-
-/// What a check works on.
-struct Context<'a> {
-    root: &'a Path,
-    trust: &'a Trust,
-    /// Paths that an index named, relative to the root.
-    named: BTreeSet<String>,
-    report: &'a mut Report,
-    problems: &'a mut Problems,
-}
-
-impl Context<'_> {
-    /// The bytes of an index; a problem where it is not there, or no index.
-    fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
-        let Some(file) = place(self.root, path) else {
-            let message = format!("`{}` lies outside of the repository", path.escape_debug());
-            self.add(Check::BadIndex, path, message);
-            return Ok(None);
-        };
-        self.named.insert(path.to_owned());
-        let metadata = match fs::metadata(&file) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.add(Check::IndexMismatch, path, "is listed, but not there");
-                return Ok(None);
-            }
-            Err(error) => return Err(Error::io(&file, "inspect", error)),
-        };
-        if !metadata.is_file() || metadata.len() > INDEX_MAX {
-            self.add(Check::BadIndex, path, "is no file, or larger than any index");
-            return Ok(None);
-        }
-        read_file(&file).map(Some).map_err(|e| Error::io(&file, "read", e))
-    }
-
-    fn add(&mut self, check: Check, subject: &str, message: impl Into<String>) {
-        self.problems.add(check, subject, message);
-    }
-}
+use context::Context;
 
 /// Checks the repository at `root`.
 pub(super) fn check(
@@ -103,45 +59,4 @@ fn suites(root: &Path) -> Result<Vec<String>> {
     }
     suites.sort();
     Ok(suites)
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn sha512(bytes: &[u8]) -> String {
-    hex(&Sha512::digest(bytes))
-}
-
-/// How an index is compressed, by the ending of its name.
-fn method(path: &str) -> Option<Method> {
-    let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
-    extension.map_or(Some(Method::Stored), |(_, extension)| Method::of_extension(extension))
-}
-
-/// What is in a compressed index.
-fn open(path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
-    let method =
-        method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
-    let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
-    let mut text = Vec::new();
-    let fault = |e| Error::malformed("cannot be decompressed").cause(e);
-    let read = (&mut decoder).take(INDEX_MAX).read_to_end(&mut text).map_err(fault)?;
-    if read as u64 == INDEX_MAX {
-        return Err(Error::unsupported("is larger than any index"));
-    }
-    decoder.finish()?;
-    Ok(text)
-}
-
-/// The place that an index names, if that is inside of the repository.
-fn place(root: &Path, path: &str) -> Option<PathBuf> {
-    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    path.split('/').all(plain).then(|| root.join(path))
-}
-
-/// The file that an index names, if it is there and inside of the repository.
-fn named_file(root: &Path, path: &str) -> Result<Option<PathBuf>> {
-    let Some(file) = place(root, path) else { return Ok(None) };
-    Ok(is_file(&file)?.then_some(file))
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::{Check, Context};
+use super::super::problem::Check;
+use super::context::Context;
 use crate::content::{is_folder, read_file};
 use crate::error::{Error, Result};
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Context};
+use super::super::problem::Check;
+use super::context::Context;
 
 /// What makes a package one and the same to those who install it: name, architecture, version.
 pub(super) type Identity<'a> = (&'a str, &'a str, &'a str);

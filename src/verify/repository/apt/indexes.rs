@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Check, Context, method, named_file, open, sha256, sha512};
+use super::super::super::problem::Check;
+use super::super::context::{Context, method, named_file, open, sha256, sha512};
 use crate::content::is_there;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{IndexFile, Release};

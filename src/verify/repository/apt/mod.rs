@@ -3,7 +3,8 @@
 mod indexes;
 mod packages;
 
-use super::{Check, Context};
+use super::super::problem::Check;
+use super::context::Context;
 use crate::content::is_file;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{Release, parse_date};

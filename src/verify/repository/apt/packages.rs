@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use super::super::super::problem::Check;
 use super::super::closure::{self, Node, Rules, Sign, Wish};
+use super::super::context::{Context, named_file};
 use super::super::places::{self, Place, identity};
-use super::super::{Check, Context, named_file};
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::apt_index;

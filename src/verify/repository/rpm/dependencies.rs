@@ -3,10 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use super::super::super::problem::Check;
 use super::super::closure::{self, Node, Rules, Sign, Wish};
+use super::super::context::Context;
 use super::super::xml::Element;
-use super::super::{Check, Context};
-use super::{REPOMD, evr};
+use super::names::{REPOMD, evr};
 use crate::formats::rpm;
 
 /// More than any repository has; what is for all of them is held against the packages of each.

@@ -1,6 +1,7 @@
 //! The rpm repository.
 
 mod dependencies;
+mod names;
 mod package;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,14 +10,14 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use self::names::{REPOMD, evr};
 use self::package::Seen;
+use super::super::problem::Check;
+use super::context::{Context, open, place, sha256};
 use super::places::{self, Place, identity};
 use super::xml::Element;
-use super::{Check, Context, open, place, sha256};
 use crate::content::{is_file, is_folder, read_file};
 use crate::error::{Error, Result};
-
-const REPOMD: &str = "repodata/repomd.xml";
 
 /// What the lists of packages are called; other files that `repomd.xml` names are left to their
 /// digests.
@@ -247,18 +248,4 @@ fn insists_on_signatures(root: &Path) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// `[epoch:]version[-release]`.
-fn evr(element: &Element) -> String {
-    let part = |name: &str| element.attribute(name);
-    let epoch = match part("epoch") {
-        "" | "0" => String::new(),
-        epoch => format!("{epoch}:"),
-    };
-    let release = match part("rel") {
-        "" => String::new(),
-        release => format!("-{release}"),
-    };
-    format!("{epoch}{}{release}", part("ver"))
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
+use super::super::super::problem::Check;
+use super::super::context::named_file;
 use super::super::keys::Keys;
 use super::super::xml::Element;
-use super::super::{Check, named_file};
-use super::evr;
+use super::names::evr;
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::rpm::Front;

@@ -1,0 +1,97 @@
+//! What the checks of a repository work on: its indexes, as a client reads them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256, Sha512};
+
+use super::super::problem::{Check, Problems, Report};
+use super::keys::Trust;
+use crate::content::{hex, is_file, read_file};
+use crate::error::{Error, Result};
+use crate::formats::compression::{Decoder, Method};
+
+/// An index is held in memory; those of the largest distributions are below this.
+const INDEX_MAX: u64 = 2 << 30;
+
+/// What a check works on.
+pub(super) struct Context<'a> {
+    pub(super) root: &'a Path,
+    pub(super) trust: &'a Trust,
+    /// Paths that an index named, relative to the root.
+    pub(super) named: BTreeSet<String>,
+    pub(super) report: &'a mut Report,
+    pub(super) problems: &'a mut Problems,
+}
+
+impl Context<'_> {
+    /// The bytes of an index; a problem where it is not there, or no index.
+    pub(super) fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
+        let Some(file) = place(self.root, path) else {
+            let message = format!("`{}` lies outside of the repository", path.escape_debug());
+            self.add(Check::BadIndex, path, message);
+            return Ok(None);
+        };
+        self.named.insert(path.to_owned());
+        let metadata = match fs::metadata(&file) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.add(Check::IndexMismatch, path, "is listed, but not there");
+                return Ok(None);
+            }
+            Err(error) => return Err(Error::io(&file, "inspect", error)),
+        };
+        if !metadata.is_file() || metadata.len() > INDEX_MAX {
+            self.add(Check::BadIndex, path, "is no file, or larger than any index");
+            return Ok(None);
+        }
+        read_file(&file).map(Some).map_err(|e| Error::io(&file, "read", e))
+    }
+
+    pub(super) fn add(&mut self, check: Check, subject: &str, message: impl Into<String>) {
+        self.problems.add(check, subject, message);
+    }
+}
+
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(super) fn sha512(bytes: &[u8]) -> String {
+    hex(&Sha512::digest(bytes))
+}
+
+/// How an index is compressed, by the ending of its name.
+pub(super) fn method(path: &str) -> Option<Method> {
+    let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
+    extension.map_or(Some(Method::Stored), |(_, extension)| Method::of_extension(extension))
+}
+
+/// What is in a compressed index.
+pub(super) fn open(path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+    let method =
+        method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
+    let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
+    let mut text = Vec::new();
+    let fault = |e| Error::malformed("cannot be decompressed").cause(e);
+    let read = (&mut decoder).take(INDEX_MAX).read_to_end(&mut text).map_err(fault)?;
+    if read as u64 == INDEX_MAX {
+        return Err(Error::unsupported("is larger than any index"));
+    }
+    decoder.finish()?;
+    Ok(text)
+}
+
+/// The place that an index names, if that is inside of the repository.
+pub(super) fn place(root: &Path, path: &str) -> Option<PathBuf> {
+    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    path.split('/').all(plain).then(|| root.join(path))
+}
+
+/// The file that an index names, if it is there and inside of the repository.
+pub(super) fn named_file(root: &Path, path: &str) -> Result<Option<PathBuf>> {
+    let Some(file) = place(root, path) else { return Ok(None) };
+    Ok(is_file(&file)?.then_some(file))
+}

@@ -10,47 +10,12 @@
 //! has to be read at will is held in memory up to 64 MiB and in a nameless file beyond.
 
 mod against;
-mod archive;
-mod artifacts;
-mod builds;
-mod claims;
-mod conflicts;
-mod contents;
-mod debug_files;
-mod dependencies;
-mod digest;
-mod documents;
-mod elf_file;
-mod embedded;
-mod excuses;
-mod facts;
-mod folders;
-mod host_elf;
-mod index;
-mod inputs;
-mod installed;
-mod joined;
-mod keys;
-mod linked;
-mod loader;
-mod manifests;
-mod markers;
-mod needs;
-mod originals;
+mod checks;
 mod others;
-mod ownership;
-mod package;
-mod pairs;
+mod own;
 mod problem;
-mod recorded;
-mod relocated;
 mod repository;
-mod scope;
-mod set_archives;
-mod source;
-mod split_inputs;
 mod subject;
-mod twice;
 
 use std::path::{Path, PathBuf};
 
@@ -69,15 +34,17 @@ use crate::report::{Progress, Stage};
 use crate::run::{Budget, threads};
 use crate::tree::TreePath;
 use against::Comparison;
-use claims::Claims;
-use excuses::Excuses;
-use facts::Class;
-use inputs::Inputs;
-use installed::Installed;
+use against::inputs::{self, Inputs};
+use checks::claims::{self, Claims};
+use checks::excuses::Excuses;
+use checks::{documents, manifests};
+use own::facts::{self, Class};
+use own::installed::Installed;
+use own::package;
 use problem::Problems;
-use scope::Scope;
-use source::Source;
 use subject::Subject;
+use subject::joined;
+use subject::source::{self, Source};
 
 /// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
 /// installed prefixes and single files each by itself. With `against`, also looks for everything that those artifacts
@@ -154,7 +121,7 @@ fn verify_packages(
     let excuses = Excuses::of(receipts.iter().copied());
     let sets = Format::ALL.map(|format| of_format(&packages, format));
     for set in &sets {
-        check_set(set, &excuses, problems)?;
+        checks::check_set(set, &excuses, problems)?;
     }
     let mut report = Report { packages: packages.len(), ..Report::default() };
     others::count(&packages, &mut report);
@@ -234,21 +201,6 @@ fn check_claims(
     let own = packages.iter().filter(|package| package.source == position);
     let claims = Claims { receipt, packages: own.collect(), present: source.names() };
     claims.check(problems);
-}
-
-/// Checks the packages of one format against each other.
-fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) -> Result<()> {
-    for package in packages {
-        contents::check(package, packages, excuses, problems);
-    }
-    twice::check(packages, problems);
-    ownership::check(packages, problems);
-    markers::check(packages, (excuses, Scope::Set), problems);
-    manifests::check(packages, Scope::Set, problems);
-    dependencies::check(packages, problems);
-    conflicts::check(packages, problems);
-    needs::check(packages, excuses, problems)?;
-    pairs::check(packages, excuses, problems)
 }
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.

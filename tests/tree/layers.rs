@@ -1,7 +1,7 @@
 //! The arrows between modules: who may use whom. A `use crate::…` (or a path `crate::…`) outside
 //! of this table fails.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -170,14 +170,21 @@ fn is_test(path: &Path) -> bool {
 
 /// Modules named behind `crate::` in `text`, tests and comments left out.
 fn named_modules(text: &str) -> Vec<String> {
+    names_behind(text, "crate::")
+}
+
+/// Modules named behind `prefix` in `text`, tests and comments left out.
+fn names_behind(text: &str, prefix: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let named = lines.flat_map(|line| line.split("crate::").skip(1));
+    let named = lines.flat_map(|line| line.split(prefix).skip(1));
     let mut modules = Vec::new();
     for rest in named {
-        let list = rest.strip_prefix('{').unwrap_or(rest);
-        let until = if rest.starts_with('{') { '}' } else { ':' };
-        for name in list.split(until).next().unwrap_or_default().split(',') {
+        let list = match rest.strip_prefix('{') {
+            Some(list) => list.split('}').next().unwrap_or_default(),
+            None => rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest),
+        };
+        for name in list.split(',') {
             let name = name.trim().split(|c: char| !c.is_alphanumeric() && c != '_').next();
             modules.extend(
                 name.filter(|n| n.starts_with(|c: char| c.is_lowercase())).map(str::to_owned),
@@ -233,6 +240,25 @@ fn no_room_uses_what_lies_above_it() {
         let unused = allowed.iter().find(|other| !used.contains_key(**other));
         assert_eq!(unused, None, "nothing of {room} uses it: take it out of the table");
     }
+}
+
+/// What verify reads packages and artifacts with may share: finished formats, which other programs
+/// judge. Of device code in host binaries, bundles and databases it has an opinion of its own.
+const SHARED_WITH_WRITERS: [&str; 9] =
+    ["code_object", "deb", "hold", "kpack", "kpm", "marker", "package_file", "payload", "rpm"];
+
+#[test]
+fn verify_reads_with_eyes_of_its_own() {
+    let files = rust_files(&repository("src/verify/own"));
+    let mut formats = BTreeSet::new();
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        formats.extend(names_behind(&text, "crate::formats::"));
+    }
+    assert_eq!(formats, SHARED_WITH_WRITERS.map(str::to_owned).into());
+    let used = used_by("verify", &files);
+    let expected = ["content", "formats", "gfx", "input", "package", "run", "tree"];
+    assert_eq!(Vec::from_iter(used.keys()), expected, "{used:?}");
 }
 
 #[test]

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256, Sha512};
 
-use super::super::problem::{Check, Problems, Report};
 use super::keys::Trust;
 use crate::content::{hex, is_file, read_file};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
+use crate::verify::problem::{Check, Problems, Report};
 
 /// An index is held in memory; those of the largest distributions are below this.
 const INDEX_MAX: u64 = 2 << 30;

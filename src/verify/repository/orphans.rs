@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::super::problem::Check;
 use super::context::Context;
 use crate::content::{is_folder, read_file};
 use crate::error::{Error, Result};
+use crate::verify::problem::Check;
 
 /// Folders of packages and indexes, which hold nothing else.
 const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];

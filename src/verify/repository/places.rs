@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::problem::Check;
 use super::context::Context;
+use crate::verify::problem::Check;
 
 /// What makes a package one and the same to those who install it: name, architecture, version.
 pub(super) type Identity<'a> = (&'a str, &'a str, &'a str);

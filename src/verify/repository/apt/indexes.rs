@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::super::problem::Check;
-use super::super::context::{Context, method, named_file, open, sha256, sha512};
 use crate::content::is_there;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{IndexFile, Release};
+use crate::verify::problem::Check;
+use crate::verify::repository::context::{Context, method, named_file, open, sha256, sha512};
 
 /// Endings of compressed indexes. `Release` lists an index uncompressed, too, even where only
 /// compressed forms of it are stored, as those of Debian's archives are.

@@ -3,11 +3,11 @@
 mod indexes;
 mod packages;
 
-use super::super::problem::Check;
 use super::context::Context;
 use crate::content::is_file;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{Release, parse_date};
+use crate::verify::problem::Check;
 
 /// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::super::super::problem::Check;
-use super::super::closure::{self, Node, Rules, Sign, Wish};
-use super::super::context::{Context, named_file};
-use super::super::places::{self, Place, identity};
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::apt_index;
 use crate::formats::deb::{FieldName, Fields, compare_versions, parse_fields, read_control};
+use crate::verify::problem::Check;
+use crate::verify::repository::closure::{self, Node, Rules, Sign, Wish};
+use crate::verify::repository::context::{Context, named_file};
+use crate::verify::repository::places::{self, Place, identity};
 
 /// Fields of an index that packages do not have.
 const OF_THE_INDEX: [&str; 7] =

@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::super::super::problem::Check;
-use super::super::closure::{self, Node, Rules, Sign, Wish};
-use super::super::context::Context;
-use super::super::xml::Element;
 use super::names::{REPOMD, evr};
 use crate::formats::rpm;
+use crate::verify::problem::Check;
+use crate::verify::repository::closure::{self, Node, Rules, Sign, Wish};
+use crate::verify::repository::context::Context;
+use crate::verify::repository::xml::Element;
 
 /// More than any repository has; what is for all of them is held against the packages of each.
 const MACHINES_MAX: usize = 64;

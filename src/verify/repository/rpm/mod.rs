@@ -10,14 +10,14 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use self::names::{REPOMD, evr};
-use self::package::Seen;
-use super::super::problem::Check;
 use super::context::{Context, open, place, sha256};
 use super::places::{self, Place, identity};
 use super::xml::Element;
 use crate::content::{is_file, is_folder, read_file};
 use crate::error::{Error, Result};
+use crate::verify::problem::Check;
+use names::{REPOMD, evr};
+use package::Seen;
 
 /// What the lists of packages are called; other files that `repomd.xml` names are left to their
 /// digests.

@@ -1,6 +1,6 @@
 //! What the rpm repository calls its index and its versions.
 
-use super::super::xml::Element;
+use crate::verify::repository::xml::Element;
 
 pub(super) const REPOMD: &str = "repodata/repomd.xml";
 

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
-use super::super::super::problem::Check;
-use super::super::context::named_file;
-use super::super::keys::Keys;
-use super::super::xml::Element;
 use super::names::evr;
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::rpm::Front;
+use crate::verify::problem::Check;
+use crate::verify::repository::context::named_file;
+use crate::verify::repository::keys::Keys;
+use crate::verify::repository::xml::Element;
 
 /// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
 const LIBC: &str = "libc.so.6";

@@ -1,0 +1,92 @@
+//! Which wrapper of a build is which wrapper of the installed binary.
+//!
+//! The installed binary is one shard's build with that build's numbers. All code objects of a
+//! wrapper must stand under one number; in the build that is installed, under the wrapper's own;
+//! in others, under that of a wrapper of the installed build that has kernels in common with it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::keys::{Keys, Numbers, by_bundle};
+use super::split_inputs::Build;
+use crate::tree::TreePath;
+use crate::verify::own::digest::Sha;
+use crate::verify::own::originals::DeviceEntry;
+use crate::verify::problem::{Check, Problems};
+
+/// A binary and where its code objects stand.
+pub(in crate::verify) struct Wrappers<'a> {
+    pub(in crate::verify) path: &'a TreePath,
+    pub(in crate::verify) keys: &'a Keys<'a>,
+    /// Machine code of the host binary that is installed.
+    pub(in crate::verify) installed: Option<Sha>,
+}
+
+/// Checks all builds of one binary.
+pub(in crate::verify) fn check_builds(
+    binary: &Wrappers<'_>,
+    builds: &[Build],
+    problems: &mut Problems,
+) {
+    let mut numbered = Vec::new();
+    for build in builds {
+        let numbers = binary.keys.common(&build.device.by_wrapper);
+        for (index, found) in numbers.iter().enumerate() {
+            if found.as_ref().is_some_and(|found| found.is_empty()) {
+                let message = "its code objects are scattered over several wrappers' keys";
+                problems.add(Check::CodeObjectMisplaced, subject(binary, build, index), message);
+            }
+        }
+        numbered.push((build, numbers));
+    }
+    let of_installed = |build: &Build| binary.installed.is_none_or(|code| build.code == code);
+    let own = numbered.iter().find(|(build, numbers)| of_installed(build) && is_own(numbers));
+    let Some((primary, _)) = own else {
+        let message = "no build's code objects stand under the numbers of its own wrappers";
+        problems.add(Check::CodeObjectMisplaced, binary.path.to_string(), message);
+        return;
+    };
+    for (build, numbers) in &numbered {
+        for index in strangers(build, numbers, primary) {
+            let message = format!(
+                "its code objects stand under a wrapper of {} that has other kernels",
+                primary.shard
+            );
+            problems.add(Check::CodeObjectMisplaced, subject(binary, build, index), message);
+        }
+    }
+}
+
+fn subject(binary: &Wrappers<'_>, build: &Build, index: usize) -> String {
+    format!("{} of {}, wrapper {index}", binary.path, build.shard)
+}
+
+/// Whether every wrapper may stand under its own index.
+fn is_own(numbers: &[Option<Numbers>]) -> bool {
+    let mut numbers = numbers.iter().enumerate();
+    numbers.all(|(index, found)| found.as_ref().is_none_or(|found| found.contains(&index)))
+}
+
+/// The wrappers of `build` that stand under no wrapper of `primary` with the same kernels.
+fn strangers(build: &Build, numbers: &[Option<Numbers>], primary: &Build) -> Vec<usize> {
+    let all = by_bundle(&primary.device.by_wrapper, |_, entries| Arc::new(kernels(entries)));
+    let stranger = |index: usize, entries: &[DeviceEntry]| {
+        let Some(found) = numbers.get(index).and_then(Option::as_ref) else { return false };
+        let own = kernels(entries);
+        // Wrappers of one bundle have one set of kernels.
+        let mut asked = BTreeSet::new();
+        let agrees = |number: &usize| {
+            all.get(*number).is_some_and(|theirs| {
+                let disagrees = !own.is_empty() && !theirs.is_empty() && own.is_disjoint(theirs);
+                asked.insert(Arc::as_ptr(theirs)) && !disagrees
+            })
+        };
+        !found.is_empty() && !found.iter().any(agrees)
+    };
+    let strange = by_bundle(&build.device.by_wrapper, stranger).into_iter().enumerate();
+    strange.filter_map(|(index, strange)| strange.then_some(index)).collect()
+}
+
+fn kernels(entries: &[DeviceEntry]) -> BTreeSet<u64> {
+    entries.iter().flat_map(|entry| entry.kernels.iter().copied()).collect()
+}

@@ -1,0 +1,63 @@
+//! Debug files, which are installed where debuggers look and not where an artifact has them.
+//!
+//! A file may lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id`
+//! (`.deb`) instead of below the prefix; a link by build-id in the artifact may be that place; a
+//! folder may have held nothing else.
+
+use super::inputs::Plain;
+use super::{Comparison, same};
+use crate::tree::TreePath;
+use crate::verify::own::installed::{Installed, InstalledNode};
+
+/// Where debuggers look for debug files.
+const DEBUG_FOLDER: &str = "/usr/lib/debug/";
+
+/// Where builds with split debug files put them, relative to the prefix; the name of the same
+/// folder where debuggers look.
+const BUILD_ID_FOLDER: &str = ".build-id/";
+
+impl Comparison<'_> {
+    /// Whether what the artifacts have at `path` is among the installed debug files.
+    pub(in crate::verify) fn is_debug_file(&self, path: &TreePath, plain: &Plain) -> bool {
+        match plain {
+            Plain::File { .. } => self
+                .packages
+                .iter()
+                .any(|package| debug_files(package).any(|(_, node)| same(plain, node))),
+            Plain::Link { .. } => path.as_str().strip_prefix(BUILD_ID_FOLDER).is_some_and(|name| {
+                let mut places = self.packages.iter().flat_map(|package| debug_files(package));
+                places.any(|(place, _)| place == name)
+            }),
+            Plain::Directory => self.is_emptied(path),
+        }
+    }
+
+    /// Whether a folder had something in it, and nothing but debug files.
+    fn is_emptied(&self, folder: &TreePath) -> bool {
+        let start = format!("{folder}/");
+        let inside = self.inputs.plain.iter().filter(|(path, _)| path.as_str().starts_with(&start));
+        let mut files = inside.flat_map(|(path, variants)| {
+            let files = variants.iter().filter(|plain| !matches!(plain, Plain::Directory));
+            files.map(move |plain| (path, plain))
+        });
+        let mut some = false;
+        let all = files.all(|(path, plain)| {
+            some = true;
+            self.is_debug_file(path, plain)
+        });
+        some && all
+    }
+}
+
+/// The debug files of a package, by `xx/yyyy.debug` of their build-ids.
+fn debug_files(package: &Installed) -> impl Iterator<Item = (&str, &InstalledNode)> {
+    let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
+    let inside = all.map_while(|(path, node)| Some((path.strip_prefix(DEBUG_FOLDER)?, node)));
+    inside.filter_map(|(path, node)| {
+        let start = path.find(BUILD_ID_FOLDER)?;
+        let name = path.get(start + BUILD_ID_FOLDER.len()..)?;
+        let folder = path.get(..start)?;
+        // At the top, or in the folder of a package.
+        (folder.matches('/').count() <= 1).then_some((name, node))
+    })
+}

@@ -1,0 +1,162 @@
+//! Under which wrapper numbers of a binary its code objects stand in the archives.
+//!
+//! Many wrappers may share a bundle, and many bundles a code object: what is found for one of them is
+//! found once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::tree::TreePath;
+use crate::verify::own::archive::CodeObjectFacts;
+use crate::verify::own::digest::Sha;
+use crate::verify::own::originals::DeviceEntry;
+
+/// Key → target → code object, over all archives.
+pub(in crate::verify) type Rows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
+
+/// Numbers of wrappers.
+pub(in crate::verify) type Numbers = Arc<BTreeSet<usize>>;
+
+/// The numbers of a binary's wrappers, by the target and digest of what stands under them.
+pub(in crate::verify) struct Keys<'a>(BTreeMap<(&'a str, &'a Sha), Numbers>);
+
+impl<'a> Keys<'a> {
+    /// Those of the binary at `path`.
+    pub(in crate::verify) fn of(path: &TreePath, rows: &Rows<'a>) -> Self {
+        let prefix = format!("{path}#");
+        let own = rows.range(prefix.as_str()..).take_while(|(key, _)| key.starts_with(&prefix));
+        let mut keys: BTreeMap<_, BTreeSet<usize>> = BTreeMap::new();
+        for (key, targets) in own {
+            let Ok(number) = key[prefix.len()..].parse() else { continue };
+            for (target, found) in targets {
+                keys.entry((*target, &found.sha256)).or_default().insert(number);
+            }
+        }
+        Self(keys.into_iter().map(|(entry, numbers)| (entry, Arc::new(numbers))).collect())
+    }
+
+    /// Those under which `entry` stands, if it is packed.
+    pub(in crate::verify) fn get<'k>(&'k self, entry: &'k DeviceEntry) -> Option<&'k Numbers> {
+        self.0.get(&(entry.target.as_str(), &entry.sha256))
+    }
+
+    /// For each wrapper, those under which all of its code objects stand that are packed; `None` if
+    /// none is.
+    pub(in crate::verify) fn common(
+        &self,
+        wrappers: &[Arc<Vec<DeviceEntry>>],
+    ) -> Vec<Option<Numbers>> {
+        let mut shared = Shared::default();
+        by_bundle(wrappers, |_, entries| {
+            let packed = entries.iter().filter_map(|entry| self.get(entry)).cloned();
+            packed.reduce(|one, other| shared.of(one, other))
+        })
+    }
+}
+
+/// What sets have in common, found once for two of them: many bundles may have the same code objects.
+#[derive(Default)]
+struct Shared {
+    /// By where both lie.
+    known: BTreeMap<[*const BTreeSet<usize>; 2], Numbers>,
+    /// Keeps them where they lie.
+    asked: Vec<Numbers>,
+}
+
+impl Shared {
+    fn of(&mut self, one: Numbers, other: Numbers) -> Numbers {
+        if Arc::ptr_eq(&one, &other) {
+            return one;
+        }
+        if let Some(found) = self.known.get(&[Arc::as_ptr(&one), Arc::as_ptr(&other)]) {
+            return found.clone();
+        }
+        let common: BTreeSet<usize> = one.intersection(&other).copied().collect();
+        let same = [&one, &other].into_iter().find(|set| set.len() == common.len());
+        let found = same.cloned().unwrap_or_else(|| Arc::new(common));
+        self.known.insert([Arc::as_ptr(&one), Arc::as_ptr(&other)], found.clone());
+        self.asked.extend([one, other]);
+        found
+    }
+}
+
+/// What `of` says of the bundle of each wrapper, asked once for each bundle, with the index of the
+/// first wrapper that has it.
+pub(in crate::verify) fn by_bundle<T: Clone>(
+    wrappers: &[Arc<Vec<DeviceEntry>>],
+    mut of: impl FnMut(usize, &[DeviceEntry]) -> T,
+) -> Vec<T> {
+    let mut known = BTreeMap::new();
+    let wrappers = wrappers.iter().enumerate();
+    let said = wrappers.map(|(index, bundle)| {
+        known.entry(Arc::as_ptr(bundle)).or_insert_with(|| of(index, bundle)).clone()
+    });
+    said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::own::archive::{CodeObjectFacts, Nature};
+
+    fn entry(byte: u8) -> DeviceEntry {
+        DeviceEntry {
+            id: String::new(),
+            target: "gfx90a".to_owned(),
+            size: 1,
+            sha256: [byte; 32],
+            kernels: BTreeSet::new(),
+        }
+    }
+
+    #[test]
+    fn code_objects_stand_under_the_numbers_of_their_own_binary() {
+        let facts = [0, 1].map(|byte| CodeObjectFacts {
+            size: 1,
+            sha256: [byte; 32],
+            nature: Nature::Neutral,
+        });
+        let mut rows = Rows::new();
+        for (key, facts) in [
+            ("lib/a#0", &facts[0]),
+            ("lib/a#2", &facts[0]),
+            ("lib/a#x", &facts[1]),
+            ("lib/a.b#1", &facts[0]),
+            ("lib/b#3", &facts[1]),
+        ] {
+            rows.entry(key).or_default().insert("gfx90a", facts);
+        }
+        let keys = Keys::of(&TreePath::new("lib/a").unwrap(), &rows);
+        assert_eq!(**keys.get(&entry(0)).unwrap(), BTreeSet::from([0, 2]));
+        assert_eq!(keys.get(&entry(1)), None);
+        assert_eq!(keys.get(&DeviceEntry { target: "gfx1100".to_owned(), ..entry(0) }), None);
+        let common =
+            keys.common(&[vec![entry(1)], vec![entry(1), entry(0), entry(0)]].map(Arc::new));
+        let [None, Some(common)] = common.as_slice() else { panic!("{common:?}") };
+        assert!(Arc::ptr_eq(common, keys.get(&entry(0)).unwrap()));
+    }
+
+    #[test]
+    fn what_two_sets_have_in_common_is_found_once() {
+        let set = |numbers: &[usize]| Numbers::new(numbers.iter().copied().collect());
+        let (one, other) = (set(&[1, 2, 3]), set(&[2, 3, 4]));
+        let mut shared = Shared::default();
+        let first = shared.of(one.clone(), other.clone());
+        assert_eq!(*first, BTreeSet::from([2, 3]));
+        assert!(Arc::ptr_eq(&first, &shared.of(one.clone(), other)));
+        assert!(Arc::ptr_eq(&first, &shared.of(first.clone(), one)));
+        assert_eq!(shared.known.len(), 2);
+    }
+
+    /// As many wrappers as a file has room for may have one bundle.
+    #[test]
+    fn a_bundle_is_asked_once_for_all_its_wrappers() {
+        let (one, other) = (Arc::new(vec![entry(0)]), Arc::new(vec![entry(0), entry(1)]));
+        let mut asked = Vec::new();
+        let said = by_bundle(&[one.clone(), other.clone(), other, one], |index, entries| {
+            asked.push(index);
+            entries.len()
+        });
+        assert_eq!((said, asked), (vec![1, 2, 2, 1], vec![0, 1]));
+    }
+}

@@ -1,0 +1,148 @@
+//! Artifacts that are split already: their transformed binaries and kernel archives, put together
+//! as the builds that they were made from.
+//!
+//! A binary's rows are those under the kernel name of its marker, in all archives of its shard. An
+//! archive with feature variants names a code object under several targets; what counts is the one
+//! with the fewest features, because the others follow from the archive that it is packed in.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::kpack;
+use crate::tree::TreePath;
+use crate::verify::own::digest::Sha;
+use crate::verify::own::host_elf::{HIPK, HostElf};
+use crate::verify::own::originals::{self, Device, DeviceEntry};
+
+/// One shard's build of a binary.
+pub(in crate::verify) struct Build {
+    pub(in crate::verify) shard: String,
+    pub(in crate::verify) device: Device,
+    /// SHA-256 of its machine code.
+    pub(in crate::verify) code: Sha,
+    pub(in crate::verify) content: Content,
+}
+
+/// A transformed binary of a shard.
+pub(in crate::verify) struct Transformed {
+    pub(in crate::verify) shard: String,
+    pub(in crate::verify) kernel_name: String,
+    pub(in crate::verify) wrappers: usize,
+    /// SHA-256 of its machine code.
+    pub(in crate::verify) code: Sha,
+    pub(in crate::verify) content: Content,
+}
+
+/// The rows of an archive: `<kernel_name>#<co_index>` → its code objects.
+pub(in crate::verify) type Rows = BTreeMap<String, Vec<DeviceEntry>>;
+
+/// A code object of an archive that no binary of its shard claims.
+pub(in crate::verify) struct Unclaimed {
+    pub(in crate::verify) shard: String,
+    /// Install-relative path of the archive.
+    pub(in crate::verify) path: TreePath,
+    pub(in crate::verify) entry: DeviceEntry,
+}
+
+/// The archives and transformed binaries of all shards.
+#[derive(Default)]
+pub(in crate::verify) struct SplitInputs {
+    binaries: Vec<(TreePath, Transformed)>,
+    /// Shard → archives.
+    archives: BTreeMap<String, Vec<(TreePath, Rows)>>,
+}
+
+/// The host ELF `content` as a transformed binary, if it is one.
+pub(in crate::verify) fn transformed(
+    shard: &str,
+    content: &Content,
+    elf: &HostElf,
+) -> Result<Option<Transformed>> {
+    let wrappers = elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPK).count();
+    let marker = crate::verify::own::facts::marker(content, elf)?;
+    Ok(marker.map(|marker| Transformed {
+        shard: shard.to_owned(),
+        kernel_name: marker.kernel_name,
+        wrappers,
+        code: elf.code,
+        content: content.clone(),
+    }))
+}
+
+/// The rows of the archive that fills `content`; `None` if it is no archive.
+pub(in crate::verify) fn rows(content: &Content) -> Result<Option<Rows>> {
+    if content.len() < 4 || content.read_array(0)? != *b"KPAK" {
+        return Ok(None);
+    }
+    let reader = kpack::Reader::open(content.clone())?;
+    let mut rows = Rows::new();
+    let mut read: BTreeMap<u32, DeviceEntry> = BTreeMap::new();
+    for (key, targets) in &reader.toc().rows {
+        let row = rows.entry(key.clone()).or_default();
+        for (target, at) in targets {
+            let entry = match read.entry(at.ordinal) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(slot) => {
+                    let body = reader.code_object(at.ordinal)?;
+                    slot.insert(originals::entry("", &body)?).clone()
+                }
+            };
+            add(row, DeviceEntry { target: target.clone(), ..entry });
+        }
+    }
+    Ok(Some(rows))
+}
+
+/// Of the targets of one arch that name the same code, keeps the one with the fewest features.
+fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
+    let arch = |entry: &DeviceEntry| entry.target.split(':').next().map(str::to_owned);
+    let features = |entry: &DeviceEntry| entry.target.matches(':').count();
+    let same =
+        |other: &&mut DeviceEntry| other.sha256 == entry.sha256 && arch(other) == arch(&entry);
+    match row.iter_mut().find(same) {
+        Some(other) if features(other) > features(&entry) => *other = entry,
+        Some(_) => {}
+        None => row.push(entry),
+    }
+}
+
+impl SplitInputs {
+    /// Adds a binary at an install-relative path.
+    pub(in crate::verify) fn binary(&mut self, path: &TreePath, binary: Transformed) {
+        self.binaries.push((path.clone(), binary));
+    }
+
+    /// Adds an archive of a shard.
+    pub(in crate::verify) fn archive(&mut self, shard: &str, path: &TreePath, rows: Rows) {
+        self.archives.entry(shard.to_owned()).or_default().push((path.clone(), rows));
+    }
+
+    /// The builds that the binaries were made from, and the code objects that are left.
+    pub(in crate::verify) fn builds(mut self) -> (Vec<(TreePath, Build)>, Vec<Unclaimed>) {
+        let mut builds = Vec::new();
+        for (path, binary) in std::mem::take(&mut self.binaries) {
+            let by_wrapper = (0..binary.wrappers)
+                .map(|index| self.take(&binary.shard, &format!("{}#{index}", binary.kernel_name)))
+                .map(Arc::new);
+            let device = Device { by_wrapper: by_wrapper.collect(), unreferenced: Vec::new() };
+            let Transformed { shard, code, content, .. } = binary;
+            builds.push((path, Build { shard, device, code, content }));
+        }
+        let archives = self.archives.into_iter().flat_map(|(shard, archives)| {
+            archives.into_iter().map(move |archive| (shard.clone(), archive))
+        });
+        let left = archives.flat_map(|(shard, (path, rows))| {
+            let entries = rows.into_values().flatten();
+            entries.map(move |entry| Unclaimed { shard: shard.clone(), path: path.clone(), entry })
+        });
+        (builds, left.collect())
+    }
+
+    fn take(&mut self, shard: &str, key: &str) -> Vec<DeviceEntry> {
+        let archives = self.archives.get_mut(shard).into_iter().flatten();
+        archives.filter_map(|(_, rows)| rows.remove(key)).flatten().collect()
+    }
+}

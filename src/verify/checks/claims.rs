@@ -1,0 +1,124 @@
+//! What the receipt says, held against the packages.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::recorded::Recorded;
+use crate::content::hex;
+use crate::package::{Format, MemberKind};
+use crate::receipt::{MemberRecord, PackageRecord, Receipt};
+use crate::verify::own::facts::Class;
+use crate::verify::own::installed::{Installed, InstalledNode};
+use crate::verify::problem::{Check, Problems};
+
+/// Takes over what only the receipt knows: for which archs a kernel package is.
+pub(in crate::verify) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
+    let kernels = receipt.packages.iter().filter(|record| record.role.is_kernels());
+    let records: BTreeMap<&str, &PackageRecord> =
+        kernels.map(|record| (record.file_name.as_str(), record)).collect();
+    for package in packages {
+        if let Some(record) = records.get(package.file.as_str()) {
+            package.stated_archs.get_or_insert_with(|| record.archs.clone());
+        }
+    }
+}
+
+/// A receipt and the folder it lies in.
+pub(in crate::verify) struct Claims<'a> {
+    pub(in crate::verify) receipt: &'a Receipt,
+    /// The packages of the folder that can be read.
+    pub(in crate::verify) packages: Vec<&'a Installed>,
+    /// The names of all packages of the folder.
+    pub(in crate::verify) present: BTreeSet<String>,
+}
+
+impl<'a> Claims<'a> {
+    /// Adds every claim that does not hold.
+    pub(in crate::verify) fn check(&self, problems: &mut Problems) {
+        let records: BTreeMap<&str, &PackageRecord> =
+            self.receipt.packages.iter().map(|r| (r.file_name.as_str(), r)).collect();
+        for name in records.keys().filter(|name| !self.present.contains(**name)) {
+            let message = "the receipt names it, and it is not there";
+            problems.add(Check::ReceiptIncomplete, *name, message);
+        }
+        for name in self.present.iter().filter(|name| !records.contains_key(name.as_str())) {
+            problems.add(Check::ReceiptIncomplete, name, "the receipt does not name it");
+        }
+        for package in &self.packages {
+            if let Some(record) = records.get(package.file.as_str()) {
+                check_package(record, package, problems);
+            }
+        }
+        for path in &self.receipt.left_out {
+            let has = |package: &&&Installed| package.paths.contains_key(path);
+            for package in self.packages.iter().filter(has) {
+                let message = "the receipt says that it is left out";
+                problems.add(Check::ReceiptMismatch, package.at(path), message);
+            }
+        }
+        for format in Format::ALL {
+            let set: Vec<&Installed> =
+                self.packages.iter().copied().filter(|p| p.format == Some(format)).collect();
+            if !set.is_empty() {
+                Recorded { receipt: self.receipt, records: &records, set }.check(problems);
+            }
+        }
+    }
+}
+
+fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {
+    if record.sha256 != hex(&package.sha256) || record.size != package.size {
+        let message = "its size or SHA-256 is not the receipt's";
+        problems.add(Check::ReceiptMismatch, &package.file, message);
+    }
+    if let Some(archs) = &package.stated_archs
+        && archs.iter().collect::<BTreeSet<_>>() != record.archs.iter().collect()
+    {
+        let message = format!(
+            "is for {}, and the receipt says {}",
+            archs.join(", "),
+            record.archs.join(", ")
+        );
+        problems.add(Check::ReceiptMismatch, &package.file, message);
+    }
+    let count = code_objects(package);
+    if count != record.code_objects {
+        let message =
+            format!("has {count} code objects, and the receipt says {}", record.code_objects);
+        problems.add(Check::ReceiptMismatch, &package.file, message);
+    }
+    for member in &record.members {
+        if !package.paths.get(&member.path).is_some_and(|node| same(member, node)) {
+            let message = "is not what the receipt says, or is missing";
+            problems.add(Check::ReceiptMismatch, package.at(&member.path), message);
+        }
+    }
+    let recorded: BTreeSet<&str> = record.members.iter().map(|m| m.path.as_str()).collect();
+    for path in package.paths.keys().filter(|path| !recorded.contains(path.as_str())) {
+        problems.add(Check::ReceiptMismatch, package.at(path), "is not in the receipt");
+    }
+}
+
+fn code_objects(package: &Installed) -> u64 {
+    let count = |class: &Class| match class {
+        Class::Archive(archive) => archive.code_objects.len() as u64,
+        _ => 0,
+    };
+    package.files().map(|(_, facts)| count(&facts.class)).sum()
+}
+
+fn same(member: &MemberRecord, node: &InstalledNode) -> bool {
+    match node {
+        InstalledNode::Directory { mode } => {
+            member.kind == MemberKind::Directory && member.mode == *mode
+        }
+        InstalledNode::Link { target } => {
+            member.kind == MemberKind::Link && member.target.as_ref() == Some(target)
+        }
+        InstalledNode::File { mode, facts } => {
+            member.kind == MemberKind::File
+                && member.mode == *mode
+                && member.size == Some(facts.size)
+                && member.sha256.as_ref() == Some(&hex(&facts.sha256))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Packages that cannot be installed together although they are of one set.
+//!
+//! | | packages of that name | what provides the name |
+//! |---|---|---|
+//! | deb: Breaks, Conflicts | yes | yes; with a bound only if provided in a version (Debian policy 7.5) |
+//! | rpm: Conflicts | yes | yes |
+//! | rpm: Obsoletes | yes | no |
+//!
+//! A package never conflicts with itself. Of a package that is there in several versions, one that
+//! does not conflict is enough: they replace each other.
+
+use std::collections::BTreeMap;
+
+use crate::package::Format;
+use crate::verify::own::installed::{Against, Capability, Installed};
+use crate::verify::problem::{Check, Problems};
+
+/// Holds what packages exclude against the packages of the same set.
+pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
+    let mut versions: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
+    let mut offering: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for package in packages {
+        versions.entry(&package.name).or_default().push(package);
+        let provided = package.provides.iter().map(|capability| capability.name.as_str());
+        for name in provided.chain([package.name.as_str()]) {
+            offering.entry(name).or_default().push(&package.name);
+        }
+    }
+    for package in packages {
+        for against in &package.excludes {
+            let mut others = offering.get(against.what.name.as_str()).cloned().unwrap_or_default();
+            others.sort_unstable();
+            others.dedup();
+            for other in others.into_iter().filter(|other| *other != package.name) {
+                let there = versions.get(other).map_or(&[][..], Vec::as_slice);
+                if let Some(first) = there.first()
+                    && there.iter().all(|other| meets(other, against))
+                {
+                    let message = format!("{against}, which {} of the same set is", first.file);
+                    problems.add(Check::SetConflict, &package.file, message);
+                }
+            }
+        }
+    }
+}
+
+/// Whether `other` is among what is excluded.
+fn meets(other: &Installed, against: &Against) -> bool {
+    let own = other.name == against.what.name && within(Some(&other.version), against, other);
+    let mut provided = other.provides.iter().filter(|offer| offer.name == against.what.name);
+    let provided = provided.any(|offer| {
+        let version = offer.bound.as_ref().map(|(_, version)| version);
+        within(version, against, other)
+    });
+    own || (provided && against.field != "Obsoletes")
+}
+
+/// Whether a version, if there is one, is within the bound.
+fn within(version: Option<&String>, against: &Against, other: &Installed) -> bool {
+    let Capability { bound: Some((sign, bound)), .. } = &against.what else { return true };
+    let Some(version) = version else { return other.format == Some(Format::Rpm) };
+    let Some(format) = other.format else { return false };
+    let order = format.compare_versions(version, bound);
+    match sign.as_str() {
+        "<<" | "<" => order.is_lt(),
+        "<=" => order.is_le(),
+        "=" => order.is_eq(),
+        ">=" => order.is_ge(),
+        _ => order.is_gt(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::own::installed::Side;
+
+    fn package(name: &str, version: &str) -> Installed {
+        let mut package = Installed::of_files(name.to_owned(), Side::Host, BTreeMap::new());
+        package.version = version.to_owned();
+        package.format = Some(Format::Rpm);
+        package
+    }
+
+    fn against(field: &'static str, name: &str, sign: &str, version: &str) -> Against {
+        let bound = Some((sign.to_owned(), version.to_owned()));
+        Against { field, what: Capability { name: name.to_owned(), bound } }
+    }
+
+    fn found(packages: &[&Installed]) -> usize {
+        let mut problems = Problems::default();
+        check(packages, &mut problems);
+        problems.finish().len()
+    }
+
+    #[test]
+    fn rpm_obsoletes_names_and_conflicts_with_capabilities_too() {
+        let mut old = package("b", "7.1.0~rc1-1");
+        let bound = Some(("=".to_owned(), "1".to_owned()));
+        old.provides.push(Capability { name: "c".to_owned(), bound });
+        let with = |against| {
+            let mut package = package("a", "1-1");
+            package.excludes.push(against);
+            package
+        };
+        for field in ["Conflicts", "Obsoletes"] {
+            assert_eq!(found(&[&with(against(field, "b", "<", "7.1.0-1")), &old]), 1);
+            assert_eq!(found(&[&with(against(field, "b", "<", "7.1.0~rc1-1")), &old]), 0);
+            assert_eq!(found(&[&with(against(field, "a", "<", "2")), &old]), 0, "itself");
+        }
+        assert_eq!(found(&[&with(against("Conflicts", "c", "<=", "1")), &old]), 1);
+        assert_eq!(found(&[&with(against("Obsoletes", "c", "<=", "1")), &old]), 0);
+        let newer = package("b", "7.1.0-1");
+        let breaks = with(against("Conflicts", "b", "<", "7.1.0-1"));
+        assert_eq!(found(&[&breaks, &old, &newer]), 0, "one of two versions will do");
+    }
+}

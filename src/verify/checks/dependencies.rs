@@ -1,0 +1,137 @@
+//! What installing a kernel package brings with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::manifests::listings;
+use super::markers::transformed;
+use super::set_archives::archives;
+use crate::gfx::Target;
+use crate::verify::own::facts::Class;
+use crate::verify::own::installed::{Installed, Requirement};
+use crate::verify::problem::{Check, Problems};
+
+/// Checks every kernel package of a set.
+pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
+    let hosts = hosts(packages);
+    let by_name: BTreeMap<&str, &Installed> =
+        packages.iter().map(|package| (package.name.as_str(), *package)).collect();
+    for package in packages.iter().filter(|package| package.has_kernels()) {
+        let own = hosts.get(package.file.as_str());
+        for host in own.into_iter().flatten().filter(|host| !package.is_tied_to(host)) {
+            let message = format!("does not depend on {} (= {})", host.name, host.version);
+            problems.add(Check::DependencyMissing, &package.file, message);
+        }
+        let tied = |r: &Requirement| r.exact.as_ref() == Some(&package.version);
+        if !package.requires.iter().any(tied) {
+            let message = "depends on no package of exactly its own version";
+            problems.add(Check::DependencyMissing, &package.file, message);
+        }
+        for missing in unmet(package, &by_name) {
+            problems.add(Check::DependencyMissing, &package.file, missing);
+        }
+        check_brought(package, &by_name, problems);
+    }
+    check_groups(packages, &hosts, problems);
+}
+
+/// Package file → the host packages whose markers or manifests lead to its archives.
+fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>> {
+    let (archives, listings) = (archives(packages), listings(packages));
+    let mut found: Vec<(&Installed, String)> = Vec::new();
+    for binary in transformed(packages) {
+        let paths = binary.finds((&archives, &listings));
+        found.extend(paths.into_iter().map(|(path, _)| (binary.package, path.to_owned())));
+    }
+    for listing in &listings {
+        let files = listing.manifest.archives.values().map(|archive| &archive.file);
+        found.extend(files.map(|file| (listing.package, listing.beside(file))));
+    }
+    let mut hosts: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
+    for (host, path) in found {
+        if let Some((package, _)) = archives.get(path.as_str()) {
+            let known = hosts.entry(package.file.as_str()).or_default();
+            if !known.iter().any(|known| known.file == host.file) {
+                known.push(host);
+            }
+        }
+    }
+    hosts
+}
+
+/// Needs for one version of a package that the set has in another.
+fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<String> {
+    let wrong = |requirement: &Requirement| {
+        let exact = requirement.exact.as_ref()?;
+        let there = by_name.get(requirement.name.as_str()).filter(|p| p.version != *exact)?;
+        Some(format!("depends on {} (= {exact}), and the set has {}", there.name, there.version))
+    };
+    package.requires.iter().filter_map(wrong).collect()
+}
+
+/// Nothing that comes with a kernel package is for other archs only.
+fn check_brought(
+    package: &Installed,
+    by_name: &BTreeMap<&str, &Installed>,
+    problems: &mut Problems,
+) {
+    let own = archs(package);
+    let mut brought = BTreeSet::new();
+    let mut next = vec![package];
+    while let Some(from) = next.pop() {
+        let needed = from.requires.iter().filter_map(|r| by_name.get(r.name.as_str()));
+        for needed in needed.filter(|needed| needed.file != package.file) {
+            if brought.insert(needed.file.as_str()) {
+                next.push(needed);
+            }
+        }
+    }
+    let packages = by_name.values().filter(|other| brought.contains(other.file.as_str()));
+    for other in packages.filter(|other| other.has_kernels()) {
+        let archs = archs(other);
+        if !own.is_empty() && !archs.is_empty() && own.is_disjoint(&archs) {
+            let archs: Vec<String> = archs.into_iter().collect();
+            let message = format!("brings {}, which is for {}", other.file, archs.join(", "));
+            problems.add(Check::OtherGroupNeeded, &package.file, message);
+        }
+    }
+}
+
+/// The archs of a kernel package: what it says, or else what its archives list.
+fn archs(package: &Installed) -> BTreeSet<String> {
+    match &package.stated_archs {
+        Some(stated) => stated.iter().cloned().collect(),
+        None => archive_archs(package),
+    }
+}
+
+fn archive_archs(package: &Installed) -> BTreeSet<String> {
+    let mut archs = BTreeSet::new();
+    for (_, facts) in package.files() {
+        if let Class::Archive(archive) = &facts.class {
+            let targets = archive.listed.iter().filter_map(|text| text.parse::<Target>().ok());
+            archs.extend(targets.map(|target| target.base().to_string()));
+        }
+    }
+    archs
+}
+
+/// An arch is in one group: of all kernel packages of a host, one has its archives.
+fn check_groups(
+    packages: &[&Installed],
+    hosts: &BTreeMap<&str, Vec<&Installed>>,
+    problems: &mut Problems,
+) {
+    let mut first: BTreeMap<(&str, String), &Installed> = BTreeMap::new();
+    for package in packages {
+        for host in hosts.get(package.file.as_str()).into_iter().flatten() {
+            for arch in archive_archs(package) {
+                let key = (host.file.as_str(), arch.clone());
+                let other = *first.entry(key).or_insert(package);
+                if other.file != package.file {
+                    let message = format!("has archives for {arch}, as has {}", other.file);
+                    problems.add(Check::ForeignArch, &package.file, message);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What the SPDX documents beside packages say, held against the packages: which there are, and every
+//! file in them, each with its SHA-256.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufReader;
+use std::path::Path;
+
+use crate::content::{hex, open_file};
+use crate::error::{Error, Result};
+use crate::formats::spdx::{self, Checksum, Document};
+use crate::verify::own::installed::Installed;
+use crate::verify::problem::{Check, Problems};
+use crate::verify::subject::source::{Source, part_described};
+
+/// Path in a package, as SPDX writes it, and SHA-256 in hex.
+type Files<'a> = BTreeSet<(&'a str, &'a str)>;
+
+/// Adds everything that the documents of a source say and that is not so; `packages` are those of
+/// the source that can be read.
+pub(in crate::verify) fn check(
+    source: &Source,
+    packages: &[&Installed],
+    problems: &mut Problems,
+) -> Result<()> {
+    let packages: BTreeMap<&str, &Installed> =
+        packages.iter().map(|package| (package.file.as_str(), *package)).collect();
+    let mut described = BTreeSet::new();
+    let (mut parts, mut unread) = (BTreeSet::new(), false);
+    for path in &source.documents {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut add = |message: String| problems.add(Check::DocumentMismatch, &*name, message);
+        let document = match read(path)? {
+            Ok(document) => document,
+            Err(fault) => {
+                add(fault);
+                unread = true;
+                continue;
+            }
+        };
+        parts.insert(part_described(path).flatten().map(|part| (part.index, part.of)));
+        for id in ids_twice(&document) {
+            add(format!("has two elements {}", id.escape_debug()));
+        }
+        let files = files(&document, &mut add);
+        for element in document.packages.iter().filter(|element| is_installed(element)) {
+            let file_name = element.package_file_name.as_deref().unwrap_or_default();
+            if !described.insert(file_name.to_owned()) {
+                add(format!("{file_name} is described twice"));
+            }
+            let package = packages.get(file_name);
+            if let Some(fault) = package.and_then(|package| differs(element, &files, package)) {
+                add(format!("{file_name} {fault}"));
+            }
+        }
+    }
+    check_names(&source.names(), &described, !unread && is_whole(&parts), problems);
+    Ok(())
+}
+
+/// What a document says, or why it says nothing. An error is one of reading.
+fn read(path: &Path) -> Result<Result<Document, String>> {
+    let unread = |error| Error::io(path, "read", error);
+    let file = open_file(path).map_err(unread)?;
+    match Document::read(BufReader::new(file)) {
+        Err(error) if error.is_io() => Err(unread(error.into())),
+        read => Ok(read.map_err(|error| format!("is no SPDX document: {error}"))),
+    }
+}
+
+/// Whether it is a package file, and not what packages were made from.
+fn is_installed(element: &spdx::Package) -> bool {
+    element.primary_package_purpose.as_deref() == Some("INSTALL")
+}
+
+/// Whether these documents, `None` being that of a set, are to describe every package.
+fn is_whole(documents: &BTreeSet<Option<(u32, u32)>>) -> bool {
+    let all_of = |of: u32| (1..=of).all(|index| documents.contains(&Some((index, of))));
+    documents.contains(&None) || documents.iter().flatten().any(|(_, of)| all_of(*of))
+}
+
+/// The files of the packages of a document, by the id of the package.
+fn files<'a>(document: &'a Document, add: &mut impl FnMut(String)) -> BTreeMap<&'a str, Files<'a>> {
+    let files = document.files.iter();
+    let files: BTreeMap<&str, (&str, &str)> = files
+        .map(|file| {
+            let sha256 = sha256(&file.checksums).unwrap_or_default();
+            (file.id.as_str(), (file.file_name.as_str(), sha256))
+        })
+        .collect();
+    let mut contained: BTreeMap<&str, Files<'_>> = BTreeMap::new();
+    for relationship in &document.relationships {
+        if relationship.relationship_type != "CONTAINS" {
+            continue;
+        }
+        let id = relationship.related_spdx_element.as_str();
+        match files.get(id) {
+            Some(file) => {
+                contained.entry(&relationship.spdx_element_id).or_default().insert(*file);
+            }
+            None => add(format!("does not have {}, which a package contains", id.escape_debug())),
+        }
+    }
+    contained
+}
+
+/// The SHA-256, if it is stated, and all statements are the same.
+fn sha256(checksums: &[Checksum]) -> Option<&str> {
+    let all = checksums.iter().filter(|checksum| checksum.algorithm == "SHA256");
+    let values: BTreeSet<&str> = all.map(|checksum| checksum.checksum_value.as_str()).collect();
+    values.first().copied().filter(|_| values.len() == 1)
+}
+
+/// Ids that two elements have: what is said of one could be said of either.
+fn ids_twice(document: &Document) -> BTreeSet<&str> {
+    let packages = document.packages.iter().map(|package| package.id.as_str());
+    let files = document.files.iter().map(|file| file.id.as_str());
+    let mut ids = BTreeSet::new();
+    packages.chain(files).filter(|id| !ids.insert(*id)).collect()
+}
+
+/// Why a package is not the one that is described.
+fn differs(
+    element: &spdx::Package,
+    files: &BTreeMap<&str, Files<'_>>,
+    package: &Installed,
+) -> Option<String> {
+    let own = hex(&package.sha256);
+    match sha256(&element.checksums) {
+        Some(described) if described == own => {}
+        Some(_) => return Some(format!("has the SHA-256 {own}, and is described with another")),
+        None => return Some("is described without a SHA-256, or with several".to_owned()),
+    }
+    let own: BTreeSet<(String, String)> =
+        package.files().map(|(path, facts)| (format!(".{path}"), hex(&facts.sha256))).collect();
+    let own: Files<'_> = own.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
+    let described = files.get(element.id.as_str());
+    let nothing = BTreeSet::new();
+    let described = described.unwrap_or(&nothing);
+    let (path, _) = described.symmetric_difference(&own).next()?;
+    Some(format!("does not hold {} as described", path.escape_debug()))
+}
+
+/// Adds the packages that are not there and, where documents are to describe `all`, those that are
+/// there and not described.
+fn check_names(
+    present: &BTreeSet<String>,
+    described: &BTreeSet<String>,
+    all: bool,
+    problems: &mut Problems,
+) {
+    for name in described.difference(present) {
+        let message = "an SPDX document describes it, and it is not there";
+        problems.add(Check::DocumentMismatch, name, message);
+    }
+    for name in present.difference(described).filter(|_| all) {
+        problems.add(Check::DocumentMismatch, name, "no SPDX document describes it");
+    }
+}

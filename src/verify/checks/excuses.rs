@@ -1,0 +1,183 @@
+//! What the findings of a build account for.
+
+use std::collections::BTreeSet;
+
+use crate::content::hex;
+use crate::package::Format;
+use crate::receipt::{FindingRecord, Receipt};
+use crate::report::{Code, Finding};
+use crate::tree::TreePath;
+use crate::verify::own::digest::Sha;
+
+/// Findings whose device code stays in the file that it came in.
+const KEPT: [Code; 3] = [Code::DatabaseShared, Code::KeptFat, Code::DatabaseHostCode];
+
+/// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
+/// one would think, and excuse no absence.
+const LEAVING_OUT: [Code; 10] = [
+    Code::ArchNotGrouped,
+    Code::BundleUnreferenced,
+    Code::DuplicateDropped,
+    Code::EmptyCodeObject,
+    Code::KeptFatDropped,
+    Code::KernelsUnclaimed,
+    Code::ArchExcluded,
+    Code::ArchDropped,
+    Code::ComponentLeftOut,
+    Code::NotListed,
+];
+
+/// What is where it is, or not, because of a finding.
+#[derive(Debug, Default)]
+pub(in crate::verify) struct Excuses {
+    /// Whether there is a receipt at all.
+    pub(in crate::verify) given: bool,
+    /// SHA-256, in hex, of device code that is in no package.
+    absent: BTreeSet<String>,
+    /// SHA-256, in hex, of device code that stays in its file.
+    kept: BTreeSet<String>,
+    /// Install-relative paths of files with device code, or an index of it, that stay in the host
+    /// package.
+    kept_files: BTreeSet<TreePath>,
+    /// Install-relative paths of indexes that refer to what no input holds.
+    unresolved: BTreeSet<TreePath>,
+    /// Install-relative paths of files that are the union of those of the shards.
+    merged: BTreeSet<TreePath>,
+    /// Install-relative folders whose files are in folders of their archs below.
+    moved: BTreeSet<TreePath>,
+    /// Install-relative paths of host files that are for one arch as a whole.
+    whole: BTreeSet<TreePath>,
+    /// Install-relative paths of files whose library search paths were written anew.
+    rewritten: BTreeSet<TreePath>,
+    /// Absolute paths that are in no package.
+    left_out: BTreeSet<String>,
+    /// Needed libraries that are nowhere.
+    nowhere: BTreeSet<String>,
+    /// Needed libraries that are to give a `.deb` no dependency.
+    free: BTreeSet<String>,
+    /// Install-relative paths of files whose libraries are to give no dependencies.
+    unasked: BTreeSet<TreePath>,
+}
+
+impl Excuses {
+    /// The findings of all receipts.
+    pub(in crate::verify) fn of<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Self {
+        let mut excuses = Self::default();
+        for receipt in receipts {
+            excuses.given = true;
+            for finding in &receipt.findings {
+                if let FindingRecord::Known(finding) = finding {
+                    excuses.add(finding);
+                }
+            }
+            excuses.left_out.extend(receipt.left_out.iter().cloned());
+        }
+        excuses
+    }
+
+    fn add(&mut self, finding: &Finding) {
+        let digests = finding.code_objects().iter().cloned();
+        if LEAVING_OUT.contains(&finding.code()) {
+            self.absent.extend(digests);
+        } else if KEPT.contains(&finding.code()) {
+            self.kept.extend(digests);
+        }
+        let (paths, path) = match finding {
+            Finding::DatabaseMerged { file, .. } => (&mut self.merged, &file.path),
+            Finding::DatabaseMoved { folder, .. } => (&mut self.moved, &folder.path),
+            Finding::DatabaseUnresolved { file, .. } => (&mut self.unresolved, &file.path),
+            Finding::DatabaseHostCode { file, .. } => (&mut self.whole, &file.path),
+            Finding::RunpathRewritten { file, .. } => (&mut self.rewritten, &file.path),
+            Finding::LibrariesNotAsked { file, .. } => (&mut self.unasked, &file.path),
+            // These leave a file with device code, or an index of it, in the host package.
+            Finding::DatabaseShared { file, .. }
+            | Finding::DatabaseArchMismatch { file, .. }
+            | Finding::DatabaseUnpaired { file, .. }
+            | Finding::KeptFat { file, .. } => (&mut self.kept_files, &file.path),
+            _ => return self.add_library(finding),
+        };
+        paths.insert(path.clone());
+    }
+
+    /// Needed libraries that need not be dependencies.
+    fn add_library(&mut self, finding: &Finding) {
+        if let Finding::LibraryUnresolved { library, .. } = finding {
+            self.nowhere.insert(library.clone());
+        } else if let Finding::LibraryWithoutDependency { library, .. } = finding {
+            self.free.insert(library.clone());
+        }
+    }
+
+    /// Whether device code of this digest is in no package because of a finding.
+    pub(in crate::verify) fn absence(&self, sha256: &Sha) -> bool {
+        self.absent.contains(&hex(sha256))
+    }
+
+    /// Whether the file at this install-relative path is the union of those of the shards.
+    pub(in crate::verify) fn merges(&self, path: &TreePath) -> bool {
+        self.merged.contains(path)
+    }
+
+    /// Whether the library search path of the file at this install-relative path was written anew.
+    pub(in crate::verify) fn rewrites(&self, path: &TreePath) -> bool {
+        self.rewritten.contains(path)
+    }
+
+    /// Whether the files of this install-relative folder are in folders of their archs below it.
+    pub(in crate::verify) fn moves(&self, folder: &TreePath) -> bool {
+        self.moved.contains(folder)
+    }
+
+    /// Whether the host file at this absolute path is for one arch as a whole.
+    pub(in crate::verify) fn is_whole(&self, path: &str) -> bool {
+        is_one_of(&self.whole, path)
+    }
+
+    /// Whether the index at this absolute path refers to what no input holds.
+    pub(in crate::verify) fn leaves_unresolved(&self, path: &str) -> bool {
+        is_one_of(&self.unresolved, path)
+    }
+
+    /// Whether what the input has at this absolute path is in no package on purpose.
+    pub(in crate::verify) fn leaves_out(&self, path: &str) -> bool {
+        self.left_out.contains(path)
+    }
+
+    /// Whether the same is true of something below this directory, which ends in a slash.
+    pub(in crate::verify) fn leaves_out_below(&self, directory: &str) -> bool {
+        let next = self.left_out.range(directory.to_owned()..).next();
+        next.is_some_and(|path| path.starts_with(directory))
+    }
+
+    /// Whether a package of that format need not depend on what has the library `name`: the build
+    /// found it nowhere, or the configuration says so.
+    pub(in crate::verify) fn leaves_open(&self, name: &str, format: Option<Format>) -> bool {
+        self.nowhere.contains(name) || (format == Some(Format::Deb) && self.free.contains(name))
+    }
+
+    /// Whether nothing is said of the libraries that the file at this absolute path needs.
+    pub(in crate::verify) fn asks_nothing_of(&self, path: &str) -> bool {
+        is_one_of(&self.unasked, path)
+    }
+
+    /// Whether findings account for absent device code at all.
+    pub(in crate::verify) fn any_absence(&self) -> bool {
+        !self.absent.is_empty()
+    }
+
+    /// Whether device code of this digest may be where it is: in a file as it is.
+    pub(in crate::verify) fn keeps(&self, sha256: &Sha) -> bool {
+        self.kept.contains(&hex(sha256))
+    }
+
+    /// Whether the file installed at `path` may be in a host package.
+    pub(in crate::verify) fn keeps_file(&self, path: &str) -> bool {
+        is_one_of(&self.kept_files, path)
+    }
+}
+
+/// Whether the absolute `path` ends with one of these install-relative paths.
+fn is_one_of(paths: &BTreeSet<TreePath>, path: &str) -> bool {
+    let below = |own: &TreePath| path.strip_suffix(own.as_str());
+    paths.iter().any(|own| below(own).is_some_and(|rest| rest.ends_with('/')))
+}

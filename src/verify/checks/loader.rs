@@ -1,0 +1,173 @@
+//! What a loader finds in an archive, acted out.
+//!
+//! A device reports a fully specified target ID. The loader forms all target IDs with some of its
+//! features left out, most features first and, among equally many, those first that keep the
+//! earlier features; it commits to the first of these that the archive lists, and needs a row for
+//! it. So every device is tried here: that is simpler than any rule about which rows there must
+//! be, and depends on none.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::gfx::{BaseArch, Target};
+use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
+
+/// Most features of one arch that are tried in all combinations; two exist.
+const FEATURE_LIMIT: usize = 8;
+
+/// Which devices an archive is for, and which of its targets each of them commits to.
+pub(in crate::verify) struct Loader<'a> {
+    archive: &'a ArchiveFacts,
+    /// Device → the listed target.
+    devices: Vec<(Target, Option<Target>)>,
+}
+
+impl<'a> Loader<'a> {
+    /// Tries all devices of `arch`, or says why that cannot be done.
+    pub(in crate::verify) fn new(
+        archive: &'a ArchiveFacts,
+        arch: &BaseArch,
+    ) -> Result<Self, String> {
+        let listed: Vec<Target> = archive.listed.iter().filter_map(|t| t.parse().ok()).collect();
+        let mut features: BTreeSet<&str> = arch.supported_features().iter().copied().collect();
+        let named = listed.iter().flat_map(Target::features);
+        features.extend(named.map(|(name, _)| name.as_str()));
+        if features.len() > FEATURE_LIMIT {
+            return Err(format!("lists {} features, more than there are", features.len()));
+        }
+        let devices = arch.fully_specified(features).into_iter();
+        let devices = devices.map(|device| {
+            let first = looked_for(&device).into_iter().find(|target| listed.contains(target));
+            (device, first)
+        });
+        Ok(Self { archive, devices: devices.collect() })
+    }
+
+    /// What is wrong for the wrapper with this key: devices that its code runs on, but that find
+    /// nothing or less than there is.
+    pub(in crate::verify) fn faults(&self, key: &str) -> Vec<String> {
+        let Some(rows) = self.archive.rows.get(key) else {
+            return Vec::new();
+        };
+        let code: BTreeMap<&str, &CodeObjectFacts> = rows
+            .keys()
+            .filter_map(|target| Some((target.as_str(), self.archive.at(key, target)?)))
+            .collect();
+        self.devices.iter().filter_map(|(device, listed)| fault(device, listed, &code)).collect()
+    }
+}
+
+/// What a device of target ID `device` looks for, in order.
+fn looked_for(device: &Target) -> Vec<Target> {
+    let features = device.features();
+    let choices = 0..1_usize << features.len().min(FEATURE_LIMIT);
+    let mut choices: Vec<Vec<usize>> = choices
+        .map(|choice| (0..features.len()).filter(|at| choice & (1 << at) != 0).collect())
+        .collect();
+    choices.sort_by_key(|kept| (Reverse(kept.len()), kept.clone()));
+    let target = |kept: &Vec<usize>| {
+        Target::new(device.base().clone(), kept.iter().map(|at| features[*at].clone()))
+    };
+    choices.iter().map(target).collect()
+}
+
+fn fault(
+    device: &Target,
+    listed: &Option<Target>,
+    code: &BTreeMap<&str, &CodeObjectFacts>,
+) -> Option<String> {
+    let runs = |target: &str, facts: &CodeObjectFacts| {
+        let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));
+        row || matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device))
+    };
+    let best =
+        code.iter().filter(|(target, facts)| runs(target, facts)).map(|(_, f)| fixed(f)).max()?;
+    let Some(listed) = listed else {
+        return Some(format!(
+            "{device} finds nothing that is listed, although there is code for it"
+        ));
+    };
+    let listed = listed.to_string();
+    match code.get(listed.as_str()) {
+        None => Some(format!("{device} looks for {listed}, for which there is no row")),
+        Some(found) if fixed(found) < best => {
+            Some(format!("{device} finds the code of {listed}, and there is more specific code"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// How many features a code object fixes by its header.
+fn fixed(facts: &CodeObjectFacts) -> usize {
+    match &facts.nature {
+        Nature::Compiled(own) => own.features().len(),
+        Nature::UnknownProcessor | Nature::Neutral => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An archive with one wrapper: row → target in the header of its code object.
+    fn faults(rows: &[(&str, &str)], listed: &[&str]) -> Vec<String> {
+        let mut archive = ArchiveFacts {
+            listed: listed.iter().map(|t| (*t).to_owned()).collect(),
+            ..ArchiveFacts::default()
+        };
+        for (ordinal, (target, own)) in rows.iter().enumerate() {
+            let row = archive.rows.entry("k#0".to_owned()).or_default();
+            row.insert((*target).to_owned(), ordinal);
+            let nature = Nature::Compiled(own.parse().unwrap());
+            archive.code_objects.push(Some(CodeObjectFacts { size: 0, sha256: [0; 32], nature }));
+        }
+        let arch = rows[0].0.parse::<Target>().unwrap().base().clone();
+        Loader::new(&archive, &arch).unwrap().faults("k#0")
+    }
+
+    #[test]
+    fn most_features_come_first_and_earlier_ones_before_later() {
+        let device = "gfx90a:sramecc+:xnack-".parse().unwrap();
+        let order: Vec<String> = looked_for(&device).iter().map(Target::to_string).collect();
+        let expected = ["gfx90a:sramecc+:xnack-", "gfx90a:sramecc+", "gfx90a:xnack-", "gfx90a"];
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn bare_targets_serve_all_devices() {
+        assert!(faults(&[("gfx90a", "gfx90a")], &["gfx90a"]).is_empty());
+        assert!(faults(&[("gfx1100", "gfx1100")], &["gfx1100"]).is_empty());
+        assert_eq!(faults(&[("gfx1100", "gfx1100")], &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_variant_of_another_wrapper_does_not_hide_the_bare_code() {
+        // Another wrapper's `gfx90a:xnack+` is listed; this one has bare code only.
+        let listed = ["gfx90a:xnack+", "gfx90a"];
+        let found = faults(&[("gfx90a", "gfx90a")], &listed);
+        assert_eq!(found.len(), 2, "both devices with XNACK: {found:?}");
+        assert!(found[0].contains("looks for gfx90a:xnack+"));
+    }
+
+    #[test]
+    fn full_target_ids_with_the_most_specific_code_serve_all() {
+        let full = ["gfx90a:sramecc+:xnack+", "gfx90a:sramecc-:xnack+"];
+        let bare = ["gfx90a:sramecc+:xnack-", "gfx90a:sramecc-:xnack-"];
+        let mut rows = vec![("gfx90a:xnack+", "gfx90a:xnack+"), ("gfx90a", "gfx90a")];
+        rows.extend(full.map(|target| (target, "gfx90a:xnack+")));
+        rows.extend(bare.map(|target| (target, "gfx90a")));
+        let listed: Vec<&str> = rows.iter().map(|row| row.0).collect();
+        assert!(faults(&rows, &listed).is_empty());
+        // The alias of one device names the less specific code.
+        rows[2].1 = "gfx90a";
+        assert_eq!(faults(&rows, &listed).len(), 1);
+    }
+
+    #[test]
+    fn hostile_lists_are_refused() {
+        let listed: String = (0..20).map(|n| format!(":f{n}+")).collect();
+        let archive =
+            ArchiveFacts { listed: vec![format!("gfx90a{listed}")], ..ArchiveFacts::default() };
+        assert!(Loader::new(&archive, &"gfx90a".parse().unwrap()).is_err());
+    }
+}

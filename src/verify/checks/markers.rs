@@ -1,0 +1,179 @@
+//! Whether every transformed binary finds its code: marker → pattern → archive → row.
+
+use super::excuses::Excuses;
+use super::loader::Loader;
+use super::manifests::{self, Listing};
+use super::scope::Scope;
+use super::set_archives::{Archives, archives, damaged};
+use crate::formats::marker::{ARCH_PLACEHOLDER, Marker};
+use crate::gfx::{BaseArch, Target};
+use crate::tree::TreePath;
+use crate::verify::own::archive::ArchiveFacts;
+use crate::verify::own::facts::{Class, HostFacts};
+use crate::verify::own::installed::Installed;
+use crate::verify::problem::{Check, Problems};
+
+/// A transformed binary of a package.
+pub(in crate::verify) struct Transformed<'a> {
+    pub(in crate::verify) package: &'a Installed,
+    pub(in crate::verify) path: &'a str,
+    pub(in crate::verify) host: &'a HostFacts,
+    pub(in crate::verify) marker: &'a Marker,
+}
+
+/// All transformed binaries of `packages`.
+pub(in crate::verify) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<Transformed<'a>> {
+    let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
+    let binaries = files.filter_map(|(package, (path, facts))| match &facts.class {
+        Class::Host(host) => {
+            Some(Transformed { package, path, host, marker: host.marker.as_ref()? })
+        }
+        _ => None,
+    });
+    binaries.collect()
+}
+
+impl Transformed<'_> {
+    /// The paths of the archives that the marker leads to, each with the arch in its name.
+    pub(in crate::verify) fn finds<'b>(
+        &self,
+        (archives, listings): (&Archives<'b>, &[Listing<'_>]),
+    ) -> Vec<(&'b str, Option<BaseArch>)> {
+        let found = archives.keys().map(|archive| (*archive, self.finds_one(archive, listings)));
+        found.filter_map(|(archive, arch)| Some((archive, arch?))).collect()
+    }
+
+    fn finds_one(&self, archive: &str, listings: &[Listing<'_>]) -> Option<Option<BaseArch>> {
+        let patterns = &self.marker.kpack_search_paths;
+        let direct = patterns.iter().find_map(|p| leads_to(self.path, p, archive));
+        direct.or_else(|| self.finds_listed(archive, listings))
+    }
+
+    /// Loaders of a short period looked for a manifest, and in it for the archive.
+    fn finds_listed(&self, archive: &str, listings: &[Listing<'_>]) -> Option<Option<BaseArch>> {
+        let patterns = &self.marker.kpack_search_paths;
+        let named = |listing: &&Listing<'_>| {
+            patterns.iter().any(|p| leads_to(self.path, p, listing.path) == Some(None))
+        };
+        listings.iter().filter(named).find_map(|listing| {
+            let mut files = listing.manifest.archives.iter();
+            let (arch, _) = files.find(|(_, stated)| listing.beside(&stated.file) == archive)?;
+            Some(arch.parse().ok())
+        })
+    }
+
+    fn key(&self, wrapper: usize) -> String {
+        format!("{}#{wrapper}", self.marker.kernel_name)
+    }
+}
+
+/// Checks every transformed binary.
+pub(in crate::verify) fn check(
+    packages: &[&Installed],
+    (excuses, scope): (&Excuses, Scope),
+    problems: &mut Problems,
+) {
+    let archives = archives(packages);
+    let listings = manifests::listings(packages);
+    // Where a group is missing, so may be all the code of a wrapper; or findings account for it.
+    let complete = scope.has_all_archives() || manifests::are_complete(packages);
+    let damaged = damaged(packages);
+    let complete = complete && damaged.is_empty() && !excuses.any_absence();
+    for binary in transformed(packages) {
+        let found = binary.finds((&archives, &listings));
+        if found.is_empty() {
+            if damaged.iter().any(|path| binary.finds_one(path, &listings).is_some()) {
+                continue;
+            }
+            let patterns = binary.marker.kpack_search_paths.join(", ");
+            let message = format!("its marker leads to {patterns}, and nothing is there");
+            problems.add(Check::MarkerUnresolved, binary.package.at(binary.path), message);
+            continue;
+        }
+        for (path, arch) in &found {
+            if let Some((package, archive)) = archives.get(path) {
+                let at = package.at(path);
+                check_archive(&binary, (&at, archive), arch.as_ref(), problems);
+            }
+        }
+        if complete {
+            let found = found.iter().filter_map(|(path, _)| Some(archives.get(path)?.1));
+            check_served(&binary, &found.collect::<Vec<_>>(), problems);
+        }
+    }
+}
+
+/// Every device that loads this archive finds what it has for each wrapper.
+fn check_archive(
+    binary: &Transformed<'_>,
+    (at, archive): (&str, &ArchiveFacts),
+    named: Option<&BaseArch>,
+    problems: &mut Problems,
+) {
+    let listed = archive.listed.iter().filter_map(|text| text.parse::<Target>().ok());
+    let Some(arch) = named.cloned().or_else(|| listed.clone().map(|t| t.base().clone()).next())
+    else {
+        return;
+    };
+    for target in listed.filter(|target| *target.base() != arch) {
+        let message = format!("is where loaders look for {arch}, and lists {target}");
+        problems.add(Check::BadArchive, at, message);
+    }
+    let loader = match Loader::new(archive, &arch) {
+        Ok(loader) => loader,
+        Err(fault) => return problems.add(Check::BadArchive, at, fault),
+    };
+    for wrapper in 0..binary.host.elf.wrappers.len() {
+        let key = binary.key(wrapper);
+        for fault in loader.faults(&key) {
+            problems.add(Check::RowMissing, at, format!("{key}: {fault}"));
+        }
+    }
+}
+
+/// Every wrapper has code in some archive.
+fn check_served(binary: &Transformed<'_>, found: &[&ArchiveFacts], problems: &mut Problems) {
+    for wrapper in 0..binary.host.elf.wrappers.len() {
+        let key = binary.key(wrapper);
+        if !found.iter().any(|archive| archive.rows.contains_key(&key)) {
+            let message = format!("no archive has a row for {key}, and no finding says why");
+            problems.add(Check::RowMissing, binary.package.at(binary.path), message);
+        }
+    }
+}
+
+/// Whether `pattern`, relative to the directory of the binary at `path`, names `archive`, and if
+/// so, for which arch; a pattern without a placeholder names none.
+fn leads_to(path: &str, pattern: &str, archive: &str) -> Option<Option<BaseArch>> {
+    let binary = TreePath::new(path.trim_start_matches('/')).ok()?;
+    let resolved = binary.resolve_link(pattern)?;
+    let archive = archive.trim_start_matches('/');
+    match resolved.as_str().split_once(ARCH_PLACEHOLDER) {
+        Some((before, after)) => {
+            let arch = archive.strip_prefix(before)?.strip_suffix(after)?;
+            arch.parse().ok().map(Some)
+        }
+        None => (archive == resolved.as_str()).then_some(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_the_archives_of_its_own_component() {
+        let to = |binary, pattern, archive| leads_to(binary, pattern, archive);
+        let library =
+            |archive| to("/opt/r/lib/liba.so", ".kpack/blas_lib_@GFXARCH@.kpack", archive);
+        assert_eq!(library("/opt/r/lib/.kpack/blas_lib_gfx90a.kpack"), Some("gfx90a".parse().ok()));
+        assert_eq!(library("/opt/r/lib/.kpack/sparse_lib_gfx90a.kpack"), None);
+        assert_eq!(library("/opt/r/lib/.kpack/blas_lib_x.kpack"), None);
+        let binary = "/opt/r/bin/a";
+        let archive = "/opt/r/lib/.kpack/b_gfx1100.kpack";
+        let found = to(binary, "../lib/.kpack/b_@GFXARCH@.kpack", archive);
+        assert_eq!(found, Some("gfx1100".parse().ok()));
+        assert_eq!(to(binary, "../lib/.kpack/b_gfx1100.kpack", archive), Some(None));
+        assert_eq!(to(binary, "../../../../etc/@GFXARCH@", archive), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! What must hold of packages: each by itself, those of a set among each other, and what their
+//! receipts and documents say of them.
+
+pub(super) mod claims;
+pub(super) mod conflicts;
+pub(super) mod contents;
+pub(super) mod dependencies;
+pub(super) mod documents;
+pub(super) mod excuses;
+pub(super) mod loader;
+pub(super) mod manifests;
+pub(super) mod markers;
+pub(super) mod needs;
+pub(super) mod ownership;
+pub(super) mod pairs;
+pub(super) mod recorded;
+pub(super) mod scope;
+pub(super) mod set_archives;
+pub(super) mod twice;
+
+use super::own::installed::Installed;
+use super::problem::Problems;
+use crate::error::Result;
+use excuses::Excuses;
+use scope::Scope;
+
+/// Checks the packages of one format against each other.
+pub(super) fn check_set(
+    packages: &[&Installed],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) -> Result<()> {
+    for package in packages {
+        contents::check(package, packages, excuses, problems);
+    }
+    twice::check(packages, problems);
+    ownership::check(packages, problems);
+    markers::check(packages, (excuses, Scope::Set), problems);
+    manifests::check(packages, Scope::Set, problems);
+    dependencies::check(packages, problems);
+    conflicts::check(packages, problems);
+    needs::check(packages, excuses, problems)?;
+    pairs::check(packages, excuses, problems)
+}

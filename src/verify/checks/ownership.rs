@@ -1,0 +1,82 @@
+//! Which package owns which path.
+
+use std::collections::BTreeMap;
+
+use crate::package::Format;
+use crate::verify::own::installed::{Installed, InstalledNode, Side};
+use crate::verify::problem::{Check, Problems};
+
+/// Where rpm's packages of debug files own what they have in common.
+const SHARED: &str = "/usr/lib/debug/.build-id/";
+
+/// Where a path stands first.
+struct Owner<'a> {
+    package: &'a Installed,
+    node: &'a InstalledNode,
+}
+
+/// Everything but a directory has one owner, in artifacts what is for several archs one in each of
+/// theirs, with the same content; debug files of `.rpm` may have several, if they are the same.
+/// Directories agree in their mode, and nothing lies below what is none.
+pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
+    let mut owners: BTreeMap<&str, Owner<'_>> = BTreeMap::new();
+    for package in packages {
+        for (path, node) in &package.paths {
+            match owners.get(path.as_str()) {
+                None => drop(owners.insert(path, Owner { package, node })),
+                // Two versions of one package replace each other.
+                Some(first) if first.package.name == package.name => {}
+                Some(first) => {
+                    if let Some(fault) = fault(path, first, (package, node)) {
+                        let message =
+                            format!("{fault}: {} and {}", first.package.file, package.file);
+                        problems.add(Check::PathOwnedTwice, path, message);
+                    }
+                }
+            }
+        }
+    }
+    check_above(&owners, problems);
+}
+
+fn fault(
+    path: &str,
+    first: &Owner<'_>,
+    (package, again): (&Installed, &InstalledNode),
+) -> Option<&'static str> {
+    use InstalledNode::Directory;
+    let of_arch = |one: &Installed| one.format.is_none() && one.side() == Side::Kernels;
+    let of_archs = of_arch(first.package) && of_arch(package);
+    let is_rpm = |one: &Installed| one.format == Some(Format::Rpm);
+    let shared = is_rpm(first.package) && is_rpm(package) && path.starts_with(SHARED);
+    match (first.node, again) {
+        _ if (of_archs || shared) && first.node.is_same(again) => None,
+        _ if shared && !is_directory(first.node) => Some("differs in two packages"),
+        _ if of_archs && !is_directory(first.node) && !is_directory(again) => {
+            Some("differs in the artifacts of two archs")
+        }
+        (Directory { mode: one }, Directory { mode: other }) if one == other => None,
+        (Directory { .. }, Directory { .. }) => Some("has different modes in two packages"),
+        _ => Some("is owned by two packages"),
+    }
+}
+
+fn is_directory(node: &InstalledNode) -> bool {
+    matches!(node, InstalledNode::Directory { .. })
+}
+
+fn check_above(owners: &BTreeMap<&str, Owner<'_>>, problems: &mut Problems) {
+    for (path, owner) in owners {
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        let above = above.filter_map(|above| Some((above, owners.get(above)?)));
+        for (above, other) in above {
+            if !is_directory(other.node) {
+                let message = format!(
+                    "lies below {above}, which is no directory in {}; it comes with {}",
+                    other.package.file, owner.package.file
+                );
+                problems.add(Check::PathOwnedTwice, *path, message);
+            }
+        }
+    }
+}

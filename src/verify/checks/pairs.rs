@@ -1,0 +1,208 @@
+//! Kernel databases: whether indexes and code come together.
+//!
+//! `X.dat` indexes the kernels of `X.co` or `X.hsaco`, where the arch and its features in the name
+//! may differ (`X_fallback.dat`, `X_fallback_gfx1100.hsaco`). Whoever installs one of them has to
+//! get the other: it lies in the same package, or in the host's that the package needs. Partners
+//! have an arch in common, or one of them serves all. What an index refers to is wanted in the same
+//! way. Which files are which, and which have no partner, is said by the rules of the databases.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::excuses::Excuses;
+use crate::error::Result;
+use crate::gfx::{self, BaseArch, Target};
+use crate::input::database::Role;
+use crate::tree::TreePath;
+use crate::verify::own::archive::Nature;
+use crate::verify::own::facts::{Class, FileFacts};
+use crate::verify::own::index::{self, Kind};
+use crate::verify::own::installed::{Installed, Side};
+use crate::verify::problem::{Check, Problems};
+
+/// Code or an index of a database.
+struct Single<'a> {
+    package: &'a Installed,
+    path: &'a str,
+    kind: Kind,
+    folder: &'a str,
+    name: &'a str,
+    /// Name without ending.
+    stem: &'a str,
+    /// The archs it is for; none if it serves all.
+    archs: BTreeSet<BaseArch>,
+    class: &'a Class,
+}
+
+/// By kind, folder and what partners share of their names.
+type Partners<'a> = BTreeMap<(Kind, &'a str, &'a str), Vec<&'a Single<'a>>>;
+
+/// By folder and name.
+type Beside<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a Single<'a>>>;
+
+/// Checks the databases of what is installed together.
+pub(in crate::verify) fn check(
+    packages: &[&Installed],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) -> Result<()> {
+    let mut singles = Vec::new();
+    for package in packages {
+        for (path, facts) in package.files() {
+            singles.extend(single(package, (path, facts))?);
+        }
+    }
+    let (mut partners, mut beside) = (Partners::new(), Beside::new());
+    for single in &singles {
+        let key = (single.kind, single.folder, common(single.stem));
+        partners.entry(key).or_default().push(single);
+        beside.entry((single.folder, single.name)).or_default().push(single);
+    }
+    for single in &singles {
+        let mut add = |fault| {
+            problems.add(Check::DatabaseUnpaired, single.package.at(single.path), fault);
+        };
+        if !single.is_standalone()? && !excuses.keeps_file(single.path) {
+            single.partner_fault(&partners).into_iter().for_each(&mut add);
+        }
+        if !excuses.leaves_unresolved(single.path) {
+            single.reference_faults(&beside).into_iter().for_each(&mut add);
+        }
+    }
+    Ok(())
+}
+
+/// What the file at `path` is, if it is code or an index.
+fn single<'a>(
+    package: &'a Installed,
+    (path, facts): (&'a str, &'a FileFacts),
+) -> Result<Option<Single<'a>>> {
+    let (Some((kind, role)), Some((folder, name))) = (index::kind(path)?, path.rsplit_once('/'))
+    else {
+        return Ok(None);
+    };
+    let plain = name.strip_suffix(".zlib").unwrap_or(name);
+    let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);
+    let archs = match role {
+        Role::Shared => BTreeSet::new(),
+        _ => archs(stem, &facts.class),
+    };
+    Ok(Some(Single { package, path, kind, folder, name, stem, archs, class: &facts.class }))
+}
+
+/// The archs of a file: of code its own, of an index those in its name. What neither says is said
+/// by the other.
+fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
+    let named: BTreeSet<BaseArch> = gfx::archs_in(stem).into_iter().collect();
+    let own: BTreeSet<BaseArch> = match class {
+        Class::CodeObject(Nature::Compiled(target)) => [target.base().clone()].into(),
+        Class::Bundle(entries) => {
+            let targets = entries.iter().filter_map(|entry| entry.target.parse::<Target>().ok());
+            targets.map(|target| target.base().clone()).collect()
+        }
+        Class::Index(_) if !named.is_empty() => BTreeSet::new(),
+        Class::Index(index) => index.archs.clone(),
+        _ => BTreeSet::new(),
+    };
+    if own.is_empty() { named } else { own }
+}
+
+impl Single<'_> {
+    fn is_standalone(&self) -> Result<bool> {
+        let path = TreePath::new(self.path.trim_start_matches('/'))?;
+        let claim = index::rules()?.claim(&path);
+        Ok(claim.is_some_and(|claim| claim.rule.is_standalone(self.name)))
+    }
+
+    /// Whether there is an arch that both serve.
+    fn serves_with(&self, other: &Self) -> bool {
+        let all = self.archs.is_empty() || other.archs.is_empty();
+        all || self.archs.intersection(&other.archs).next().is_some()
+    }
+
+    /// Whether whoever installs this gets `other`. The host's files serve all kernel packages, so
+    /// any of them may hold what these need.
+    fn reaches(&self, other: &Self) -> bool {
+        let of_host = |one: &Self| one.package.side() != Side::Kernels;
+        of_host(self) || of_host(other) || std::ptr::eq(self.package, other.package)
+    }
+
+    fn partner_fault(&self, partners: &Partners<'_>) -> Option<String> {
+        let (wanted, what) = match self.kind {
+            Kind::Code => (Kind::Index, "index"),
+            Kind::Index => (Kind::Code, "code object"),
+        };
+        let all = partners.get(&(wanted, self.folder, common(self.stem)));
+        let own = |other: &&&Single<'_>| other.stem == self.stem || self.serves_with(other);
+        let holders: Vec<_> = all.into_iter().flatten().filter(own).collect();
+        match holders.first() {
+            None if self.archs.is_empty() || all.is_none() => {
+                Some(format!("has no {what} of its name beside it"))
+            }
+            None => {
+                let archs = list(&self.archs);
+                Some(format!("has no {what} of its name for {archs} beside it"))
+            }
+            Some(_) if holders.iter().any(|holder| self.reaches(holder)) => None,
+            Some(holder) => {
+                let file = &holder.package.file;
+                Some(format!("its {what} is in {file}, which it does not need"))
+            }
+        }
+    }
+
+    /// What an index refers to has to be beside it. One that serves all archs also names what is
+    /// for archs that are not there.
+    fn reference_faults(&self, beside: &Beside<'_>) -> Vec<String> {
+        let Class::Index(index) = self.class else {
+            return Vec::new();
+        };
+        let expected = |names: &&Vec<String>| {
+            let of_arch = names.iter().any(|name| !gfx::archs_in(name).is_empty());
+            !(of_arch && self.archs.is_empty())
+        };
+        let fault = |names: &Vec<String>| {
+            let found = names.iter().filter_map(|name| beside.get(&(self.folder, name.as_str())));
+            let found: Vec<_> = found.flatten().collect();
+            let name = names.first().map_or("", String::as_str);
+            match found.first() {
+                None => Some(format!("refers to {name}, which is not beside it")),
+                Some(_) if found.iter().any(|other| self.reaches(other)) => None,
+                Some(other) => {
+                    let file = &other.package.file;
+                    Some(format!("refers to {name}, which is in {file}, which it does not need"))
+                }
+            }
+        };
+        index.refers.iter().filter(expected).filter_map(fault).collect()
+    }
+}
+
+fn list(archs: &BTreeSet<BaseArch>) -> String {
+    archs.iter().map(BaseArch::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// What partners share of a stem: what stands before the arch.
+fn common(stem: &str) -> &str {
+    match stem.find("gfx").filter(|_| !gfx::archs_in(stem).is_empty()) {
+        Some(at) => stem[..at].trim_end_matches(['_', '-']),
+        None => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partners_share_what_stands_before_the_arch() {
+        for (stem, expected) in [
+            ("TensileLibrary_gfx90a-xnack+", "TensileLibrary"),
+            ("TensileLibrary_gfx1100", "TensileLibrary"),
+            ("T_fallback", "T_fallback"),
+            ("T_fallback_gfx1100", "T_fallback"),
+            ("no_gfx_at_all", "no_gfx_at_all"),
+        ] {
+            assert_eq!(common(stem), expected);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The code objects that a receipt lists, held against the packages of one format.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::content::hex;
+use crate::receipt::{CodeObjectRecord, PackageRecord, Place, Receipt};
+use crate::verify::own::archive::{CodeObjectFacts, Nature, row_fault};
+use crate::verify::own::facts::{Class, FileFacts};
+use crate::verify::own::installed::{Installed, InstalledNode};
+use crate::verify::problem::{Check, Problems};
+
+/// A receipt and the packages it speaks of.
+pub(in crate::verify) struct Recorded<'a> {
+    pub(in crate::verify) receipt: &'a Receipt,
+    /// File name → what the receipt says of the package.
+    pub(in crate::verify) records: &'a BTreeMap<&'a str, &'a PackageRecord>,
+    /// Packages of one format.
+    pub(in crate::verify) set: Vec<&'a Installed>,
+}
+
+impl Recorded<'_> {
+    /// Every code object stands in the package and at the place that the receipt names, and the
+    /// packages hold no others.
+    pub(in crate::verify) fn check(&self, problems: &mut Problems) {
+        for record in &self.receipt.code_objects {
+            if let Some(fault) = self.fault(record) {
+                let subject = match &record.place {
+                    Place::Archive { binary, .. } => format!("{binary} {}", record.target),
+                    Place::File { file, .. } => format!("{file} {}", record.target),
+                };
+                problems.add(Check::CodeObjectLost, subject, fault);
+            }
+        }
+        self.check_unknown(problems);
+    }
+
+    /// Why a code object is not where the receipt says.
+    fn fault(&self, record: &CodeObjectRecord) -> Option<String> {
+        let (sha256, path) = (&record.sha256, record.place.path());
+        let Some((package, facts)) = self.file(path) else {
+            return Some(format!("{sha256} is said to be in {path}, which no package installs"));
+        };
+        let fault = match &record.place {
+            Place::Archive { key, .. } => archive_fault(record, key, facts),
+            Place::File { entry, .. } => file_fault(record, entry.as_deref(), facts),
+        };
+        if let Some(fault) = fault {
+            return Some(format!("{sha256} {fault} in {path}"));
+        }
+        let id = self.records.get(package.file.as_str()).map(|record| record.id.as_str());
+        (id != Some(record.package.as_str()))
+            .then(|| format!("{path} is in {}, not in {}", package.file, record.package))
+    }
+
+    fn file(&self, path: &str) -> Option<(&Installed, &FileFacts)> {
+        self.set.iter().find_map(|package| match package.paths.get(path)? {
+            InstalledNode::File { facts, .. } => Some((*package, facts)),
+            _ => None,
+        })
+    }
+
+    fn check_unknown(&self, problems: &mut Problems) {
+        let known: BTreeSet<&str> =
+            self.receipt.code_objects.iter().map(|record| record.sha256.as_str()).collect();
+        for package in &self.set {
+            for (path, facts) in package.files() {
+                for (what, sha256) in code_objects(facts) {
+                    let sha256 = hex(sha256);
+                    if !known.contains(sha256.as_str()) {
+                        let message = format!("{what}the receipt does not know {sha256}");
+                        problems.add(Check::CodeObjectForeign, package.at(path), message);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The code objects of a file, each with where it is in the file.
+fn code_objects(facts: &FileFacts) -> Vec<(String, &[u8; 32])> {
+    match &facts.class {
+        Class::Archive(archive) => archive
+            .entries()
+            .map(|(key, target, found)| (format!("{key} [{target}]: "), &found.sha256))
+            .collect(),
+        Class::CodeObject(_) => vec![(String::new(), &facts.sha256)],
+        Class::Bundle(entries) => entries
+            .iter()
+            .filter(|entry| entry.size > 0)
+            .map(|entry| (format!("{}: ", entry.id), &entry.sha256))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn archive_fault(record: &CodeObjectRecord, key: &str, facts: &FileFacts) -> Option<String> {
+    let found = match &facts.class {
+        Class::Archive(archive) => archive.at(key, &record.target),
+        _ => None,
+    };
+    let is_it =
+        |found: &CodeObjectFacts| hex(&found.sha256) == record.sha256 && found.size == record.size;
+    (!found.is_some_and(is_it)).then(|| format!("is not at {key}"))
+}
+
+fn file_fault(record: &CodeObjectRecord, entry: Option<&str>, facts: &FileFacts) -> Option<String> {
+    match (&facts.class, entry) {
+        (Class::CodeObject(nature), None) => {
+            let same = hex(&facts.sha256) == record.sha256 && facts.size == record.size;
+            // Of an unknown processor, the receipt may not have a target either.
+            let target = match nature {
+                Nature::Compiled(_) => row_fault(&record.target, nature),
+                Nature::UnknownProcessor | Nature::Neutral => None,
+            };
+            (!same).then(|| "is not the file".to_owned()).or(target)
+        }
+        (Class::Bundle(entries), Some(id)) => {
+            let mut entries = entries.iter().filter(|found| found.id == id);
+            let found = entries.any(|found| {
+                let same = hex(&found.sha256) == record.sha256 && found.size == record.size;
+                same && found.target == record.target
+            });
+            (!found).then(|| format!("is not the entry {id} for {}", record.target))
+        }
+        _ => Some("is not in a file of this kind".to_owned()),
+    }
+}

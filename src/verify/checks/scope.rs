@@ -1,0 +1,24 @@
+//! How much of a release is there when it is verified.
+
+/// What is checked together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verify) enum Scope {
+    /// A package set: all groups, with the manifests of their archives.
+    Set,
+    /// The artifacts of a component: all archs of a shard. Not all tools write manifests.
+    Artifacts,
+    /// An installed prefix: the groups that somebody chose.
+    Prefix,
+}
+
+impl Scope {
+    /// Whether an archive that a manifest lists has to be there.
+    pub(in crate::verify) fn has_all_archives(self) -> bool {
+        self != Self::Prefix
+    }
+
+    /// Whether every archive has to be in a manifest.
+    pub(in crate::verify) fn has_all_manifests(self) -> bool {
+        self == Self::Set
+    }
+}

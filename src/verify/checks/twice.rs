@@ -1,0 +1,55 @@
+//! Packages that are there twice.
+//!
+//! Of two versions of one package, the newer replaces the other, and checks may look at either. Of
+//! two files of one version, nobody can tell which is installed: what is good in the one must not
+//! cover what is bad in the other.
+
+use std::collections::BTreeMap;
+
+use crate::verify::own::installed::Installed;
+use crate::verify::problem::{Check, Problems};
+
+/// Packages of one format, each once. The same bytes may be there several times, by a link or in two
+/// folders.
+pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
+    let by_version = |a: &&Installed, b: &&Installed| {
+        (&a.name, &a.arch).cmp(&(&b.name, &b.arch)).then_with(|| a.compare_versions(b))
+    };
+    let mut sorted = packages.to_vec();
+    sorted.sort_by(by_version);
+    for same in sorted.chunk_by(|a, b| by_version(a, b).is_eq()) {
+        let Some((first, others)) = same.split_first() else { continue };
+        for package in others.iter().filter(|package| package.sha256 != first.sha256) {
+            let Installed { name, version, arch, .. } = package;
+            let message = format!("is {name} {version} for {arch}, as {} is", first.file);
+            problems.add(Check::PackageTwice, &package.file, message);
+        }
+    }
+}
+
+/// Architectures of packages for every machine, which take the place of those for one, and the other
+/// way round.
+const FOR_ALL: [&str; 2] = ["all", "noarch"];
+
+/// Stands for every architecture.
+const ANY: &str = "";
+
+/// Packages of one format without those that a newer version of them replaces.
+pub(in crate::verify) fn newest<'a>(packages: &[&'a Installed]) -> Vec<&'a Installed> {
+    let mut newest: BTreeMap<(&str, &str), &Installed> = BTreeMap::new();
+    for package in packages {
+        for arch in [&*package.arch, ANY] {
+            let best = newest.entry((&package.name, arch)).or_insert(package);
+            if package.compare_versions(best).is_gt() {
+                *best = package;
+            }
+        }
+    }
+    let is_newest = |package: &&&Installed| {
+        let arch = package.arch.as_str();
+        let others = if FOR_ALL.contains(&arch) { &[ANY][..] } else { &[arch, "all", "noarch"] };
+        let mut others = others.iter().filter_map(|arch| newest.get(&(&*package.name, *arch)));
+        others.all(|other| package.compare_versions(other).is_ge())
+    };
+    packages.iter().filter(is_newest).copied().collect()
+}

@@ -1,0 +1,179 @@
+//! Artifact folders, fat or split.
+//!
+//! ```text
+//! {name}_{component}_generic    host code, and no device code
+//! {name}_{component}_{arch}     device code of one arch, and no host code
+//! {name}_{component}_{other}    of a fat artifact: host and device code
+//!                               of a recombined one: the device code of a group
+//! ```
+//!
+//! The family is a label, so content says what an artifact is: a component is split in a shard if
+//! one of its artifacts has kernel archives or transformed binaries. The artifacts of a component
+//! in a shard are checked together, all their stage prefixes flattened onto one install prefix: so
+//! are binaries and archives found by each other once they are installed.
+
+use std::collections::BTreeMap;
+
+use super::folders::{self, Files};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::gfx::Target;
+use crate::input::artifact::{Artifact, Scan};
+use crate::report::Progress;
+use crate::tree::{Node, TreePath};
+use crate::verify::checks::contents;
+use crate::verify::checks::excuses::Excuses;
+use crate::verify::checks::manifests;
+use crate::verify::checks::markers;
+use crate::verify::checks::ownership;
+use crate::verify::checks::pairs;
+use crate::verify::checks::scope::Scope;
+use crate::verify::own::facts::Class;
+use crate::verify::own::installed::{Installed, Side};
+use crate::verify::problem::{Check, Problems};
+
+/// The family of artifacts that hold host code alone.
+const GENERIC: &str = "generic";
+
+/// What was named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verify) enum Extent {
+    /// Single artifacts: those that belong to them may lie elsewhere.
+    One,
+    /// Whole shards.
+    Shards,
+}
+
+/// What of a component is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum There {
+    /// Some of its split artifacts, which need others that were not named.
+    Parts,
+    SplitComponent,
+    FatComponent,
+}
+
+/// Reads and checks all artifacts of a scan, and returns what they hold.
+pub(in crate::verify) fn check(
+    (scan, extent): (&Scan, Extent),
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Result<Vec<Installed>> {
+    let mut all = Vec::new();
+    for shard in &scan.shards {
+        let mut components: BTreeMap<String, Vec<(&Artifact, Installed)>> = BTreeMap::new();
+        for artifact in &shard.artifacts {
+            let name = format!("{}/{}", artifact.shard, artifact.name);
+            let files = flattened((artifact, &name), problems);
+            let read = folders::examine((name, Side::Both), files, progress, problems);
+            let component = format!("{}_{}", artifact.name.name, artifact.name.component);
+            components.entry(component).or_default().push((artifact, read));
+        }
+        for mut artifacts in components.into_values() {
+            let split = artifacts.iter().any(|(_, read)| is_split(read));
+            artifacts.iter_mut().for_each(|(artifact, read)| side(artifact, split, read));
+            let read: Vec<Installed> = artifacts.into_iter().map(|(_, read)| read).collect();
+            let there = match (split, extent) {
+                (true, Extent::One) => There::Parts,
+                (true, Extent::Shards) => There::SplitComponent,
+                (false, _) => There::FatComponent,
+            };
+            check_component(&read.iter().collect::<Vec<_>>(), there, problems)?;
+            all.extend(read);
+        }
+    }
+    Ok(all)
+}
+
+/// What a scan that failed found, one problem for each fault.
+pub(in crate::verify) fn refused(error: &Error, problems: &mut Problems) {
+    for fault in std::iter::once(error).chain(error.others()) {
+        let file = fault.place().file.as_ref().map(|file| file.display().to_string());
+        let (file, text) = (file.unwrap_or_default(), fault.to_string());
+        let message = text.strip_prefix(&format!("{file}: ")).unwrap_or(&text);
+        problems.add(Check::BadArtifact, file, message);
+    }
+}
+
+/// The files of all stage prefixes; of two at one path, the first, and a problem if they differ.
+fn flattened((artifact, name): (&Artifact, &str), problems: &mut Problems) -> Files {
+    let mut from: BTreeMap<&TreePath, (&str, &Node<Content>)> = BTreeMap::new();
+    for prefix in &artifact.prefixes {
+        for (path, node) in &prefix.tree {
+            let (first, own) = *from.entry(path).or_insert((&prefix.path, node));
+            if std::ptr::eq(own, node) {
+                continue;
+            }
+            let subject = || format!("{name}:/{path}");
+            match difference((first, own), (&prefix.path, node)) {
+                Ok(None) => {}
+                Ok(Some(fault)) => problems.add(Check::PathOwnedTwice, subject(), fault),
+                Err(error) => problems.add(Check::Unreadable, subject(), error.to_string()),
+            }
+        }
+    }
+    from.into_iter().map(|(path, (_, node))| (format!("/{path}"), node.clone())).collect()
+}
+
+/// In what the nodes that two stage prefixes have at one path differ: installed is one of them. It is
+/// not what `split` compares by, which would not see its own mistakes.
+fn difference(
+    (first, own): (&str, &Node<Content>),
+    (second, other): (&str, &Node<Content>),
+) -> Result<Option<String>> {
+    let same = match (own, other) {
+        (Node::Directory { .. }, Node::Directory { .. }) => true,
+        (Node::Link { target }, Node::Link { target: other }) => target == other,
+        (Node::File { mode, .. }, Node::File { mode: other, .. }) if mode != other => {
+            let message = format!("has mode {mode:o} in the prefix {first}, {other:o} in {second}");
+            return Ok(Some(message));
+        }
+        (Node::File { data, .. }, Node::File { data: other, .. }) => data.same_bytes(other)?,
+        _ => {
+            let (own, other) = (own.kind(), other.kind());
+            let message = format!("is a {own} in the prefix {first} and a {other} in {second}");
+            return Ok(Some(message));
+        }
+    };
+    Ok((!same).then(|| format!("differs between the prefixes {first} and {second}")))
+}
+
+fn is_split(read: &Installed) -> bool {
+    read.files().any(|(_, facts)| match &facts.class {
+        Class::Manifest(_) => true,
+        class if class.claims_to_be_archive() => true,
+        Class::Host(host) => host.claims_to_be_transformed(),
+        _ => false,
+    })
+}
+
+/// What an artifact may hold. A generic one is for every GPU, whoever made it.
+fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
+    let family = artifact.name.family.as_str();
+    if family == GENERIC {
+        read.side = Some(Side::Host);
+    } else if split {
+        read.side = Some(Side::Kernels);
+        // A group has the name that its configuration gives it.
+        if let Ok(target) = family.parse::<Target>() {
+            read.stated_archs = Some(vec![target.base().to_string()]);
+        }
+    }
+}
+
+fn check_component(artifacts: &[&Installed], there: There, problems: &mut Problems) -> Result<()> {
+    let excuses = Excuses::default();
+    for artifact in artifacts {
+        contents::check(artifact, artifacts, &excuses, problems);
+    }
+    match there {
+        There::Parts => return Ok(()),
+        There::FatComponent => {}
+        There::SplitComponent => {
+            ownership::check(artifacts, problems);
+            markers::check(artifacts, (&excuses, Scope::Artifacts), problems);
+            manifests::check(artifacts, Scope::Artifacts, problems);
+        }
+    }
+    pairs::check(artifacts, &excuses, problems)
+}

@@ -1,0 +1,114 @@
+//! Reads folders of files: the facts of each file, as of those that a package installs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::report::{Progress, Stage};
+use crate::run::Budget;
+use crate::tree::Node;
+use crate::verify::own::facts;
+use crate::verify::own::installed::{Installed, InstalledNode, Side};
+use crate::verify::problem::{Check, Problems};
+
+/// Files before they are looked into, by absolute install path.
+pub(in crate::verify) type Files = BTreeMap<String, Node<Content>>;
+
+/// Looks into all of `files`, which make up `name`; what cannot be read is a problem.
+pub(in crate::verify) fn examine(
+    (name, side): (String, Side),
+    files: Files,
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Installed {
+    let size = |node: &Node<Content>| match node {
+        Node::File { data, .. } => data.len(),
+        Node::Link { .. } | Node::Directory { .. } => 0,
+    };
+    progress.expect(Stage::Verify, files.values().map(size).sum());
+    progress.begin(Stage::Verify);
+    let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
+    let found = files.into_par_iter().map(|(path, node)| {
+        let bytes = size(&node);
+        let found = examined(&path, node);
+        progress.advance(Stage::Verify, bytes);
+        (path, found)
+    });
+    let found: Vec<(String, Result<InstalledNode>)> = found.collect();
+    progress.end(Stage::Verify);
+    let mut paths = BTreeMap::new();
+    for (path, node) in found {
+        match node {
+            Ok(node) => drop(paths.insert(path, node)),
+            Err(error) => {
+                problems.add(Check::Unreadable, format!("{name}:{path}"), error.to_string());
+            }
+        }
+    }
+    Installed::of_files(name, side, paths)
+}
+
+fn examined(path: &str, node: Node<Content>) -> Result<InstalledNode> {
+    Ok(match node {
+        // Modes of folders are the machine's that they lie on.
+        Node::Directory { .. } => InstalledNode::Directory { mode: 0 },
+        Node::Link { target } => InstalledNode::Link { target },
+        Node::File { data, mode } => {
+            InstalledNode::File { mode, facts: facts::examine_content(path, &data)? }
+        }
+    })
+}
+
+/// Everything below `root`, as it would be found below `/`; what cannot be read is a problem.
+pub(in crate::verify) fn below(root: &Path, budget: &Budget, problems: &mut Problems) -> Files {
+    let mut files = Files::new();
+    let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
+    while let Some((folder, at)) = waiting.pop() {
+        if let Err(error) = list((&folder, &at), (&mut files, &mut waiting), budget, problems) {
+            problems.add(Check::Unreadable, folder.display().to_string(), error.to_string());
+        }
+    }
+    files
+}
+
+fn list(
+    (folder, at): (&Path, &str),
+    (files, waiting): (&mut Files, &mut Vec<(PathBuf, String)>),
+    budget: &Budget,
+    problems: &mut Problems,
+) -> Result<()> {
+    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
+    for entry in entries {
+        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let Some(name) = name.to_str() else {
+            // Made legible, two names can be one.
+            let name = name.as_encoded_bytes().escape_ascii();
+            let place = format!("{}/{name}", folder.display());
+            problems.add(Check::Unreadable, place, "its name is no UTF-8");
+            continue;
+        };
+        let place = format!("{at}/{name}");
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
+        if kind.is_dir() {
+            files.insert(place.clone(), Node::Directory { mode: 0 });
+            waiting.push((path, place));
+        } else if kind.is_symlink() {
+            let target = std::fs::read_link(&path).map_err(|e| Error::io(&path, "read", e))?;
+            match target.into_os_string().into_string() {
+                Ok(target) => drop(files.insert(place, Node::Link { target })),
+                Err(_) => {
+                    let path = path.display().to_string();
+                    problems.add(Check::Unreadable, path, "its target is no UTF-8");
+                }
+            }
+        } else if kind.is_file() {
+            let data = Content::open(&path)?.within(budget);
+            files.insert(place, Node::File { data, mode: 0 });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Whatever is no package: artifacts, installed prefixes and single files.
+
+pub(super) mod artifacts;
+pub(super) mod folders;
+
+use std::path::{Path, PathBuf};
+
+use super::checks::contents;
+use super::checks::excuses::Excuses;
+use super::checks::scope::Scope;
+use super::checks::{manifests, markers, pairs};
+use super::own::facts::{self, Class};
+use super::own::installed::{Installed, InstalledNode, Side};
+use super::problem::{Problems, Report};
+use super::subject::Subject;
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::input::artifact::{self, Scan, ScanOptions};
+use crate::report::Progress;
+use crate::run::Budget;
+use artifacts::Extent;
+
+/// What was checked so far.
+#[derive(Default)]
+pub(super) struct Others {
+    budget: Budget,
+    artifacts: usize,
+    prefixes: usize,
+    files: usize,
+    read: Vec<Installed>,
+}
+
+impl Others {
+    /// Nothing yet; what reading takes is drawn from `budget`.
+    pub(super) fn within(budget: &Budget) -> Self {
+        Self { budget: budget.clone(), ..Self::default() }
+    }
+
+    /// Checks a subject that is no package.
+    pub(super) fn check(
+        &mut self,
+        subject: Subject,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        match subject {
+            Subject::Artifact(path) => {
+                let scan =
+                    artifact::scan_artifact_readable(&path, &ScanOptions::within(&self.budget))?;
+                self.artifacts((scan, Extent::One), progress, problems)
+            }
+            Subject::Shards(path) => {
+                let scan = artifact::scan_readable(&[path], &ScanOptions::within(&self.budget));
+                self.artifacts((scan, Extent::Shards), progress, problems)
+            }
+            Subject::Prefix(path) => self.prefix(&path, progress, problems),
+            Subject::File(path) => self.file(&path, problems),
+            Subject::Packages(_) => Err(Error::bug("packages are checked as a set")),
+            Subject::Repository(_) => Err(Error::bug("repositories are checked by themselves")),
+        }
+    }
+
+    fn artifacts(
+        &mut self,
+        ((scan, error), mut extent): ((Scan, Option<Error>), Extent),
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        if let Some(error) = error {
+            // What is no folder of artifacts at all is a wrong argument.
+            if error.kind() == Kind::Usage {
+                return Err(or_prefix(&error));
+            }
+            artifacts::refused(&error, problems);
+            // What cannot be read may be what the others need.
+            extent = Extent::One;
+        }
+        let read = artifacts::check((&scan, extent), progress, problems)?;
+        scan.inputs.recheck()?;
+        self.artifacts += read.len();
+        self.read.extend(read);
+        Ok(())
+    }
+
+    fn prefix(
+        &mut self,
+        path: &Path,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let files = folders::below(path, &self.budget, problems);
+        let name = path.display().to_string();
+        let read = folders::examine((name, Side::Both), files, progress, problems);
+        let excuses = Excuses::default();
+        contents::check(&read, &[&read], &excuses, problems);
+        markers::check(&[&read], (&excuses, Scope::Prefix), problems);
+        manifests::check(&[&read], Scope::Prefix, problems);
+        pairs::check(&[&read], &excuses, problems)?;
+        self.prefixes += 1;
+        self.read.push(read);
+        Ok(())
+    }
+
+    /// A file by itself: nothing is known of what has to be beside it.
+    fn file(&mut self, path: &PathBuf, problems: &mut Problems) -> Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let place = format!("/{name}");
+        let facts = facts::examine_content(&place, &Content::open(path)?.within(&self.budget))?;
+        let says_nothing = matches!(facts.class, Class::Other);
+        let node = InstalledNode::File { mode: 0, facts };
+        let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
+        let read = Installed::of_files(folder, Side::Both, [(place, node)].into());
+        if says_nothing {
+            let message = "is nothing that can be verified by itself";
+            let hint = "packages, kernel archives, kernel manifests, host binaries and device \
+                        code can be";
+            return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
+        }
+        contents::check(&read, &[&read], &Excuses::default(), problems);
+        self.files += 1;
+        self.read.push(read);
+        Ok(())
+    }
+
+    /// Adds what was read.
+    pub(super) fn count(&self, report: &mut Report) {
+        report.artifacts = self.artifacts;
+        report.prefixes = self.prefixes;
+        report.single_files = self.files;
+        count(&self.read, report);
+    }
+}
+
+/// The error for a folder that is none of artifacts, which may be one around installed prefixes.
+fn or_prefix(error: &Error) -> Error {
+    let hint = error.hint_text().map_or(String::new(), |hint| format!("{hint}; "));
+    let hint =
+        format!("{hint}name an installed prefix itself, with --prefix if it has no lib/.kpack");
+    Error::new(Kind::Usage, error.message()).at(error.place()).hint(hint)
+}
+
+/// Adds what was read of `packages`.
+pub(super) fn count(packages: &[Installed], report: &mut Report) {
+    for (_, facts) in packages.iter().flat_map(Installed::files) {
+        report.files += 1;
+        if let Class::Archive(archive) = &facts.class {
+            report.archive_rows += archive.row_count();
+            report.code_objects += archive.code_objects.len() as u64;
+        }
+    }
+}

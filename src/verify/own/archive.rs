@@ -1,0 +1,151 @@
+//! A kernel archive, every code object decoded once.
+
+use std::collections::BTreeMap;
+
+use super::digest::{Sha, digest_and_head};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::{code_object, kpack};
+use crate::gfx::Target;
+
+/// Length of an ELF64 header.
+const ELF_HEADER: usize = 64;
+
+/// What an archive holds.
+#[derive(Debug, Default)]
+pub(in crate::verify) struct ArchiveFacts {
+    /// `gfx_arches`, in its order.
+    pub(in crate::verify) listed: Vec<String>,
+    /// Key → target → ordinal.
+    pub(in crate::verify) rows: BTreeMap<String, BTreeMap<String, usize>>,
+    /// By ordinal; `None` for what cannot be decoded.
+    pub(in crate::verify) code_objects: Vec<Option<CodeObjectFacts>>,
+    /// Why not.
+    pub(in crate::verify) faults: Vec<String>,
+}
+
+/// One distinct code object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::verify) struct CodeObjectFacts {
+    pub(in crate::verify) size: u64,
+    pub(in crate::verify) sha256: Sha,
+    pub(in crate::verify) nature: Nature,
+}
+
+/// What the header of a code object says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::verify) enum Nature {
+    /// Compiled for this target: the arch and the features that the header fixes.
+    Compiled(Target),
+    /// An AMDGPU ELF file for no known processor.
+    UnknownProcessor,
+    /// No ELF file.
+    Neutral,
+}
+
+impl ArchiveFacts {
+    /// What stands at `target` of `key`.
+    pub(in crate::verify) fn at(&self, key: &str, target: &str) -> Option<&CodeObjectFacts> {
+        self.code_objects.get(*self.rows.get(key)?.get(target)?)?.as_ref()
+    }
+
+    /// All rows: key, target and what stands there.
+    pub(in crate::verify) fn entries(
+        &self,
+    ) -> impl Iterator<Item = (&str, &str, &CodeObjectFacts)> {
+        self.rows.iter().flat_map(move |(key, targets)| {
+            let found = targets.keys().map(move |target| (target, self.at(key, target)));
+            found.filter_map(|(target, facts)| Some((key.as_str(), target.as_str(), facts?)))
+        })
+    }
+
+    /// The number of rows.
+    pub(in crate::verify) fn row_count(&self) -> u64 {
+        self.rows.values().map(|targets| targets.len() as u64).sum()
+    }
+}
+
+/// Reads the archive that fills `content`.
+pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
+    let reader = kpack::Reader::open(content.clone())?;
+    let toc = reader.toc();
+    let mut facts = ArchiveFacts { listed: toc.gfx_arches.clone(), ..ArchiveFacts::default() };
+    for ordinal in 0..u32::try_from(reader.len()).map_err(|_| Error::bug("frame limit"))? {
+        let found = reader.code_object(ordinal).and_then(|content| examine(&content));
+        let fault = |error: &Error| format!("code object {ordinal} cannot be read: {error}");
+        facts.faults.extend(found.as_ref().err().map(fault));
+        facts.code_objects.push(found.ok());
+    }
+    for (key, targets) in &toc.rows {
+        let ordinal = |row: &kpack::Row| usize::try_from(row.ordinal);
+        let row = targets.iter().map(|(target, row)| Ok((target.clone(), ordinal(row)?)));
+        let row: Result<_, std::num::TryFromIntError> = row.collect();
+        facts.rows.insert(key.clone(), row.map_err(|_| Error::bug("ordinal"))?);
+    }
+    Ok(facts)
+}
+
+fn examine(content: &Content) -> Result<CodeObjectFacts> {
+    let (sha256, head) = digest_and_head(content, ELF_HEADER)?;
+    Ok(CodeObjectFacts { size: content.len(), sha256, nature: nature(head)? })
+}
+
+/// What the code object with this ELF header is.
+pub(in crate::verify) fn nature(head: Vec<u8>) -> Result<Nature> {
+    let head = Content::of_bytes(head);
+    if !code_object::is_code_object(&head)? {
+        return Ok(Nature::Neutral);
+    }
+    let target = code_object::read_header(&head)?.target;
+    Ok(target.map_or(Nature::UnknownProcessor, Nature::Compiled))
+}
+
+/// What is wrong with a row for `target` that names a code object of this nature.
+pub(in crate::verify) fn row_fault(target: &str, nature: &Nature) -> Option<String> {
+    let target: Target = match target.parse() {
+        Ok(target) => target,
+        Err(error) => return Some(error.to_string()),
+    };
+    match nature {
+        Nature::Neutral if target.base().is_spirv() => None,
+        Nature::Neutral => Some("what stands there is no code object".to_owned()),
+        // Newer compilers know processors that are not known here; the row is all there is.
+        Nature::UnknownProcessor => None,
+        Nature::Compiled(own) if runs_on(own, &target) => None,
+        Nature::Compiled(own) => Some(format!("its code object is for {own}")),
+    }
+}
+
+/// Whether code compiled for `own` runs on `device`. The header cannot tell `gfx1250-strict` from
+/// `gfx1250`.
+pub(in crate::verify) fn runs_on(own: &Target, device: &Target) -> bool {
+    let plain = device.base().as_str().strip_suffix("-strict");
+    let same = own.base() == device.base() || plain == Some(own.base().as_str());
+    same && own.features().iter().all(|feature| device.features().contains(feature))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_must_be_for_its_code_objects_target() {
+        let compiled = |text: &str| Nature::Compiled(text.parse().unwrap());
+        for (target, nature, fine) in [
+            ("gfx90a", compiled("gfx90a"), true),
+            ("gfx90a:xnack+", compiled("gfx90a"), true),
+            ("gfx90a:sramecc+:xnack+", compiled("gfx90a:xnack+"), true),
+            ("gfx90a", compiled("gfx90a:xnack+"), false),
+            ("gfx90a:xnack-", compiled("gfx90a:xnack+"), false),
+            ("gfx1250-strict", compiled("gfx1250"), true),
+            ("gfx1250", compiled("gfx1250-strict"), false),
+            ("gfx1100", compiled("gfx1101"), false),
+            ("gfx1100", Nature::Neutral, false),
+            ("amdgcnspirv", Nature::Neutral, true),
+            ("gfx1100", Nature::UnknownProcessor, true),
+            ("no target", compiled("gfx1100"), false),
+        ] {
+            assert_eq!(row_fault(target, &nature).is_none(), fine, "{target} {nature:?}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A host ELF while it is read through the `object` crate: its sections by their headers.
+//!
+//! `object` keeps what it read, each range and each name that it was asked for, until the file is done:
+//! it must not be asked for what many headers or entries say of their own.
+//!
+//! Refused: two sections of one of the names that are looked for, and sections of one kind that have
+//! more bytes together than the file.
+
+use std::cell::Cell;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::rc::Rc;
+
+use object::elf::{FileHeader64, SectionHeader64};
+use object::read::elf::{FileHeader, SectionHeader, SectionTable};
+use object::{LittleEndian, ReadCache};
+
+use crate::content::Content;
+use crate::error::{Error, Result};
+
+/// Longest table of the names of sections.
+const NAMES_LIMIT: u64 = 256 << 20;
+
+/// A section's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verify) struct Section {
+    pub(in crate::verify) address: u64,
+    pub(in crate::verify) size: u64,
+    /// File offset, or `None` for a section without file content.
+    pub(in crate::verify) offset: Option<u64>,
+}
+
+pub(in crate::verify) type Cache = ReadCache<ContentCursor>;
+pub(in crate::verify) type Header = FileHeader64<LittleEndian>;
+type Sections<'a> = SectionTable<'a, Header, &'a Cache>;
+
+/// The file while it is read.
+pub(in crate::verify) struct File<'a> {
+    pub(in crate::verify) content: &'a Content,
+    pub(in crate::verify) cache: &'a Cache,
+    pub(in crate::verify) header: &'a Header,
+    pub(in crate::verify) sections: Sections<'a>,
+    /// The table of the names of sections.
+    pub(in crate::verify) names: Vec<u8>,
+}
+
+/// The table of the names of sections; empty where there is none.
+pub(in crate::verify) fn names(
+    content: &Content,
+    header: &Header,
+    sections: &Sections<'_>,
+    cache: &Cache,
+) -> Result<Vec<u8>> {
+    if sections.is_empty() {
+        return Ok(Vec::new());
+    }
+    let index = header.section_strings_index(LittleEndian, cache);
+    let index = index.map_err(|error| fault(content, error))?;
+    let table = sections.section(index).ok().and_then(|table| table.file_range(LittleEndian));
+    let (offset, size) = table.unwrap_or_default();
+    content.read_vec(offset..offset.saturating_add(size), NAMES_LIMIT, "section name table")
+}
+
+pub(in crate::verify) fn fault(content: &Content, error: object::Error) -> Error {
+    Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
+}
+
+impl<'a> File<'a> {
+    /// The one section of that name. Of two, nobody can tell which is meant.
+    pub(in crate::verify) fn section(&self, name: &str) -> Result<Option<Section>> {
+        let mut found = self.sections.iter().filter(|header| self.is_named(header, name));
+        let Some(header) = found.next() else {
+            return Ok(None);
+        };
+        if found.next().is_some() {
+            let message = format!("there is more than one section {name}");
+            return Err(Error::unsupported(message).at(&self.content.place(0)));
+        }
+        Ok(Some(Section {
+            address: header.sh_addr(LittleEndian),
+            size: header.sh_size(LittleEndian),
+            offset: header.file_range(LittleEndian).map(|(offset, _)| offset),
+        }))
+    }
+
+    /// Whether that is the name of the section; any other may be long, and those of many sections the
+    /// ends of one, so that none is looked for.
+    fn is_named(&self, header: &SectionHeader64<LittleEndian>, name: &str) -> bool {
+        let at = usize::try_from(header.sh_name(LittleEndian)).ok();
+        let rest = at.and_then(|at| self.names.get(at..)?.strip_prefix(name.as_bytes()));
+        rest.is_some_and(|rest| rest.first() == Some(&0))
+    }
+
+    /// Takes `size` from the bytes that are `left` of the file: sections of one kind do not share
+    /// theirs, and what each of them has is read.
+    pub(in crate::verify) fn take(&self, left: &mut u64, size: u64, what: &str) -> Result<()> {
+        *left = left.checked_sub(size).ok_or_else(|| {
+            let message = format!("{what} have more bytes together than the file");
+            let hint = "no linker writes such sections: build the file or copy it again";
+            Error::malformed(message).at(&self.content.place(0)).hint(hint)
+        })?;
+        Ok(())
+    }
+}
+
+/// `Read + Seek` over content, as the `object` crate's cache wants it.
+pub(in crate::verify) struct ContentCursor {
+    pub(in crate::verify) content: Content,
+    pub(in crate::verify) position: u64,
+    pub(in crate::verify) failed: Failed,
+}
+
+/// The first reading that failed.
+pub(in crate::verify) type Failed = Rc<Cell<Option<Error>>>;
+
+impl Read for ContentCursor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.content.len().saturating_sub(self.position);
+        let len = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if let Err(error) = self.content.read_at(self.position, &mut buffer[..len]) {
+            let first = self.failed.take().unwrap_or(error);
+            self.failed.set(Some(first));
+            return Err(io::ErrorKind::Other.into());
+        }
+        self.position += len as u64;
+        Ok(len)
+    }
+}
+
+impl Seek for ContentCursor {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(delta) => self.content.len().checked_add_signed(delta),
+            SeekFrom::Current(delta) => self.position.checked_add_signed(delta),
+        };
+        self.position = position.ok_or_else(|| io::Error::other("seek before the start"))?;
+        Ok(self.position)
+    }
+}

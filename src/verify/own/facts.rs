@@ -1,0 +1,265 @@
+//! What one installed file is, by its content.
+
+use std::io::Read;
+
+use super::archive::{self, ArchiveFacts, Nature};
+use super::digest::{Sha, hash};
+use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, first_bundle};
+use super::host_elf::{self, HostElf};
+use super::index::{self, IndexFacts, Kind, archs_named};
+use super::originals::{self, DeviceEntry};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::formats::hold::{fault, hold};
+use crate::formats::marker::{self, AnyMarker, Marker};
+use crate::formats::{code_object, kpm};
+use crate::run::Budget;
+
+/// Bytes of a file that decide what it is: an ELF64 header.
+const HEAD: usize = 64;
+
+/// Loaders find kernel archives by names with this ending, whatever is in them.
+const ARCHIVE_ENDING: &str = ".kpack";
+
+/// Where the dynamic loader's configuration lies.
+const LOADER_FOLDER: &str = "/etc/ld.so.conf.d/";
+
+/// Longest file of it that is read, in bytes: it has a line or two.
+const LOADER_FILE_LIMIT: u64 = 64 << 10;
+
+/// An installed file.
+#[derive(Debug)]
+pub(in crate::verify) struct FileFacts {
+    pub(in crate::verify) size: u64,
+    pub(in crate::verify) sha256: Sha,
+    pub(in crate::verify) class: Class,
+}
+
+/// What a file is.
+#[derive(Debug)]
+pub(in crate::verify) enum Class {
+    /// Nothing that concerns device code.
+    Other,
+    /// A linked x86-64 ELF file.
+    Host(Box<HostFacts>),
+    /// An AMDGPU ELF file.
+    CodeObject(Nature),
+    /// Offload bundles, compressed or not, with the code objects inside.
+    Bundle(Vec<DeviceEntry>),
+    /// An index of kernels.
+    Index(IndexFacts),
+    /// A kernel archive.
+    Archive(ArchiveFacts),
+    /// A kernel manifest.
+    Manifest(kpm::Manifest),
+    /// A file of the loader's configuration: the folders that it names.
+    LoaderFolders(Vec<String>),
+    /// Claims to be one of the above but cannot be read as such.
+    Broken(Claimed, Error),
+}
+
+impl Class {
+    /// Whether it is a kernel archive, or cannot be read as the one it has to be.
+    pub(in crate::verify) fn claims_to_be_archive(&self) -> bool {
+        matches!(self, Self::Archive(_) | Self::Broken(Claimed::Archive, _))
+    }
+}
+
+/// What a file that cannot be read claims to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verify) enum Claimed {
+    Host,
+    Device,
+    /// Code or an index of a kernel database, by its name.
+    Database,
+    /// A kernel archive, by its first bytes or by its name.
+    Archive,
+    Manifest,
+}
+
+/// A linked host ELF file.
+#[derive(Debug)]
+pub(in crate::verify) struct HostFacts {
+    pub(in crate::verify) elf: HostElf,
+    /// What the wrappers of a transformed binary point to.
+    pub(in crate::verify) marker: Option<Marker>,
+    /// Why there is no marker although there should be.
+    pub(in crate::verify) marker_fault: Option<String>,
+    /// Where device code was found.
+    pub(in crate::verify) device_code: Option<String>,
+}
+
+impl HostFacts {
+    /// Whether anything in it says that its device code is elsewhere.
+    pub(in crate::verify) fn claims_to_be_transformed(&self) -> bool {
+        let transformed = |wrapper: &host_elf::Wrapper| wrapper.magic == host_elf::HIPK;
+        self.elf.marker.is_some() || self.elf.wrappers.iter().any(transformed)
+    }
+}
+
+/// Reads the file `content`, which is or would be installed at `path`.
+pub(in crate::verify) fn examine_content(path: &str, content: &Content) -> Result<FileFacts> {
+    let _open = content.pin()?;
+    let len = content.len().min(HEAD as u64);
+    let head = content.read_vec(0..len, len, "header")?;
+    let class = match claimed(path, &head)? {
+        Some(claimed) => {
+            classify(path, content, &head).unwrap_or_else(|e| Class::Broken(claimed, e))
+        }
+        None => unclaimed(head),
+    };
+    Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
+}
+
+/// The class of what has to be read once only, by its first bytes.
+fn unclaimed(head: Vec<u8>) -> Class {
+    if !is_elf(&head, object::elf::EM_AMDGPU) {
+        return Class::Other;
+    }
+    archive::nature(head).map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
+}
+
+/// Reads the file installed at `path`, of `size` bytes, to its end.
+pub(in crate::verify) fn examine(
+    path: &str,
+    reader: &mut dyn Read,
+    size: u64,
+    budget: &Budget,
+) -> Result<FileFacts> {
+    let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
+    reader.read_exact(&mut head).map_err(fault)?;
+    let mut whole = head.as_slice().chain(reader);
+    if is_loader_file(path) && size <= LOADER_FILE_LIMIT {
+        let content = hold(&mut whole, size)?;
+        let bytes = content.read_vec(0..size, LOADER_FILE_LIMIT, "loader configuration")?;
+        let class = Class::LoaderFolders(loader_folders(&String::from_utf8_lossy(&bytes)));
+        return Ok(FileFacts { size, sha256: content.sha256()?, class });
+    }
+    let Some(claimed) = claimed(path, &head)? else {
+        let sha256 = hash(&mut whole)?;
+        return Ok(FileFacts { size, sha256, class: unclaimed(head) });
+    };
+    let content = hold(&mut whole, size)?.within(budget);
+    let class = classify(path, &content, &head).unwrap_or_else(|e| Class::Broken(claimed, e));
+    Ok(FileFacts { size, sha256: content.sha256()?, class })
+}
+
+fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {
+    head.starts_with(b"\x7fELF") && head.get(18..20) == Some(machine.0.to_le_bytes().as_slice())
+}
+
+fn is_bundle(head: &[u8]) -> bool {
+    head.starts_with(BUNDLE_MAGIC) || head.starts_with(COMPRESSED_MAGIC)
+}
+
+/// What has to be read at will, not only once from front to end.
+fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
+    Ok(if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
+        Some(Claimed::Archive)
+    } else if is_elf(head, object::elf::EM_X86_64) {
+        Some(Claimed::Host)
+    } else if index::kind(path)?.is_some() {
+        Some(Claimed::Database)
+    } else if is_elf(head, object::elf::EM_AMDGPU) {
+        None
+    } else if is_bundle(head) || is_index(path) {
+        Some(Claimed::Device)
+    } else {
+        path.ends_with(".kpm").then_some(Claimed::Manifest)
+    })
+}
+
+fn is_loader_file(path: &str) -> bool {
+    path.starts_with(LOADER_FOLDER) && path.ends_with(".conf")
+}
+
+/// The folders that `text` names, one a line; comments begin with `#`. Source: ldconfig(8).
+fn loader_folders(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let folders = lines.filter(|line| line.starts_with('/'));
+    folders.map(|folder| folder.trim_end_matches('/').to_owned()).collect()
+}
+
+/// Kernel libraries look for their indexes under these names.
+fn is_index(path: &str) -> bool {
+    path.contains("/library/") && path.ends_with(".dat")
+}
+
+fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
+    if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
+        return archive::read(content).map(Class::Archive);
+    }
+    match index::kind(path)? {
+        Some((Kind::Index, _)) => return index::read(path, content).map(Class::Index),
+        Some((Kind::Code, _)) if !is_bundle(head) => return database_code(content, head),
+        _ => {}
+    }
+    if is_bundle(head) {
+        return originals::bundles(content).map(Class::Bundle);
+    }
+    if let Some(elf) = host_elf::read(content)? {
+        return host(content, elf).map(|host| Class::Host(Box::new(host)));
+    }
+    if path.ends_with(".kpm") {
+        return kpm::Manifest::parse(content).map(Class::Manifest);
+    }
+    if is_index(path) {
+        let archs = archs_named(path, content)?;
+        Ok(Class::Index(IndexFacts { archs, refers: Vec::new() }))
+    } else {
+        Ok(Class::Other)
+    }
+}
+
+/// What libraries load as device code has to be some, all of it.
+fn database_code(content: &Content, head: &[u8]) -> Result<Class> {
+    if !is_elf(head, object::elf::EM_AMDGPU) {
+        let message = "holds neither a code object nor a bundle of them";
+        return Err(Error::malformed(message).at(&content.place(0)));
+    }
+    code_object::read_whole(content)?;
+    archive::nature(head.to_vec()).map(Class::CodeObject)
+}
+
+fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
+    let (marker, marker_fault) = match marker(content, &elf) {
+        Ok(marker) => (marker, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let device_code = match first_bundle(content)? {
+        Some(offset) => Some(format!("an offload bundle at offset {offset:#x}")),
+        None => left_in_section(content, &elf)?,
+    };
+    Ok(HostFacts { elf, marker, marker_fault, device_code })
+}
+
+/// A section for device code may be absent, without content (as some tools leave it) or zero.
+fn left_in_section(content: &Content, elf: &HostElf) -> Result<Option<String>> {
+    let Some((offset, size)) = elf.fatbin.and_then(|section| Some((section.offset?, section.size)))
+    else {
+        return Ok(None);
+    };
+    let zero = content.slice(offset..offset.saturating_add(size))?.is_zero()?;
+    Ok((!zero).then(|| "a .hip_fatbin with content".to_owned()))
+}
+
+/// What the runtime reads: the bytes that the wrappers point to, as they are loaded. The section
+/// only bounds them.
+pub(in crate::verify) fn marker(content: &Content, elf: &HostElf) -> Result<Option<Marker>> {
+    let Some(wrapper) = elf.wrappers.iter().find(|wrapper| wrapper.magic == host_elf::HIPK) else {
+        return Ok(None);
+    };
+    let section = elf.marker.filter(|section| section.address == wrapper.pointer);
+    let section = section.ok_or_else(|| {
+        let message = format!("a wrapper points to {:#x}, where no marker is", wrapper.pointer);
+        Error::malformed(message)
+    })?;
+    let offset =
+        elf.loaded_at(section).ok_or_else(|| Error::malformed("its marker is not loaded"))?;
+    let end = offset.saturating_add(section.size);
+    let bytes = content.read_vec(offset..end, marker::LIMIT as u64, "marker")?;
+    match marker::parse(&bytes)? {
+        AnyMarker::Map(marker) => Ok(Some(marker)),
+        AnyMarker::PathList(_) => Err(Error::unsupported("has a marker of the early prototype")),
+    }
+}

@@ -1,0 +1,127 @@
+//! What files of kernel databases have to be by their names, and what an index of kernels names.
+//!
+//! Indexes are MessagePack with the archs in plain strings. These are searched as text here, in
+//! windows, instead of being decoded: a second way to find what the split finds by decoding. What
+//! an index refers to is read by the one reader of indexes.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use crate::content::{Content, WINDOW};
+use crate::error::Result;
+use crate::gfx::{BaseArch, archs_in};
+use crate::input::database::{Role, Rules, describe_index};
+use crate::tree::TreePath;
+
+/// What a file of a kernel database has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) enum Kind {
+    /// A code object, or bundles of them.
+    Code,
+    /// An index of kernels.
+    Index,
+}
+
+/// What an index names.
+#[derive(Debug, Default)]
+pub(in crate::verify) struct IndexFacts {
+    /// The archs that it and its file name name.
+    pub(in crate::verify) archs: BTreeSet<BaseArch>,
+    /// Files that it needs beside it, each with the names that it may have.
+    pub(in crate::verify) refers: Vec<Vec<String>>,
+}
+
+/// The rules of databases, parsed once.
+pub(in crate::verify) fn rules() -> Result<&'static Rules> {
+    static RULES: OnceLock<Rules> = OnceLock::new();
+    match RULES.get() {
+        Some(rules) => Ok(rules),
+        None => {
+            let rules = Rules::builtin()?;
+            Ok(RULES.get_or_init(|| rules))
+        }
+    }
+}
+
+/// What the file at `path` has to be, with its role, if a rule claims it as code or an index.
+pub(in crate::verify) fn kind(path: &str) -> Result<Option<(Kind, Role)>> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let plain = name.strip_suffix(".zlib").unwrap_or(name);
+    let kind = match plain.rsplit_once('.') {
+        Some((_, "co" | "hsaco")) => Kind::Code,
+        Some((_, "dat")) => Kind::Index,
+        _ => return Ok(None),
+    };
+    let role = match TreePath::new(path.trim_start_matches('/')) {
+        Ok(path) => rules()?.claim(&path).map(|claim| claim.role),
+        Err(_) => None,
+    };
+    Ok(match (kind, role) {
+        (Kind::Code, Some(role @ (Role::Code | Role::Shared)))
+        | (Kind::Index, Some(role @ (Role::Index | Role::Shared))) => Some((kind, role)),
+        _ => None,
+    })
+}
+
+/// Reads the index of a database; fails if it is none.
+pub(in crate::verify) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
+    let described = describe_index(content)?;
+    let archs = if path.ends_with(".zlib") {
+        archs_in(path.rsplit('/').next().unwrap_or_default()).into_iter().collect()
+    } else {
+        archs_named(path, content)?
+    };
+    let library = |name: String| vec![format!("{name}.dat"), format!("{name}.dat.zlib")];
+    let libraries = described.libraries.into_iter().map(library);
+    let code = described.code_object_files.into_iter().map(|name| vec![name]);
+    Ok(IndexFacts { archs, refers: libraries.chain(code).collect() })
+}
+
+/// Bytes of one window that the next one sees again: longer than any arch.
+const OVERLAP: usize = 64;
+
+/// The archs that the file name of `path` and the bytes of `content` name.
+pub(in crate::verify) fn archs_named(path: &str, content: &Content) -> Result<BTreeSet<BaseArch>> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let mut archs: BTreeSet<BaseArch> = archs_in(name).into_iter().collect();
+    let mut reader = content.reader();
+    let mut window = vec![0; WINDOW + OVERLAP];
+    let mut kept = 0;
+    loop {
+        let len = reader.read_window(&mut window[kept..])?;
+        let filled = kept + len;
+        // A word that the end of the window cuts is seen whole in the next one.
+        let words = match len {
+            0 => filled,
+            _ => window[..filled].iter().rposition(|b| !b.is_ascii_alphanumeric()).unwrap_or(0),
+        };
+        archs.extend(archs_in(&String::from_utf8_lossy(&window[..words])));
+        if len == 0 {
+            return Ok(archs);
+        }
+        kept = filled.min(OVERLAP);
+        window.copy_within(filled - kept..filled, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_across_the_end_of_a_window_are_whole() {
+        for before in WINDOW - 20..WINDOW + 80 {
+            let mut bytes = vec![0; before];
+            bytes.extend(b"\xa7gfx1100\xa6gfx90a");
+            let archs = archs_named("lib/x.dat", &Content::of_bytes(bytes)).unwrap();
+            let archs: Vec<&str> = archs.iter().map(BaseArch::as_str).collect();
+            assert_eq!(archs, ["gfx1100", "gfx90a"], "{before}");
+        }
+    }
+
+    #[test]
+    fn the_file_name_counts() {
+        let archs = archs_named("lib/T_gfx1151.dat", &Content::of_bytes(*b"none")).unwrap();
+        assert_eq!(archs.len(), 1);
+    }
+}

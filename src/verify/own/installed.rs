@@ -1,0 +1,209 @@
+//! One package, read back whole.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::digest::Sha;
+use super::facts::{Class, FileFacts};
+use crate::gfx::BaseArch;
+use crate::package::Format;
+
+/// What a package installs and what it says of itself.
+#[derive(Debug)]
+pub(in crate::verify) struct Installed {
+    /// File name of the package.
+    pub(in crate::verify) file: String,
+    /// Which of the arguments named it.
+    pub(in crate::verify) source: usize,
+    /// Size of the package file in bytes.
+    pub(in crate::verify) size: u64,
+    pub(in crate::verify) sha256: Sha,
+    /// The format of a package; none for what is no package.
+    pub(in crate::verify) format: Option<Format>,
+    pub(in crate::verify) name: String,
+    /// Full version as other packages name it in relations, e.g. `7.1.0-1`.
+    pub(in crate::verify) version: String,
+    /// What machines it is for, as its format calls them.
+    pub(in crate::verify) arch: String,
+    pub(in crate::verify) requires: Vec<Requirement>,
+    /// Every name that its dependencies have, those of alternatives among them.
+    pub(in crate::verify) named: BTreeSet<String>,
+    /// What it provides besides its own name.
+    pub(in crate::verify) provides: Vec<Capability>,
+    /// What cannot be installed beside it.
+    pub(in crate::verify) excludes: Vec<Against>,
+    /// The archs it says it has code for, where it or the receipt says so.
+    pub(in crate::verify) stated_archs: Option<Vec<String>>,
+    /// Which side it has to be, where that does not follow from what is in it.
+    pub(in crate::verify) side: Option<Side>,
+    /// Absolute path → what stands there.
+    pub(in crate::verify) paths: BTreeMap<String, InstalledNode>,
+}
+
+/// What may be in a package or folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verify) enum Side {
+    /// Host files, and no device code.
+    Host,
+    /// Device code of the stated archs, and no host code.
+    Kernels,
+    /// Both, as in an installed prefix. Binaries may be fat unless they say that they are
+    /// transformed.
+    Both,
+}
+
+/// A package that another needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::verify) struct Requirement {
+    pub(in crate::verify) name: String,
+    /// The only version that will do, if it is one.
+    pub(in crate::verify) exact: Option<String>,
+}
+
+/// A name that a package provides or excludes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::verify) struct Capability {
+    pub(in crate::verify) name: String,
+    /// How the version compares, as the format writes it (`<<`, `=`), and the version.
+    pub(in crate::verify) bound: Option<(String, String)>,
+}
+
+/// What cannot be installed beside a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::verify) struct Against {
+    /// `Breaks`, `Conflicts` or `Obsoletes`.
+    pub(in crate::verify) field: &'static str,
+    pub(in crate::verify) what: Capability,
+}
+
+impl fmt::Display for Against {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.what.name)?;
+        match &self.what.bound {
+            Some((sign, version)) => write!(f, " ({sign} {version})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What stands at a path.
+#[derive(Debug)]
+pub(in crate::verify) enum InstalledNode {
+    Directory { mode: u32 },
+    Link { target: String },
+    File { mode: u32, facts: FileFacts },
+}
+
+impl InstalledNode {
+    /// What to call it in a message.
+    pub(in crate::verify) fn kind(&self) -> &'static str {
+        match self {
+            Self::Directory { .. } => "folder",
+            Self::Link { .. } => "link",
+            Self::File { .. } => "file",
+        }
+    }
+
+    /// Whether `other` would be installed as the same.
+    pub(in crate::verify) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Directory { mode: own }, Self::Directory { mode }) => own == mode,
+            (Self::Link { target: own }, Self::Link { target }) => own == target,
+            (Self::File { mode: own, facts: one }, Self::File { mode, facts }) => {
+                own == mode && one.sha256 == facts.sha256
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Installed {
+    /// Which of two packages of one format is newer; what is no package has no version.
+    pub(in crate::verify) fn compare_versions(&self, other: &Self) -> Ordering {
+        let compare = |format: Format| format.compare_versions(&self.version, &other.version);
+        self.format.map_or(Ordering::Equal, compare)
+    }
+
+    /// The regular files in path order.
+    pub(in crate::verify) fn files(&self) -> impl Iterator<Item = (&str, &FileFacts)> {
+        self.paths.iter().filter_map(|(path, node)| match node {
+            InstalledNode::File { facts, .. } => Some((path.as_str(), facts)),
+            _ => None,
+        })
+    }
+
+    /// A folder of files called `name`, which states nothing of itself.
+    pub(in crate::verify) fn of_files(
+        name: String,
+        side: Side,
+        paths: BTreeMap<String, InstalledNode>,
+    ) -> Self {
+        Self {
+            file: name.clone(),
+            source: usize::MAX,
+            size: 0,
+            sha256: Sha::default(),
+            format: None,
+            name,
+            version: String::new(),
+            arch: String::new(),
+            requires: Vec::new(),
+            named: BTreeSet::new(),
+            provides: Vec::new(),
+            excludes: Vec::new(),
+            stated_archs: None,
+            side: Some(side),
+            paths,
+        }
+    }
+
+    /// What may be in it.
+    pub(in crate::verify) fn side(&self) -> Side {
+        self.side.unwrap_or(if self.has_kernels() { Side::Kernels } else { Side::Host })
+    }
+
+    /// Whether it is a kernel package: it says for which archs it is, or it has device code and
+    /// nothing that belongs to a host package.
+    pub(in crate::verify) fn has_kernels(&self) -> bool {
+        let has = |wanted: fn(&Class) -> bool| self.files().any(|(_, facts)| wanted(&facts.class));
+        let device = |class: &Class| {
+            class.claims_to_be_archive() || matches!(class, Class::CodeObject(_) | Class::Bundle(_))
+        };
+        let host = |class: &Class| matches!(class, Class::Host(_) | Class::Manifest(_));
+        self.stated_archs.is_some() || (has(device) && !has(host))
+    }
+
+    /// Whether it may have code for `arch`: it says so, or says nothing.
+    pub(in crate::verify) fn states(&self, arch: &BaseArch) -> bool {
+        // Code for `gfx1250-strict` states gfx1250 in its header.
+        let same = |own: &String| own.strip_suffix("-strict").unwrap_or(own) == arch.as_str();
+        let states = |own: &String| own == arch.as_str() || same(own);
+        self.stated_archs.as_ref().is_none_or(|own| own.iter().any(states))
+    }
+
+    /// Whether it says that it is for `arch`.
+    pub(in crate::verify) fn says_it_is_for(&self, arch: &BaseArch) -> bool {
+        self.stated_archs.is_some() && self.states(arch)
+    }
+
+    /// Whether this file lies at `path`.
+    pub(in crate::verify) fn has_file(&self, path: &str, sha256: &Sha) -> bool {
+        let own = self.paths.get(path);
+        own.is_some_and(
+            |node| matches!(node, InstalledNode::File { facts, .. } if facts.sha256 == *sha256),
+        )
+    }
+
+    /// Whether it needs exactly this version of `other`.
+    pub(in crate::verify) fn is_tied_to(&self, other: &Installed) -> bool {
+        let tied =
+            |r: &Requirement| r.name == other.name && r.exact.as_ref() == Some(&other.version);
+        self.requires.iter().any(tied)
+    }
+
+    /// How messages name one of its files.
+    pub(in crate::verify) fn at(&self, path: &str) -> String {
+        format!("{}:{path}", self.file)
+    }
+}

@@ -1,0 +1,127 @@
+//! What a host binary tells the dynamic linker, looked up by its section headers: the plan, which
+//! decided the dependencies that are in question here, goes by program headers.
+
+use object::LittleEndian;
+use object::elf::{self, SectionHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+
+use super::elf_file::{File, fault};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+
+/// Entries of a dynamic section.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::verify) struct Linked {
+    /// Whether it names an interpreter.
+    pub(in crate::verify) is_program: bool,
+    /// `DT_SONAME`.
+    pub(in crate::verify) soname: Option<String>,
+    /// `DT_NEEDED`.
+    pub(in crate::verify) needed: Vec<String>,
+    /// `DT_RUNPATH`, else `DT_RPATH`.
+    pub(in crate::verify) search: String,
+}
+
+/// Most dynamic sections that are read; files have one.
+const MOST_SECTIONS: usize = 4;
+
+/// What the names of all needed libraries may take: many entries may have one name, or the ends of one.
+const MOST_NAMES: usize = 256 << 10;
+
+/// What a name counts for that does not end within so many bytes, which `object` looks at.
+const NO_NAME: usize = 4096;
+
+/// The longest search path. Bazel writes some of many kilobytes; each file's is remembered.
+const LONGEST_SEARCH: usize = 1 << 20;
+
+/// Bytes of a search path that are read at once.
+const WINDOW: u64 = 4096;
+
+/// A string by the place of its table in the file, and its offset in that.
+type StringAt = ((u64, u64), u64);
+
+/// Reads the dynamic section; a file without one, or with one that has no content, says nothing.
+pub(in crate::verify) fn read(file: &File<'_>) -> Result<Linked> {
+    let fault = |error| fault(file.content, error);
+    let headers = file.header.program_headers(LittleEndian, file.cache).map_err(fault)?;
+    let is_program = headers.iter().any(|header| header.p_type(LittleEndian) == elf::PT_INTERP);
+    let mut linked = Linked { is_program, ..Linked::default() };
+    let (mut rpath, mut runpath) = (None, None);
+    let mut names = 0;
+    let is_dynamic = |section: &&SectionHeader64<LittleEndian>| {
+        section.sh_type(LittleEndian) == elf::SHT_DYNAMIC
+    };
+    if file.sections.iter().filter(is_dynamic).count() > MOST_SECTIONS {
+        return Err(refused(file.content, format!("more than {MOST_SECTIONS} dynamic sections")));
+    }
+    for section in file.sections.iter().filter(is_dynamic) {
+        let dynamic = section.dynamic(LittleEndian, file.cache).map_err(fault)?;
+        let Some((entries, table)) = dynamic else { continue };
+        let strings = file.sections.strings(LittleEndian, file.cache, table).map_err(fault)?;
+        let place = file.sections.section(table).map_err(fault)?.file_range(LittleEndian);
+        let text = |at: u64| {
+            let bytes = strings.get(u32::try_from(at).ok()?).ok()?;
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        };
+        let mut soname_at = None;
+        let end = entries.iter().position(|entry| entry.d_tag.get(LittleEndian) == elf::DT_NULL);
+        for entry in entries.iter().take(end.unwrap_or(entries.len())) {
+            let at = entry.d_val.get(LittleEndian);
+            match entry.d_tag.get(LittleEndian) {
+                elf::DT_NEEDED => {
+                    let needed = text(at);
+                    names += needed.as_ref().map_or(NO_NAME, String::len);
+                    if names > MOST_NAMES {
+                        let what =
+                            format!("names of needed libraries of more than {MOST_NAMES} bytes");
+                        return Err(refused(file.content, what));
+                    }
+                    linked.needed.extend(needed);
+                }
+                // Of several the last one holds, and no other is read.
+                elf::DT_SONAME => soname_at = Some(at),
+                elf::DT_RPATH => rpath = place.zip(Some(at)),
+                elf::DT_RUNPATH => runpath = place.zip(Some(at)),
+                _ => {}
+            }
+        }
+        if let Some(at) = soname_at {
+            linked.soname = text(at);
+        }
+    }
+    for at in [runpath, rpath].into_iter().flatten() {
+        if let Some(search) = search_path(file.content, at)? {
+            linked.search = search;
+            break;
+        }
+    }
+    Ok(linked)
+}
+
+/// A search path; none where it does not end within its table. `object` looks at 4096 bytes of a
+/// string, which it may be longer than.
+fn search_path(content: &Content, ((table, size), at): StringAt) -> Result<Option<String>> {
+    let end = table.saturating_add(size).min(content.len());
+    let mut from = table.saturating_add(at);
+    let mut bytes = Vec::new();
+    while from < end {
+        let window = content.read_vec(from..end.min(from + WINDOW), WINDOW, "search path")?;
+        let zero = window.iter().position(|byte| *byte == 0);
+        bytes.extend(window.iter().take(zero.unwrap_or(window.len())));
+        if bytes.len() > LONGEST_SEARCH {
+            let what = format!("a search path of more than {LONGEST_SEARCH} bytes");
+            return Err(refused(content, what));
+        }
+        if zero.is_some() {
+            return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        from += window.len() as u64;
+    }
+    Ok(None)
+}
+
+fn refused(content: &Content, what: String) -> Error {
+    let hint = "the file is damaged: build it or copy it again";
+    let error = Error::new(Kind::Limit, format!("has {what}")).structure("dynamic section");
+    error.at(&content.place(0)).hint(hint)
+}

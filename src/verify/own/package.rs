@@ -1,0 +1,283 @@
+//! Reads one package whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::Path;
+
+use ::rpm::DependencyFlags;
+use md5::Md5;
+use sha2::Digest as _;
+
+use super::facts;
+use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
+use crate::content::Content;
+use crate::error::{Error, Result, ResultExt};
+use crate::formats::package_file::Reader;
+use crate::formats::payload::{Digest, EntryKind, Marking, ReadEntry};
+use crate::formats::{deb, rpm};
+use crate::package::Format;
+use crate::run::Budget;
+use crate::verify::problem::{Check, Problems};
+
+/// The control field of a kernel `.deb` that names its archs.
+const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
+
+/// The package at `path`, which argument `source` names, and what is wrong with it in itself.
+pub(in crate::verify) fn read(
+    path: &Path,
+    source: usize,
+    budget: &Budget,
+) -> Result<(Installed, Problems)> {
+    let package = Content::open(path)?.within(budget);
+    let reader = Reader::open(package.clone()).file(path)?;
+    let said = match &reader {
+        Reader::Deb(deb) => deb_says(deb)?,
+        Reader::Rpm(rpm) => rpm_says(rpm)?,
+    };
+    let mut installed = Installed {
+        file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        source,
+        size: package.len(),
+        sha256: package.sha256()?,
+        format: Some(said.format),
+        name: said.name,
+        version: said.version,
+        arch: said.arch,
+        requires: said.requires,
+        named: said.named,
+        provides: said.provides,
+        excludes: said.excludes,
+        stated_archs: said.archs,
+        side: None,
+        paths: BTreeMap::new(),
+    };
+    let mut problems = Problems::default();
+    read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
+    if let Reader::Deb(deb) = &reader {
+        check_listed(deb, &installed, &mut problems);
+    }
+    Ok((installed, problems))
+}
+
+fn read_payload(
+    reader: &Reader,
+    installed: &mut Installed,
+    budget: &Budget,
+    problems: &mut Problems,
+) -> Result<()> {
+    reader.visit(&mut |entry, content| {
+        let path = format!("/{}", entry.entry.path);
+        let (node, fault) = node(&path, entry, content, budget)?;
+        if let Some(fault) = fault {
+            problems.add(Check::DigestMismatch, installed.at(&path), fault);
+        }
+        if let Some(earlier) = installed.paths.get(&path)
+            && !is_folder_again(earlier, &node)
+        {
+            let (earlier, later) = (earlier.kind(), node.kind());
+            let message = format!(
+                "stands in the package twice, as a {earlier} and as a {later}: what is installed is \
+                 the last, and the digests are of one"
+            );
+            problems.add(Check::PathOwnedTwice, installed.at(&path), message);
+        }
+        installed.paths.insert(path, node);
+        Ok(())
+    })
+}
+
+/// Packers that go through a list of paths may state a folder again; both are one.
+fn is_folder_again(earlier: &InstalledNode, node: &InstalledNode) -> bool {
+    matches!(node, InstalledNode::Directory { .. }) && earlier.is_same(node)
+}
+
+/// Every path of md5sums is there.
+fn check_listed(deb: &deb::Reader, installed: &Installed, problems: &mut Problems) {
+    let listed = deb.md5sums().map(|path| format!("/{path}"));
+    for path in listed.filter(|path| !installed.paths.contains_key(path)) {
+        let message = "md5sums lists it, but it is not there";
+        problems.add(Check::DigestMismatch, installed.at(&path), message);
+    }
+}
+
+/// What a package says of itself.
+struct Said {
+    format: Format,
+    name: String,
+    version: String,
+    arch: String,
+    requires: Vec<Requirement>,
+    named: BTreeSet<String>,
+    provides: Vec<Capability>,
+    excludes: Vec<Against>,
+    archs: Option<Vec<String>>,
+}
+
+fn deb_says(deb: &deb::Reader) -> Result<Said> {
+    let field = |name: &str| deb.control().get(name).map(String::as_str);
+    let required = |name: &str| {
+        let missing = || Error::malformed(format!("control has no {name}"));
+        field(name).map(str::to_owned).ok_or_else(missing)
+    };
+    let depends = || ["Pre-Depends", "Depends"].into_iter().filter_map(field);
+    let named = depends().flat_map(|list| list.split([',', '|'])).filter_map(capability);
+    let capabilities = |name: &str| -> Vec<Capability> {
+        field(name).into_iter().flat_map(|list| list.split(',')).filter_map(capability).collect()
+    };
+    let excludes = ["Breaks", "Conflicts"]
+        .into_iter()
+        .flat_map(|field| capabilities(field).into_iter().map(move |what| Against { field, what }));
+    let archs = field(ARCHS_FIELD);
+    Ok(Said {
+        format: Format::Deb,
+        name: required("Package")?,
+        version: required("Version")?,
+        arch: field("Architecture").unwrap_or_default().to_owned(),
+        requires: depends().flat_map(|list| list.split(',')).filter_map(requirement).collect(),
+        named: named.map(|wish| wish.name).collect(),
+        provides: capabilities("Provides"),
+        excludes: excludes.collect(),
+        archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
+    })
+}
+
+/// `name`, `name (= version)` or another bound; alternatives need none of their packages.
+fn requirement(text: &str) -> Option<Requirement> {
+    let text = text.trim();
+    if text.is_empty() || text.contains('|') {
+        return None;
+    }
+    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
+    let exact = bound.trim_end_matches(')').trim().strip_prefix('=');
+    let name = name.trim().split(':').next().unwrap_or_default();
+    Some(Requirement { name: name.to_owned(), exact: exact.map(|v| v.trim().to_owned()) })
+}
+
+/// `name` or `name (sign version)`.
+fn capability(text: &str) -> Option<Capability> {
+    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
+    let name = name.trim().split(':').next().unwrap_or_default();
+    let bound = bound.trim().trim_end_matches(')').trim();
+    let (sign, version) = bound.split_at(bound.find(|c| !"<=>".contains(c)).unwrap_or(0));
+    let bound = (!sign.is_empty()).then(|| (sign.to_owned(), version.trim().to_owned()));
+    (!name.is_empty()).then(|| Capability { name: name.to_owned(), bound })
+}
+
+fn rpm_says(rpm: &rpm::Reader) -> Result<Said> {
+    let metadata = rpm.metadata();
+    let fault = |error: ::rpm::Error| Error::malformed("the header lacks a tag").cause(error);
+    let version = metadata.get_version().map_err(fault)?;
+    let release = metadata.get_release().map_err(fault)?;
+    let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
+    let comparison = DependencyFlags::LESS | DependencyFlags::GREATER | DependencyFlags::EQUAL;
+    let requires = metadata.get_requires().map_err(fault)?.into_iter().map(|dependency| {
+        let exact = dependency.flags & comparison == DependencyFlags::EQUAL;
+        Requirement { name: dependency.name, exact: exact.then_some(dependency.version) }
+    });
+    let requires: Vec<Requirement> = requires.collect();
+    let provides = metadata.get_provides().map_err(fault)?.into_iter().map(rpm_capability);
+    let mut excludes = Vec::new();
+    for (field, found) in
+        [("Conflicts", metadata.get_conflicts()), ("Obsoletes", metadata.get_obsoletes())]
+    {
+        let found = found.map_err(fault)?.into_iter().map(rpm_capability);
+        excludes.extend(found.map(|what| Against { field, what }));
+    }
+    Ok(Said {
+        format: Format::Rpm,
+        name: metadata.get_name().map_err(fault)?.to_owned(),
+        version: format!("{epoch}{version}-{release}"),
+        arch: if metadata.is_source_package() {
+            "src".to_owned()
+        } else {
+            metadata.get_arch().unwrap_or_default().to_owned()
+        },
+        named: requires.iter().map(|requirement| requirement.name.clone()).collect(),
+        requires,
+        provides: provides.collect(),
+        excludes,
+        archs: None,
+    })
+}
+
+fn rpm_capability(dependency: ::rpm::Dependency) -> Capability {
+    let has = |flag| dependency.flags.contains(flag);
+    let signs = [
+        (DependencyFlags::LESS, '<'),
+        (DependencyFlags::GREATER, '>'),
+        (DependencyFlags::EQUAL, '='),
+    ];
+    let sign: String = signs.into_iter().filter(|(flag, _)| has(*flag)).map(|(_, c)| c).collect();
+    let bound = (!sign.is_empty()).then_some((sign, dependency.version));
+    Capability { name: dependency.name, bound }
+}
+
+/// What an entry installs at `path`, and what is wrong with its digest.
+fn node(
+    path: &str,
+    entry: &ReadEntry,
+    content: &mut dyn Read,
+    budget: &Budget,
+) -> Result<(InstalledNode, Option<&'static str>)> {
+    let mode = entry.entry.mode;
+    match &entry.entry.kind {
+        EntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
+        EntryKind::Link { target } => Ok((InstalledNode::Link { target: target.clone() }, None)),
+        EntryKind::File => {
+            let mut digesting = Md5Reader { inner: content, md5: Md5::default() };
+            let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
+            let md5 = <[u8; 16]>::from(digesting.md5.finalize());
+            let fault = match entry.declared {
+                Some(Digest::Md5(sum)) if sum != md5 => Some("its MD5 is not the one of md5sums"),
+                Some(Digest::Sha256(sum)) if sum != facts.sha256 => {
+                    Some("its SHA-256 is not the one of the header")
+                }
+                Some(_) => None,
+                // dpkg keeps the sums of configuration files itself.
+                None if entry.entry.marking == Marking::Config => None,
+                None => Some("the package states no digest of it"),
+            };
+            Ok((InstalledNode::File { mode, facts }, fault))
+        }
+    }
+}
+
+struct Md5Reader<'a> {
+    inner: &'a mut dyn Read,
+    md5: Md5,
+}
+
+impl Read for Md5Reader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = self.inner.read(buffer)?;
+        self.md5.update(&buffer[..len]);
+        Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_equal_bound_ties_to_one_version() {
+        let parsed = |text| requirement(text).map(|r| (r.name, r.exact));
+        let named = |name: &str, exact: Option<&str>| Some((name.into(), exact.map(str::to_owned)));
+        assert_eq!(parsed(" a (= 1.0-1)"), named("a", Some("1.0-1")));
+        assert_eq!(parsed("a:amd64 (>= 1)"), named("a", None));
+        assert_eq!(parsed("a"), named("a", None));
+        assert_eq!(parsed("a | b (= 1)"), None);
+        assert_eq!(parsed(""), None);
+    }
+
+    #[test]
+    fn a_capability_has_a_sign_and_a_version() {
+        let parsed = |text| capability(text).map(|c| (c.name, c.bound));
+        let bound = |sign: &str, version: &str| Some((sign.to_owned(), version.to_owned()));
+        assert_eq!(parsed(" a (<< 1:7.1~rc1-1)"), Some(("a".into(), bound("<<", "1:7.1~rc1-1"))));
+        assert_eq!(parsed("a:any(=2)"), Some(("a".into(), bound("=", "2"))));
+        assert_eq!(parsed("a"), Some(("a".into(), None)));
+        assert_eq!(parsed("a (<<)"), Some(("a".into(), None)));
+        assert_eq!(parsed(" "), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! Parts of a set, joined: what one build of all packages would have written.
+//!
+//! Every machine decided the whole set and says so by the digest of its plan; each receipt says
+//! what its own packages are. So if all parts are there, agree on the plan, and each package is in
+//! exactly the part that the plan gives it to, then their receipts together are that of one build
+//! of the set, and whoever holds the packages against them holds them against that build. What the
+//! plan does not cover is the content of files: that every machine read the same is shown by
+//! `--against`, where all packages are held against one copy of the artifacts.
+
+use sha2::{Digest, Sha256};
+
+use super::source::Source;
+use crate::content::hex;
+use crate::error::Result;
+use crate::receipt::{FILE_NAME, Fault, Receipt, file_name, join as join_receipts};
+use crate::verify::problem::{Check, Joined, Problems};
+
+/// Puts one source in the place of all that are parts, if their receipts can be joined. They are
+/// the set if then no check of it fails.
+pub(in crate::verify) fn join(
+    sources: &mut Vec<Source>,
+    problems: &mut Problems,
+) -> Result<Option<Joined>> {
+    for part in sources.iter().filter_map(|source| source.misnamed) {
+        let message = format!(
+            "has the name of a whole set's receipt; that of part {part} is {}",
+            file_name(Some(part))
+        );
+        problems.add(Check::PartMisnamed, FILE_NAME, message);
+    }
+    let parts: Vec<&Receipt> = sources.iter().flat_map(|source| &source.parts).collect();
+    let (receipt, faults) = join_receipts(&parts);
+    let count = parts.len();
+    for fault in faults {
+        match fault {
+            Fault::Missing(part) => {
+                problems.add(Check::PartMissing, format!("part {part}"), "is not there");
+            }
+            Fault::Different(what) => problems.add(Check::PartsDiffer, "parts of a set", what),
+            Fault::Package(package, what) => problems.add(Check::PartMismatch, package, what),
+        }
+    }
+    let Some(receipt) = receipt else { return Ok(None) };
+    let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
+    let joined = Joined { parts: count, receipt_sha256, receipt: receipt.clone() };
+    let mut whole = Source { receipt: Some(receipt), ..Source::default() };
+    for source in sources.iter_mut().filter(|source| !source.parts.is_empty()) {
+        whole.packages.append(&mut source.packages);
+        whole.documents.append(&mut source.documents);
+        source.parts.clear();
+    }
+    sources.push(whole);
+    Ok(Some(joined))
+}

@@ -1,0 +1,100 @@
+//! What an argument of `verify` names, told by what is there.
+//!
+//! | argument | taken for |
+//! |---|---|
+//! | a file `*.deb`, `*.rpm` | a package |
+//! | a folder with `dists` or `repodata` | a repository |
+//! | a folder with packages or a packages.json | a package set |
+//! | folders with packages-1-of-2.json and so on | parts of one package set |
+//! | a folder with an artifact_manifest.txt, a packed artifact by its name | one artifact |
+//! | a folder with `lib/.kpack`, `lib64/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
+//! | another folder | a shard, or a folder of shards |
+//! | another file | an archive, a manifest, a host binary or device code by itself |
+
+pub(super) mod joined;
+pub(super) mod source;
+
+use std::path::{Path, PathBuf};
+
+use crate::content::{is_folder, is_there};
+use crate::error::{Error, Kind, Result};
+use crate::input::artifact::{MANIFEST_NAME, is_artifact};
+use crate::package::Format;
+use source::Source;
+
+/// What is verified.
+pub(super) enum Subject {
+    Packages(Box<Source>),
+    /// One artifact, as a folder or packed.
+    Artifact(PathBuf),
+    /// A shard, or a folder of shards.
+    Shards(PathBuf),
+    Prefix(PathBuf),
+    File(PathBuf),
+    Repository(PathBuf),
+}
+
+/// Whether folders are taken for installed prefixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folders {
+    /// By what is in them.
+    ByContent,
+    /// All of them.
+    Prefixes,
+}
+
+/// Folders of kernel archives, relative to an install prefix.
+const KERNEL_FOLDERS: [&str; 3] = ["lib/.kpack", "lib64/.kpack", ".kpack"];
+
+/// Folders that make one a repository: of apt, and of dnf and zypper.
+const REPOSITORY_FOLDERS: [&str; 2] = ["dists", "repodata"];
+
+impl Subject {
+    /// Looks what `path` is.
+    pub(super) fn of(path: &Path, folders: Folders) -> Result<Self> {
+        let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
+        let path = path.to_path_buf();
+        if !metadata.is_dir() {
+            return match Format::of_file_name(&path) {
+                Some(_) => Ok(Self::Packages(Box::new(Source::of_package(path)))),
+                _ if is_artifact(&path)? => Ok(Self::Artifact(path)),
+                _ => Ok(Self::File(path)),
+            };
+        }
+        if folders == Folders::Prefixes {
+            return Ok(Self::Prefix(path));
+        }
+        if has_one(&path, &REPOSITORY_FOLDERS)? {
+            return Ok(Self::Repository(path));
+        }
+        let source = Source::of_folder(&path)?;
+        let has_receipt = source.receipt.is_some() || !source.parts.is_empty();
+        if has_receipt || !source.packages.is_empty() {
+            return Ok(Self::Packages(Box::new(source)));
+        }
+        if is_there(&path.join(MANIFEST_NAME))? {
+            return Ok(Self::Artifact(path));
+        }
+        if has_one(&path, &KERNEL_FOLDERS)? {
+            return Ok(Self::Prefix(path));
+        }
+        let first = std::fs::read_dir(&path).and_then(|mut entries| entries.next().transpose());
+        match first.map_err(|e| Error::io(&path, "list", e))? {
+            None => Err(Error::new(Kind::Usage, "there is nothing to verify").file(path).hint(
+                "give packages, a folder of packages, artifacts, or an installed prefix (with \
+                 --prefix, if it has no lib/.kpack)",
+            )),
+            Some(_) => Ok(Self::Shards(path)),
+        }
+    }
+}
+
+/// Whether one of `folders` is in the folder at `path`.
+fn has_one(path: &Path, folders: &[&str]) -> Result<bool> {
+    for folder in folders {
+        if is_folder(&path.join(folder))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

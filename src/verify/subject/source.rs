@@ -1,0 +1,135 @@
+//! What the arguments name: packages, and receipts beside them.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::content::{is_there, read_file, real_path};
+use crate::error::{Error, Result};
+use crate::package::Format;
+use crate::receipt::{self, Part, Receipt, file_name, part_of_sbom};
+
+/// One argument: a package, or a folder of packages.
+#[derive(Default)]
+pub(in crate::verify) struct Source {
+    pub(in crate::verify) packages: Vec<PathBuf>,
+    pub(in crate::verify) receipt: Option<Receipt>,
+    /// The receipts of parts, where there is none of a whole set.
+    pub(in crate::verify) parts: Vec<Receipt>,
+    /// The SPDX documents beside the packages.
+    pub(in crate::verify) documents: Vec<PathBuf>,
+    /// The part whose receipt has the name of a whole set's.
+    pub(in crate::verify) misnamed: Option<Part>,
+}
+
+impl Source {
+    /// The package in a file.
+    pub(in crate::verify) fn of_package(path: PathBuf) -> Self {
+        Self { packages: vec![path], ..Self::default() }
+    }
+
+    /// The packages of a folder.
+    pub(in crate::verify) fn of_folder(path: &Path) -> Result<Self> {
+        let (packages, documents) = (packages(path)?, documents(path)?);
+        let mut own = Self { packages, documents, ..Self::default() };
+        match receipt(&path.join(receipt::FILE_NAME))? {
+            Some(part) if part.part.is_some() => {
+                own.misnamed = part.part.as_ref().map(|record| record.part);
+                own.parts = vec![part];
+            }
+            Some(receipt) => own.receipt = Some(receipt),
+            None => own.parts = parts(path)?,
+        }
+        Ok(own)
+    }
+
+    /// The file names of the packages.
+    pub(in crate::verify) fn names(&self) -> BTreeSet<String> {
+        let names = self.packages.iter().filter_map(|path| path.file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+}
+
+/// Counts a package that several of `sources` name for the first of them.
+pub(in crate::verify) fn each_once(sources: &mut [Source]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for source in sources {
+        // A link to nothing keeps its name: that it cannot be read is told by whoever reads it.
+        let real = |path: &PathBuf| Ok(real_path(path)?.unwrap_or_else(|| path.clone()));
+        let own: Vec<_> = source.packages.iter().map(real).collect::<Result<_>>()?;
+        // A folder keeps what an earlier argument named where something speaks of all of it.
+        let spoken_of = source.receipt.is_some() || !source.parts.is_empty();
+        if !spoken_of && source.documents.is_empty() {
+            let mut own = own.iter();
+            source.packages.retain(|_| own.next().is_some_and(|own| !seen.contains(own)));
+        }
+        seen.extend(own);
+    }
+    Ok(())
+}
+
+fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
+    let mut packages = Vec::new();
+    for entry in entries {
+        let found = entry.map_err(|e| Error::io(folder, "list", e))?.path();
+        if Format::of_file_name(&found).is_some() {
+            packages.push(found);
+        }
+    }
+    packages.sort();
+    Ok(packages)
+}
+
+fn receipt(file: &Path) -> Result<Option<Receipt>> {
+    match read_file(file) {
+        Ok(bytes) => Receipt::parse(&bytes).map(Some).map_err(|error| error.file(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(file, "read", error)),
+    }
+}
+
+/// The receipts of parts in a folder, in their order.
+fn parts(folder: &Path) -> Result<Vec<Receipt>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
+        if let Some(part) = entry.file_name().to_str().and_then(receipt::part_of_file) {
+            found.push((part, entry.path()));
+        }
+    }
+    found.sort();
+    let mut receipts = Vec::new();
+    for (part, path) in found {
+        let receipt = receipt(&path)?
+            .filter(|receipt| receipt.part.as_ref().is_some_and(|record| record.part == part));
+        let message = "is not the receipt of the part that its name says";
+        receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);
+    }
+    Ok(receipts)
+}
+
+/// The documents of a set and of its parts in a folder, in name order.
+fn documents(folder: &Path) -> Result<Vec<PathBuf>> {
+    let unlisted = |error| Error::io(folder, "list", error);
+    let mut documents = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unlisted)? {
+        let path = entry.map_err(unlisted)?.path();
+        let described = match part_described(&path) {
+            // What is left of a part that is gone describes nothing.
+            Some(Some(part)) => is_there(&folder.join(file_name(Some(part))))?,
+            whole => whole.is_some(),
+        };
+        if described {
+            documents.push(path);
+        }
+    }
+    documents.sort();
+    Ok(documents)
+}
+
+/// Whose SPDX document a file of this name is.
+pub(in crate::verify) fn part_described(path: &Path) -> Option<Option<Part>> {
+    part_of_sbom(path.file_name()?.to_str()?)
+}

@@ -13,6 +13,7 @@ mod elf_matrix;
 mod examples;
 mod harness;
 mod layers;
+mod mirrors;
 mod patches;
 mod promises;
 mod supply;

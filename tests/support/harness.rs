@@ -219,11 +219,17 @@ fn told(info: &PanicHookInfo<'_>) -> String {
         return info.to_string();
     }
     let trace = trace.to_string();
+    let lines: Vec<&str> = trace.lines().collect();
     // What calls the test is the same for all, and so is what tells of the panic.
-    let is_test = |line: &&str| !line.contains("support::harness::outcome");
-    let frames: Vec<&str> = trace.lines().take_while(is_test).collect();
-    let from = frames.iter().rposition(|line| line.contains("panicking::"));
-    format!("{info}\n{}", frames[from.map_or(0, |at| at + 2)..].join("\n"))
+    let end = lines.iter().rposition(|line| is_of_test(line)).map_or(lines.len(), |at| at + 1);
+    let is_panic = |line: &&str| line.contains("panicking::");
+    let from = lines[..end].iter().rposition(is_panic).map_or(0, |at| at + 2);
+    format!("{info}\n{}", lines[from.min(end)..end].join("\n"))
+}
+
+/// Whether a line of a backtrace says that a frame is of a test, or of what a test calls.
+fn is_of_test(line: &str) -> bool {
+    line.trim_start().starts_with("at ./tests/") && !line.contains("/support/harness.rs")
 }
 
 /// Since when each test runs, and whether that was told to be long.

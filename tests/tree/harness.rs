@@ -12,11 +12,17 @@ fn is_asked() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// What this program prints if it is run with these arguments, without what takes time.
-fn run(arguments: &[&str]) -> String {
+/// This program with these arguments, without what takes time.
+fn again(arguments: &[&str]) -> Command {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(arguments).env(VARIABLE, "1").env_remove("ROCKPACK_TEST_TIMES");
-    told(program.env_remove("ROCKPACK_INTEROP").env("RUST_BACKTRACE", "0"))
+    program.env_remove("ROCKPACK_INTEROP").env("RUST_BACKTRACE", "0");
+    program
+}
+
+/// What it prints.
+fn run(arguments: &[&str]) -> String {
+    told(&mut again(arguments))
 }
 
 #[test]
@@ -59,9 +65,7 @@ fn skipped_tests_are_reported_with_their_reasons() {
 
 #[test]
 fn skipped_tests_fail_where_all_tools_are_promised() {
-    let mut program = Command::new(std::env::current_exe().unwrap());
-    program.arg("harness::an_example_lacks").env(VARIABLE, "1").env("ROCKPACK_INTEROP", "1");
-    let said = told(&mut program);
+    let said = told(again(&["harness::an_example_lacks"]).env("ROCKPACK_INTEROP", "1"));
     assert!(said.contains("0 passed; 2 failed; 0 ignored;"), "{said}");
 }
 
@@ -72,6 +76,22 @@ fn a_failure_is_reported_with_its_last_panic_and_its_notes() {
     assert!(said.contains(report) && said.contains("\nwhy the example fails\n"), "{said}");
     assert!(!said.contains("which the test catches"), "{said}");
     assert!(said.ends_with("exit status: 101\n"), "{said}");
+}
+
+/// Optimised programs do not know where their frames are from.
+#[cfg(debug_assertions)]
+#[test]
+fn a_backtrace_shows_the_frames_of_the_test_alone() {
+    // A single test runs in the main thread, below more frames than others.
+    for threads in ["1", "2"] {
+        let mut program = again(&["harness::an_example_fails", "--test-threads", threads]);
+        let said = told(program.env("RUST_BACKTRACE", "1"));
+        let (_, report) = said.split_once("\nwhy the example fails\n").unwrap();
+        let (frames, _) = report.split_once("\n\n").unwrap();
+        let [frame, place] = frames.lines().collect::<Vec<_>>()[..] else { panic!("{frames}") };
+        assert!(frame.ends_with("an_example_fails"), "{frame}");
+        assert!(place.trim_start().starts_with("at ./tests/tree/harness.rs:"), "{place}");
+    }
 }
 
 #[test]

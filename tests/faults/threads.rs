@@ -1,7 +1,6 @@
 //! A system that starts no more threads, as in a container with a limit of them.
 
 use std::path::Path;
-use std::process::Command;
 
 use support::example::{rockpack, shards};
 use support::keys::key;
@@ -110,12 +109,11 @@ fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
     let room = folder();
     let own = key(room.path(), "own", "ed25519");
     let package = deb(room.path(), ("one", "1", "amd64"), "");
-    let home = room.path().join("own.gnupg");
     let publish = |at| {
         let out = room.path().join(format!("repo-{at}"));
         let mut run = repo(&[&package], &out);
         run.args(["--sign-command", "gpg --batch --yes --armor --{mode}", "--public-key"]);
-        run.arg(&own.public).env("GNUPGHOME", &home);
+        run.arg(&own.public).env("GNUPGHOME", &own.home);
         let fault = Fault { calls: "thread", act: EAGAIN, at };
         (strike(&mut run, room.path(), fault), out.join("dists"))
     };
@@ -128,7 +126,6 @@ fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
         assert!(struck.stderr.contains("thread") && !shown.exists(), "{at}: {}", struck.stderr);
         assert!(!struck.stderr.contains("a bug in rockpack"), "{at}: {}", struck.stderr);
     }
-    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
 }
 
 #[test]

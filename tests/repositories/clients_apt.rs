@@ -9,7 +9,7 @@ use support::bases;
 use support::example::{Set, rockpack};
 use support::keys::{Key, key};
 use support::program::rockpack_path;
-use support::repo_fixture::{deb, publish};
+use support::repo_fixture::{deb, failed_checks, publish, verify_by};
 use support::tools::{self, need, need_root, run, succeed, told};
 use support::waiting::Process;
 
@@ -85,19 +85,6 @@ fn build(out: &Path, key: &Key, more: &[&str]) -> Command {
     build
 }
 
-fn verify(out: &Path, key: &Key) -> String {
-    told(rockpack().arg("verify").arg(out).arg("--key").arg(&key.public))
-}
-
-/// The codes of failed checks.
-fn codes(said: &str) -> Vec<String> {
-    let failed = said.lines().filter_map(|line| line.strip_prefix("failed: "));
-    let mut codes: Vec<String> = failed.map(|line| line[..4].to_owned()).collect();
-    codes.sort();
-    codes.dedup();
-    codes
-}
-
 fn installs(suite: &str, algorithm: &str, over_http: bool) {
     need_all();
     let root = Root::of(suite);
@@ -109,8 +96,8 @@ fn installs(suite: &str, algorithm: &str, over_http: bool) {
     let server = over_http.then(|| Server::of(&out));
     let url = server.as_ref().map_or("file:/srv/repository", |server| server.url.as_str());
     publish(&mut build(&out, &key, &["--url", url, "--valid-days", "1"]));
-    let said = verify(&out, &key);
-    assert!(said.contains("2 good signatures") && codes(&said).is_empty(), "{said}");
+    let said = verify_by(&out, &key.public);
+    assert!(said.contains("2 good signatures") && failed_checks(&said).is_empty(), "{said}");
     root.trust(&out);
     run(&mut root.apt(&["update"]));
     run(&mut root.apt(&["install", "rocm-blas-gfx110x"]));
@@ -160,7 +147,7 @@ fn refuses(suite: &str) {
     let package = served.join("pool/main/r/rocm-blas/rocm-blas_7.1.0-1_amd64.deb");
     flip(&package);
     root.refused(&["install", "rocm-blas"], &["Hash Sum mismatch", "hash sum mismatch"]);
-    assert_eq!(codes(&verify(&served, &own)), ["V073"]);
+    assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V073"]);
     assert!(root.installed().is_empty());
     // An index, under the name that apt asks for and under its own.
     serve(&good);
@@ -174,7 +161,7 @@ fn refuses(suite: &str) {
         }
     }
     root.refused(&["update"], &["Hash Sum mismatch", "File has unexpected size"]);
-    assert!(codes(&verify(&served, &own)).contains(&"V071".to_owned()));
+    assert!(failed_checks(&verify_by(&served, &own.public)).contains(&"V071".to_owned()));
     // What is signed.
     serve(&good);
     let release = served.join("dists/stable/InRelease");
@@ -182,21 +169,21 @@ fn refuses(suite: &str) {
         fs::read_to_string(&release).unwrap().replace("Components: main", "Components: main ");
     fs::write(&release, text.replace("Suite: stable", "Suite: stabls")).unwrap();
     root.refused(&["update"], &["BADSIG", "Bad signature", "not signed", "invalid"]);
-    assert_eq!(codes(&verify(&served, &own)), ["V074"]);
+    assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V074"]);
     // Another key.
     let foreign = room.path().join("foreign");
     publish(&mut build(&foreign, &other, &["--url", "file:/srv/repository"]));
     serve(&foreign);
     root.refused(&["update"], &["NO_PUBKEY", "Missing key", "not signed"]);
-    assert_eq!(codes(&verify(&served, &own)), ["V074"]);
-    assert!(codes(&verify(&served, &other)).is_empty());
+    assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V074"]);
+    assert!(failed_checks(&verify_by(&served, &other.public)).is_empty());
     // Its time is over.
     let old = room.path().join("old");
     let mut expired = build(&old, &own, &["--url", "file:/srv/repository", "--valid-days", "1"]);
     publish(expired.env("SOURCE_DATE_EPOCH", "1700000000"));
     serve(&old);
     root.refused(&["update"], &["expired"]);
-    assert_eq!(codes(&verify(&served, &own)), ["V075"]);
+    assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V075"]);
     // And the good one is taken after all that.
     serve(&good);
     run(&mut root.apt(&["update"]));
@@ -346,7 +333,7 @@ fn apt_goes_on_with_a_repository_whose_memory_was_lost() {
     let mut again = rockpack();
     again.arg("repo").arg(&moved).arg("--out").arg(&out).args(url);
     publish(again.arg("--sign-key").arg(&key.secret));
-    assert!(codes(&verify(&out, &key)).is_empty());
+    assert!(failed_checks(&verify_by(&out, &key.public)).is_empty());
     run(&mut root.apt(&["update"]));
     run(&mut root.apt(&["install", "rocm"]));
     run(&mut root.apt(&["check"]));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use support::bases::{self, RPM_TOOLS};
 use support::example::{Set, rockpack};
 use support::keys::{Key, key};
-use support::repo_fixture::{plain_spec, publish, rpm};
+use support::repo_fixture::{plain_spec, publish, rpm, verify_by};
 use support::tools::{self, need, need_root, run, told};
 
 use crate::server::Server;
@@ -49,7 +49,7 @@ impl Room {
     }
 
     fn verify(&self) -> String {
-        told(rockpack().arg("verify").arg(&self.out).arg("--key").arg(&self.key.public))
+        verify_by(&self.out, &self.key.public)
     }
 
     fn dnf(&self, arguments: &[&str]) -> Command {

@@ -166,7 +166,7 @@ impl Room {
 
     pub fn gpg(&self) -> Command {
         let mut gpg = Command::new("gpg");
-        gpg.env("GNUPGHOME", self.path("own.gnupg")).args(["--batch", "--quiet"]);
+        gpg.env("GNUPGHOME", &self.key.home).args(["--batch", "--quiet"]);
         gpg
     }
 }

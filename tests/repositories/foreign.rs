@@ -8,8 +8,10 @@ use std::process::Command;
 
 use support::example::rockpack;
 use support::keys::key;
-use support::repo_fixture::{contents, deb, plain_spec, publish, refused, repo, repo_at, rpm};
-use support::tools::{need, run, told};
+use support::repo_fixture::{
+    contents, deb, plain_spec, publish, refused, repo, repo_at, rpm, verify, verify_by,
+};
+use support::tools::{need, run};
 
 /// A run is refused with `parts`, and changes nothing that a client reads.
 fn stays(command: &mut Command, out: &Path, parts: &[&str]) {
@@ -115,7 +117,7 @@ fn a_signed_repository_is_not_published_unsigned_when_its_memory_is_lost() {
 }
 
 fn all_passes(out: &Path, key: &Path) {
-    let said = told(rockpack().arg("verify").arg(out).arg("--key").arg(key));
+    let said = verify_by(out, key);
     assert!(said.contains("all checks passed"), "{said}");
 }
 
@@ -163,7 +165,7 @@ fn files_of_others_in_the_pool_are_not_replaced() {
     let before = places.map(inode);
     publish(&mut repo(&[&packages], &out));
     assert_eq!(places.map(inode), before);
-    let said = told(rockpack().arg("verify").arg(&out));
+    let said = verify(&out);
     assert!(said.contains("all checks passed"), "{said}");
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::keys::end_agents;
 use support::repo_fixture::{EPOCH, deb, publish, refused, repo_at};
 use support::tools::{need, run, succeed};
 
@@ -11,8 +12,7 @@ struct Ring(tempfile::TempDir);
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        let _ =
-            Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", self.home()).output();
+        end_agents(self.home());
     }
 }
 

@@ -4,12 +4,41 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::keys::key;
-use support::repo_fixture::{deb, plain_spec, publish, refused, repo, repo_at, rpm};
-use support::tools::{need, run, succeed, told};
+use support::keys::{Key, key};
+use support::repo_fixture::{deb, plain_spec, publish, refused, repo, repo_at, rpm, verify_by};
+use support::tools::{need, run, succeed};
+use tempfile::TempDir;
 
-fn verify(out: &Path, key: &Path) -> String {
-    told(support::example::rockpack().arg("verify").arg(out).arg("--key").arg(key))
+/// `rockpack repo` with a key in a file.
+fn signed_at(packages: &[&Path], out: &Path, after: i64, by: &Key) -> Command {
+    let mut repo = repo_at(packages, out, after);
+    repo.arg("--sign-key").arg(&by.secret);
+    repo
+}
+
+/// rpm with a database that has one key.
+struct Trust(TempDir);
+
+impl Trust {
+    fn of(key: &Key) -> Self {
+        let trust = Self(tempfile::tempdir().unwrap());
+        run(trust.rpmkeys().arg("--import").arg(&key.public));
+        trust
+    }
+
+    fn rpmkeys(&self) -> Command {
+        let mut rpmkeys = Command::new("rpmkeys");
+        rpmkeys.arg("--dbpath").arg(self.0.path());
+        rpmkeys
+    }
+
+    /// A package is whole and signed by that key.
+    #[track_caller]
+    fn takes(&self, package: &Path) {
+        let said = succeed(self.rpmkeys().arg("-Kv").arg(package));
+        assert!(said.contains("Signature, key ID"), "{said}");
+        assert!(!said.contains("NOKEY") && !said.contains("BAD"), "{said}");
+    }
 }
 
 /// gpg's own word on `InRelease`, `Release.gpg` and the key that is served.
@@ -33,7 +62,6 @@ fn keys_in_files_in_gpg_and_behind_a_command_all_sign() {
     let room = tempfile::tempdir().unwrap();
     let one = deb(room.path(), ("one", "1", "amd64"), "");
     let own = key(room.path(), "own", "ed25519");
-    let home = room.path().join("own.gnupg");
     let command = "gpg --batch --yes --local-user own@example.org --armor --{mode}";
     let public = own.public.to_str().unwrap();
     let ways: [(&str, Vec<&str>); 3] = [
@@ -43,12 +71,11 @@ fn keys_in_files_in_gpg_and_behind_a_command_all_sign() {
     ];
     for (name, options) in ways {
         let out = room.path().join(name);
-        publish(repo(&[&one], &out).args(options).env("GNUPGHOME", &home));
+        publish(repo(&[&one], &out).args(options).env("GNUPGHOME", &own.home));
         gpg_agrees(&out);
-        let said = verify(&out, &own.public);
+        let said = verify_by(&out, &own.public);
         assert!(said.contains("2 good signatures") && said.contains("passed"), "{name}: {said}");
     }
-    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
 }
 
 /// Unsigned packages and those that another key signed; rpm's own word on what is served.
@@ -64,17 +91,10 @@ fn packages_are_signed_and_signed_anew_by_whatever_signs() {
     let place = "packages/p/plain-1-1.noarch.rpm";
     for algorithm in ["ed25519", "rsa4096"] {
         let own = key(room.path(), algorithm, algorithm);
-        let home = room.path().join(format!("{algorithm}.gnupg"));
         let user = format!("{algorithm}@example.org");
         let command = format!("gpg --batch --yes --local-user {user} --armor --{{mode}}");
         let public = own.public.to_str().unwrap();
-        let database = room.path().join(format!("{algorithm}.rpmdb"));
-        let rpmkeys = || {
-            let mut rpmkeys = Command::new("rpmkeys");
-            rpmkeys.arg("--dbpath").arg(&database);
-            rpmkeys
-        };
-        run(rpmkeys().arg("--import").arg(&own.public));
+        let trust = Trust::of(&own);
         let ways: [&[&str]; 3] = [
             &["--sign-key", own.secret.to_str().unwrap()],
             &["--gpg-key-id", &user],
@@ -85,18 +105,16 @@ fn packages_are_signed_and_signed_anew_by_whatever_signs() {
                 let out = room.path().join("out");
                 let _ = fs::remove_dir_all(&out);
                 let mut repo = repo(&[from], &out);
-                repo.arg("--sign-packages").args(*options).env("GNUPGHOME", &home);
+                repo.arg("--sign-packages").args(*options).env("GNUPGHOME", &own.home);
                 publish(repo.args(["--url", "https://example.org/rocm"]));
-                let said = succeed(rpmkeys().arg("--checksig").arg("-v").arg(out.join(place)));
-                assert!(said.contains("Signature, key ID"), "{algorithm} {number}: {said}");
-                assert!(!said.contains("NOKEY") && !said.contains("BAD"), "{said}");
+                note!("{algorithm} {number}");
+                trust.takes(&out.join(place));
                 let text = fs::read_to_string(out.join("rocm.repo")).unwrap();
                 assert!(text.contains("\ngpgcheck=1\nrepo_gpgcheck=1\n"), "{text}");
-                let said = verify(&out, &own.public);
+                let said = verify_by(&out, &own.public);
                 assert!(said.contains("passed"), "{said}");
             }
         }
-        let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
     }
 }
 
@@ -138,10 +156,9 @@ fn a_key_package_brings_the_old_and_the_new_key() {
     let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let (old, new) = (key(room.path(), "old", "ed25519"), key(room.path(), "new", "ed25519"));
     let out = room.path().join("out");
-    let signed = |after: i64, by: &support::keys::Key, also: &support::keys::Key, version: &str| {
-        let mut repo = repo_at(&[&one, &plain], &out, after);
-        repo.arg("--sign-key").arg(&by.secret).arg("--also-key").arg(&also.public);
-        publish(repo.args(["--key-package", version]));
+    let signed = |after: i64, by: &Key, also: &Key, version: &str| {
+        let mut repo = signed_at(&[&one, &plain], &out, after, by);
+        publish(repo.arg("--also-key").arg(&also.public).args(["--key-package", version]));
     };
     signed(0, &old, &new, "2025.1");
     let before = support::repo_fixture::contents(&out);
@@ -165,7 +182,7 @@ fn a_key_package_brings_the_old_and_the_new_key() {
     assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
     // Who has that package goes on after the change.
     signed(1, &new, &old, "2025.2");
-    assert!(verify(&out, &keyring).contains("all checks passed"));
+    assert!(verify_by(&out, &keyring).contains("all checks passed"));
 }
 
 #[test]
@@ -177,8 +194,8 @@ fn a_key_package_makes_no_channel() {
     let own = key(room.path(), "own", "ed25519");
     let out = room.path().join("out");
     let at = |packages: &[&Path], after: i64, version: &str| {
-        let mut repo = repo_at(packages, &out, after);
-        repo.args(["--key-package", version]).arg("--sign-key").arg(&own.secret);
+        let mut repo = signed_at(packages, &out, after, &own);
+        repo.args(["--key-package", version]);
         repo
     };
     let (said, code) = refused(&mut at(&[], 0, "1"));
@@ -203,20 +220,11 @@ fn a_key_package_makes_no_channel() {
 }
 
 /// Every package is the file that the index names, and rpm itself takes its signature.
-fn packages_are_signed(out: &Path, by: &support::keys::Key, names: &[&str]) {
-    let said = verify(out, &by.public);
+fn packages_are_signed(out: &Path, by: &Key, names: &[&str]) {
+    let said = verify_by(out, &by.public);
     assert!(said.contains("all checks passed"), "{said}");
-    let database = tempfile::tempdir().unwrap();
-    let rpmkeys = || {
-        let mut rpmkeys = Command::new("rpmkeys");
-        rpmkeys.arg("--dbpath").arg(database.path());
-        rpmkeys
-    };
-    run(rpmkeys().arg("--import").arg(&by.public));
-    for name in names {
-        let said = succeed(rpmkeys().arg("-Kv").arg(out.join("packages").join(name)));
-        assert!(said.contains("Signature, key ID") && !said.contains("NOKEY"), "{said}");
-    }
+    let trust = Trust::of(by);
+    names.iter().for_each(|name| trust.takes(&out.join("packages").join(name)));
 }
 
 #[test]
@@ -225,7 +233,6 @@ fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
     let room = tempfile::tempdir().unwrap();
     let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let own = key(room.path(), "own", "rsa3072");
-    let home = room.path().join("own.gnupg");
     let names = ["p/plain-1-1.noarch.rpm", "r/rocm-archive-keyring-2025.1-1.noarch.rpm"];
     let ways = [["--sign-key", own.secret.to_str().unwrap()], ["--gpg-key-id", "own@example.org"]];
     for (number, way) in ways.into_iter().enumerate() {
@@ -233,14 +240,13 @@ fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
         let signed = |after: i64, packages: &[&Path]| {
             let mut repo = repo_at(packages, &out, after);
             repo.args(["--sign-packages", "--key-package", "2025.1"]).args(way);
-            publish(repo.env("GNUPGHOME", &home));
+            publish(repo.env("GNUPGHOME", &own.home));
         };
         signed(0, &[&plain]);
         packages_are_signed(&out, &own, &names);
         signed(1, &[]);
         packages_are_signed(&out, &own, &names);
     }
-    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
 }
 
 #[test]
@@ -251,11 +257,7 @@ fn a_package_that_would_come_back_signed_is_another_one() {
     let rest = rpm(room.path(), &plain_spec("rest", "1", ""));
     let own = key(room.path(), "own", "ed25519");
     let out = room.path().join("out");
-    let at = |packages: &[&Path], after: i64| {
-        let mut repo = repo_at(packages, &out, after);
-        repo.arg("--sign-key").arg(&own.secret);
-        repo
-    };
+    let at = |packages: &[&Path], after| signed_at(packages, &out, after, &own);
     publish(&mut at(&[&plain, &rest], 0));
     // In one run, and in two.
     let (said, code) =
@@ -266,7 +268,7 @@ fn a_package_that_would_come_back_signed_is_another_one() {
     assert!(code == 2 && said.contains("has or had"), "{said}");
     // As it was, it is the file that is still there.
     publish(&mut at(&[&plain], 3));
-    assert!(verify(&out, &own.public).contains("all checks passed"));
+    assert!(verify_by(&out, &own.public).contains("all checks passed"));
     // When nobody can have the index any more that named it, it may.
     publish(at(&[], 4).args(["--remove", "plain", "--generations", "1"]));
     publish(at(&[], 4000).args(["--generations", "1"]));
@@ -282,11 +284,7 @@ fn a_key_package_is_named_as_the_repository_is() {
     let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let own = key(room.path(), "own", "ed25519");
     let out = room.path().join("out");
-    let at = |packages: &[&Path], after: i64| {
-        let mut repo = repo_at(packages, &out, after);
-        repo.arg("--sign-key").arg(&own.secret);
-        repo
-    };
+    let at = |packages: &[&Path], after| signed_at(packages, &out, after, &own);
     let url = "https://example.org/hip";
     publish(at(&[&one], 0).args(["--name", "hip", "--url", url]));
     // A refused run makes nothing.
@@ -306,5 +304,5 @@ fn a_key_package_is_named_as_the_repository_is() {
     assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
     let repo = fs::read_to_string(out.join("rocm.repo")).unwrap();
     assert!(repo.contains(&format!("gpgkey={url}/rocm-archive-keyring.asc\n")), "{repo}");
-    assert!(verify(&out, &own.public).contains("all checks passed"));
+    assert!(verify_by(&out, &own.public).contains("all checks passed"));
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::repo_fixture::{deb, plain_spec, publish, repo, rpm};
-use support::tools::{need, run, succeed, told};
+use support::repo_fixture::{deb, plain_spec, publish, repo, rpm, verify};
+use support::tools::{need, run, succeed};
 
 const LISTS: [&str; 3] = ["primary", "filelists", "other"];
 
@@ -60,7 +60,7 @@ impl Lists {
         }
         let repomd = format!("<repomd>{repomd}</repomd>");
         fs::write(self.out().join("repodata/repomd.xml"), repomd).unwrap();
-        told(support::example::rockpack().arg("verify").arg(self.out()))
+        verify(&self.out())
     }
 }
 
@@ -167,7 +167,7 @@ fn what_a_list_says_of_a_package_of_rpm_is_said_once() {
     let repomd = lists.out().join("repodata/repomd.xml");
     let text = fs::read_to_string(&repomd).unwrap();
     fs::write(&repomd, text.replacen("</data>", again, 1)).unwrap();
-    let said = told(support::example::rockpack().arg("verify").arg(lists.out()));
+    let said = verify(&lists.out());
     assert!(said.contains("V070") && said.contains("has <location> twice"), "{said}");
 }
 
@@ -204,7 +204,7 @@ fn one_package_at_two_places_is_found_in_a_suite() {
         let mut archive = Command::new("apt-ftparchive");
         let release = succeed(archive.arg("release").arg(&suite));
         fs::write(suite.join("Release"), release).unwrap();
-        told(support::example::rockpack().arg("verify").arg(out))
+        verify(out)
     };
     failed(&publish(), "V078", "is one 1 for amd64, as pool/a/one_1_amd64.deb is,");
     fs::copy(first.join("one_1_amd64.deb"), second.join("one_1_amd64.deb")).unwrap();
@@ -225,7 +225,7 @@ fn one_package_at_two_places_is_found_in_a_repository_of_rpm() {
     rpm(&second, &plain_spec("two", "2", ""));
     let publish = || {
         run(Command::new("createrepo_c").arg("--quiet").arg(out));
-        told(support::example::rockpack().arg("verify").arg(out))
+        verify(out)
     };
     let said = publish();
     failed(&said, "V078", "is one 1-1 for noarch, as pool/");
@@ -254,7 +254,7 @@ fn an_index_of_apt_outside_of_an_architectures_folder_is_read() {
         let _ = fs::remove_file(suite.join(name));
     }
     fs::write(suite.join("Release"), format!("Suite: stable\nSHA256:\n{row}\n")).unwrap();
-    let said = told(support::example::rockpack().arg("verify").arg(&out));
+    let said = verify(&out);
     assert!(said.contains("one_1_amd64.deb, which was listed before"), "{said}");
     assert!(said.contains("depends on one = 2, which no package is"), "{said}");
 }

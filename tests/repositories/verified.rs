@@ -5,15 +5,14 @@ use std::path::Path;
 use std::process::Command;
 
 use support::keys::key;
-use support::repo_fixture::{deb, plain_spec, publish, published_one, repo, repo_at, rpm};
-use support::tools::{need, run, succeed, told};
+use support::repo_fixture::{
+    deb, failed_checks, plain_spec, publish, published_one, repo, repo_at, rpm, verify, verify_by,
+};
+use support::tools::{need, run, succeed};
 
 fn failed(out: &Path) -> Vec<String> {
-    let said = told(support::example::rockpack().arg("verify").arg(out));
-    let failed = said.lines().filter_map(|line| line.strip_prefix("failed: "));
-    let mut codes: Vec<String> = failed.map(|line| line[..4].to_owned()).collect();
-    codes.sort();
-    codes.dedup();
+    let said = verify(out);
+    let codes = failed_checks(&said);
     assert_eq!(codes.is_empty(), said.ends_with("exit status: 0\n"), "{said}");
     codes
 }
@@ -117,10 +116,6 @@ fn sign(home: &Path, mode: &str, file: &Path, to: &Path) {
         .arg(file));
 }
 
-fn verify(out: &Path, key: &Path) -> String {
-    told(support::example::rockpack().arg("verify").arg(out).arg("--key").arg(key))
-}
-
 #[test]
 fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     need(&["dpkg-deb", "apt-ftparchive", "gpg", "gpgconf"]);
@@ -148,18 +143,17 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
         succeed(archive().arg("release").args(options).arg(&suite))
     };
     let own = key(room.path(), "own", "ed25519");
-    let home = room.path().join("own.gnupg");
     let text = release();
     assert!(text.contains("MD5Sum:") && text.contains("SHA1:"), "{text}");
     fs::write(suite.join("Release"), &text).unwrap();
-    sign(&home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
-    sign(&home, "--detach-sign", &suite.join("Release"), &suite.join("Release.gpg"));
-    let said = verify(&out, &own.public);
+    sign(&own.home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
+    sign(&own.home, "--detach-sign", &suite.join("Release"), &suite.join("Release.gpg"));
+    let said = verify_by(&out, &own.public);
     assert!(said.contains("2 good signatures") && said.contains("all checks passed"), "{said}");
     // As Debian publishes: listed uncompressed, and stored compressed.
     let plain = folder.join("Packages");
     remove(&plain);
-    let said = verify(&out, &own.public);
+    let said = verify_by(&out, &own.public);
     assert!(said.contains("2 good signatures") && said.contains("all checks passed"), "{said}");
     let (form, aside) = (folder.join("Packages.gz"), room.path().join("aside"));
     fs::rename(&form, &aside).unwrap();
@@ -171,7 +165,7 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     fs::write(suite.join("Release"), release()).unwrap();
     remove(&suite.join("InRelease"));
     remove(&plain);
-    let said = told(support::example::rockpack().arg("verify").arg(&out));
+    let said = verify(&out);
     let why = "Packages.gz: does not hold the Packages that Release lists";
     assert!(said.contains(why) && said.contains("V071"), "{said}");
     fs::write(&plain, &index).unwrap();
@@ -181,14 +175,14 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     let (_, rest) = rest.split_once("SHA256:").unwrap();
     let (short, _) = rest.split_once("SHA512:").unwrap();
     fs::write(suite.join("Release"), format!("{start}SHA256:{short}")).unwrap();
-    sign(&home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
+    sign(&own.home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
     remove(&suite.join("Release"));
     remove(&suite.join("Release.gpg"));
-    let said = verify(&out, &own.public);
+    let said = verify_by(&out, &own.public);
     assert!(said.contains("1 good signature") && said.contains("all checks passed"), "{said}");
     // And what is stated has to be so.
     fs::write(suite.join("InRelease"), &text).unwrap();
-    let said = verify(&out, &own.public);
+    let said = verify_by(&out, &own.public);
     assert!(said.contains("InRelease: is no clear-signed text"), "{said}");
     remove(&suite.join("InRelease"));
     fs::write(suite.join("Release"), text.replace("SHA256:", "Other:")).unwrap();
@@ -198,7 +192,6 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     fs::write(folder.join("Packages"), index.replace("\nSize: ", "\nSize: 1")).unwrap();
     fs::write(suite.join("Release"), release()).unwrap();
     assert!(failed(&out).contains(&"V073".to_owned()));
-    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
 }
 
 #[test]
@@ -216,15 +209,13 @@ fn a_repository_of_createrepo_c_and_gpg_passes() {
         .arg(room.path().join("comps.xml"))
         .arg(&out));
     let own = key(room.path(), "own", "ed25519");
-    let home = room.path().join("own.gnupg");
     let repomd = out.join("repodata/repomd.xml");
-    sign(&home, "--detach-sign", &repomd, &out.join("repodata/repomd.xml.asc"));
-    let said = verify(&out, &own.public);
+    sign(&own.home, "--detach-sign", &repomd, &out.join("repodata/repomd.xml.asc"));
+    let said = verify_by(&out, &own.public);
     assert!(said.contains("1 good signature") && said.contains("all checks passed"), "{said}");
     // Files beside the lists of packages are held against their digests, too.
     fs::write(ending(&out, "primary.sqlite.bz2"), "other").unwrap();
-    assert!(verify(&out, &own.public).contains("V071"));
-    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
+    assert!(verify_by(&out, &own.public).contains("V071"));
 }
 
 #[test]
@@ -261,7 +252,7 @@ fn an_index_of_two_digests_is_named() {
         fs::write(&release, with(row)).unwrap();
         assert!(failed(&out).is_empty(), "{list}: the same once more");
         fs::write(&release, with(&zeros)).unwrap();
-        let said = told(support::example::rockpack().arg("verify").arg(&out));
+        let said = verify(&out);
         assert!(
             said.contains("V070") && said.contains("in two sizes or with two digests"),
             "{list}: {said}"
@@ -294,7 +285,7 @@ impl Beside {
 
     /// `verify` names the path that leads there.
     fn is_named(&self, way: &str, code: &str) {
-        let said = told(support::example::rockpack().arg("verify").arg(&self.out));
+        let said = verify(&self.out);
         assert!(said.ends_with("exit status: 1\n"), "{way}: {said}");
         let named = |line: &str| line.starts_with("failed: ") && line.contains(code);
         assert!(said.lines().any(named) && said.contains(way), "{way}: {said}");

@@ -6,10 +6,23 @@ use std::process::Command;
 
 use crate::tools::run;
 
-/// A secret key and its public part in files.
+/// A secret key and its public part, in files and in a home of gpg's.
 pub struct Key {
     pub secret: PathBuf,
     pub public: PathBuf,
+    pub home: PathBuf,
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        end_agents(&self.home);
+    }
+}
+
+/// Whoever uses a key of a home leaves an agent behind, which ends when it is told to.
+pub fn end_agents(home: &Path) {
+    let mut gpgconf = Command::new("gpgconf");
+    let _ = gpgconf.args(["--kill", "all"]).env("GNUPGHOME", home).output();
 }
 
 /// A key of an algorithm as gpg names it, without a passphrase.
@@ -30,6 +43,6 @@ pub fn key(folder: &Path, name: &str, algorithm: &str) -> Key {
     let [secret, public] = ["secret", "public"].map(|part| folder.join(format!("{name}.{part}")));
     run(gpg().args(["--armor", "--export-secret-keys", "--output"]).arg(&secret));
     run(gpg().args(["--armor", "--export", "--output"]).arg(&public));
-    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
-    Key { secret, public }
+    end_agents(&home);
+    Key { secret, public, home }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::example::rockpack;
-use crate::tools::{run, succeed};
+use crate::tools::{run, succeed, told};
 
 /// 2023-11-14T22:13:20Z, when the repositories of these tests are published first.
 pub const EPOCH: i64 = 1_700_000_000;
@@ -95,6 +95,25 @@ pub fn refused(command: &mut Command) -> (String, i32) {
     let Output { status, stderr, .. } = command.output().unwrap();
     assert!(!status.success(), "{command:?} succeeded");
     (String::from_utf8(stderr).unwrap(), status.code().unwrap())
+}
+
+/// What `rockpack verify` says of a repository, with its exit status.
+pub fn verify(out: &Path) -> String {
+    told(rockpack().arg("verify").arg(out))
+}
+
+/// The same of one that has to be signed by `key`.
+pub fn verify_by(out: &Path, key: &Path) -> String {
+    told(rockpack().arg("verify").arg(out).arg("--key").arg(key))
+}
+
+/// The codes of the checks that failed, each once.
+pub fn failed_checks(said: &str) -> Vec<String> {
+    let failed = said.lines().filter_map(|line| line.strip_prefix("failed: "));
+    let mut codes: Vec<String> = failed.map(|line| line[..4].to_owned()).collect();
+    codes.sort();
+    codes.dedup();
+    codes
 }
 
 /// Every path below `folder` with its content, the states of rockpack left out.

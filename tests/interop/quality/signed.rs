@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::example::{Set, build_of, names, shards};
+use support::keys::end_agents;
 use support::tools;
 use tempfile::TempDir;
 
@@ -56,10 +57,8 @@ impl Keys {
 }
 
 impl Drop for Keys {
-    /// gpg leaves an agent behind, which ends when it is told to.
     fn drop(&mut self) {
-        let mut kill = Command::new("gpgconf");
-        let _ = kill.arg("--homedir").arg(self.0.path()).args(["--kill", "gpg-agent"]).output();
+        end_agents(self.0.path());
     }
 }
 

@@ -50,19 +50,17 @@ fn a_build_runs_no_program_but_the_one_it_signs_by() {
     tools::need(&["strace", "gpg", "gpgconf"]);
     let folder = tempfile::tempdir().unwrap();
     let own = key(folder.path(), "own", "ed25519");
-    let home = folder.path().join("own.gnupg");
     // Else gpg starts its agent, which does not end.
-    tools::run(Command::new("gpgconf").args(["--launch", "gpg-agent"]).env("GNUPGHOME", &home));
+    tools::run(Command::new("gpgconf").args(["--launch", "gpg-agent"]).env("GNUPGHOME", &own.home));
     let places = std::env::var_os("PATH").unwrap();
     let mut places = std::env::split_paths(&places).map(|folder| folder.join("gpg"));
     let gpg = places.find(|path| path.is_file()).unwrap();
     let gpg = gpg.to_str().unwrap();
     let line = format!("{gpg} --batch --yes --local-user own@example.org --armor --{{mode}}");
     let mut build = build_of(&shards(), &folder.path().join("out"));
-    build.arg("--repo").arg(folder.path().join("repository")).env("GNUPGHOME", &home);
+    build.arg("--repo").arg(folder.path().join("repository")).env("GNUPGHOME", &own.home);
     build.args(["--sign-command", &line]).arg("--public-key").arg(&own.public);
     let trace = Trace::of(&build, &STARTING);
-    let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).output();
     assert_eq!(trace.code, Some(0));
     let starts = trace.calls.iter().filter(|call| call.starts_with("execve"));
     let programs: Vec<&str> = starts.map(|call| call.split('"').nth(1).unwrap()).collect();

@@ -12,6 +12,7 @@ use rockpack::emit::{Compression, Emitted};
 use rockpack::package::{Format, Treatment};
 use support::packages::{Tree, emit_set, options, package};
 use support::program::rockpack;
+use support::queries::rpm_tags;
 use support::tools::{need, succeed};
 
 /// A byte more than 32 bits can say.
@@ -30,10 +31,6 @@ fn sparse(path: &Path, len: u64) -> Content {
 
 fn named(emitted: &[Emitted], format: Format) -> &str {
     &emitted.iter().find(|emitted| emitted.format == format).unwrap().file_name
-}
-
-fn query(package: &Path, format: &str) -> String {
-    succeed(Command::new("rpm").args(["-qp", "--nosignature", "--qf", format]).arg(package))
 }
 
 /// What tar lists of an rpm's payload, as rpm itself takes it apart.
@@ -64,9 +61,9 @@ fn a_file_beyond_4_gib_is_in_both_formats_whole() {
     assert!(listing.contains(&format!(" {LARGE} ")) && listing.contains("opt/small"), "{listing}");
     let rpm = out.join(named(&emitted, Format::Rpm));
     let total = LARGE + 3;
-    assert_eq!(query(&rpm, "%{LONGSIZE} [%{LONGFILESIZES} ]"), format!("{total} 0 {LARGE} 3 "));
-    assert_eq!(query(&rpm, "%{SIZE}|%{FILESIZES}"), "(none)|(none)", "they would not hold it");
-    let archive: u64 = query(&rpm, "%{LONGARCHIVESIZE}").parse().unwrap();
+    assert_eq!(rpm_tags(&rpm, "%{LONGSIZE} [%{LONGFILESIZES} ]"), format!("{total} 0 {LARGE} 3 "));
+    assert_eq!(rpm_tags(&rpm, "%{SIZE}|%{FILESIZES}"), "(none)|(none)", "they would not hold it");
+    let archive: u64 = rpm_tags(&rpm, "%{LONGARCHIVESIZE}").parse().unwrap();
     assert!(archive > total);
     let listing = listed(&rpm);
     assert!(listing.contains(&format!(" {LARGE} ")) && listing.contains("opt/small"), "{listing}");
@@ -86,7 +83,7 @@ fn a_package_beyond_4_gib_of_smaller_files_is_whole() {
     let out = scratch.path().join("out");
     let emitted = emit_set(&out, &[package("halves", entries.entries())], &options(2, QUICK));
     let rpm = out.join(named(&emitted, Format::Rpm));
-    assert_eq!(query(&rpm, "%{LONGSIZE}"), (half.len() * 2).to_string());
+    assert_eq!(rpm_tags(&rpm, "%{LONGSIZE}"), (half.len() * 2).to_string());
     // Members that fit keep the form that every cpio reads.
     let mut archive = Command::new("rpm2cpio").arg(&rpm).stdout(Stdio::piped()).spawn().unwrap();
     let mut cpio = Command::new("cpio");
@@ -109,7 +106,7 @@ fn a_hundred_thousand_files_are_all_there() {
         [Format::Deb, Format::Rpm].map(|format| scratch.path().join(named(&emitted, format)));
     let files = |text: String| text.lines().filter(|line| line.contains("opt/")).count();
     assert_eq!(files(succeed(Command::new("dpkg-deb").arg("-c").arg(deb))), FILES + 1);
-    assert_eq!(files(query(&rpm, "[%{FILENAMES}\n]")), FILES);
+    assert_eq!(files(rpm_tags(&rpm, "[%{FILENAMES}\n]")), FILES);
 }
 
 /// Bytes that no compressor makes smaller.

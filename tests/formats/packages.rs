@@ -10,6 +10,8 @@ use rockpack::formats::{package_file::Reader, payload::Digest};
 use rockpack::package::{Package, RelationKind, Treatment};
 use sha2::Digest as _;
 use support::packages::{self, Tree, emit_one, package, relation};
+use support::queries::{deb_field, rpm_list, rpm_tags};
+use support::roots::dpkg_database;
 use support::tools::{need, need_root, succeed};
 
 /// A host package with everything that a package can have.
@@ -129,12 +131,12 @@ fn dpkg_deb_reads_control_and_files() {
     need(&["dpkg-deb"]);
     let out = tempfile::tempdir().unwrap();
     let (deb, _) = emit_one(out.path(), &host());
-    let field = |name: &str| succeed(Command::new("dpkg-deb").arg("-f").arg(&deb).arg(name));
-    assert_eq!(field("Package").trim(), "rocm-blas");
-    assert_eq!(field("Depends").trim(), "libc6, rocm-common (= 7.1.0-1)");
-    assert_eq!(field("X-ROCm-GPU-Architecture").trim(), "gfx1100");
+    let field = |name: &str| deb_field(&deb, name);
+    assert_eq!(field("Package"), "rocm-blas");
+    assert_eq!(field("Depends"), "libc6, rocm-common (= 7.1.0-1)");
+    assert_eq!(field("X-ROCm-GPU-Architecture"), "gfx1100");
     assert_eq!(
-        field("Description").trim_end(),
+        field("Description"),
         "Basic linear algebra for GPUs\n First paragraph.\n .\n Second paragraph."
     );
     let info = succeed(Command::new("dpkg-deb").arg("-I").arg(&deb));
@@ -185,7 +187,7 @@ fn rpm_reads_tags_and_verifies_digests() {
     need(&["rpm"]);
     let out = tempfile::tempdir().unwrap();
     let (_, rpm) = emit_one(out.path(), &host());
-    let query = |args: &[&str]| succeed(Command::new("rpm").arg("-qp").args(args).arg(&rpm));
+    let list = |option: &str| rpm_list(&rpm, option);
     let check = succeed(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
     for line in ["Header SHA256 digest: OK", "Header SHA1 digest: OK", "Payload SHA256 digest: OK"]
     {
@@ -193,11 +195,11 @@ fn rpm_reads_tags_and_verifies_digests() {
     }
     let tags = "%{NEVRA}|%{LICENSE}|%{URL}|%{BUILDTIME}|%{BUILDHOST}|%{PREFIXES}|%{SOURCERPM}";
     assert_eq!(
-        query(&["--qf", tags]),
+        rpm_tags(&rpm, tags),
         "rocm-blas-1:7.1.0-1.x86_64|MIT|https://example.org/|1700000000|rockpack|/opt/rocm-7.1|\
          rocm-blas-7.1.0-1.src.rpm"
     );
-    let provides = query(&["--provides"]);
+    let provides = list("--provides");
     let lines: Vec<&str> = provides.lines().collect();
     assert_eq!(
         lines,
@@ -208,7 +210,7 @@ fn rpm_reads_tags_and_verifies_digests() {
             "rocm-blas(x86-64) = 1:7.1.0-1"
         ]
     );
-    let requires = query(&["--requires"]);
+    let requires = list("--requires");
     for line in [
         "rocm-common = 7.1.0-1",
         "libc.so.6(GLIBC_2.34)(64bit)",
@@ -220,19 +222,19 @@ fn rpm_reads_tags_and_verifies_digests() {
         assert!(requires.lines().any(|found| found.trim_end() == line), "{line}: {requires}");
     }
     assert!(!requires.contains("<lua>"), "{requires}");
-    assert_eq!(query(&["--suggests"]).trim_end(), "rocm-blas-gfx110x");
-    let scripts = query(&["--scripts"]);
+    assert_eq!(list("--suggests").trim_end(), "rocm-blas-gfx110x");
+    let scripts = list("--scripts");
     assert!(
         scripts.contains("postinstall scriptlet (using /bin/sh):\necho installed"),
         "{scripts}"
     );
     assert!(scripts.contains("pretrans scriptlet (using <lua>)"), "{scripts}");
-    assert_eq!(query(&["--configfiles"]).trim_end(), "/etc/rocm.conf");
-    assert_eq!(query(&["--docfiles"]).trim_end(), "/opt/rocm-7.1/lib/README");
-    assert_eq!(query(&["--licensefiles"]).trim_end(), "/opt/rocm-7.1/lib/LICENSE");
+    assert_eq!(list("--configfiles").trim_end(), "/etc/rocm.conf");
+    assert_eq!(list("--docfiles").trim_end(), "/opt/rocm-7.1/lib/README");
+    assert_eq!(list("--licensefiles").trim_end(), "/opt/rocm-7.1/lib/LICENSE");
     let host = host();
     let wanted: Vec<String> = tree_of(&host, false).keys().map(|path| format!("/{path}")).collect();
-    let found: Vec<String> = query(&["-l"]).lines().map(str::to_owned).collect();
+    let found: Vec<String> = list("-l").lines().map(str::to_owned).collect();
     assert_eq!(found, wanted);
 }
 
@@ -268,10 +270,7 @@ fn dpkg_installs_verifies_and_purges() {
     host.deb.as_mut().unwrap().scripts.clear();
     let (deb, _) = emit_one(out.path(), &host);
     let root = out.path().join("root");
-    for directory in ["updates", "info", "triggers"] {
-        std::fs::create_dir_all(root.join("var/lib/dpkg").join(directory)).unwrap();
-    }
-    std::fs::write(root.join("var/lib/dpkg/status"), "").unwrap();
+    dpkg_database(&root, "");
     let dpkg = |args: &[&str]| {
         let mut command = Command::new("dpkg");
         command.arg(format!("--root={}", root.display()));

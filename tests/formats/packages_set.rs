@@ -11,6 +11,7 @@ use rockpack::formats::package_file::Reader;
 use rockpack::package::{Package, Treatment};
 use rockpack::receipt::{Part, file_name};
 use support::packages::{self, Tree, emit_set, options, package, receipt};
+use support::queries::rpm_tags;
 use support::tools::{need, succeed};
 
 fn small(name: &str, text: &str) -> Package<Content> {
@@ -349,7 +350,7 @@ fn judge_large(out: &Path, emitted: &[rockpack::emit::Emitted], size: u64) {
     let check = succeed(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
     assert!(check.contains("Payload SHA256 digest: OK"), "{check}");
     let tags = "%{LONGSIZE} %{LONGARCHIVESIZE} [%{LONGFILESIZES},]";
-    let query = succeed(Command::new("rpm").args(["-qp", "--qf", tags]).arg(&rpm));
+    let query = rpm_tags(&rpm, tags);
     let total = size + 5 + 5;
     assert!(query.starts_with(&format!("{total} ")), "{query}");
     need(&["rpm2archive", "tar"]);

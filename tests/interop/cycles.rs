@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use support::example::{self, GROUPS, build_of, copy_shards, deb_name};
+use support::queries;
+use support::roots::{dpkg, dpkg_database, stubs};
 use support::tools::{self, need, run, succeed};
 
 /// Each needs the next.
@@ -41,9 +43,8 @@ fn ring(root: &Path) {
 }
 
 fn depends(out: &Path, package: &str) -> BTreeSet<String> {
-    let deb = out.join(deb_name(package));
-    let text = succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Depends"));
-    text.trim().split(", ").map(str::to_owned).collect()
+    let text = queries::deb_field(&out.join(deb_name(package)), "Depends");
+    text.split(", ").map(str::to_owned).collect()
 }
 
 #[test]
@@ -75,9 +76,7 @@ fn a_ring_of_components_is_installed_group_by_group() {
     assert_eq!(found, of_group.iter().map(String::as_str).collect());
     assert!(RING.iter().all(|name| wanted.contains(&format!("rocm-{name}"))), "{wanted:?}");
 
-    let mut dpkg = Command::new("dpkg");
-    dpkg.args(["--force-script-chrootless", "--log=/dev/null", "--root"]).arg(&root);
-    run(dpkg.arg("--install").args(wanted.iter().map(|name| out.join(deb_name(name)))));
+    run(dpkg(&root).arg("--install").args(wanted.iter().map(|name| out.join(deb_name(name)))));
     for name in RING {
         assert!(root.join(format!("opt/rocm-7.1/lib/libex{name}.so.1.2")).is_file());
         let archive = format!("opt/rocm-7.1/lib/.kpack/{name}_lib_gfx1151.kpack");
@@ -88,16 +87,13 @@ fn a_ring_of_components_is_installed_group_by_group() {
 
 /// The packages that apt would install for `package`, where what the set does not have is there.
 fn apt_would_install(root: &Path, out: &Path, package: &str) -> BTreeSet<String> {
-    for path in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"] {
-        fs::create_dir_all(root.join(path)).unwrap();
-    }
+    dpkg_database(root, &stubs(&queries::packages(out, "deb")));
     for path in ["etc/apt/apt.conf.d", "state/lists/partial", "cache/archives/partial"] {
         fs::create_dir_all(root.join(path)).unwrap();
     }
     let mut scan = Command::new("dpkg-scanpackages");
     let packages = succeed(scan.args(["-m", "."]).current_dir(out));
-    fs::write(out.join("Packages"), &packages).unwrap();
-    fs::write(root.join("var/lib/dpkg/status"), outside(&packages)).unwrap();
+    fs::write(out.join("Packages"), packages).unwrap();
     let source = format!("deb [trusted=yes] file:{} ./\n", out.display());
     fs::write(root.join("sources.list"), source).unwrap();
     let apt = || {
@@ -122,20 +118,4 @@ fn apt_would_install(root: &Path, out: &Path, package: &str) -> BTreeSet<String>
     fs::remove_file(out.join("Packages")).unwrap();
     let names = said.lines().filter_map(|line| line.strip_prefix("Inst "));
     names.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
-}
-
-/// An installed package for everything that is depended on and not in `packages`.
-fn outside(packages: &str) -> String {
-    let field = |name: &'static str| packages.lines().filter_map(move |l| l.strip_prefix(name));
-    let own: BTreeSet<&str> = field("Package: ").collect();
-    let alternatives = field("Depends: ").chain(field("Pre-Depends: ")).flat_map(|l| l.split(','));
-    let named = alternatives.filter_map(|one| one.split(['(', '|']).next()).map(str::trim);
-    let needed: BTreeSet<&str> = named.filter(|name| !own.contains(name)).collect();
-    let stub = |name: &&str| {
-        format!(
-            "Package: {name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: 99\n\
-             Maintainer: a <a@example.org>\nDescription: a\n\n"
-        )
-    };
-    needed.iter().map(stub).collect()
 }

@@ -9,7 +9,9 @@ use rpm::IndexData;
 use support::archives::Handmade;
 use support::example::{names, rockpack};
 use support::headers::{Tagged, remade, retagged};
+use support::queries::rpm_tags;
 use support::raw_header::{header_of, package};
+use support::roots::dpkg_database;
 use support::tools::{have, need, run, succeed, told};
 
 use crate::hostile_packages::{CONTROL, controlled, write};
@@ -67,7 +69,7 @@ fn line(text: &str) -> IndexData {
 /// What rpm says of the package: for it, all of these packages are whole.
 fn rpm_says(package: &Path, format: &str) -> String {
     run(Command::new("rpm").args(["-K", "--nosignature"]).arg(package));
-    succeed(Command::new("rpm").args(["-qp", "--nosignature", "--qf", format]).arg(package))
+    rpm_tags(package, format)
 }
 
 #[test]
@@ -253,10 +255,7 @@ fn lines_that_end_for_dpkg_alone_are_refused() {
 fn unpacked_conffiles(package: &Path) -> Option<Vec<String>> {
     let root = tempfile::tempdir().unwrap();
     let database = root.path().join("var/lib/dpkg");
-    for folder in ["info", "updates", "triggers"] {
-        fs::create_dir_all(database.join(folder)).unwrap();
-    }
-    fs::write(database.join("status"), "").unwrap();
+    dpkg_database(root.path(), "");
     let mut dpkg = Command::new("dpkg");
     dpkg.args(["--force-all", "--force-script-chrootless", "--log=/dev/null", "--root"]);
     dpkg.arg(root.path()).arg("--unpack").arg(package);

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use support::example::{Entry, build_of, configuration, contents, names, rockpack, shards, tree};
+use support::queries::rpm_tags;
 use support::tools::{need, succeed};
 
 fn build(out: &Path, options: &[&str]) {
@@ -14,11 +15,7 @@ fn build(out: &Path, options: &[&str]) {
 
 /// The level that rpm reads in a package's header.
 fn level(package: &Path) -> String {
-    let mut rpm = Command::new("rpm");
-    succeed(
-        rpm.args(["-qp", "--nosignature", "--qf", "%{PAYLOADCOMPRESSOR} %{PAYLOADFLAGS}"])
-            .arg(package),
-    )
+    rpm_tags(package, "%{PAYLOADCOMPRESSOR} %{PAYLOADFLAGS}")
 }
 
 #[test]

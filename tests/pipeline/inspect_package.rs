@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use support::example::{Set, rockpack};
+use support::queries::{rpm_list, rpm_tags};
 use support::tools;
 
 fn set() -> &'static Set {
@@ -145,20 +146,15 @@ fn an_rpm_is_what_rpm_sees() {
     ]);
     for package in ["rocm-blas", "rocm-blas-gfx115x"] {
         let file = set().rpm(package);
-        let query = |arguments: &[&str]| {
-            tools::succeed(
-                Command::new("rpm").args(["-qp", "--nosignature"]).args(arguments).arg(&file),
-            )
-        };
         let found = found(&file);
         for (name, value) in found["fields"].as_object().unwrap() {
             let own = value.as_str().unwrap();
             match tags.get(name.as_str()) {
-                Some(tag) => assert_eq!(own, query(&["--qf", &format!("%{{{tag}}}")]), "{name}"),
+                Some(tag) => assert_eq!(own, rpm_tags(&file, &format!("%{{{tag}}}")), "{name}"),
                 None => {
                     let mut own: Vec<&str> = own.split(", ").collect();
                     own.sort_unstable();
-                    let theirs = query(&[&format!("--{}", name.to_lowercase())]);
+                    let theirs = rpm_list(&file, &format!("--{}", name.to_lowercase()));
                     let mut theirs: Vec<&str> = theirs.lines().map(str::trim_end).collect();
                     theirs.sort_unstable();
                     assert_eq!(own, theirs, "{name}");
@@ -166,7 +162,7 @@ fn an_rpm_is_what_rpm_sees() {
             }
         }
         assert!(found["fields"]["Requires"].is_string());
-        let listed = query(&["--qf", "[%{FILENAMES} %{FILESIZES} %{FILEMODES:octal}\n]"]);
+        let listed = rpm_tags(&file, "[%{FILENAMES} %{FILESIZES} %{FILEMODES:octal}\n]");
         let mut listed: Vec<Vec<&str>> =
             listed.lines().map(|line| line.split(' ').collect()).collect();
         let mut members: Vec<&Value> = found["members"].as_array().unwrap().iter().collect();

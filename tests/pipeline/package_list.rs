@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use support::example::{configuration, copy_shards, names, rockpack, shards};
+use support::example::{configuration, copy_shards, rockpack, shards};
+use support::queries::{deb_fields, packages, rpm_lists};
+use support::roots::{dpkg, dpkg_database, stubs};
 use support::tools::{self, need, run, succeed, told};
 use tempfile::TempDir;
 
@@ -49,29 +51,6 @@ impl Case {
         build.arg("--packages").arg(self.folder.path().join("package.json"));
         build.arg("--out").arg(self.out());
         build
-    }
-
-    /// A field of every `.deb`, by package.
-    fn debs(&self, field: &str) -> BTreeMap<String, String> {
-        let read = |file: &PathBuf, field: &str| {
-            succeed(Command::new("dpkg-deb").arg("-f").arg(file).arg(field)).trim().to_owned()
-        };
-        let files = self.files(".deb");
-        files.iter().map(|file| (read(file, "Package"), read(file, field))).collect()
-    }
-
-    /// What `rpm -qp` says of every `.rpm`, by package.
-    fn rpms(&self, query: &str) -> BTreeMap<String, String> {
-        let read = |file: &PathBuf, query: &str| {
-            succeed(Command::new("rpm").args(["-qp", "--nosignature", query]).arg(file))
-        };
-        let name = |file: &PathBuf| read(file, "--queryformat=%{NAME}");
-        self.files(".rpm").iter().map(|file| (name(file), read(file, query))).collect()
-    }
-
-    fn files(&self, ending: &str) -> Vec<PathBuf> {
-        let names = names(&self.out()).into_iter().filter(|name| name.ends_with(ending));
-        names.map(|name| self.out().join(name)).collect()
     }
 
     /// Fails, says all of `expected`, and leaves no output.
@@ -119,7 +98,7 @@ fn entries_become_packages_with_the_names_and_dependencies_of_their_scheme() {
     need(&["dpkg-deb", "rpm"]);
     let case = Case::new(&fixture_value());
     let said = succeed(&mut case.build(&shards()));
-    let depends = case.debs("Depends");
+    let depends = deb_fields(&case.out(), "Depends");
     let expected = expected_names();
     let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
     let names = keys(&depends);
@@ -158,7 +137,7 @@ fn entries_become_packages_with_the_names_and_dependencies_of_their_scheme() {
             "{code} {name}: {said}"
         );
     }
-    let requires = case.rpms("--requires");
+    let requires = rpm_lists(&case.out(), "--requires");
     assert_eq!(keys(&requires), keys(&depends));
     assert!(requires["amdrocm-blas-host7.15"].contains("amdrocm-math-common7.15 = 7.15.0-12345"));
     let arguments = [&case.out(), Path::new("--against"), &shards()].map(Path::to_path_buf);
@@ -170,7 +149,7 @@ fn entries_say_what_packages_say() {
     need(&["dpkg-deb", "rpm"]);
     let case = Case::new(&fixture_value());
     run(&mut case.build(&shards()));
-    let field = |name: &str, package: &str| case.debs(name)[package].clone();
+    let field = |name: &str, package: &str| deb_fields(&case.out(), name)[package].clone();
     let host = "amdrocm-blas-host7.15";
     assert_eq!(field("Maintainer", host), "Example packagers <packagers@example.org>");
     assert_eq!(field("Homepage", host), "https://example.org/blas");
@@ -193,7 +172,7 @@ fn entries_say_what_packages_say() {
         assert_eq!(field(key, "amdrocm-blas"), "rocm-blas");
         assert!(!field(key, host).contains("rocm-blas,"));
     }
-    let rpm = |query: &str| case.rpms(query);
+    let rpm = |query: &str| rpm_lists(&case.out(), query);
     assert!(rpm("--obsoletes")["amdrocm-blas"].contains("rocm-blas\n"));
     assert!(rpm("--suggests")[host].contains("gcc-c++\n"));
     let license = rpm("--queryformat=%{LICENSE} %{VENDOR} %{GROUP} %{RELEASE}");
@@ -221,11 +200,11 @@ fn development_packages_are_called_dev_in_debian_and_never_split() {
     let root = case.folder.path().join("shards");
     with_development(&root);
     run(&mut case.build(&root));
-    let debs = case.debs("Depends");
+    let debs = deb_fields(&case.out(), "Depends");
     let dev = &debs["amdrocm-blas-dev7.15"];
     assert!(dev.contains(&exact("amdrocm-blas-host7.15")) && dev.contains("libc6"), "{dev}");
     assert_eq!(debs["amdrocm-blas-dev"], exact("amdrocm-blas-dev7.15"));
-    let rpms = case.rpms("-l");
+    let rpms = rpm_lists(&case.out(), "-l");
     let listed = &rpms["amdrocm-blas-devel7.15"];
     for path in ["include/exblas.h\n", "lib/libexblas-dev.so\n"] {
         assert!(listed.contains(&format!("/opt/rocm/core-7.15/{path}")), "{listed}");
@@ -279,7 +258,7 @@ fn strict_targets_and_variants_have_names_of_their_own() {
     need(&["dpkg-deb"]);
     let case = Case::new(&fixture_value());
     run(case.build(&shards()).args(["--variant", "asan", "--format", "deb"]));
-    let depends = case.debs("Depends");
+    let depends = deb_fields(&case.out(), "Depends");
     let host = "amdrocm-blas-host-asan7.15";
     assert!(depends["amdrocm-blas-asan7.15-gfx1100"].contains(&exact(host)), "{depends:?}");
     assert_eq!(depends["amdrocm-core-asan"], exact("amdrocm-core-asan7.15"));
@@ -307,31 +286,21 @@ fn entries_that_depend_on_each_other_are_installed_together() {
     list[0]["DEBDepends"] = json!(["amdrocm-solver"]);
     let case = Case::new(&list);
     run(case.build(&shards()).args(["--format", "deb"]));
-    let depends = case.debs("Depends");
+    let depends = deb_fields(&case.out(), "Depends");
     assert!(depends["amdrocm-blas-host7.15"].contains(&exact("amdrocm-solver7.15")), "{depends:?}");
     assert!(depends["amdrocm-solver7.15"].contains(&exact("amdrocm-blas-host7.15")), "{depends:?}");
     let root = case.folder.path().join("root");
-    for folder in ["updates", "info", "triggers"] {
-        fs::create_dir_all(root.join("var/lib/dpkg").join(folder)).unwrap();
-    }
-    let outside = ["amdrocm-runtime7.15", "libc6"].map(|name| {
-        format!(
-            "Package: {name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: 99\n\
-             Maintainer: a\nDescription: a\n\n"
-        )
-    });
-    fs::write(root.join("var/lib/dpkg/status"), outside.concat()).unwrap();
-    fs::write(root.join("var/lib/dpkg/available"), "").unwrap();
     let wanted = ["blas-host7.15", "solver7.15", "blas7.15-gfx1100", "common7.15"];
     let is_wanted = |file: &PathBuf| {
         let file = file.file_name().unwrap().to_str().unwrap();
         wanted.iter().any(|name| file.starts_with(&format!("amdrocm-{name}_")))
     };
-    let debs: Vec<PathBuf> = case.files(".deb").into_iter().filter(is_wanted).collect();
+    let mut debs = packages(&case.out(), "deb");
+    // What only another package of the set would bring is missing.
+    dpkg_database(&root, &stubs(&debs));
+    debs.retain(is_wanted);
     assert_eq!(debs.len(), wanted.len());
-    let mut dpkg = Command::new("dpkg");
-    dpkg.args(["--force-not-root", "--force-script-chrootless", "--log=/dev/null", "--root"]);
-    run(dpkg.arg(&root).arg("--install").args(debs));
+    run(dpkg(&root).arg("--install").args(debs));
     assert!(root.join("opt/rocm/core-7.15/lib/libexcblas.so.1.0").is_file());
 }
 

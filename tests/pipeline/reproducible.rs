@@ -11,6 +11,7 @@ use support::example::{
     self, Entry, VERSION, build_of, contents, deb_name, plant, rockpack, shards, tree,
 };
 use support::program::repository;
+use support::queries::rpm_tags;
 use support::tools;
 
 /// One way to run the build.
@@ -291,11 +292,7 @@ fn without_sizes(listing: &str) -> Vec<String> {
 }
 
 fn rpm_differs_in_its_header(files: &[PathBuf; 2]) {
-    let query = |format: &str| {
-        files
-            .each_ref()
-            .map(|file| tools::succeed(Command::new("rpm").args(["-qp", "--qf", format]).arg(file)))
-    };
+    let query = |format: &str| files.each_ref().map(|file| rpm_tags(file, format));
     assert_eq!(query("%{BUILDTIME}"), ["1700000000", "1750000000"]);
     let [one, other] = query("%{BUILDHOST} [%{FILENAMES} %{FILEMTIMES} %{FILEDIGESTS}\n]");
     assert_eq!(one, other, "{files:?}");

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::example::{self, configuration, names, rockpack, shards};
+use support::example::{self, configuration, rockpack, shards};
+use support::queries::{deb_fields, packages, rpm_lists};
+use support::roots::{dpkg, dpkg_database, stubs};
 use support::tools::{self, need, succeed, told};
 use tempfile::TempDir;
 
@@ -21,31 +23,6 @@ impl Built {
         let mut build = command(folder.path());
         tools::run(build.args(options));
         Self { folder }
-    }
-
-    /// `dpkg-deb -f` of every `.deb`, by package.
-    fn debs(&self, field: &str) -> BTreeMap<String, String> {
-        let read = |file: &PathBuf, field: &str| {
-            let text = succeed(Command::new("dpkg-deb").arg("-f").arg(file).arg(field));
-            text.trim().to_owned()
-        };
-        let files = self.files("deb");
-        files.iter().map(|file| (read(file, "Package"), read(file, field))).collect()
-    }
-
-    /// `rpm -qp` of every `.rpm`, by package.
-    fn rpms(&self, query: &str) -> BTreeMap<String, String> {
-        let read = |file: &PathBuf, query: &str| {
-            succeed(Command::new("rpm").args(["-qp", "--nosignature", query]).arg(file))
-        };
-        let name = |file: &PathBuf| read(file, "--queryformat=%{NAME}");
-        self.files("rpm").iter().map(|file| (name(file), read(file, query))).collect()
-    }
-
-    fn files(&self, ending: &str) -> Vec<PathBuf> {
-        let names = names(self.folder.path()).into_iter();
-        let names = names.filter(|name| name.ends_with(&format!(".{ending}")));
-        names.map(|name| self.folder.path().join(name)).collect()
     }
 }
 
@@ -64,7 +41,7 @@ fn keys(map: &BTreeMap<String, String>) -> BTreeSet<&str> {
 fn versioned_names_carry_the_series() {
     need(&["dpkg-deb", "rpm"]);
     let built = Built::new(&["--scheme", "rocm-versioned"]);
-    let depends = built.debs("Depends");
+    let depends = deb_fields(built.folder.path(), "Depends");
     let expected = BTreeSet::from([
         "rocm-blas7.15",
         "rocm-blas7.15-all",
@@ -82,7 +59,7 @@ fn versioned_names_carry_the_series() {
     assert!(keys(&depends).iter().all(|name| name.contains("7.15")), "{depends:?}");
     assert!(depends["rocm-blas7.15-gfx110x"].contains("rocm-blas7.15 (= 7.15.0-1)"));
     assert!(depends["rocm7.15-gfx110x"].contains("rocm-blas7.15-gfx110x (= 7.15.0-1)"));
-    assert_eq!(keys(&built.rpms("--requires")), keys(&depends));
+    assert_eq!(keys(&rpm_lists(built.folder.path(), "--requires")), keys(&depends));
 }
 
 /// Two minor versions in one root: every package of both is installed, and no path is written twice.
@@ -107,8 +84,10 @@ fn minor_versions_stand_side_by_side() {
         Built { folder }
     });
     let root = tempfile::tempdir().unwrap();
-    let debs: Vec<PathBuf> = one.files("deb").into_iter().chain(other.files("deb")).collect();
-    install(root.path(), &debs);
+    let debs: Vec<PathBuf> =
+        [&one, &other].iter().flat_map(|set| packages(set.folder.path(), "deb")).collect();
+    dpkg_database(root.path(), &stubs(&debs));
+    tools::run(dpkg(root.path()).arg("--install").args(&debs));
     let listed = dpkg(root.path()).args(["-l"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     let installed = listed.lines().filter(|line| line.starts_with("ii  rocm")).count();
@@ -117,8 +96,8 @@ fn minor_versions_stand_side_by_side() {
         let library = root.path().join(format!("opt/rocm-{series}/lib/libexblas.so.1.2"));
         assert!(library.is_file(), "{}", library.display());
     }
-    let gone = one.files("deb").iter().map(|file| package_of(file)).collect::<Vec<_>>();
-    tools::run(dpkg(root.path()).arg("--purge").args(&gone));
+    let gone = deb_fields(one.folder.path(), "Package").into_keys();
+    tools::run(dpkg(root.path()).arg("--purge").args(gone));
     assert!(!root.path().join("opt/rocm-7.15").exists());
     assert!(root.path().join("opt/rocm-7.16/lib/libexblas.so.1.2").is_file());
 }
@@ -153,51 +132,11 @@ fn the_loader_takes_the_newest_of_several_versions() {
     assert_eq!(paths, expected, "{known}");
 }
 
-fn package_of(deb: &Path) -> String {
-    succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Package")).trim().to_owned()
-}
-
-fn dpkg(root: &Path) -> Command {
-    let mut dpkg = Command::new("dpkg");
-    dpkg.arg("--force-not-root").arg("--force-script-chrootless").arg("--root").arg(root);
-    dpkg.arg("--log=/dev/null");
-    dpkg
-}
-
-/// Installs into a root where nothing is but a database, with stubs for what is from outside of
-/// the set.
-fn install(root: &Path, debs: &[PathBuf]) {
-    for folder in ["var/lib/dpkg/updates", "var/lib/dpkg/info", "var/lib/dpkg/triggers"] {
-        fs::create_dir_all(root.join(folder)).unwrap();
-    }
-    fs::write(root.join("var/lib/dpkg/status"), outside(debs)).unwrap();
-    fs::write(root.join("var/lib/dpkg/available"), "").unwrap();
-    tools::run(dpkg(root).arg("--install").args(debs));
-}
-
-/// An installed package for every dependency that none of `debs` is.
-fn outside(debs: &[PathBuf]) -> String {
-    let own: BTreeSet<String> = debs.iter().map(|deb| package_of(deb)).collect();
-    let mut needed = BTreeSet::new();
-    for deb in debs {
-        let text = succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Depends"));
-        let names = text.trim().split(',').filter_map(|one| one.split(['(', '|']).next());
-        needed.extend(names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()));
-    }
-    let stub = |name: &String| {
-        format!(
-            "Package: {name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: 99\n\
-             Maintainer: a\nDescription: a\n\n"
-        )
-    };
-    needed.difference(&own).map(stub).collect()
-}
-
 #[test]
 fn amds_names_have_a_kernel_package_per_target() {
     need(&["dpkg-deb", "rpm"]);
     let built = Built::new(&["--scheme", "amdrocm", "--release", "12345"]);
-    let depends = built.debs("Depends");
+    let depends = deb_fields(built.folder.path(), "Depends");
     let host = "amdrocm-blas-host7.15 (= 7.15.0-12345)";
     for target in ["gfx1100", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"] {
         let kernels = format!("amdrocm-blas7.15-{target}");
@@ -215,10 +154,10 @@ fn amds_names_have_a_kernel_package_per_target() {
     let sparse = "amdrocm-host-suite-sparse7.15 (= 7.15.0-12345)";
     assert_eq!(depends["amdrocm-host-suite-sparse"], sparse);
     assert!(!depends.contains_key("amdrocm-host-suite-sparse-host7.15"));
-    let requires = built.rpms("--requires");
+    let requires = rpm_lists(built.folder.path(), "--requires");
     assert_eq!(keys(&requires), keys(&depends));
     assert!(requires["amdrocm-blas"].contains("amdrocm-blas7.15 = 7.15.0-12345"));
-    let files = built.rpms("-l");
+    let files = rpm_lists(built.folder.path(), "-l");
     assert!(
         files["amdrocm-blas7.15-gfx1101"]
             .contains("/opt/rocm/core-7.15/lib/.kpack/blas_lib_gfx1101.kpack")
@@ -245,7 +184,7 @@ fn amds_hosts_name_the_second_folder_of_archives() {
 fn a_variant_is_a_word_in_names_and_prefix() {
     need(&["dpkg-deb"]);
     let built = Built::new(&["--scheme", "amdrocm", "--variant", "asan", "--format", "deb"]);
-    let depends = built.debs("Depends");
+    let depends = deb_fields(built.folder.path(), "Depends");
     for name in ["amdrocm-blas-host-asan7.15", "amdrocm-blas-asan7.15-gfx1100", "amdrocm-blas-asan"]
     {
         assert!(depends.contains_key(name), "{depends:?}");
@@ -304,7 +243,10 @@ fn packages_without_machine_code_are_for_every_processor() {
     build.args(["build", "--version", "7.15.0", "--artifacts"]).arg(&shards);
     build.arg("--config").arg(configuration()).arg("--out").arg(built.folder.path());
     tools::run(&mut build);
-    let (debs, rpms) = (built.debs("Architecture"), built.rpms("--queryformat=%{ARCH}"));
+    let (debs, rpms) = (
+        deb_fields(built.folder.path(), "Architecture"),
+        rpm_lists(built.folder.path(), "--queryformat=%{ARCH}"),
+    );
     for name in ["rocm-blas-dev", "rocm-blas-doc"] {
         assert_eq!(debs[name], "all");
         assert_eq!(rpms[&name.replace("-dev", "-devel")], "noarch");

@@ -21,6 +21,7 @@ pub mod kpack;
 pub mod packages;
 pub mod program;
 pub mod published;
+pub mod queries;
 pub mod raw_header;
 pub mod repo_fixture;
 pub mod roots;

@@ -1,15 +1,13 @@
 //! Roots that dpkg and rpm install into.
-//!
-//! A test file that uses them declares `support/bases.rs`, `support/example.rs` and
-//! `support/tools.rs` first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{bases, tools};
 use crate::example::{Entry, Set, tree};
+use crate::queries::deb_field;
 pub use crate::tools::need_root;
 
 /// A root for a package manager.
@@ -40,10 +38,7 @@ const LIBC: &str = "Package: libc6\nVersion: 2.36-9\nArchitecture: amd64\n\
 
 impl Dpkg {
     pub fn new(root: PathBuf) -> Self {
-        for folder in ["info", "updates", "triggers"] {
-            fs::create_dir_all(root.join("var/lib/dpkg").join(folder)).unwrap();
-        }
-        fs::write(root.join("var/lib/dpkg/status"), "").unwrap();
+        dpkg_database(&root, "");
         let stub = root.join("var/libc6");
         fs::create_dir_all(stub.join("DEBIAN")).unwrap();
         fs::write(stub.join("DEBIAN/control"), LIBC).unwrap();
@@ -62,6 +57,41 @@ impl Dpkg {
         command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         command
     }
+}
+
+/// Makes the database of dpkg in a root, with these paragraphs of what is installed.
+pub fn dpkg_database(root: &Path, status: &str) {
+    let database = root.join("var/lib/dpkg");
+    for folder in ["info", "updates", "triggers"] {
+        fs::create_dir_all(database.join(folder)).unwrap();
+    }
+    fs::write(database.join("status"), status).unwrap();
+    fs::write(database.join("available"), "").unwrap();
+}
+
+/// An installed package for everything that is depended on and none of `debs`.
+pub fn stubs(debs: &[PathBuf]) -> String {
+    let own: BTreeSet<String> = debs.iter().map(|deb| deb_field(deb, "Package")).collect();
+    let mut needed = BTreeSet::new();
+    for text in debs.iter().flat_map(|deb| ["Depends", "Pre-Depends"].map(|f| deb_field(deb, f))) {
+        let names = text.split(',').filter_map(|one| one.split(['(', '|']).next());
+        needed.extend(names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()));
+    }
+    let stub = |name: &String| {
+        format!(
+            "Package: {name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: 99\n\
+             Maintainer: a <a@example.org>\nDescription: a\n\n"
+        )
+    };
+    needed.difference(&own).map(stub).collect()
+}
+
+/// dpkg in a root without a shell.
+pub fn dpkg(root: &Path) -> Command {
+    let mut dpkg = Command::new("dpkg");
+    dpkg.args(["--force-not-root", "--force-script-chrootless", "--log=/dev/null", "--root"]);
+    dpkg.arg(root);
+    dpkg
 }
 
 impl Manager for Dpkg {

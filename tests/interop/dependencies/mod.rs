@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::program::rockpack;
+use support::queries::{deb_field, rpm_list};
 use support::tools;
 
 /// Artifacts, configuration and output of one build.
@@ -93,13 +94,11 @@ impl Case {
     }
 
     fn depends(&self, package: &str) -> String {
-        let file = self.path(&format!("out/{package}_7.1.0-1_amd64.deb"));
-        tools::succeed(Command::new("dpkg-deb").arg("-f").arg(file).arg("Depends"))
+        deb_field(&self.path(&format!("out/{package}_7.1.0-1_amd64.deb")), "Depends")
     }
 
     fn rpm(&self, package: &str, what: &str) -> String {
-        let file = self.path(&format!("out/{package}-7.1.0-1.x86_64.rpm"));
-        tools::succeed(Command::new("rpm").args(["-qp", what]).arg(file))
+        rpm_list(&self.path(&format!("out/{package}-7.1.0-1.x86_64.rpm")), what)
     }
 
     /// The files of a `.deb`, unpacked.

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use support::bases::RPM_TOOLS;
 use support::example::{COMMON, GROUPS, configuration, copy_shards, names, rockpack};
+use support::queries::rpm_tags;
 use support::roots::{Dpkg, Manager, Rpm, need_root};
 use support::tools;
 use tempfile::TempDir;
@@ -186,8 +187,7 @@ fn scripts(folder: &Path) -> Vec<(String, String)> {
         } else if name.ends_with(".rpm") {
             for script in ["PREIN", "POSTIN", "PREUN", "POSTUN"] {
                 let format = format!("%|{script}?{{%{{{script}}}}}|");
-                let query = ["-qp", "--qf", &format];
-                let text = tools::succeed(Command::new("rpm").args(query).arg(&file));
+                let text = rpm_tags(&file, &format);
                 if !text.is_empty() {
                     found.push((format!("{name} {script}"), format!("#!/bin/sh\n{text}\n")));
                 }

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use support::device::compile;
 use support::example::{Entry, rockpack, tree};
+use support::queries::{deb_field, rpm_list};
 use support::tools;
 use tempfile::TempDir;
 
@@ -139,18 +140,16 @@ fn debug_packages_say_what_they_are_for() {
     let built = Built::new();
     tools::run(&mut built.command());
     let deb = built.deb("rocm-sample-dbgsym");
-    let field = |name: &str| {
-        tools::succeed(Command::new("dpkg-deb").arg("-f").arg(&deb).arg(name)).trim().to_owned()
-    };
+    let field = |name: &str| deb_field(&deb, name);
     assert_eq!((field("Section"), field("Build-Ids")), ("debug".into(), built.id.clone()));
     assert_eq!(field("Auto-Built-Package"), "debug-symbols");
     if tools::have(&["dash", "shellcheck"]) {
         are_clean(&built.path("out"));
     }
     let rpm = built.path("out/rocm-sample-debuginfo-7.1.0-1.x86_64.rpm");
-    let provides = tools::succeed(Command::new("rpm").args(["-qp", "--provides"]).arg(&rpm));
+    let provides = rpm_list(&rpm, "--provides");
     assert!(provides.contains(&format!("debuginfo(build-id) = {}\n", built.id)), "{provides}");
-    let files = tools::succeed(Command::new("rpm").args(["-qpl"]).arg(&rpm));
+    let files = rpm_list(&rpm, "--list");
     let name = built.debug_name();
     let folder = name.split('/').next().unwrap();
     let expected = format!(

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::example::{GROUPS, copy_shards, rockpack};
+use support::queries::{deb_field, rpm_list, rpm_tags};
 use support::tools;
 use tempfile::TempDir;
 
@@ -68,13 +69,8 @@ impl Built {
     }
 }
 
-fn field(deb: &Path, name: &str) -> String {
-    tools::succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg(name)).trim().to_owned()
-}
-
 fn tag(rpm: &Path, name: &str) -> String {
-    let format = format!("%{{{name}}}");
-    tools::succeed(Command::new("rpm").args(["-qp", "--qf", &format]).arg(rpm))
+    rpm_tags(rpm, &format!("%{{{name}}}"))
 }
 
 #[test]
@@ -85,9 +81,9 @@ fn the_configuration_has_the_last_word_about_a_package() {
     let (deb, rpm) = (built.deb("rocm-blas"), built.rpm("rocm-blas"));
     let description = "Basic linear algebra for GPUs of the example\n The first paragraph, wrapped.\
                        \n .\n The second.";
-    assert_eq!(field(&deb, "Description"), description);
-    assert_eq!(field(&deb, "Section"), "science");
-    assert_eq!(field(&deb, "Homepage"), "https://example.org/blas");
+    assert_eq!(deb_field(&deb, "Description"), description);
+    assert_eq!(deb_field(&deb, "Section"), "science");
+    assert_eq!(deb_field(&deb, "Homepage"), "https://example.org/blas");
     assert_eq!(tag(&rpm, "SUMMARY"), "Basic linear algebra for GPUs of the example");
     assert_eq!(tag(&rpm, "DESCRIPTION"), "The first paragraph, wrapped.\n\nThe second.");
     assert_eq!(
@@ -97,12 +93,12 @@ fn the_configuration_has_the_last_word_about_a_package() {
     // Licence and home page hold for the family, summary and section for the package alone.
     let (deb, rpm) = (built.deb("rocm-blas-gfx110x"), built.rpm("rocm-blas-gfx110x"));
     assert_eq!(tag(&rpm, "SUMMARY"), "Kernels of the example");
-    assert_eq!((field(&deb, "Section"), tag(&rpm, "LICENSE")), ("libs".into(), "MIT".into()));
-    assert_eq!(field(&deb, "Homepage"), "https://example.org/blas");
+    assert_eq!((deb_field(&deb, "Section"), tag(&rpm, "LICENSE")), ("libs".into(), "MIT".into()));
+    assert_eq!(deb_field(&deb, "Homepage"), "https://example.org/blas");
     let (deb, rpm) = (built.deb("rocm-host-suite-sparse"), built.rpm("rocm-host-suite-sparse"));
     assert_eq!(tag(&rpm, "LICENSE"), "Apache-2.0");
-    assert_eq!(field(&deb, "Homepage"), "https://example.org/");
-    let changelog = tools::succeed(Command::new("rpm").args(["-qp", "--changelog"]).arg(rpm));
+    assert_eq!(deb_field(&deb, "Homepage"), "https://example.org/");
+    let changelog = rpm_list(&rpm, "--changelog");
     assert!(changelog.starts_with("* Wed Jan 01 2025 Unnamed packager"), "{changelog}");
 }
 
@@ -118,7 +114,7 @@ fn licence_texts_are_quoted_and_marked() {
                     share/doc/rocblas/LICENSE.md:\n .\n The MIT License (MIT)\n .\n Copyright (c) \
                     2018-2025 Example Makers, Inc.\n .\n Permission is hereby granted\n";
     assert!(copyright.ends_with(expected), "{copyright}");
-    let licences = tools::succeed(Command::new("rpm").args(["-qpL"]).arg(built.rpm("rocm-blas")));
+    let licences = rpm_list(&built.rpm("rocm-blas"), "--licensefiles");
     let expected = "/opt/rocm-7.1/share/doc/rocblas/LICENSE.md\n\
                     /usr/share/licenses/rocm-blas/copyright\n";
     assert_eq!(licences, expected);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::program::rockpack;
+use support::queries::rpm_tags;
 use support::tools;
 
 /// rpm's bits for what its generators found: `RPMSENSE_FIND_REQUIRES`, `RPMSENSE_FIND_PROVIDES`.
@@ -166,8 +167,7 @@ fn found(package: &Path) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for list in ["REQUIRE", "PROVIDE"] {
         let format = format!("[%{{{list}NAME}}\\t%{{{list}FLAGS}}\\t%{{{list}VERSION}}\\n]");
-        let told = tools::succeed(Command::new("rpm").args(["-qp", "--qf", &format]).arg(package));
-        for line in told.lines() {
+        for line in rpm_tags(package, &format).lines() {
             let [name, flags, version] = line.split('\t').collect::<Vec<_>>()[..] else {
                 panic!("{line}");
             };

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use support::device::{compile, run as execute};
 use support::example::{GROUPS, build_of, copy_shards, deb_name, files, kernels, rockpack};
+use support::queries::deb_field;
 use support::tools::{need, run, told};
 
 use crate::databases::code_object;
@@ -99,9 +100,7 @@ fn a_bundle_of_several_archs_is_packed_whole_and_only_for_their_groups() {
     }
     assert!(has("rocm-blas-kernels-common", "Kernels.so-001-two.hsaco"));
     for (group, depends) in GROUPS.iter().zip([true, true, false]) {
-        let deb = out.join(deb_name(&kernels(group)));
-        let fields = run(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Depends")).stdout;
-        let fields = String::from_utf8(fields).unwrap();
+        let fields = deb_field(&out.join(deb_name(&kernels(group))), "Depends");
         assert_eq!(fields.contains("rocm-blas-kernels-common"), depends, "{fields}");
     }
 }

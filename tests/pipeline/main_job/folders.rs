@@ -10,6 +10,7 @@ use support::example::{
     COMMON, GROUPS, PREFIX, VERSION, configuration, copy_shards, deb_name, kernels, rockpack,
     rpm_name,
 };
+use support::queries::rpm_list;
 use support::runtime::{Runtime, TOOLS, found, missing};
 use support::tools;
 use tempfile::TempDir;
@@ -102,8 +103,7 @@ impl Shards {
     }
 
     fn rpm(&self, package: &str, query: &str) -> String {
-        let rpm = self.path("out").join(rpm_name(package));
-        tools::succeed(Command::new("rpm").args(["-qp", query]).arg(rpm))
+        rpm_list(&self.path("out").join(rpm_name(package)), query)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use support::example::{COMMON, GROUPS, Group, PREFIX, Set, deb_name, kernels, names, rpm_name};
+use support::queries::{deb_field, rpm_list, rpm_tags};
 use support::tools;
 
 /// Every package of the example set.
@@ -118,24 +119,18 @@ const KINDS: [&str; 9] = [
     "Replaces",
 ];
 
-fn deb_field(set: &Set, package: &str, field: &str) -> String {
-    tools::succeed(Command::new("dpkg-deb").arg("-f").arg(set.deb(package)).arg(field))
-        .trim()
-        .to_owned()
-}
-
 #[test]
 fn debs_say_what_they_are_and_need() {
     tools::need(&["dpkg-deb"]);
     let set = Set::build();
     for package in expected_packages() {
-        assert_eq!(deb_field(&set, &package, "Package"), package);
-        assert_eq!(deb_field(&set, &package, "Version"), "7.1.0-1");
+        assert_eq!(deb_field(&set.deb(&package), "Package"), package);
+        assert_eq!(deb_field(&set.deb(&package), "Version"), "7.1.0-1");
         let arch = if package == COMMON { "all" } else { "amd64" };
-        assert_eq!(deb_field(&set, &package, "Architecture"), arch);
+        assert_eq!(deb_field(&set.deb(&package), "Architecture"), arch);
         let mut found = Relations::new();
         for kind in KINDS {
-            let text = deb_field(&set, &package, kind);
+            let text = deb_field(&set.deb(&package), kind);
             if !text.is_empty() {
                 let each = text.split(", ").map(|one| one.replace("(= 7.1.0-1)", "=V"));
                 found.insert(kind, each.collect());
@@ -144,13 +139,13 @@ fn debs_say_what_they_are_and_need() {
         assert_eq!(found, expected_relations(&package, "deb"), "{package}");
     }
     for group in &GROUPS {
-        let archs = deb_field(&set, &kernels(group), "X-ROCm-GPU-Architecture");
+        let archs = deb_field(&set.deb(&kernels(group)), "X-ROCm-GPU-Architecture");
         assert_eq!(archs, group.archs.join(" "));
     }
 }
 
 fn rpm_relations(set: &Set, package: &str, kind: &str) -> BTreeSet<String> {
-    let text = tools::succeed(Command::new("rpm").args(["-qp", kind]).arg(set.rpm(package)));
+    let text = rpm_list(&set.rpm(package), kind);
     // The programs of scriptlets, and what rpm adds for a configuration file.
     let added = ["rpmlib(", "/bin/sh", "/sbin/ldconfig", "/usr/bin/rm", "config("];
     let lines = text.lines().filter(|line| !added.iter().any(|start| line.starts_with(start)));
@@ -169,8 +164,7 @@ fn rpms_say_what_they_are_and_need() {
     let set = Set::build();
     for package in expected_packages() {
         let name = "%{NAME} %{EPOCH} %{VERSION} %{RELEASE} %{ARCH} %{PAYLOADCOMPRESSOR}";
-        let name =
-            tools::succeed(Command::new("rpm").args(["-qp", "--qf", name]).arg(set.rpm(&package)));
+        let name = rpm_tags(&set.rpm(&package), name);
         let arch = if package == COMMON { "noarch" } else { "x86_64" };
         assert_eq!(name, format!("{package} (none) 7.1.0 1 {arch} zstd"));
         let mut found = Relations::new();
@@ -295,9 +289,7 @@ fn each_file_is_in_the_one_rpm_that_should_have_it() {
     let set = Set::build();
     for package in expected_packages() {
         let format = "[%{FILEMODES:perms} %{FILEUSERNAME}/%{FILEGROUPNAME} %{FILENAMES}\n]";
-        let listing = tools::succeed(
-            Command::new("rpm").args(["-qp", "--qf", format]).arg(set.rpm(&package)),
-        );
+        let listing = rpm_tags(&set.rpm(&package), format);
         let (mut files, mut paths) = (BTreeSet::new(), BTreeSet::new());
         for line in listing.lines().filter(|line| *line != "(none) (none)/(none) (none)") {
             let words: Vec<&str> = line.split(' ').collect();

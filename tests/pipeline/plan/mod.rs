@@ -11,6 +11,7 @@ use serde_json::Value;
 use support::example::{
     self, GROUPS, Set, VERSION, configuration, copy_shards, kernels, rockpack, shards,
 };
+use support::queries::{deb_field, rpm_list, rpm_tags};
 use support::tools;
 
 /// `rockpack plan` of `artifacts` by the example configuration.
@@ -77,10 +78,6 @@ fn dpkg_paths(deb: &Path) -> BTreeMap<String, u64> {
     lines.filter(|(path, _)| path != "/").collect()
 }
 
-fn dpkg_field(deb: &Path, field: &str) -> String {
-    tools::succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg(field)).trim().to_owned()
-}
-
 fn list(text: &str) -> BTreeSet<String> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts.map(str::to_owned).collect()
@@ -106,19 +103,19 @@ fn the_planned_debs_are_those_that_dpkg_reads() {
     assert_eq!(names, debs);
     for (name, package) in &planned {
         let deb = set.deb(name);
-        assert_eq!(dpkg_field(&deb, "Package"), **name);
-        assert_eq!(dpkg_field(&deb, "Version"), package["version"].as_str().unwrap());
-        assert_eq!(dpkg_field(&deb, "Architecture"), package["architecture"].as_str().unwrap());
+        assert_eq!(deb_field(&deb, "Package"), **name);
+        assert_eq!(deb_field(&deb, "Version"), package["version"].as_str().unwrap());
+        assert_eq!(deb_field(&deb, "Architecture"), package["architecture"].as_str().unwrap());
         for (field, kind) in
             [("Depends", "depends"), ("Suggests", "suggests"), ("Provides", "provides")]
         {
-            assert_eq!(relations(package, kind), list(&dpkg_field(&deb, field)), "{name} {field}");
+            assert_eq!(relations(package, kind), list(&deb_field(&deb, field)), "{name} {field}");
         }
         let (paths, real) = (paths(package), dpkg_paths(&deb));
         assert!(paths.keys().eq(real.keys()), "{name}: {paths:?} {real:?}");
         let exact = paths.iter().filter_map(|(path, size)| Some((path, (*size)?)));
         exact.for_each(|(path, size)| assert_eq!(size, real[path], "{path}"));
-        let kib: u64 = dpkg_field(&deb, "Installed-Size").parse().unwrap();
+        let kib: u64 = deb_field(&deb, "Installed-Size").parse().unwrap();
         let installed = &package["installed"];
         let bytes = installed["bytes"].as_u64().unwrap();
         if installed["estimated"] == true {
@@ -139,14 +136,13 @@ fn the_planned_rpms_are_those_that_rpm_reads() {
     let plan = json(&mut plan_of(&shards()));
     for (name, package) in packages(&plan, "rpm") {
         let rpm = set.rpm(name);
-        let query = |arguments: &[&str]| {
-            let text = tools::succeed(Command::new("rpm").arg("-qp").args(arguments).arg(&rpm));
-            text.lines().map(str::to_owned).collect::<BTreeSet<String>>()
+        let list = |option: &str| -> BTreeSet<String> {
+            rpm_list(&rpm, option).lines().map(str::to_owned).collect()
         };
-        let head = query(&["--qf", "%{NAME} %{VERSION}-%{RELEASE} %{ARCH}"]);
+        let head = rpm_tags(&rpm, "%{NAME} %{VERSION}-%{RELEASE} %{ARCH}");
         let [version, arch] = ["version", "architecture"].map(|key| package[key].as_str().unwrap());
-        assert_eq!(head, BTreeSet::from([format!("{name} {version} {arch}")]));
-        let requires: BTreeSet<String> = query(&["--requires"])
+        assert_eq!(head, format!("{name} {version} {arch}"));
+        let requires: BTreeSet<String> = list("--requires")
             .into_iter()
             .filter(|line| !line.starts_with("rpmlib(") && !line.starts_with("config("))
             .filter(|line| !INTERPRETERS.contains(&line.as_str()))
@@ -158,7 +154,7 @@ fn the_planned_rpms_are_those_that_rpm_reads() {
         let requires: BTreeSet<String> =
             requires.iter().map(|text| text.replace(['(', ')'], "")).collect();
         assert_eq!(planned, requires, "{name}");
-        let listed = query(&["-l"]);
+        let listed = list("--list");
         let paths: BTreeSet<String> = package["members"]
             .as_array()
             .unwrap()

@@ -1,10 +1,10 @@
 //! Archs that are missing, in no group, or left out.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use support::example::deb_name;
-use support::tools::{need, succeed};
+use support::queries::deb_field;
+use support::tools::need;
 
 use crate::rules::{Case, accounted};
 
@@ -32,7 +32,7 @@ fn summaries_have_up_to_80_characters() {
     let longest = group(80);
     let case = Case::new().built(&rule(&longest));
     let deb = case.out().join(deb_name(&format!("rocm-blas-{longest}")));
-    let said = succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Description"));
+    let said = deb_field(&deb, "Description");
     assert_eq!(said.lines().next(), Some(format!("{START}{longest}").as_str()));
     Case::new().is_refused(&rule(&group(81)), &["has more than 80 characters"]);
 }

@@ -11,10 +11,11 @@ mod modules;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use support::example::{self, GROUPS, copy_shards, names};
+use support::queries::deb_field;
 use support::tools;
 use tempfile::TempDir;
 
@@ -121,8 +122,7 @@ impl Case {
 
     /// What a package depends on.
     fn depends(&self, id: &str) -> String {
-        let deb = self.out().join(example::deb_name(id));
-        tools::succeed(Command::new("dpkg-deb").arg("-f").arg(deb).arg("Depends"))
+        deb_field(&self.out().join(example::deb_name(id)), "Depends")
     }
 }
 

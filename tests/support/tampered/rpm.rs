@@ -13,6 +13,7 @@ use rockpack::receipt::MemberRecord;
 use sha2::Digest as _;
 
 use super::{hex, sha256};
+use crate::queries::rpm_tags;
 use crate::tools;
 
 /// What the tools below are called.
@@ -35,15 +36,11 @@ const NOTHING_ADDED: [&str; 4] = [
 /// Unpacks a package, and says which folders are there without being its own.
 pub fn unpack(package: &Path, root: &Path) -> BTreeSet<String> {
     tools::unpack(package, root);
-    let own = query(package, "[%{FILENAMES}\\n]");
+    let own = rpm_tags(package, "[%{FILENAMES}\\n]");
     let own: BTreeSet<&str> = own.lines().collect();
     let mut all = Vec::new();
     super::edit::walk(root, root, &mut all);
     all.into_iter().map(|member| member.path).filter(|path| !own.contains(&path[..])).collect()
-}
-
-fn query(package: &Path, what: &str) -> String {
-    tools::succeed(Command::new("rpm").args(["-qp", "--qf", what]).arg(package))
 }
 
 /// Puts a package together again in its own place, with these members of `root`. With `needs`, it
@@ -68,7 +65,7 @@ pub fn build(package: &Path, root: &Path, members: &[MemberRecord], needs: Optio
 }
 
 fn text(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[String]>) -> String {
-    let stated = query(package, SPEC);
+    let stated = rpm_tags(package, SPEC);
     let kept = |line: &&str| {
         let own = line.contains("rpmlib(") || line.ends_with(": (none)");
         !own && (needs.is_none() || !line.starts_with("Requires: "))

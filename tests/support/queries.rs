@@ -1,0 +1,46 @@
+//! What dpkg and rpm read of packages.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::example::names;
+use crate::tools::succeed;
+
+/// A field of a `.deb`.
+pub fn deb_field(package: &Path, field: &str) -> String {
+    let text = succeed(Command::new("dpkg-deb").arg("-f").arg(package).arg(field));
+    text.trim().to_owned()
+}
+
+/// Tags of an `.rpm`, in a format of rpm's: `%{NAME} %{VERSION}`.
+pub fn rpm_tags(package: &Path, format: &str) -> String {
+    rpm(package, &["--qf", format])
+}
+
+/// What rpm lists of an `.rpm` by an option of its queries: `--requires`.
+pub fn rpm_list(package: &Path, option: &str) -> String {
+    rpm(package, &[option])
+}
+
+fn rpm(package: &Path, query: &[&str]) -> String {
+    succeed(Command::new("rpm").args(["-qp", "--nosignature"]).args(query).arg(package))
+}
+
+/// The packages of a format in a folder: `deb`, `rpm`.
+pub fn packages(folder: &Path, format: &str) -> Vec<PathBuf> {
+    let files = names(folder).into_iter().map(|name| folder.join(name));
+    files.filter(|file| file.extension().is_some_and(|ending| ending == format)).collect()
+}
+
+/// A field of every `.deb` in a folder, by package.
+pub fn deb_fields(folder: &Path, field: &str) -> BTreeMap<String, String> {
+    let debs = packages(folder, "deb").into_iter();
+    debs.map(|deb| (deb_field(&deb, "Package"), deb_field(&deb, field))).collect()
+}
+
+/// What rpm lists of every `.rpm` in a folder, by package.
+pub fn rpm_lists(folder: &Path, option: &str) -> BTreeMap<String, String> {
+    let rpms = packages(folder, "rpm").into_iter();
+    rpms.map(|rpm| (rpm_tags(&rpm, "%{NAME}"), rpm_list(&rpm, option))).collect()
+}

@@ -162,14 +162,18 @@ def run(command, limit):
             "written": int(counters["write_bytes"])}
 
 
-def cpu(compressor, files=(), source=None):
-    """CPU seconds of a compressor, over files or over what another process writes."""
-    process = subprocess.Popen([*compressor, *files], stdin=source, stdout=subprocess.DEVNULL)
+def taken(process, said=""):
+    """CPU seconds of a process, until it ends, and of those that it ran. Where it failed, so does this, with `said`."""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        sys.exit(f"{compressor[0]} failed")
+        sys.exit(f"{process.args[0]} failed{said}")
     return usage.ru_utime + usage.ru_stime
+
+
+def cpu(compressor, files=(), source=None):
+    """CPU seconds of a compressor, over files or over what another process writes."""
+    return taken(subprocess.Popen([*compressor, *files], stdin=source, stdout=subprocess.DEVNULL))
 
 
 def compressed(package, compressor):

@@ -27,7 +27,13 @@ import subprocess
 import sys
 import time
 
-CODE_OBJECTS = pathlib.Path(__file__).resolve().parent.parent / ".ci/code_objects.py"
+CI = pathlib.Path(__file__).resolve().parent.parent / ".ci"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(CI))
+
+from measure import taken  # noqa: E402
+
+CODE_OBJECTS = CI / "code_objects.py"
 ROUNDS = 3
 AT_A_TIME = 2
 MD5SUMS = "find * -path DEBIAN -prune -o -type f -print0 | xargs -r0 md5sum >DEBIAN/md5sums"
@@ -95,12 +101,7 @@ def run(words):
     """CPU seconds of a command and of those that it ran."""
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
-    said = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{words[0]} failed:\n{said.decode()}")
-    return usage.ru_utime + usage.ru_stime
+    return taken(process, f":\n{process.stderr.read().decode()}")
 
 
 def timed(commands, at_a_time):

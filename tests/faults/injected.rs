@@ -4,7 +4,7 @@ use support::example::{rockpack, shards};
 use support::repo_fixture::{deb, repo};
 use support::tools::need;
 
-use crate::left::Left;
+use crate::left::{Left, undisturbed};
 use crate::publications;
 use crate::room::{ALL, FILLING, Fault, folder, strike};
 use crate::scenarios::Scenario;
@@ -57,11 +57,6 @@ fn nothing_in_part(left: &Left<'_>) {
         }
         _ => panic!("{}", left.about),
     }
-}
-
-fn undisturbed(left: &Left<'_>) {
-    assert_eq!(left.struck.code(), Some(0), "{}", left.about);
-    left.is_whole();
 }
 
 const FAULTS: [Strikes; 9] = [

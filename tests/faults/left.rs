@@ -17,6 +17,12 @@ pub struct Left<'a> {
     pub about: String,
 }
 
+/// All of the new output, by a run that went on as if nothing had been.
+pub fn undisturbed(left: &Left<'_>) {
+    assert_eq!(left.struck.code(), Some(0), "{}", left.about);
+    left.is_whole();
+}
+
 impl Left<'_> {
     /// All of the new output, and nothing else.
     pub fn is_whole(&self) {

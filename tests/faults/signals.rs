@@ -2,7 +2,7 @@
 
 use support::tools::need;
 
-use crate::left::Left;
+use crate::left::{Left, undisturbed};
 use crate::publications;
 use crate::room::ALL;
 use crate::scenarios::Scenario;
@@ -37,11 +37,6 @@ const SIGNALS: [Strikes; 4] = [
 
 /// Where a commit, or the making of a folder, can be cut off.
 const KILLS: [Strikes; 1] = [("create,write,rename,make,remove,sync", "signal:9", killed, 8)];
-
-fn undisturbed(left: &Left<'_>) {
-    assert_eq!(left.struck.code(), Some(0), "{}", left.about);
-    left.is_whole();
-}
 
 /// As nohup starts programs, and shells what `trap "" INT` or `&` is about.
 const IGNORED: [Strikes; 3] = [

@@ -5,11 +5,7 @@
 //! `cargo test --test faults` strikes at some places; with `ROCKPACK_FAULTS=all` at every one, and
 //! the figures are printed (`-- --nocapture`). README.md here says what is promised.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 
 #[macro_use]
 extern crate support;

@@ -1,11 +1,7 @@
 //! Hostile input: what is read, what is refused, and that nothing is written but what is asked for.
 //! README.md here is the table of all of it; a test holds it against the tests it names.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 
 #[macro_use]
 extern crate support;

@@ -1,11 +1,7 @@
 //! From artifacts to packages, from outside and stage by stage: scanning, splitting, recombining,
 //! planning, building, and what shows what was built.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 
 #[macro_use]
 extern crate support;

@@ -1,11 +1,7 @@
 //! Repositories from outside: `rockpack repo` on packages of several tools, judged by the tools
 //! that index packages and by the clients that install from repositories.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 
 #[macro_use]
 extern crate support;

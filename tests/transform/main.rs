@@ -1,10 +1,6 @@
 //! The transform of host binaries, judged by linkers, loaders and tools of distributions.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 
 #[macro_use]
 extern crate support;

@@ -12,7 +12,7 @@ mod schema;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use support::example::rockpack;
@@ -34,16 +34,6 @@ impl Room {
     fn write(&self, name: &str, text: &str) -> PathBuf {
         fs::write(self.path(name), text).unwrap();
         self.path(name)
-    }
-
-    /// A command whose artifacts do not exist: whoever opens them says so.
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = rockpack();
-        command.args(words).arg("--artifacts").arg(self.path("absent"));
-        if words[0] == "build" {
-            command.arg("--out").arg(self.path("out"));
-        }
-        command
     }
 }
 

@@ -9,7 +9,7 @@ use support::program::{repository, rust_files};
 
 /// Room → what it may use besides itself, `error` and `report` (findings and progress): rooms above
 /// it in this list alone, so that there is no way round.
-const MAY_USE: &[(&str, &[&str])] = &[
+pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     // Below the rooms, in a crate of its own.
     ("error", &[]),
     ("gfx", &[]),

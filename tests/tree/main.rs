@@ -5,6 +5,7 @@
 #[macro_use]
 extern crate support;
 
+mod architecture;
 mod elf_matrix;
 mod examples;
 mod harness;

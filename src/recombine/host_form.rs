@@ -25,7 +25,7 @@ use object::elf;
 
 use crate::content::Content;
 use crate::error::{Result, abridged};
-use crate::formats::elf::{Dynamic, DynamicSymbols, ElfFile, Names, SectionHeader};
+use crate::formats::elf::{Dynamic, DynamicSymbols, ElfFile, SectionHeader, StringTable};
 
 /// Sections that hold device code or lead to it, in fat and in transformed binaries.
 const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];
@@ -108,7 +108,7 @@ impl Form {
         if let Some((index, section)) = DynamicSymbols::read(&self.file, dynamic)?.section {
             let strings = self.file.linked_strings(section)?;
             let symbols = self.file.symbols(index, section)?;
-            let mut names = Names::new(&self.file, &strings, symbols.len());
+            let mut names = StringTable::new(&self.file, &strings, symbols.len());
             for symbol in symbols.iter() {
                 let (place, symbol) = symbol?;
                 let name = names.get(symbol.st_name, place)?;

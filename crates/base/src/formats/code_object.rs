@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use object::elf;
 
-use super::elf::{ElfFile, FileHeader, Names, ProgramHeader, SectionHeader};
+use super::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, StringTable};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{self, BaseArch, Target};
@@ -170,7 +170,7 @@ fn collect_kernels(
 ) -> Result<()> {
     let strings = file.linked_strings(table)?;
     let symbols = file.symbols(index, table)?;
-    let mut names = Names::new(file, &strings, symbols.len());
+    let mut names = StringTable::new(file, &strings, symbols.len());
     for item in symbols.iter() {
         let (offset, symbol) = item?;
         if symbol.st_shndx == 0 {

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 
 use object::elf;
 
-use super::names::string_at;
 use super::record::{FileHeader, ProgramHeader, Record, SectionHeader, Symbol};
+use super::strings::string_at;
 use super::table::Table;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};

@@ -16,7 +16,7 @@ use object::elf;
 
 use super::dynamic::Dynamic;
 use super::file::ElfFile;
-use super::names::Names;
+use super::names::StringTable;
 use super::record::{Record, Symbol};
 use super::relocation::for_each_relocation;
 use super::table::Table;
@@ -123,7 +123,7 @@ fn undefined(
     let indexes = version_indexes(file, dynamic, count)?;
     let copied = copied(file, dynamic)?;
     let bindings = bindings(versions);
-    let mut names = Names::new(file, strings, symbols.len());
+    let mut names = StringTable::new(file, strings, symbols.len());
     let mut found = Vec::new();
     for (at, item) in symbols.iter().enumerate() {
         let (place, symbol) = item?;

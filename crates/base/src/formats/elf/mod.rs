@@ -27,7 +27,7 @@
 //! because files without device code are passed on however odd they are.
 //!
 //! Refused: what would cost more than in proportion to the file. Records may lead to the same bytes
-//! as often as they like, so what many of them lead to has a bound in all: [`Names`] of symbols,
+//! as often as they like, so what many of them lead to has a bound in all: [`StringTable`] of symbols,
 //! names and search paths in the dynamic section, chains of symbol versions.
 
 mod build_id;
@@ -40,6 +40,7 @@ mod names;
 mod record;
 mod relocation;
 mod search_path;
+mod strings;
 mod table;
 mod validate;
 mod versions;
@@ -49,7 +50,7 @@ pub use dynamic::{Dynamic, DynamicEntry};
 pub use dynamic_symbols::DynamicSymbols;
 pub use file::{ElfFile, FILE_HEADER_SIZE};
 pub use linking::{Linking, UndefinedSymbol};
-pub use names::Names;
+pub use names::StringTable;
 pub use record::{
     Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
     SectionHeader, Symbol, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux,

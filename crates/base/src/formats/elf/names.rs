@@ -1,4 +1,4 @@
-//! Names in a string table, and how much of them is read.
+//! StringTable in a string table, and how much of them is read.
 //!
 //! Every reference to a name is an offset, and a file may have one long string and as many
 //! references to it as fit: read one by one, the names cost the product of the two. So all names
@@ -6,6 +6,7 @@
 //! the short names of local symbols recur.
 
 use super::file::ElfFile;
+use super::strings::string_at;
 use crate::error::{Kind, Result};
 
 /// Longest name of a symbol that is read: ten times the longest known, of C++ templates.
@@ -18,14 +19,14 @@ const SHARED: usize = 2;
 const RECURRING: u64 = 128;
 
 /// A string table that is read with a bound.
-pub struct Names<'a> {
+pub struct StringTable<'a> {
     file: &'a ElfFile,
     table: &'a [u8],
     /// Bytes that may still be read.
     left: usize,
 }
 
-impl<'a> Names<'a> {
+impl<'a> StringTable<'a> {
     /// The names in `table`, a string table of `file`, to which there are up to `references`.
     pub fn new(file: &'a ElfFile, table: &'a [u8], references: u64) -> Self {
         let recurring = references.saturating_mul(RECURRING);
@@ -55,25 +56,10 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Names<'_> {
+impl StringTable<'_> {
     /// The name at `offset` as text.
     pub fn text(&mut self, offset: u32, place: u64) -> Result<String> {
         self.get(offset, place).map(|name| String::from_utf8_lossy(name).into_owned())
-    }
-}
-
-/// The string at `offset` of a string table, without its closing zero; empty if outside of it,
-/// `None` if it has more than `limit` bytes.
-pub fn string_at(table: &[u8], offset: u32, limit: usize) -> Option<&[u8]> {
-    let start = usize::try_from(offset).unwrap_or(usize::MAX);
-    let tail = table.get(start..).unwrap_or_default();
-    let (head, is_cut) = match tail.get(..=limit) {
-        Some(head) => (head, true),
-        None => (tail, false),
-    };
-    match head.iter().position(|byte| *byte == 0) {
-        Some(end) => head.get(..end),
-        None => (!is_cut).then_some(head),
     }
 }
 
@@ -93,22 +79,12 @@ mod tests {
     }
 
     #[test]
-    fn strings_end_at_a_zero_or_with_the_table() {
-        let table = b"\0ab\0cd";
-        for (offset, expected) in [(0, ""), (1, "ab"), (2, "b"), (4, "cd"), (6, ""), (7, "")] {
-            assert_eq!(string_at(table, offset, 2), Some(expected.as_bytes()), "{offset}");
-        }
-        assert_eq!(string_at(table, u32::MAX, 2), Some(&b""[..]));
-        assert_eq!((string_at(table, 1, 1), string_at(table, 4, 1)), (None, None));
-    }
-
-    #[test]
     fn long_names_are_read_and_longer_ones_refused() {
         let file = file();
         let table = vec![b'x'; LONGEST];
-        assert_eq!(Names::new(&file, &table, 1).get(0, 0).unwrap().len(), LONGEST);
+        assert_eq!(StringTable::new(&file, &table, 1).get(0, 0).unwrap().len(), LONGEST);
         let table = vec![b'x'; LONGEST + 1];
-        let error = Names::new(&file, &table, 1).get(0, 0).unwrap_err();
+        let error = StringTable::new(&file, &table, 1).get(0, 0).unwrap_err();
         assert_eq!(error.kind(), Kind::Limit, "{error}");
     }
 
@@ -116,11 +92,11 @@ mod tests {
     fn one_string_is_not_the_name_of_everything() {
         let file = file();
         let (table, count) = (vec![b'x'; 64 << 10], 1000);
-        let mut names = Names::new(&file, &table, count);
+        let mut names = StringTable::new(&file, &table, count);
         let read = (0..count).map(|_| names.get(0, 0)).find_map(Result::err);
         assert_eq!(read.unwrap().kind(), Kind::Limit);
         // The labels of assembler code recur in every function.
-        let mut names = Names::new(&file, b"\0label_kernel_end\0", count);
+        let mut names = StringTable::new(&file, b"\0label_kernel_end\0", count);
         assert!((0..count).all(|_| names.get(1, 0).is_ok()));
     }
 }

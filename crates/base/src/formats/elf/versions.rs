@@ -9,7 +9,7 @@ use object::elf;
 
 use super::dynamic::Dynamic;
 use super::file::ElfFile;
-use super::names::Names;
+use super::names::StringTable;
 use super::record::{Record, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux};
 use super::table::Table;
 use crate::error::{Kind, Result};
@@ -53,7 +53,7 @@ impl Versions {
         let (needs, definitions) = (lists.needs()?, lists.definitions()?);
         let names = definitions.iter().map(|(_, names)| names.len()).sum::<usize>();
         let versions = needs.iter().map(|(_, versions)| 1 + versions.len()).sum::<usize>();
-        let mut names = Names::new(file, strings, (names + versions) as u64);
+        let mut names = StringTable::new(file, strings, (names + versions) as u64);
         Ok(Self { defined: defined(definitions, &mut names)?, needed: needed(needs, &mut names)? })
     }
 
@@ -91,23 +91,92 @@ struct Lists<'a> {
 /// A record and its offset in the file.
 type Placed<T> = (u64, T);
 
-/// The records of a library whose versions are needed.
-type Need = (Placed<VersionNeed>, Vec<Placed<VersionNeedAux>>);
+/// A record at the head of a chain of its own.
+trait Head: Record {
+    /// The records of its chain.
+    type Aux: Linked;
+    /// The tag that leads to the list of heads, and the one that counts them.
+    const TAGS: [elf::DynamicTag; 2];
 
-/// The records of a defined version.
-type Definition = (Placed<VersionDefinition>, Vec<Placed<VersionDefinitionAux>>);
+    /// Distance to its chain.
+    fn chain_distance(&self) -> u32;
+    /// Number of records in its chain.
+    fn chain_len(&self) -> u16;
+}
+
+/// A record that leads to the next one of its kind.
+trait Linked: Record {
+    /// Distance to the next one; zero if there is none.
+    fn next_distance(&self) -> u32;
+}
+
+impl Head for VersionNeed {
+    type Aux = VersionNeedAux;
+    const TAGS: [elf::DynamicTag; 2] = [elf::DT_VERNEED, elf::DT_VERNEEDNUM];
+
+    fn chain_distance(&self) -> u32 {
+        self.vn_aux
+    }
+
+    fn chain_len(&self) -> u16 {
+        self.vn_cnt
+    }
+}
+
+impl Head for VersionDefinition {
+    type Aux = VersionDefinitionAux;
+    const TAGS: [elf::DynamicTag; 2] = [elf::DT_VERDEF, elf::DT_VERDEFNUM];
+
+    fn chain_distance(&self) -> u32 {
+        self.vd_aux
+    }
+
+    fn chain_len(&self) -> u16 {
+        self.vd_cnt
+    }
+}
+
+impl Linked for VersionNeed {
+    fn next_distance(&self) -> u32 {
+        self.vn_next
+    }
+}
+
+impl Linked for VersionNeedAux {
+    fn next_distance(&self) -> u32 {
+        self.vna_next
+    }
+}
+
+impl Linked for VersionDefinition {
+    fn next_distance(&self) -> u32 {
+        self.vd_next
+    }
+}
+
+impl Linked for VersionDefinitionAux {
+    fn next_distance(&self) -> u32 {
+        self.vda_next
+    }
+}
+
+/// A record with those of its chain.
+type Chained<T> = (Placed<T>, Vec<Placed<<T as Head>::Aux>>);
 
 /// The offset behind the last record of a list; zero if it has none.
-fn end<T: Record, U: Record>(list: Vec<(Placed<T>, Vec<Placed<U>>)>) -> u64 {
+fn end<T: Head>(list: Vec<Chained<T>>) -> u64 {
     let ends = list.into_iter().flat_map(|((at, _), all)| {
-        let all = all.into_iter().map(|(at, _)| at.saturating_add(U::SIZE));
+        let all = all.into_iter().map(|(at, _)| at.saturating_add(T::Aux::SIZE));
         all.chain([at.saturating_add(T::SIZE)])
     });
     ends.max().unwrap_or_default()
 }
 
-fn needed(needs: Vec<Need>, names: &mut Names<'_>) -> Result<Vec<NeededVersions>> {
-    let library = |((place, need), all): Need| {
+fn needed(
+    needs: Vec<Chained<VersionNeed>>,
+    names: &mut StringTable<'_>,
+) -> Result<Vec<NeededVersions>> {
+    let library = |((place, need), all): Chained<VersionNeed>| {
         let file = names.text(need.vn_file, place)?;
         let version = |(place, aux): Placed<VersionNeedAux>| {
             Ok((aux.vna_other.0 & elf::VERSYM_VERSION, names.text(aux.vna_name, place)?))
@@ -118,8 +187,11 @@ fn needed(needs: Vec<Need>, names: &mut Names<'_>) -> Result<Vec<NeededVersions>
     needs.into_iter().map(library).collect()
 }
 
-fn defined(definitions: Vec<Definition>, names: &mut Names<'_>) -> Result<Vec<DefinedVersion>> {
-    let version = |((_, definition), all): Definition| {
+fn defined(
+    definitions: Vec<Chained<VersionDefinition>>,
+    names: &mut StringTable<'_>,
+) -> Result<Vec<DefinedVersion>> {
+    let version = |((_, definition), all): Chained<VersionDefinition>| {
         let name = |(place, aux): Placed<VersionDefinitionAux>| names.text(aux.vda_name, place);
         Ok(DefinedVersion {
             is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
@@ -131,28 +203,22 @@ fn defined(definitions: Vec<Definition>, names: &mut Names<'_>) -> Result<Vec<De
 }
 
 impl Lists<'_> {
-    fn needs(&self) -> Result<Vec<Need>> {
-        let next = |need: &VersionNeed| need.vn_next;
-        let heads = self.list(elf::DT_VERNEED, elf::DT_VERNEEDNUM, next)?;
-        let left = self.room::<VersionNeedAux>();
-        let library = |(at, need): Placed<VersionNeed>| {
-            let start = at.saturating_add(u64::from(need.vn_aux));
-            let next = |aux: &VersionNeedAux| aux.vna_next;
-            Ok(((at, need), self.chain((start, u64::from(need.vn_cnt)), &left, next)?))
-        };
-        heads.into_iter().map(library).collect()
+    fn needs(&self) -> Result<Vec<Chained<VersionNeed>>> {
+        self.chained()
     }
 
-    fn definitions(&self) -> Result<Vec<Definition>> {
-        let next = |definition: &VersionDefinition| definition.vd_next;
-        let heads = self.list(elf::DT_VERDEF, elf::DT_VERDEFNUM, next)?;
-        let left = self.room::<VersionDefinitionAux>();
-        let version = |(at, definition): Placed<VersionDefinition>| {
-            let start = at.saturating_add(u64::from(definition.vd_aux));
-            let next = |aux: &VersionDefinitionAux| aux.vda_next;
-            Ok(((at, definition), self.chain((start, u64::from(definition.vd_cnt)), &left, next)?))
+    fn definitions(&self) -> Result<Vec<Chained<VersionDefinition>>> {
+        self.chained()
+    }
+
+    fn chained<T: Head + Linked>(&self) -> Result<Vec<Chained<T>>> {
+        let left = self.room::<T::Aux>();
+        let with_chain = |(at, head): Placed<T>| {
+            let start = at.saturating_add(u64::from(head.chain_distance()));
+            let chain = self.chain(start, u64::from(head.chain_len()), &left)?;
+            Ok(((at, head), chain))
         };
-        heads.into_iter().map(version).collect()
+        self.list()?.into_iter().map(with_chain).collect()
     }
 
     /// How many records of a kind a list may have.
@@ -160,19 +226,15 @@ impl Lists<'_> {
         Cell::new(MAX_VERSIONS.min(self.file.content().len() / T::SIZE))
     }
 
-    /// The list that the entry `tag` leads to, with as many records as the entry `count` says.
-    fn list<T: Record>(
-        &self,
-        tag: elf::DynamicTag,
-        count: elf::DynamicTag,
-        next: impl Fn(&T) -> u32,
-    ) -> Result<Vec<Placed<T>>> {
+    /// The list that one tag leads to, with as many records as the other says.
+    fn list<T: Head + Linked>(&self) -> Result<Vec<Placed<T>>> {
+        let [tag, count] = T::TAGS;
         let Some(address) = self.dynamic.value(tag) else {
             return Ok(Vec::new());
         };
         let count = self.dynamic.value(count).unwrap_or_default();
         match self.file.offset_of(address, T::SIZE) {
-            Some(start) => self.chain((start, count), &self.room::<T>(), next),
+            Some(start) => self.chain(start, count, &self.room::<T>()),
             None => {
                 let message = format!("the {}s at {address:#x} are not loaded", T::NAME);
                 Err(self.file.refuse(Kind::Malformed, "dynamic section", 0, message))
@@ -180,14 +242,8 @@ impl Lists<'_> {
         }
     }
 
-    /// Up to `count` records from offset `start` on, of which `left` are allowed; `next` is the
-    /// distance to the next one.
-    fn chain<T: Record>(
-        &self,
-        (start, count): (u64, u64),
-        left: &Cell<u64>,
-        next: impl Fn(&T) -> u32,
-    ) -> Result<Vec<Placed<T>>> {
+    /// Up to `count` records from offset `start` on, of which `left` are allowed.
+    fn chain<T: Linked>(&self, start: u64, count: u64, left: &Cell<u64>) -> Result<Vec<Placed<T>>> {
         let mut found = Vec::new();
         let mut at = start;
         for _ in 0..count {
@@ -199,7 +255,7 @@ impl Lists<'_> {
             left.set(rest);
             let record = Table::<T>::new(self.file.content(), at, T::SIZE)?.to_vec()?;
             let Some(record) = record.into_iter().next() else { break };
-            let distance = u64::from(next(&record));
+            let distance = u64::from(record.next_distance());
             found.push((at, record));
             if distance == 0 {
                 break;

@@ -9,31 +9,10 @@ use std::collections::BTreeSet;
 
 use rpm::{DependencyFlags as Flags, HeaderEntry, IndexData, IndexTag};
 
-use super::header::Specification;
-use super::scripts::ScriptletPhase;
+use super::scripts::{Scriptlet, ScriptletPhase};
+use super::specification::{DependencyKind, Specification};
 use crate::formats::compression::Method;
-use crate::formats::payload::{Entry, Marking};
-
-/// Which list a dependency is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DependencyKind {
-    /// `Provides`.
-    Provides,
-    /// `Requires`.
-    Requires,
-    /// `Conflicts`.
-    Conflicts,
-    /// `Obsoletes`.
-    Obsoletes,
-    /// `Recommends`.
-    Recommends,
-    /// `Suggests`.
-    Suggests,
-    /// `Supplements`.
-    Supplements,
-    /// `Enhances`.
-    Enhances,
-}
+use crate::formats::payload::Marking;
 
 /// Every list with its tags for names, versions and flags.
 const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = [
@@ -87,28 +66,17 @@ const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = [
     ),
 ];
 
-/// One dependency.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependency {
-    /// Which list it is in.
-    pub kind: DependencyKind,
-    /// Package, capability, path, or a rich dependency in parentheses.
-    pub name: String,
-    /// Comparison and `[epoch:]version[-release]`.
-    pub version: Option<(Flags, String)>,
-}
-
 /// A line of a list in the order of the lists.
 type Line = (String, String, u32);
 
 /// The tags of all lists that are not empty; Provides never is.
-pub(super) fn entries(specification: &Specification, entries: &[Entry]) -> Vec<HeaderEntry> {
+pub(super) fn entries(specification: &Specification) -> Vec<HeaderEntry> {
     let mut tags = Vec::new();
     for (kind, names, versions, flags) in LISTS {
         let mut lines: BTreeSet<Line> = stated(specification, kind).collect();
         match kind {
-            DependencyKind::Provides => lines.extend(own_provides(specification, entries)),
-            DependencyKind::Requires => lines.extend(own_requires(specification, entries)),
+            DependencyKind::Provides => lines.extend(own_provides(specification)),
+            DependencyKind::Requires => lines.extend(own_requires(specification)),
             _ => {}
         }
         if lines.is_empty() {
@@ -132,7 +100,7 @@ fn stated(specification: &Specification, kind: DependencyKind) -> impl Iterator<
     })
 }
 
-fn own_provides(specification: &Specification, entries: &[Entry]) -> Vec<Line> {
+fn own_provides(specification: &Specification) -> Vec<Line> {
     let evr = specification.evr();
     let equal = Flags::EQUAL.bits();
     let name = &specification.name;
@@ -140,7 +108,7 @@ fn own_provides(specification: &Specification, entries: &[Entry]) -> Vec<Line> {
     if let Some(isa) = isa(&specification.arch) {
         lines.push((format!("{name}({isa})"), evr.clone(), equal));
     }
-    lines.extend(config(specification, entries));
+    lines.extend(config(specification));
     lines
 }
 
@@ -153,20 +121,20 @@ fn isa(arch: &str) -> Option<&'static str> {
     }
 }
 
-fn config(specification: &Specification, entries: &[Entry]) -> Option<Line> {
-    let any = entries.iter().any(|entry| entry.marking == Marking::Config);
+fn config(specification: &Specification) -> Option<Line> {
+    let any = specification.entries.iter().any(|entry| entry.marking == Marking::Config);
     let flags = (Flags::EQUAL | Flags::CONFIG).bits();
     let name = format!("config({})", specification.name);
     any.then(|| (name, specification.evr(), flags))
 }
 
-fn own_requires(specification: &Specification, entries: &[Entry]) -> Vec<Line> {
-    let features = features(specification, entries).into_iter();
+fn own_requires(specification: &Specification) -> Vec<Line> {
+    let features = features(specification).into_iter();
     let flags = (Flags::RPMLIB | Flags::LE).bits();
     let mut lines: Vec<Line> = features
         .map(|(name, version)| (format!("rpmlib({name})"), version.to_owned(), flags))
         .collect();
-    lines.extend(config(specification, entries));
+    lines.extend(config(specification));
     lines.extend(interpreters(specification));
     lines
 }
@@ -174,7 +142,7 @@ fn own_requires(specification: &Specification, entries: &[Entry]) -> Vec<Line> {
 /// One line per interpreter and phase. `<lua>` is inside rpm.
 fn interpreters(specification: &Specification) -> impl Iterator<Item = Line> {
     let scriptlets = specification.scriptlets.iter();
-    let line = |scriptlet: &super::Scriptlet| {
+    let line = |scriptlet: &Scriptlet| {
         let program = scriptlet.interpreter.split(' ').next()?;
         let flags = Flags::INTERP | phase_flag(scriptlet.phase);
         (program != "<lua>").then(|| (program.to_owned(), String::new(), flags.bits()))
@@ -194,7 +162,7 @@ fn phase_flag(phase: ScriptletPhase) -> Flags {
 }
 
 /// The features of rpm that the package uses, with the version that brought each.
-fn features(specification: &Specification, entries: &[Entry]) -> Vec<(&'static str, &'static str)> {
+fn features(specification: &Specification) -> Vec<(&'static str, &'static str)> {
     let mut found = vec![
         ("CompressedFileNames", "3.0.4-1"),
         ("FileDigests", "4.6.0-1"),
@@ -205,10 +173,10 @@ fn features(specification: &Specification, entries: &[Entry]) -> Vec<(&'static s
         Method::Xz => found.push(("PayloadIsXz", "5.2-1")),
         Method::Gzip | Method::Stored => {}
     }
-    if super::header::has_large_files(entries) {
+    if specification.has_large_files() {
         found.push(("LargeFiles", "4.12.0-1"));
     }
-    let lua = |scriptlet: &super::Scriptlet| scriptlet.interpreter == "<lua>";
+    let lua = |scriptlet: &Scriptlet| scriptlet.interpreter == "<lua>";
     if specification.scriptlets.iter().any(lua) {
         found.push(("BuiltinLuaScripts", "4.2.2-1"));
     }

@@ -5,7 +5,8 @@ use std::collections::hash_map::{Entry as Slot, HashMap};
 
 use rpm::{FileFlags, Header, IndexTag};
 
-use super::front::{fault, number};
+use super::faults::fault;
+use super::front::number;
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use crate::content::unhex;
 use crate::error::{Error, Result};

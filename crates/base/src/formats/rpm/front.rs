@@ -11,6 +11,7 @@ use std::ops::Range;
 use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
 
+use super::faults::{fault, mismatch};
 use super::{HEADER_MAGIC, LEAD_MAGIC, LEAD_SIZE, paths};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
@@ -195,14 +196,6 @@ pub(super) fn number<T: rpm::Tag>(header: &Header<T>, tag: u32) -> Result<Option
         Ok(rpm::IndexData::Int64(numbers)) if numbers.len() == 1 => Ok(Some(numbers[0])),
         _ => Err(fault(&format!("tag {tag} is not one number"))),
     }
-}
-
-pub(super) fn fault(message: &str) -> Error {
-    Error::malformed(message.to_owned()).structure("rpm")
-}
-
-pub(super) fn mismatch(message: &str) -> Error {
-    Error::new(Kind::Verify, message.to_owned()).structure("rpm")
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 
 mod cpio;
 mod dependencies;
+mod faults;
 mod files;
 mod front;
 mod header;
@@ -24,15 +25,17 @@ mod reader;
 mod resign;
 mod scripts;
 mod signature;
+mod signer;
+mod specification;
+mod tags;
 mod writer;
 
-pub use dependencies::{Dependency, DependencyKind};
 pub use front::Front;
-pub use header::Specification;
 pub use reader::Reader;
 pub use resign::signed;
 pub use scripts::{Change, Scriptlet, ScriptletPhase};
-pub use signature::{HeaderSignature, HeaderSigner, SignatureTag};
+pub use signer::{HeaderSignature, HeaderSigner, SignatureTag};
+pub use specification::{Dependency, DependencyKind, Specification};
 pub use writer::{Writer, around};
 
 use std::cmp::Ordering;

@@ -4,7 +4,7 @@
 
 use rpm::{Header, IndexTag};
 
-use super::front::fault;
+use super::faults::fault;
 use crate::error::{Error, Kind, Result};
 
 /// Longest path (Linux's PATH_MAX).

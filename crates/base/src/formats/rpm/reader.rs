@@ -12,8 +12,9 @@ use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
 
 use super::cpio::{Member, Members};
+use super::faults::{fault, mismatch};
 use super::files::entries;
-use super::front::{Front, archive_size, fault, mismatch};
+use super::front::{Front, archive_size};
 use super::header;
 use crate::content::{Content, ContentReader, hex};
 use crate::error::{Error, Result};

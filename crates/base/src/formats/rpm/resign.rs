@@ -7,7 +7,7 @@
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, PackageMetadata};
 
 use super::front::Front;
-use super::signature::{HeaderSignature, HeaderSigner, SignatureTag};
+use super::signer::{HeaderSignature, HeaderSigner, SignatureTag};
 use crate::content::Content;
 use crate::error::{Error, Result};
 

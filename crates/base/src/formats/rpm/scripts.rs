@@ -7,7 +7,7 @@
 
 use rpm::{IndexData, IndexTag};
 
-use super::header::{Tag, text};
+use super::tags::{Tag, text};
 
 /// When a scriptlet runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,13 +15,12 @@
 //! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are
 //! obsolete.
 
-use std::fmt;
-use std::sync::Arc;
-
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, PackageMetadata};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
 
-use super::header::{self, Digests, Specification};
+use super::header::{self, Digests};
+use super::signer::{HeaderSignature, HeaderSigner, SignatureTag};
+use super::specification::Specification;
 use crate::error::{Error, Kind, Result};
 
 const LONG_SIZE: u32 = 270;
@@ -35,39 +34,6 @@ const SHORT_SIZES: usize = 116;
 
 /// rpm refuses headers with more data than this (HEADER_DATA_MAX).
 const HEADER_DATA_MAX: usize = 256 << 20;
-
-/// By which algorithm a header is signed: rpm keeps both under different tags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignatureTag {
-    /// RSAHEADER.
-    Rsa,
-    /// DSAHEADER, for DSA and Ed25519.
-    Dsa,
-}
-
-/// A signature of a header.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeaderSignature {
-    /// Where it goes.
-    pub tag: SignatureTag,
-    /// One OpenPGP signature packet.
-    pub packet: Vec<u8>,
-}
-
-/// What signs a header.
-#[derive(Clone)]
-pub struct HeaderSigner {
-    /// Signs the header's bytes, magic included.
-    pub sign: Arc<SignFunction>,
-}
-
-type SignFunction = dyn Fn(&[u8]) -> Result<HeaderSignature> + Send + Sync;
-
-impl fmt::Debug for HeaderSigner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HeaderSigner")
-    }
-}
 
 /// Bytes of an index entry of a header.
 const INDEX_ENTRY: usize = 16;

@@ -6,8 +6,9 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use sha2::{Digest as _, Sha256};
 
 use super::cpio::{Archive, Form, MemberHeader, archive_size};
-use super::header::{self, Digests, Specification};
+use super::header::{self, Digests};
 use super::signature::{Sizes, front};
+use super::specification::Specification;
 use crate::error::{Error, Result};
 use crate::formats::compression::{Effort, Encoder};
 use crate::formats::payload::{Around, Entry, FileDigests, Finished, PayloadWriter, Ready};
@@ -63,7 +64,7 @@ impl Writer {
     /// Makes room for everything in front of the payload in `file`, which is empty.
     pub fn create(file: File, specification: Specification) -> Result<Self> {
         specification.check()?;
-        let (form, archive_size) = archive_of(&specification.entries);
+        let (form, archive_size) = archive_of(&specification);
         let digests = Digests::blank(&specification.entries);
         let sizes = Sizes { payload: 0, archive: archive_size };
         let room = front(&specification, &digests, sizes, None)?;
@@ -163,7 +164,7 @@ pub fn around(specification: &Specification, ready: &Ready<'_>) -> Result<Around
         payload: ready.sha256,
         archive: *archive,
     };
-    let sizes = Sizes { payload: ready.len, archive: archive_of(entries).1 };
+    let sizes = Sizes { payload: ready.len, archive: archive_of(specification).1 };
     let front = front(specification, &digests, sizes, specification.signer.as_ref())?;
     Ok(Around { front, back: b"" })
 }
@@ -173,10 +174,10 @@ fn facts(digests: &Digests) -> Vec<u8> {
     digests.archive.into_iter().chain(colors).collect()
 }
 
-/// The form of the archive of `entries`, and its bytes.
-fn archive_of(entries: &[Entry]) -> (Form, u64) {
-    let form = if header::has_large_files(entries) { Form::Stripped } else { Form::Newc };
-    let lengths = entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
+/// The form of a package's archive, and its bytes.
+fn archive_of(specification: &Specification) -> (Form, u64) {
+    let form = if specification.has_large_files() { Form::Stripped } else { Form::Newc };
+    let lengths = specification.entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
     (form, archive_size(form, lengths))
 }
 

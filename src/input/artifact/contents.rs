@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::manifest::{Manifest, module_of};
-use super::{Artifact, ArtifactName, Prefix};
+use super::name::ArtifactName;
+use super::shard::{Artifact, Prefix};
 use crate::content::Content;
 use crate::error::Faults;
 use crate::report::{Finding, Findings, InputArtifact};
@@ -14,14 +15,14 @@ pub(super) trait Contents {
     /// Its manifest.
     fn manifest(&mut self, faults: &mut Faults) -> Option<Manifest>;
     /// What is below a stage prefix; `None` if there is none or it cannot be read.
-    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Found;
+    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent;
     /// The files below none of `prefixes`, by their paths in the artifact, folder by folder; the
     /// manifest is none of them.
     fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String>;
 }
 
 /// What was found of a stage prefix.
-pub(super) enum Found {
+pub(super) enum PrefixContent {
     Tree(Tree<Content>),
     Absent,
     /// There is something; the faults say what is wrong with it.
@@ -53,16 +54,16 @@ pub(super) fn assemble(
     let named = InputArtifact::new(&artifact.shard, &artifact.name);
     for path in &manifest.prefixes {
         match contents.prefix(path, faults) {
-            Found::Tree(tree) => artifact.prefixes.push(Prefix {
+            PrefixContent::Tree(tree) => artifact.prefixes.push(Prefix {
                 path: path.to_string(),
                 module: module_of(path),
                 tree,
             }),
-            Found::Absent => {
+            PrefixContent::Absent => {
                 let (named, prefix) = (named.clone(), path.clone());
                 artifact.findings.add(Finding::PrefixAbsent { artifact: named, prefix });
             }
-            Found::Faulty => {}
+            PrefixContent::Faulty => {}
         }
     }
     if artifact.prefixes.is_empty() {

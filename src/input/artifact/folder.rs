@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::contents::{Contents, Found};
+use super::contents::{Contents, PrefixContent};
 use super::listing::list;
 use super::manifest::{MANIFEST_NAME, Manifest};
 use super::prefix::{Walk, locate, refuse_leaving};
@@ -23,16 +23,16 @@ impl Contents for Folder<'_> {
         faults.keep(manifest)
     }
 
-    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Found {
+    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent {
         match faults.keep(locate(self.root, prefix)) {
-            None => Found::Faulty,
-            Some(None) => Found::Absent,
+            None => PrefixContent::Faulty,
+            Some(None) => PrefixContent::Absent,
             Some(Some(folder)) => {
                 let mut walk = Walk { tree: Tree::new(), inputs: self.inputs, faults };
                 walk.folder(&folder, None);
                 let tree = walk.tree;
                 refuse_leaving(&tree, faults, |place| folder.join(place.as_str()));
-                Found::Tree(tree)
+                PrefixContent::Tree(tree)
             }
         }
     }

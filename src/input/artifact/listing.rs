@@ -16,14 +16,14 @@ use crate::tree::TreePath;
 pub(super) const SET_ID: u32 = 0o6000;
 
 /// An entry of a folder.
-pub(super) struct Listed {
+pub(super) struct FolderEntry {
     pub name: String,
     pub path: PathBuf,
     /// Of the entry itself, not of what a link leads to.
     pub metadata: Metadata,
 }
 
-impl Listed {
+impl FolderEntry {
     /// Whether this is a folder, or a link to one. Where a link leads may fail to be told.
     pub fn leads_to_folder(&self) -> Result<bool> {
         if self.metadata.is_symlink() { is_folder(&self.path) } else { Ok(self.metadata.is_dir()) }
@@ -97,14 +97,15 @@ pub(super) fn special(what: &str) -> Error {
 /// The entries of `folder` in the order of their names; entries that cannot be used are faults.
 /// The folder is noted in the inputs, and its entries are counted: more than there is room for are a
 /// fault, and then none is returned.
-pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> Vec<Listed> {
+pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> Vec<FolderEntry> {
     // Once is enough to say that there are too many.
     if inputs.budget().is_exhausted() && faults.has(Kind::Limit) {
         return Vec::new();
     }
     // Before the names are read, so that none of them can come later unnoticed.
     faults.keep(inputs.add_folder(folder));
-    let charge = |entry: &Listed| inputs.budget().charge_entry(entry.name.len()).map(|()| true);
+    let charge =
+        |entry: &FolderEntry| inputs.budget().charge_entry(entry.name.len()).map(|()| true);
     gather(folder, faults, charge)
 }
 
@@ -113,8 +114,8 @@ pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> V
 pub(super) fn look_into(
     folder: &Path,
     faults: &mut Faults,
-    wanted: impl Fn(&Listed) -> Result<bool>,
-) -> Vec<Listed> {
+    wanted: impl Fn(&FolderEntry) -> Result<bool>,
+) -> Vec<FolderEntry> {
     gather(folder, faults, wanted)
 }
 
@@ -122,8 +123,8 @@ pub(super) fn look_into(
 fn gather(
     folder: &Path,
     faults: &mut Faults,
-    mut takes: impl FnMut(&Listed) -> Result<bool>,
-) -> Vec<Listed> {
+    mut takes: impl FnMut(&FolderEntry) -> Result<bool>,
+) -> Vec<FolderEntry> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e));
     let mut listed = Vec::new();
     for entry in faults.keep(entries).into_iter().flatten() {
@@ -138,11 +139,11 @@ fn gather(
             }
         }
     }
-    listed.sort_by(|a: &Listed, b| a.name.cmp(&b.name));
+    listed.sort_by(|a: &FolderEntry, b| a.name.cmp(&b.name));
     listed
 }
 
-fn examine(entry: &std::fs::DirEntry) -> Result<Listed> {
+fn examine(entry: &std::fs::DirEntry) -> Result<FolderEntry> {
     let path = entry.path();
     let name = entry.file_name().into_string().map_err(|name| {
         let message = format!("the name {name:?} is not UTF-8");
@@ -151,5 +152,5 @@ fn examine(entry: &std::fs::DirEntry) -> Result<Listed> {
             .hint("packages and archives name their files in UTF-8; rename the file")
     })?;
     let metadata = entry.metadata().map_err(|e| Error::io(&path, "inspect", e))?;
-    Ok(Listed { name, path, metadata })
+    Ok(FolderEntry { name, path, metadata })
 }

@@ -1,8 +1,7 @@
 //! Build artifacts: names, manifests, scanning.
 //!
 //! Owns what an artifact looks like, as a folder and packed, and reads it into trees of content
-//! handles. Refuses
-//! whatever would not survive as a file of a package: devices, pipes and sockets, setuid and
+//! handles. Refuses whatever would not survive as a file of a package: devices, pipes and sockets, setuid and
 //! setgid files, files with capabilities, names that are not UTF-8, links and manifest lines that
 //! leave their prefix.
 
@@ -10,108 +9,21 @@ mod contents;
 mod folder;
 mod listing;
 mod manifest;
+mod name;
+mod options;
 mod packed;
 mod prefix;
 mod roots;
 mod scan;
+mod shard;
 mod unpacking;
 
 pub use manifest::{MANIFEST_NAME, Manifest};
+pub use name::{ArtifactName, ComponentKind};
+pub use options::ScanOptions;
 pub use packed::{Packed, parse_checksum};
 pub use scan::{
-    Artifact, FoundArtifacts, Prefix, Scan, ScanOptions, Shard, find, find_shard, is_artifact,
-    name_artifact, refuse_inside, scan, scan_artifact, scan_artifact_readable, scan_artifact_with,
-    scan_readable, scan_with,
+    FoundArtifacts, find, find_shard, is_artifact, name_artifact, refuse_inside, scan,
+    scan_artifact, scan_artifact_readable, scan_artifact_with, scan_readable, scan_with,
 };
-
-use std::fmt;
-use std::str::FromStr;
-
-use crate::error::{Error, Result};
-
-/// What part of a project an artifact holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ComponentKind {
-    /// Libraries.
-    Lib,
-    /// Programs.
-    Run,
-    /// Debug files.
-    Dbg,
-    /// Headers and build files.
-    Dev,
-    /// Documentation.
-    Doc,
-    /// Tests.
-    Test,
-}
-
-impl ComponentKind {
-    /// All kinds.
-    pub const ALL: [Self; 6] = [Self::Lib, Self::Run, Self::Dbg, Self::Dev, Self::Doc, Self::Test];
-
-    /// The field of an artifact name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Lib => "lib",
-            Self::Run => "run",
-            Self::Dbg => "dbg",
-            Self::Dev => "dev",
-            Self::Doc => "doc",
-            Self::Test => "test",
-        }
-    }
-}
-
-impl FromStr for ComponentKind {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            Error::malformed(format!("`{text}` is no component"))
-                .hint("the components are lib, run, dbg, dev, doc and test")
-        })
-    }
-}
-
-impl fmt::Display for ComponentKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The name of an artifact: `{name}_{component}_{family}`, e.g. `blas_lib_gfx110X-dgpu`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ArtifactName {
-    /// E.g. `blas`, `host-suite-sparse`.
-    pub name: String,
-    /// E.g. `lib`.
-    pub component: ComponentKind,
-    /// The job label: `generic`, a target, a build family.
-    pub family: String,
-}
-
-impl FromStr for ArtifactName {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        let fields: Vec<&str> = text.split('_').collect();
-        let bad = || {
-            Error::malformed(format!("`{text}` is no artifact name")).hint(
-                "artifacts are named {name}_{component}_{family}, as in blas_lib_gfx110X-dgpu",
-            )
-        };
-        let &[name, component, family] = fields.as_slice() else {
-            return Err(bad());
-        };
-        if name.is_empty() || family.is_empty() {
-            return Err(bad());
-        }
-        let component = component.parse()?;
-        Ok(Self { name: name.to_owned(), component, family: family.to_owned() })
-    }
-}
-
-impl fmt::Display for ArtifactName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}_{}", self.name, self.component, self.family)
-    }
-}
+pub use shard::{Artifact, Prefix, Scan, Shard};

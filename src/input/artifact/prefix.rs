@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::listing::{Listed, list, refuse_deep};
+use super::listing::{FolderEntry, list, refuse_deep};
 use crate::content::{Content, Inputs};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::tree::{Node, Tree, TreePath, link_leaves};
@@ -39,7 +39,7 @@ impl Walk<'_> {
         }
     }
 
-    fn entry(&mut self, entry: &Listed, place: TreePath) {
+    fn entry(&mut self, entry: &FolderEntry, place: TreePath) {
         let node = node_of(entry, &place, self.inputs);
         let Some(node) = self.faults.keep(node) else {
             return;
@@ -52,7 +52,7 @@ impl Walk<'_> {
     }
 }
 
-fn node_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
+fn node_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
     entry.refuse_special()?;
     let mode = entry.mode();
     if entry.metadata.is_dir() {
@@ -64,7 +64,7 @@ fn node_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node
     Ok(Node::File { data: inputs.content(&entry.path)?, mode })
 }
 
-fn link_of(entry: &Listed, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
+fn link_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
     let target =
         std::fs::read_link(&entry.path).map_err(|e| Error::io(&entry.path, "read the link", e))?;
     inputs.add_link(&entry.path, &target);

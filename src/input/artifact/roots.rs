@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::ArtifactName;
-use super::listing::{Listed, list, look_into};
+use super::listing::{FolderEntry, list, look_into};
 use super::manifest::MANIFEST_NAME;
+use super::name::ArtifactName;
 use super::packed::{CHECKSUM_ENDING, parse_name};
 use crate::content::{Inputs, is_there};
 use crate::error::{Error, Faults, Kind, Result};
@@ -35,7 +35,7 @@ pub(super) struct Roots {
 pub(super) struct FoundShard {
     pub folder: PathBuf,
     /// Its artifacts in name order; nothing of them was read.
-    pub artifacts: Vec<Listed>,
+    pub artifacts: Vec<FolderEntry>,
 }
 
 /// What an entry of a folder is.
@@ -64,7 +64,11 @@ impl Roots {
     }
 
     /// The artifact at `path` as the only one of the shard of this name.
-    pub fn of_artifact(path: &Path, (shard, listed): (String, Listed), budget: &Budget) -> Self {
+    pub fn of_artifact(
+        path: &Path,
+        (shard, listed): (String, FolderEntry),
+        budget: &Budget,
+    ) -> Self {
         let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![listed] };
         Self { shards: [(shard, only)].into(), ..Self::within(budget) }
     }
@@ -101,7 +105,7 @@ impl Roots {
         }
     }
 
-    fn folder_of_shards(&mut self, entries: Vec<Listed>, kinds: &[EntryKind]) {
+    fn folder_of_shards(&mut self, entries: Vec<FolderEntry>, kinds: &[EntryKind]) {
         for (entry, kind) in entries.into_iter().zip(kinds) {
             match kind {
                 EntryKind::Shard => {
@@ -117,7 +121,7 @@ impl Roots {
 
     /// An entry of a folder of shards that is none. A folder in which all artifacts are packed in
     /// another way was to be one.
-    fn no_shard(&mut self, entry: &Listed) {
+    fn no_shard(&mut self, entry: &FolderEntry) {
         let Some(named) = self.faults.keep(named_like_artifacts(entry)) else {
             return;
         };
@@ -129,7 +133,7 @@ impl Roots {
         }
     }
 
-    fn shard(&mut self, folder: &Path, entries: Vec<Listed>, kinds: &[EntryKind]) {
+    fn shard(&mut self, folder: &Path, entries: Vec<FolderEntry>, kinds: &[EntryKind]) {
         let Some(name) = self.faults.keep(shard_name(folder)) else {
             return;
         };
@@ -156,13 +160,13 @@ impl Roots {
     }
 
     /// What each entry of a folder is; faults of looking are told here, once.
-    fn kinds(&mut self, entries: &[Listed]) -> Vec<EntryKind> {
+    fn kinds(&mut self, entries: &[FolderEntry]) -> Vec<EntryKind> {
         let kind = |entry| self.faults.keep(kind_of(entry)).unwrap_or(EntryKind::Unknown);
         entries.iter().map(kind).collect()
     }
 
     /// Says what an entry of `shard` is that is none of its `artifacts`.
-    fn no_artifact(&mut self, shard: &str, entry: &Listed, artifacts: &[Listed]) {
+    fn no_artifact(&mut self, shard: &str, entry: &FolderEntry, artifacts: &[FolderEntry]) {
         let Some(name) = artifact_in(&entry.name) else {
             return self.passed_over(Some(shard), entry);
         };
@@ -178,14 +182,14 @@ impl Roots {
     }
 
     /// Notes what is no artifact.
-    fn passed_over(&mut self, shard: Option<&str>, entry: &Listed) {
+    fn passed_over(&mut self, shard: Option<&str>, entry: &FolderEntry) {
         let (shard, entry) = (shard.map(str::to_owned), entry.name.clone());
         self.findings.add(Finding::NotAnArtifact { shard, entry });
     }
 }
 
 /// A shard has each artifact once. Names that are none are told when their artifacts are read.
-fn refuse_same_name(artifacts: &[Listed], faults: &mut Faults) {
+fn refuse_same_name(artifacts: &[FolderEntry], faults: &mut Faults) {
     let mut claimed: BTreeMap<ArtifactName, &Path> = BTreeMap::new();
     for entry in artifacts {
         let Some(packed) = faults.keep(packed_name(entry)) else {
@@ -206,7 +210,7 @@ fn refuse_same_name(artifacts: &[Listed], faults: &mut Faults) {
 }
 
 /// The artifact's name and the compression, if an entry is named like a packed artifact.
-pub(super) fn packed_name(entry: &Listed) -> Result<Option<(&str, Method)>> {
+pub(super) fn packed_name(entry: &FolderEntry) -> Result<Option<(&str, Method)>> {
     Ok(match parse_name(&entry.name) {
         Some(named) if !entry.leads_to_folder()? => Some(named),
         _ => None,
@@ -214,7 +218,7 @@ pub(super) fn packed_name(entry: &Listed) -> Result<Option<(&str, Method)>> {
 }
 
 /// Whether an entry is the checksum file of one of `artifacts`.
-fn is_checksum(entry: &Listed, artifacts: &[Listed]) -> Result<bool> {
+fn is_checksum(entry: &FolderEntry, artifacts: &[FolderEntry]) -> Result<bool> {
     let archive = entry.name.strip_suffix(CHECKSUM_ENDING);
     match artifacts.iter().find(|artifact| Some(artifact.name.as_str()) == archive) {
         Some(artifact) => Ok(packed_name(artifact)?.is_some()),
@@ -223,12 +227,12 @@ fn is_checksum(entry: &Listed, artifacts: &[Listed]) -> Result<bool> {
 }
 
 /// What lies in an entry, if that is a folder, and is named like an artifact.
-fn named_like_artifacts(entry: &Listed) -> Result<Vec<Listed>> {
+fn named_like_artifacts(entry: &FolderEntry) -> Result<Vec<FolderEntry>> {
     if !entry.leads_to_folder()? {
         return Ok(Vec::new());
     }
     let mut faults = Faults::default();
-    let is_named = |inside: &Listed| Ok(artifact_in(&inside.name).is_some());
+    let is_named = |inside: &FolderEntry| Ok(artifact_in(&inside.name).is_some());
     let named = look_into(&entry.path, &mut faults, is_named);
     refuse_unread(faults).map(|()| named)
 }
@@ -248,12 +252,12 @@ fn artifact_in(entry: &str) -> Option<&str> {
 }
 
 /// The name of the archive whose checksum file an entry is, by its name.
-fn archive_of(entry: &Listed) -> Option<&str> {
+fn archive_of(entry: &FolderEntry) -> Option<&str> {
     let archive = entry.name.strip_suffix(CHECKSUM_ENDING)?;
     parse_name(archive).map(|_| archive)
 }
 
-fn without_archive(entry: &Listed, archive: &str) -> Error {
+fn without_archive(entry: &FolderEntry, archive: &str) -> Error {
     let message = format!("is the checksum of {archive}, which is not there");
     let hint = "fetch the archive again, or remove its checksum";
     Error::new(Kind::Conflict, message).file(&entry.path).hint(hint)
@@ -261,20 +265,21 @@ fn without_archive(entry: &Listed, archive: &str) -> Error {
 
 /// What an entry is. Faults of this look ahead are met again, and reported, by the scan of an
 /// artifact or a shard; anything else is not read again, so what cannot be looked into is an error.
-fn kind_of(entry: &Listed) -> Result<EntryKind> {
+fn kind_of(entry: &FolderEntry) -> Result<EntryKind> {
     if packed_name(entry)?.is_some() {
         return Ok(EntryKind::Artifact);
     }
     if !entry.leads_to_folder()? {
         return Ok(EntryKind::Other);
     }
-    let is_named = |entry: &Listed| entry.name.parse::<ArtifactName>().is_ok();
+    let is_named = |entry: &FolderEntry| entry.name.parse::<ArtifactName>().is_ok();
     let found = has_manifest(entry);
     if is_named(entry) && found.is_err() || found? {
         return Ok(EntryKind::Artifact);
     }
     let mut faults = Faults::default();
-    let may_hold = |entry: &Listed| Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?);
+    let may_hold =
+        |entry: &FolderEntry| Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?);
     let inside = look_into(&entry.path, &mut faults, may_hold);
     if inside.iter().any(|entry| faults.keep(holds_artifact(entry)) == Some(true)) {
         return Ok(EntryKind::Shard);
@@ -292,11 +297,11 @@ fn kind_of(entry: &Listed) -> Result<EntryKind> {
 }
 
 /// Whether an entry is packed, or a folder with a manifest.
-fn holds_artifact(entry: &Listed) -> Result<bool> {
+fn holds_artifact(entry: &FolderEntry) -> Result<bool> {
     Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()? && has_manifest(entry)?)
 }
 
-fn has_manifest(entry: &Listed) -> Result<bool> {
+fn has_manifest(entry: &FolderEntry) -> Result<bool> {
     let path = entry.path.join(MANIFEST_NAME);
     match std::fs::symlink_metadata(&path) {
         Ok(_) => Ok(true),
@@ -314,7 +319,7 @@ pub(super) fn shard_name(folder: &Path) -> Result<String> {
     name.ok_or_else(|| Error::malformed("the shard's folder has no name in UTF-8").file(folder))
 }
 
-fn mixed(root: &Path, entries: &[Listed], kinds: &[EntryKind]) -> Error {
+fn mixed(root: &Path, entries: &[FolderEntry], kinds: &[EntryKind]) -> Error {
     let named = |kind| {
         let at = kinds.iter().position(|k| *k == kind);
         at.map_or("", |at| entries[at].name.as_str())

@@ -6,110 +6,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::ArtifactName;
 use super::contents::{Contents as _, Whereabouts, assemble};
 use super::folder::Folder;
-use super::listing::Listed;
+use super::listing::FolderEntry;
+use super::name::ArtifactName;
+use super::options::ScanOptions;
 use super::packed::parse_name;
 use super::roots::{FoundShard, Roots, nothing_in, packed_name, shard_name};
+use super::shard::{Artifact, Scan, Shard};
 use super::unpacking::{Pending, unpack};
-use crate::content::{Content, Inputs, real_path};
+use crate::content::{Inputs, real_path};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Findings;
 use crate::run::Budget;
-use crate::tree::{Node, Tree};
-
-/// What lies in the folders that a build was given.
-#[derive(Debug)]
-pub struct Scan {
-    /// The shards in name order.
-    pub shards: Vec<Shard>,
-    /// Every file that was opened, to be checked again at the end of the run.
-    pub inputs: Inputs,
-    /// What was noticed.
-    pub findings: Findings,
-}
-
-/// The artifacts of one build job.
-#[derive(Debug)]
-pub struct Shard {
-    /// The folder's name.
-    pub name: String,
-    /// In name order.
-    pub artifacts: Vec<Artifact>,
-}
-
-/// One artifact.
-#[derive(Debug)]
-pub struct Artifact {
-    /// The shard it belongs to.
-    pub shard: String,
-    /// What it is called.
-    pub name: ArtifactName,
-    /// Its folder, or the file that it is packed in.
-    pub root: PathBuf,
-    /// SHA-256 of that file; none of a folder.
-    pub sha256: Option<[u8; 32]>,
-    /// The stage prefixes that exist, in path order.
-    pub prefixes: Vec<Prefix>,
-    /// What was noticed.
-    pub findings: Findings,
-}
-
-impl Artifact {
-    /// Bytes of all its files.
-    pub fn bytes(&self) -> u64 {
-        let nodes = self.prefixes.iter().flat_map(|prefix| prefix.tree.iter());
-        let sizes = nodes.map(|(_, node)| match node {
-            Node::File { data, .. } => data.len(),
-            Node::Directory { .. } | Node::Link { .. } => 0,
-        });
-        sizes.sum()
-    }
-}
-
-/// One stage prefix.
-#[derive(Debug)]
-pub struct Prefix {
-    /// As the manifest writes it, e.g. `math-libs/BLAS/rocBLAS/stage`.
-    pub path: String,
-    /// The path component before `stage`, e.g. `rocBLAS`.
-    pub module: Option<String>,
-    /// What is below.
-    pub tree: Tree<Content>,
-}
-
-/// How to scan.
-#[derive(Debug, Clone)]
-pub struct ScanOptions {
-    /// An existing folder. On its file system, in a file without a name, what packed artifacts
-    /// hold is kept while the scan lives: in somewhat more bytes than the archives have.
-    pub spool_dir: PathBuf,
-    /// What reading the artifacts, and remembering what they hold, is drawn from.
-    pub budget: Budget,
-}
-
-impl Default for ScanOptions {
-    /// The system's folder for temporary files, and no limits.
-    fn default() -> Self {
-        Self::within(&Budget::default())
-    }
-}
-
-impl ScanOptions {
-    /// Keeps the content of packed artifacts in the system's folder for temporary files.
-    pub fn within(budget: &Budget) -> Self {
-        Self { spool_dir: std::env::temp_dir(), budget: budget.clone() }
-    }
-
-    /// Keeps the content of packed artifacts where the output folder `out` is, or will be.
-    pub fn beside(out: &Path, budget: &Budget) -> Self {
-        let existing = out.ancestors().find(|path| path.is_dir());
-        // A relative path without a folder of its own is below the current one.
-        let spool_dir = existing.unwrap_or(Path::new(".")).to_path_buf();
-        Self { spool_dir, budget: budget.clone() }
-    }
-}
 
 /// Reads `roots`, each a shard or a folder of shards.
 pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
@@ -202,7 +111,7 @@ pub fn is_artifact(path: &Path) -> Result<bool> {
 }
 
 /// An artifact without its shard, under the name that it is to have.
-fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
+fn alone(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> {
     let real = std::fs::canonicalize(path).map_err(|e| Error::io(path, "resolve", e))?;
     let metadata = std::fs::metadata(&real).map_err(|e| Error::io(path, "inspect", e))?;
     let own = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -220,7 +129,7 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, Listed)> {
         Some(parent) if parent.file_name().is_some() => shard_name(parent)?,
         _ => own.to_owned(),
     };
-    Ok((shard, Listed { name, path: path.to_path_buf(), metadata }))
+    Ok((shard, FolderEntry { name, path: path.to_path_buf(), metadata }))
 }
 
 /// Fails if `folder`, which is written to as the `what`, lies inside of one of `roots`: a second run
@@ -285,7 +194,7 @@ impl Scanner {
     }
 
     /// Reads an artifact that is a folder; one that is packed waits for the others.
-    fn artifact(&mut self, shard: &str, entry: &Listed) -> Option<Artifact> {
+    fn artifact(&mut self, shard: &str, entry: &FolderEntry) -> Option<Artifact> {
         let packed = self.faults.keep(packed_name(entry))?;
         let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
         let name = stem.parse::<ArtifactName>().map_err(|e| e.file(&entry.path));

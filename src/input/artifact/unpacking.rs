@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::contents::{Whereabouts, assemble};
+use super::name::ArtifactName;
+use super::options::ScanOptions;
 use super::packed::{Checksum, Packed};
-use super::{Artifact, ArtifactName, ScanOptions};
+use super::shard::Artifact;
 use crate::content::{BlockStore, InputFile, Inputs};
 use crate::error::{Error, Faults, Result};
 use crate::formats::compression::Method;

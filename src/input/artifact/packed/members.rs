@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::named;
 use crate::content::{BlockWriter, Blocks};
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::decoder_fault;
@@ -31,6 +30,13 @@ const FAULT_LIMIT: usize = 100;
 
 /// The mode of a folder that has no member of its own.
 const FOLDER_MODE: u32 = 0o755;
+
+/// What a member of an archive is called in messages.
+pub(super) fn named(archive: &Path, member: &str) -> PathBuf {
+    let mut name = archive.as_os_str().to_owned();
+    name.push(format!("({member})"));
+    name.into()
+}
 
 /// What stands at a path.
 #[derive(Debug)]

@@ -33,9 +33,9 @@ use sha2::{Digest as _, Sha256};
 
 pub use checksum::parse as parse_checksum;
 pub(super) use checksum::{Checksum, ENDING as CHECKSUM_ENDING};
-use members::{Collector, Member};
+use members::{Collector, Member, named};
 
-use super::contents::{Contents, Found};
+use super::contents::{Contents, PrefixContent};
 use super::manifest::{MANIFEST_NAME, Manifest};
 use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
 use crate::content::{BlockStore, Blocks, Content, ContentReader, InputFile};
@@ -171,11 +171,11 @@ impl Contents for Packed {
         Some(self.manifest.clone())
     }
 
-    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Found {
+    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent {
         match faults.keep(self.tree(prefix)) {
-            None => Found::Faulty,
-            Some(None) => Found::Absent,
-            Some(Some(tree)) => Found::Tree(tree),
+            None => PrefixContent::Faulty,
+            Some(None) => PrefixContent::Absent,
+            Some(Some(tree)) => PrefixContent::Tree(tree),
         }
     }
 
@@ -201,13 +201,6 @@ impl Contents for Packed {
 /// `path` relative to `prefix`, if it is below.
 fn relative<'a>(path: &'a TreePath, prefix: &TreePath) -> Option<&'a str> {
     path.as_str().strip_prefix(prefix.as_str())?.strip_prefix('/')
-}
-
-/// What a member of an archive is called in messages.
-fn named(archive: &Path, member: &str) -> PathBuf {
-    let mut name = archive.as_os_str().to_owned();
-    name.push(format!("({member})"));
-    name.into()
 }
 
 /// Reads an archive to its end; with the digest of all of its bytes.

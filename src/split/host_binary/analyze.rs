@@ -2,8 +2,9 @@
 
 use object::elf;
 
+use super::bytes::is_zero;
 use super::check;
-use super::layout::{Layout, is_zero};
+use super::layout::Layout;
 use super::references::Tables;
 use super::sections::Tail;
 use super::wrappers::{self, BoundWrapper};

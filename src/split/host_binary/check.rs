@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use object::elf;
 
-use super::layout::is_zero;
-use super::{Analysis, Examined, WRAPPER_SECTION, symbols, wrappers};
+use super::bytes::is_zero;
+use super::{Analysis, Examined, MAX_FAULTS, WRAPPER_SECTION, symbols, wrappers};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{
@@ -13,9 +13,6 @@ use crate::formats::elf::{
     SECTION_HEADER_SIZE, SectionHeader,
 };
 use crate::formats::hip_wrapper::Magic;
-
-/// Faults of a kind that are reported at once: a damaged table has as many as entries.
-pub(super) const MAX_FAULTS: usize = 16;
 
 /// Checks what holds for every file that the transform reads or writes. A violation is an error
 /// of `kind`: unsupported input, or a bug where the file was written here.
@@ -102,10 +99,7 @@ fn segment_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
             file.offset_of(header.p_vaddr, header.p_filesz) != Some(header.p_offset)
         })
         .map(|(index, header)| {
-            let message = format!(
-                "{:#x} bytes at address {:#x} and offset {:#x} agree with no load segment",
-                header.p_filesz, header.p_vaddr, header.p_offset
-            );
+            let message = disagrees(header.p_filesz, header.p_vaddr, header.p_offset);
             file.refuse_segment(kind, index, message)
         })
         .take(MAX_FAULTS)
@@ -120,14 +114,17 @@ fn section_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     loaded
         .filter(|(_, section)| !is_covered(&loads, section))
         .map(|(index, section)| {
-            let message = format!(
-                "{:#x} bytes at address {:#x} and offset {:#x} agree with no load segment",
-                section.sh_size, section.sh_addr, section.sh_offset
-            );
+            let message = disagrees(section.sh_size, section.sh_addr, section.sh_offset);
             file.refuse_section(kind, index, message)
         })
         .take(MAX_FAULTS)
         .collect()
+}
+
+fn disagrees(size: u64, address: u64, offset: u64) -> String {
+    format!(
+        "{size:#x} bytes at address {address:#x} and offset {offset:#x} agree with no load segment"
+    )
 }
 
 fn is_covered(loads: &[&ProgramHeader], section: &SectionHeader) -> bool {

@@ -25,9 +25,9 @@ use std::ops::Range;
 
 use object::elf;
 
-use super::check::MAX_FAULTS;
+use super::bytes::{align_up, is_zero};
 use super::make_room::{self, Room};
-use super::{MARKER_AREA, PAGE};
+use super::{MARKER_AREA, MAX_FAULTS, PAGE};
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, ProgramHeader, SectionHeader};
 
@@ -220,11 +220,6 @@ pub fn is_named(file: &ElfFile, range: &Range<u64>) -> bool {
         .any(|header| header.p_offset < range.end && range.start < header.file_end())
 }
 
-/// The next multiple of `align`, a power of two. Addresses are validated to be small.
-pub fn align_up(value: u64, align: u64) -> u64 {
-    value.checked_next_multiple_of(align).unwrap_or(u64::MAX)
-}
-
 /// The one load segment that holds the section, in memory and in the file.
 fn containing_segment(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<usize> {
     let holds = |load: &ProgramHeader| {
@@ -281,25 +276,4 @@ fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> 
 
 fn intersects(range: &Range<u64>, start: u64, end: u64) -> bool {
     start < range.end && range.start < end
-}
-
-/// Whether the bytes of `range` are all zero; an empty or reversed range is.
-pub fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
-    is_filled_with(file, range, &[0])
-}
-
-/// Whether the bytes of `range` are all among `fillers`.
-pub fn is_filled_with(file: &ElfFile, range: Range<u64>, fillers: &[u8]) -> Result<bool> {
-    let size = range.end.saturating_sub(range.start).min(64 << 10);
-    let mut window = vec![0; usize::try_from(size).unwrap_or_default()];
-    let mut at = range.start;
-    while at < range.end {
-        let len = usize::try_from(range.end - at).map_or(window.len(), |len| len.min(window.len()));
-        file.content().read_at(at, &mut window[..len])?;
-        if window[..len].iter().any(|byte| !fillers.contains(byte)) {
-            return Ok(false);
-        }
-        at += len as u64;
-    }
-    Ok(true)
 }

@@ -18,7 +18,7 @@ use std::ops::Range;
 use object::elf;
 
 use super::PAGE;
-use super::layout::{align_up, is_filled_with};
+use super::bytes::{align_up, is_filled_with};
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
 

@@ -25,6 +25,7 @@
 
 mod analyze;
 mod apply;
+mod bytes;
 mod check;
 mod layout;
 mod make_room;
@@ -61,6 +62,9 @@ const LEAST_MARKER_AREA: u64 = 256;
 
 /// Page size of the machine: what loads are mapped by.
 pub(crate) const PAGE: u64 = 0x1000;
+
+/// Faults of a kind that are reported at once: a damaged table has as many as entries.
+const MAX_FAULTS: usize = 16;
 
 /// Name of the section with the offload bundles.
 pub const FATBIN_SECTION: &str = ".hip_fatbin";

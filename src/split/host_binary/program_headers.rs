@@ -2,7 +2,8 @@
 
 use object::elf;
 
-use super::layout::{Behind, Layout, Split, is_filled_with, is_named, is_zero, largest_alignment};
+use super::bytes::{is_filled_with, is_zero};
+use super::layout::{Behind, Layout, Split, is_named, largest_alignment};
 use super::make_room::{FILLERS, table_end};
 use super::{FATBIN_SECTION, PAGE};
 use crate::error::{Kind, Result};

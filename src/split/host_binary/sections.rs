@@ -5,7 +5,8 @@ use std::ops::Range;
 use object::elf;
 
 use super::MARKER_SECTION;
-use super::layout::{Layout, align_up, is_zero};
+use super::bytes::{align_up, is_zero};
+use super::layout::Layout;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, Record, SECTION_HEADER_SIZE, SectionHeader};

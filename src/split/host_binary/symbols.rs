@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use object::elf;
 
-use super::check::MAX_FAULTS;
+use super::MAX_FAULTS;
 use super::layout::Layout;
 use super::wrappers::{Binding, BoundWrapper};
 use crate::error::{Error, Kind, Result};
@@ -39,7 +39,7 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
         let moved = (section.sh_type == elf::SHT_DYNSYM).then_some(&*moved);
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
-            match checked_edit(file, layout, moved, (offset, symbol)) {
+            match checked_edit(file, layout, moved, offset, symbol) {
                 Ok(edit) => edits.extend(edit),
                 Err(error) => faults.push(error),
             }
@@ -64,11 +64,12 @@ fn checked_edit(
     file: &ElfFile,
     layout: &Layout,
     moved: Option<&[Range<u64>]>,
-    (offset, symbol): (u64, Symbol),
+    offset: u64,
+    symbol: Symbol,
 ) -> Result<Option<SymbolEdit>> {
     let edit = edit(file, layout, offset, symbol)?;
     if let (None, Some(moved)) = (&edit, moved) {
-        refuse_left_behind(file, layout, moved, (offset, &symbol))?;
+        refuse_left_behind(file, layout, moved, offset, &symbol)?;
     }
     Ok(edit)
 }
@@ -92,7 +93,7 @@ fn edit(
         return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
     }
     match layout.moved_to(file, section) {
-        Some(address) => moved_symbol(file, layout, offset, (symbol, section, address)),
+        Some(address) => moved_symbol(file, layout, offset, symbol, section, address),
         None => Ok(None),
     }
 }
@@ -103,7 +104,8 @@ fn refuse_left_behind(
     file: &ElfFile,
     layout: &Layout,
     moved: &[Range<u64>],
-    (offset, symbol): (u64, &Symbol),
+    offset: u64,
+    symbol: &Symbol,
 ) -> Result<()> {
     let Some(value) = symbol.address() else { return Ok(()) };
     // One that ends where the device code begins belongs to what is before it.
@@ -141,7 +143,9 @@ fn moved_symbol(
     file: &ElfFile,
     layout: &Layout,
     offset: u64,
-    (mut symbol, section, address): (Symbol, usize, u64),
+    mut symbol: Symbol,
+    section: usize,
+    address: u64,
 ) -> Result<Option<SymbolEdit>> {
     let header = &file.sections[section];
     // Symbols such as `__ehdr_start` name a section without lying in it.

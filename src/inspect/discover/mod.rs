@@ -7,7 +7,10 @@
 //! business of `recombine`.
 
 mod configuration;
+mod count;
 mod fallback;
+#[cfg(test)]
+mod fixture;
 mod found;
 mod propose;
 mod settle;
@@ -39,11 +42,11 @@ pub fn discover(scan: &Scan, split: &[SplitArtifact]) -> Discovery {
     let shards: Vec<ShardFound> = names
         .map(|name| {
             let of_shard: Vec<_> = split.iter().filter(|one| one.shard == name).collect();
-            found::shard(name, &of_shard)
+            count::shard(name, &of_shard)
         })
         .collect();
     let mut findings = scan.findings.clone();
     split.iter().for_each(|artifact| findings.extend(artifact.findings.clone()));
     findings.sort();
-    Discovery { architectures: found::architectures(&shards), shards, findings }
+    Discovery { architectures: count::architectures(&shards), shards, findings }
 }

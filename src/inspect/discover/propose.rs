@@ -136,39 +136,10 @@ fn primary(shards: &[ShardFound]) -> Option<PrimaryShard> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inspect::discover::{Amount, ArtifactFound};
-    use crate::report::Findings;
-
-    fn shard(name: &str, host: u64, code: u64) -> ShardFound {
-        let amount = |count| Amount { count, bytes: count };
-        let artifact = ArtifactFound {
-            name: "blas_lib_all".to_owned(),
-            family: "all".to_owned(),
-            host_files: amount(host),
-            binaries: 1,
-            code_objects: BTreeMap::from([("gfx906".parse().unwrap(), amount(code))]),
-            databases: BTreeMap::new(),
-        };
-        let artifacts = vec![artifact];
-        ShardFound { name: name.to_owned(), artifacts, fallbacks: BTreeMap::new() }
-    }
-
-    fn arch(name: &str, fallback: bool) -> ArchFound {
-        ArchFound {
-            arch: name.parse().unwrap(),
-            generation: String::new(),
-            products: Vec::new(),
-            shards: vec!["one".to_owned()],
-            code_objects: Amount::default(),
-            databases: Amount::default(),
-            fallback,
-        }
-    }
+    use crate::inspect::discover::fixture::{discovery, shard};
 
     fn proposed(archs: &[(&str, bool)]) -> Result<Proposal> {
-        let architectures = archs.iter().map(|(name, fallback)| arch(name, *fallback)).collect();
-        let shards = vec![shard("one", 1, 1)];
-        propose(&Discovery { shards, architectures, findings: Findings::default() })
+        propose(&discovery(archs))
     }
 
     #[test]

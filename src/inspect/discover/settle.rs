@@ -62,35 +62,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inspect::discover::{Amount, ArchFound, ArtifactFound, ShardFound};
-    use crate::report::Findings;
-    use std::collections::BTreeMap;
-
-    fn discovery(archs: &[(&str, bool)]) -> Discovery {
-        let arch = |(name, fallback): &(&str, bool)| ArchFound {
-            arch: name.parse().unwrap(),
-            generation: String::new(),
-            products: Vec::new(),
-            shards: vec!["one".to_owned()],
-            code_objects: Amount::default(),
-            databases: Amount::default(),
-            fallback: *fallback,
-        };
-        let artifact = ArtifactFound {
-            name: "blas_lib_all".to_owned(),
-            family: "all".to_owned(),
-            host_files: Amount { count: 1, bytes: 1 },
-            binaries: 1,
-            code_objects: BTreeMap::new(),
-            databases: BTreeMap::new(),
-        };
-        let (name, fallbacks) = ("one".to_owned(), BTreeMap::new());
-        Discovery {
-            shards: vec![ShardFound { name, artifacts: vec![artifact], fallbacks }],
-            architectures: archs.iter().map(arch).collect(),
-            findings: Findings::default(),
-        }
-    }
+    use crate::inspect::discover::fixture::discovery;
 
     fn settled(archs: &[(&str, bool)], artifacts: &[&str]) -> (Config, Option<String>) {
         let mut config = Config::default();

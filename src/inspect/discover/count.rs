@@ -1,0 +1,160 @@
+//! Counting what artifacts hold.
+
+use std::collections::BTreeMap;
+
+use super::fallback;
+use super::found::{Amount, ArchFound, ArtifactFound, ShardFound};
+use crate::gfx::{self, BaseArch, Target};
+use crate::split::{CodeObject, FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
+use crate::tree::Node;
+
+/// What the artifacts of a shard hold.
+pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardFound {
+    let artifacts: Vec<_> = split.iter().map(|one| artifact(one)).collect();
+    let wrappers: Vec<_> = split.iter().flat_map(|one| wrapper_archs(one)).collect();
+    let fallbacks = fallback::fallbacks(&artifacts, &wrappers);
+    ShardFound { name: name.to_owned(), artifacts, fallbacks }
+}
+
+fn artifact(split: &SplitArtifact) -> ArtifactFound {
+    let mut found = ArtifactFound {
+        name: split.name.to_string(),
+        family: split.name.family.clone(),
+        host_files: Amount::default(),
+        binaries: 0,
+        code_objects: BTreeMap::new(),
+        databases: BTreeMap::new(),
+    };
+    for (_, node) in split.host.iter() {
+        let Node::File { data, .. } = node else { continue };
+        match &data.kind {
+            HostKind::Plain(content) => found.host_files.add(content.len()),
+            HostKind::Fat(fat) => {
+                found.binaries += 1;
+                found.host_files.add(fat.binary.output_len());
+                // The code of what was transformed before is counted where its archives lie.
+                if let HostBinary::Fat(_) = fat.binary {
+                    count_code(fat, &mut found.code_objects);
+                }
+            }
+        }
+    }
+    for archive in &split.archives {
+        count_archive(archive, &mut found.code_objects);
+    }
+    for file in &split.databases {
+        for arch in &file.archs {
+            found.databases.entry(arch.clone()).or_default().add(file.content.len());
+        }
+    }
+    found
+}
+
+fn count_code(fat: &FatBinary, code_objects: &mut BTreeMap<Target, Amount>) {
+    for code in fat.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter()) {
+        code_objects.entry(code.target.clone()).or_default().add(code.content.len());
+    }
+}
+
+/// The code objects of an archive, each once for every key.
+fn count_archive(archive: &KernelArchive, code_objects: &mut BTreeMap<Target, Amount>) {
+    for targets in archive.reader.toc().rows.values() {
+        let rows = targets.iter().filter_map(|(target, row)| {
+            Some((target.parse().ok()?, row.ordinal, row.original_size))
+        });
+        for (target, size) in distinct(rows) {
+            code_objects.entry(target).or_default().add(size);
+        }
+    }
+}
+
+/// Rows (target, ordinal, size) of several targets share a code object where features say no
+/// more; it counts for the target with the fewest.
+fn distinct(rows: impl Iterator<Item = (Target, u32, u64)>) -> Vec<(Target, u64)> {
+    let mut found: BTreeMap<u32, (Target, u64)> = BTreeMap::new();
+    for (target, ordinal, size) in rows {
+        let (known, _) = found.entry(ordinal).or_insert_with(|| (target.clone(), size));
+        if target.features().len() < known.features().len() {
+            *known = target;
+        }
+    }
+    found.into_values().collect()
+}
+
+/// The archs of every wrapper of every fat binary.
+fn wrapper_archs(split: &SplitArtifact) -> Vec<Vec<BaseArch>> {
+    let mut wrappers = Vec::new();
+    for (_, node) in split.host.iter() {
+        if let Node::File { data, .. } = node
+            && let HostKind::Fat(fat) = &data.kind
+        {
+            let arch = |code: &CodeObject| code.target.base().clone();
+            let archs = fat.wrappers.iter().map(|w| w.code_objects.iter().map(arch).collect());
+            wrappers.extend(archs);
+        }
+    }
+    wrappers
+}
+
+/// All archs of all shards, by generation.
+pub(super) fn architectures(shards: &[ShardFound]) -> Vec<ArchFound> {
+    let mut found: BTreeMap<(usize, BaseArch), ArchFound> = BTreeMap::new();
+    for shard in shards {
+        for artifact in &shard.artifacts {
+            for (target, amount) in &artifact.code_objects {
+                entry(&mut found, target.base(), shard).code_objects.join(*amount);
+            }
+            for (arch, amount) in &artifact.databases {
+                entry(&mut found, arch, shard).databases.join(*amount);
+            }
+        }
+    }
+    let mut architectures: Vec<_> = found.into_values().collect();
+    for arch in &mut architectures {
+        let mut with_code = shards.iter().filter(|shard| arch.shards.contains(&shard.name));
+        arch.fallback = with_code.all(|shard| shard.fallbacks.contains_key(&arch.arch));
+    }
+    architectures
+}
+
+fn entry<'a>(
+    found: &'a mut BTreeMap<(usize, BaseArch), ArchFound>,
+    arch: &BaseArch,
+    shard: &ShardFound,
+) -> &'a mut ArchFound {
+    let known = gfx::describe(arch);
+    // A longer number is a later generation: gfx942 before gfx1100.
+    let length = arch.as_str().split('-').next().unwrap_or_default().len();
+    let found = found.entry((length, arch.clone())).or_insert_with(|| ArchFound {
+        arch: arch.clone(),
+        generation: known.map(|row| row.generation.clone()).unwrap_or_default(),
+        products: known.map(|row| row.products.clone()).unwrap_or_default(),
+        shards: Vec::new(),
+        code_objects: Amount::default(),
+        databases: Amount::default(),
+        fallback: false,
+    });
+    if !found.shards.contains(&shard.name) {
+        found.shards.push(shard.name.clone());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_code_object_counts_once_for_the_plainest_target() {
+        let target = |text: &str| text.parse::<Target>().unwrap();
+        let rows = [
+            ("gfx90a:sramecc+:xnack+", 0, 10),
+            ("gfx90a:sramecc+:xnack-", 1, 20),
+            ("gfx90a:sramecc-:xnack-", 1, 20),
+            ("gfx90a:xnack-", 1, 20),
+        ];
+        let rows = rows.into_iter().map(|(text, ordinal, size)| (target(text), ordinal, size));
+        let expected = [(target("gfx90a:sramecc+:xnack+"), 10), (target("gfx90a:xnack-"), 20)];
+        assert_eq!(distinct(rows), expected);
+    }
+}

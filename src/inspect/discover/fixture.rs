@@ -1,0 +1,38 @@
+//! Discoveries for unit tests.
+
+use std::collections::BTreeMap;
+
+use super::{Amount, ArchFound, ArtifactFound, Discovery, ShardFound};
+use crate::report::Findings;
+
+/// A shard with so many host files and code objects.
+pub(super) fn shard(name: &str, host: u64, code: u64) -> ShardFound {
+    let amount = |count| Amount { count, bytes: count };
+    let artifact = ArtifactFound {
+        name: "blas_lib_all".to_owned(),
+        family: "all".to_owned(),
+        host_files: amount(host),
+        binaries: 1,
+        code_objects: BTreeMap::from([("gfx906".parse().unwrap(), amount(code))]),
+        databases: BTreeMap::new(),
+    };
+    ShardFound { name: name.to_owned(), artifacts: vec![artifact], fallbacks: BTreeMap::new() }
+}
+
+/// One shard with these archs, each with whether it is a fallback.
+pub(super) fn discovery(archs: &[(&str, bool)]) -> Discovery {
+    let architectures = archs.iter().map(|(name, fallback)| ArchFound {
+        arch: name.parse().unwrap(),
+        generation: String::new(),
+        products: Vec::new(),
+        shards: vec!["one".to_owned()],
+        code_objects: Amount::default(),
+        databases: Amount::default(),
+        fallback: *fallback,
+    });
+    Discovery {
+        architectures: architectures.collect(),
+        shards: vec![shard("one", 1, 1)],
+        findings: Findings::default(),
+    }
+}

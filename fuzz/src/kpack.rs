@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use rockpack::content::Content;
-use rockpack::formats::kpack::{Reader, write};
+use rockpack::formats::kpack::{KpackReader, write};
 use rockpack_kpack::archive::Archive;
 
 /// Longest code object that is decoded: a few bytes of zstd can announce gigabytes.
@@ -12,7 +12,7 @@ const OBJECT_LIMIT: u64 = 1 << 20;
 
 pub fn run(bytes: &[u8]) {
     let loaded = Archive::open(bytes);
-    let Some(reader) = super::read(Reader::open(Content::of_bytes(bytes))) else {
+    let Some(reader) = super::read(KpackReader::open(Content::of_bytes(bytes))) else {
         return;
     };
     agree(&reader, &loaded.unwrap());
@@ -31,14 +31,14 @@ pub fn run(bytes: &[u8]) {
     let Some(written) = super::read(write(reader.toc(), &frames)) else {
         return;
     };
-    let again = Reader::open(written).unwrap();
+    let again = KpackReader::open(written).unwrap();
     // Metadata may hold NaN, which does not equal itself.
     if reader.toc() == reader.toc() {
         assert_eq!(again.toc(), reader.toc());
     }
 }
 
-fn agree(reader: &Reader, loaded: &Archive) {
+fn agree(reader: &KpackReader, loaded: &Archive) {
     assert_eq!(loaded.scheme(), reader.toc().scheme);
     assert_eq!(loaded.count(), reader.len());
     for (key, targets) in &reader.toc().rows {

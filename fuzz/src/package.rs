@@ -3,10 +3,10 @@
 
 use rockpack::content::Content;
 use rockpack::error::Error;
-use rockpack::formats::package_file::Reader;
+use rockpack::formats::package_file::PackageReader;
 
 pub fn run(bytes: &[u8]) {
-    let Some(reader) = super::read(Reader::open(Content::of_bytes(bytes))) else {
+    let Some(reader) = super::read(PackageReader::open(Content::of_bytes(bytes))) else {
         return;
     };
     // A few kilobytes can decompress to gigabytes; a thousand entries are enough to look at.

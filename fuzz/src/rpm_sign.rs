@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rockpack::content::Content;
 use rockpack::formats::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
-use rockpack::formats::rpm_md::{Package, Place, filelists, other, primary};
+use rockpack::formats::rpm_md::{Package, RepositoryRpm, filelists, other, primary};
 use rockpack::verify::Element;
 
 pub fn run(bytes: &[u8]) {
@@ -33,7 +33,7 @@ fn check_lists(package: &Package, size: u64) {
     assert!(package.signed);
     let path = format!("packages/{}", package.file_name());
     assert_eq!(path.split('/').count(), 2, "{path}");
-    let places = [Place { package, path: &path, size, sha256: "aa" }];
+    let places = [RepositoryRpm { package, path: &path, size, sha256: "aa" }];
     for list in [primary(&places), filelists(&places), other(&places)] {
         let root = Element::parse(&list.unwrap()).unwrap();
         assert_eq!(root.all("package").count(), 1);

@@ -3,7 +3,7 @@
 use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::formats::deb::{Control, Field, INSTALLED_UNIT, Specification, installed_kib};
+use crate::formats::deb::{Control, DebSpecification, Field, INSTALLED_UNIT, installed_kib};
 use crate::formats::package_file;
 use crate::package::{DEB_FIELDS, DebControl, Format, Package, Relation};
 
@@ -15,7 +15,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     let entries = payload_entries(package, Format::Deb)?;
     let kib = installed_kib(&entries);
-    let specification = Specification {
+    let specification = DebSpecification {
         control: Control {
             fields: fields(package, control, kib)?,
             triggers: control.triggers.clone(),
@@ -31,7 +31,7 @@ pub(super) fn prepare(
         format: Format::Deb,
         file_name: check_file_name(control.file_name())?,
         installed_size: kib * INSTALLED_UNIT,
-        specification: package_file::Specification::Deb(Box::new(specification)),
+        specification: package_file::PackageSpecification::Deb(Box::new(specification)),
     })
 }
 

@@ -36,8 +36,8 @@ pub use unsealed::Unsealed;
 
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::package_file::Specification;
-use crate::formats::payload::{Entry, EntryKind, FileDigests, Marking};
+use crate::formats::package_file::PackageSpecification;
+use crate::formats::payload::{FileDigests, Marking, PayloadEntry, PayloadEntryKind};
 use crate::pack::cache::{Cache, Key};
 use crate::package::indexed::Indexed;
 use crate::package::{Format, MemberKind, Package, PackageEntry, Treatment};
@@ -143,7 +143,7 @@ struct Prepared {
     format: Format,
     file_name: String,
     installed_size: u64,
-    specification: Specification,
+    specification: PackageSpecification,
 }
 
 /// Writes `package` into `staging`, in every format it has, from one read of every file.
@@ -264,7 +264,7 @@ fn member(entry: &PackageEntry<Content>, digests: Option<FileDigests>, format: F
 const LINK_MODE: u32 = 0o777;
 
 /// What `format` has of the package, in the words of the formats.
-fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<Entry>> {
+fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<PayloadEntry>> {
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
     let mut faults = Vec::new();
     let mut entries = Vec::new();
@@ -277,20 +277,20 @@ fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<Ent
     Error::gather(faults).map_or(Ok(entries), Err)
 }
 
-fn payload_entry(entry: &PackageEntry<Content>, format: Format) -> Result<Entry> {
+fn payload_entry(entry: &PackageEntry<Content>, format: Format) -> Result<PayloadEntry> {
     let (kind, mode, size) = match &entry.node {
-        Node::Directory { mode } => (EntryKind::Directory, *mode, 0),
+        Node::Directory { mode } => (PayloadEntryKind::Directory, *mode, 0),
         Node::File { data, mode } => {
-            (EntryKind::File, entry.treatment.mode(*mode, format), data.len())
+            (PayloadEntryKind::File, entry.treatment.mode(*mode, format), data.len())
         }
-        Node::Link { target } => (EntryKind::Link { target: target.clone() }, LINK_MODE, 0),
+        Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, LINK_MODE, 0),
     };
     let path = entry.path.as_str().to_owned();
     if mode > 0o7777 {
         let message = format!("mode {mode:o} of /{path} has more than permission bits");
         return Err(Error::bug(message));
     }
-    if entry.treatment != Treatment::Plain && kind == EntryKind::Directory {
+    if entry.treatment != Treatment::Plain && kind == PayloadEntryKind::Directory {
         return Err(Error::bug(format!("directory /{path} is treated as a file")));
     }
     let marking = match entry.treatment {
@@ -299,7 +299,7 @@ fn payload_entry(entry: &PackageEntry<Content>, format: Format) -> Result<Entry>
         Treatment::Doc => Marking::Doc,
         Treatment::License => Marking::License,
     };
-    Ok(Entry { path, kind, mode, size, marking })
+    Ok(PayloadEntry { path, kind, mode, size, marking })
 }
 
 /// A time that both formats can hold: 32 bits from 1970 on, the least of them (rpm's).

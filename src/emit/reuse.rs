@@ -14,8 +14,8 @@ use super::turns::sorted_out;
 use super::{EmitOptions, compressor};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::package_file::Specification;
-use crate::formats::payload::{Entry, FileDigests, Ready};
+use crate::formats::package_file::PackageSpecification;
+use crate::formats::payload::{FileDigests, PayloadEntry, Ready};
 use crate::pack::cache::{Cache, Key, KeyMaker};
 use crate::package::{Format, Package, PackageEntry};
 use crate::run::threads;
@@ -67,7 +67,7 @@ impl<'a> Reuse<'a> {
         &self,
         mut file: &File,
         format: Format,
-        specification: &Specification,
+        specification: &PackageSpecification,
     ) -> Result<Known> {
         let inside = self.entries.iter().zip(&self.digests);
         let inside = inside.filter(|(entry, _)| entry.formats.has(format));
@@ -100,11 +100,12 @@ impl<'a> Reuse<'a> {
 }
 
 /// The key of a payload of entries whose files have these digests.
-fn key(specification: &Specification, format: Format, files: &[Option<[u8; 32]>]) -> Key {
+fn key(specification: &PackageSpecification, format: Format, files: &[Option<[u8; 32]>]) -> Key {
     let mut key = KeyMaker::new("payload");
     key.number(PAYLOADS).text(format.as_str());
     key.text(&format!("{:?}", specification.compression())).number(specification.mtime());
-    for (Entry { path, kind, mode, size, .. }, sha256) in specification.entries().iter().zip(files)
+    for (PayloadEntry { path, kind, mode, size, .. }, sha256) in
+        specification.entries().iter().zip(files)
     {
         key.text(path).text(&format!("{kind:?}")).number((*mode).into()).number(*size);
         key.bytes(sha256.as_ref().map_or(&[], |digest| &digest[..]));

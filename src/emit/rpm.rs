@@ -7,7 +7,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::package_file;
 use crate::formats::rpm::{
-    self, Dependency, DependencyKind, Scriptlet, ScriptletPhase, Specification, installed_size,
+    self, Dependency, DependencyKind, RpmSpecification, Scriptlet, ScriptletPhase, installed_size,
 };
 use crate::package::{Change, Comparison, Format, Package, Relation, RelationKind, RpmControl};
 use crate::signing::header_signer;
@@ -20,7 +20,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     let entries = payload_entries(package, Format::Rpm)?;
     let installed_size = installed_size(&entries);
-    let specification = Specification {
+    let specification = RpmSpecification {
         name: control.name.clone(),
         epoch: control.epoch,
         version: control.version.clone(),
@@ -48,7 +48,7 @@ pub(super) fn prepare(
         format: Format::Rpm,
         file_name: check_file_name(control.file_name())?,
         installed_size,
-        specification: package_file::Specification::Rpm(Box::new(specification)),
+        specification: package_file::PackageSpecification::Rpm(Box::new(specification)),
     })
 }
 

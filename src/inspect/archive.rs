@@ -10,7 +10,7 @@ use crate::formats::kpack;
 
 /// A kernel archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Archive {
+pub struct ArchiveReport {
     /// The component, e.g. `blas_lib`.
     pub group_name: String,
     /// The base arch.
@@ -38,8 +38,8 @@ pub struct ArchiveRow {
     pub original_size: u64,
 }
 
-pub(super) fn archive(content: &Content) -> Result<Archive> {
-    let reader = kpack::Reader::open(content.clone())?;
+pub(super) fn archive(content: &Content) -> Result<ArchiveReport> {
+    let reader = kpack::KpackReader::open(content.clone())?;
     let toc = reader.toc();
     let mut sizes = BTreeMap::new();
     let mut rows: BTreeMap<String, BTreeMap<String, ArchiveRow>> = BTreeMap::new();
@@ -50,7 +50,7 @@ pub(super) fn archive(content: &Content) -> Result<Archive> {
             rows.entry(key.clone()).or_default().insert(target.clone(), row);
         }
     }
-    Ok(Archive {
+    Ok(ArchiveReport {
         group_name: toc.group_name.clone(),
         gfx_arch_family: toc.gfx_arch_family.clone(),
         gfx_arches: toc.gfx_arches.clone(),

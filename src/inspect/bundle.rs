@@ -12,21 +12,21 @@ use crate::formats::offload_bundle;
 
 /// A bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Bundle {
+pub struct BundleReport {
     /// Offset from the start of the section or file.
     pub offset: u64,
     /// Bytes that it takes up there.
     pub size: u64,
     /// How it is compressed, if it is.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub compression: Option<Compression>,
+    pub compression: Option<BundleCompression>,
     /// Its entries in the order of their table.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<BundleEntryReport>,
 }
 
 /// The compression of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Compression {
+pub struct BundleCompression {
     /// Version of the compressed bundle format.
     pub compressed_version: u16,
     /// `zlib` or `zstd`.
@@ -37,7 +37,7 @@ pub struct Compression {
 
 /// An entry of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct BundleEntryReport {
     /// Entry id, e.g. `hipv4-amdgcn-amd-amdhsa--gfx1100`.
     pub id: String,
     /// The target ID that it names, if it names one.
@@ -50,14 +50,14 @@ pub struct Entry {
 }
 
 /// All bundles of a section or file.
-pub(super) fn bundles(content: &Content) -> Result<Vec<Bundle>> {
+pub(super) fn bundles(content: &Content) -> Result<Vec<BundleReport>> {
     Bundles::new(content).map(|next| bundle(&next?)).collect()
 }
 
 /// The decoded bytes are still pinned while the entries are digested.
-fn bundle(found: &PinnedBundle) -> Result<Bundle> {
+fn bundle(found: &PinnedBundle) -> Result<BundleReport> {
     let found = &found.bundle;
-    let compression = found.compression.as_ref().map(|header| Compression {
+    let compression = found.compression.as_ref().map(|header| BundleCompression {
         compressed_version: header.version,
         compression_method: match header.method {
             Method::Zlib => "zlib",
@@ -66,11 +66,11 @@ fn bundle(found: &PinnedBundle) -> Result<Bundle> {
         uncompressed_size: header.uncompressed_size,
     });
     let entries = found.bundle.entries.iter().map(entry).collect::<Result<_>>()?;
-    Ok(Bundle { offset: found.offset, size: found.extent, compression, entries })
+    Ok(BundleReport { offset: found.offset, size: found.extent, compression, entries })
 }
 
-fn entry(entry: &offload_bundle::Entry) -> Result<Entry> {
-    Ok(Entry {
+fn entry(entry: &offload_bundle::BundleEntry) -> Result<BundleEntryReport> {
+    Ok(BundleEntryReport {
         id: entry.id.to_string(),
         target: entry.id.target.as_ref().map(ToString::to_string),
         size: entry.content.len(),
@@ -79,7 +79,7 @@ fn entry(entry: &offload_bundle::Entry) -> Result<Entry> {
 }
 
 /// The targets that have code in `bundles`.
-pub(super) fn targets(bundles: &[Bundle]) -> BTreeSet<String> {
+pub(super) fn targets(bundles: &[BundleReport]) -> BTreeSet<String> {
     let filled = bundles.iter().flat_map(|bundle| &bundle.entries).filter(|entry| entry.size > 0);
     filled.filter_map(|entry| entry.target.clone()).collect()
 }

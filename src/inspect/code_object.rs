@@ -11,7 +11,7 @@ use crate::formats::code_object;
 
 /// A code object in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CodeObject {
+pub struct CodeObjectReport {
     /// The target ID that its header states; none of a processor that is not known.
     pub target: Option<String>,
     /// The flags of its ELF header.
@@ -27,9 +27,9 @@ pub struct CodeObject {
     pub metadata: Vec<Metadata>,
 }
 
-pub(super) fn code_object(content: &Content) -> Result<CodeObject> {
+pub(super) fn code_object(content: &Content) -> Result<CodeObjectReport> {
     let header = code_object::read_header(content)?;
-    Ok(CodeObject {
+    Ok(CodeObjectReport {
         target: header.target.map(|target| target.to_string()),
         flags: header.flags,
         abi_version: header.abi_version,

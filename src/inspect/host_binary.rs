@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::bundle::{self, Bundle};
+use super::bundle::{self, BundleReport};
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::marker::{self, AnyMarker};
@@ -10,21 +10,21 @@ use crate::split::host_binary::{self, Analysis, Examined, Transformed};
 
 /// A host binary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct HostBinary {
+pub struct HostBinaryReport {
     /// Whether and how it holds device code.
-    pub state: State,
+    pub state: DeviceCodeState,
     /// Its wrappers, by index.
-    pub wrappers: Vec<Wrapper>,
+    pub wrappers: Vec<WrapperReport>,
     /// The marker of a transformed binary.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub marker: Option<Marker>,
+    pub marker: Option<MarkerReport>,
     /// The bundles of a fat binary, by offset.
-    pub bundles: Vec<Bundle>,
+    pub bundles: Vec<BundleReport>,
 }
 
 /// The reference of a transformed binary to its archives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Marker {
+pub struct MarkerReport {
     /// Its key in the archives; the early prototype's form has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_name: Option<String>,
@@ -35,7 +35,7 @@ pub struct Marker {
 /// Whether a host binary holds device code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum DeviceCodeState {
     /// No device code and no reference to any.
     HostOnly,
     /// Holds device code.
@@ -48,7 +48,7 @@ pub enum State {
 
 /// A wrapper of a host binary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Wrapper {
+pub struct WrapperReport {
     /// Its position in `.hipFatBinSegment`; the co_index of a transformed binary.
     pub index: u32,
     /// Offset of its bundle from the start of `.hip_fatbin`; `None` once transformed.
@@ -56,46 +56,46 @@ pub struct Wrapper {
     pub bundle_offset: Option<u64>,
 }
 
-pub(super) fn host_binary(content: &Content) -> Result<HostBinary> {
+pub(super) fn host_binary(content: &Content) -> Result<HostBinaryReport> {
     Ok(match host_binary::examine(content)? {
-        Examined::NoDeviceCode => plain(State::HostOnly),
-        Examined::SeparateDebug => plain(State::SeparateDebug),
+        Examined::NoDeviceCode => plain(DeviceCodeState::HostOnly),
+        Examined::SeparateDebug => plain(DeviceCodeState::SeparateDebug),
         Examined::Fat(analysis) => fat(&analysis)?,
         Examined::Transformed(transformed) => transformed_binary(&transformed)?,
     })
 }
 
-fn plain(state: State) -> HostBinary {
-    HostBinary { state, wrappers: Vec::new(), marker: None, bundles: Vec::new() }
+fn plain(state: DeviceCodeState) -> HostBinaryReport {
+    HostBinaryReport { state, wrappers: Vec::new(), marker: None, bundles: Vec::new() }
 }
 
-fn fat(analysis: &Analysis) -> Result<HostBinary> {
-    let wrapper = |w: &host_binary::WrapperRef| Wrapper {
+fn fat(analysis: &Analysis) -> Result<HostBinaryReport> {
+    let wrapper = |w: &host_binary::WrapperRef| WrapperReport {
         index: w.index,
         bundle_offset: Some(w.bundle_offset),
     };
-    Ok(HostBinary {
+    Ok(HostBinaryReport {
         wrappers: analysis.wrappers().iter().map(wrapper).collect(),
         bundles: bundle::bundles(&analysis.fatbin())?,
-        ..plain(State::Fat)
+        ..plain(DeviceCodeState::Fat)
     })
 }
 
-fn transformed_binary(transformed: &Transformed) -> Result<HostBinary> {
+fn transformed_binary(transformed: &Transformed) -> Result<HostBinaryReport> {
     let indices = transformed.co_indexes().iter();
-    Ok(HostBinary {
-        wrappers: indices.map(|&index| Wrapper { index, bundle_offset: None }).collect(),
+    Ok(HostBinaryReport {
+        wrappers: indices.map(|&index| WrapperReport { index, bundle_offset: None }).collect(),
         marker: Some(marker(transformed.marker())?),
-        ..plain(State::Transformed)
+        ..plain(DeviceCodeState::Transformed)
     })
 }
 
-fn marker(bytes: &[u8]) -> Result<Marker> {
+fn marker(bytes: &[u8]) -> Result<MarkerReport> {
     Ok(match marker::parse(bytes)? {
-        AnyMarker::Map(map) => Marker {
+        AnyMarker::Map(map) => MarkerReport {
             kernel_name: Some(map.kernel_name),
             kpack_search_paths: map.kpack_search_paths,
         },
-        AnyMarker::PathList(paths) => Marker { kernel_name: None, kpack_search_paths: paths },
+        AnyMarker::PathList(paths) => MarkerReport { kernel_name: None, kpack_search_paths: paths },
     })
 }

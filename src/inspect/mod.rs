@@ -24,37 +24,37 @@ use crate::formats::elf::FileHeader;
 use crate::formats::kpm::Manifest;
 use crate::formats::{ar, fatbin, kpack, rpm};
 
-pub use archive::{Archive, ArchiveRow};
+pub use archive::{ArchiveReport, ArchiveRow};
 pub use artifact::{ArtifactFile, ArtifactFolder, inspect_artifact};
-pub use bundle::{Bundle, Compression, Entry};
-pub use code_object::CodeObject;
-pub use host_binary::{HostBinary, Marker, State, Wrapper};
+pub use bundle::{BundleCompression, BundleEntryReport, BundleReport};
+pub use code_object::CodeObjectReport;
+pub use host_binary::{DeviceCodeState, HostBinaryReport, MarkerReport, WrapperReport};
 pub use index::KernelIndex;
-pub use package::{Device, Member, Package};
+pub use package::{Device, PackageMember, PackageReport};
 
 /// What a file turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Inspected {
     /// A `.kpack` archive.
-    Archive(Archive),
+    Archive(ArchiveReport),
     /// A `.kpm` manifest.
     Manifest(Manifest),
     /// A linked x86-64 ELF file, or the separate debug file of one.
-    HostBinary(HostBinary),
+    HostBinary(HostBinaryReport),
     /// An AMDGPU ELF file.
-    CodeObject(CodeObject),
+    CodeObject(CodeObjectReport),
     /// A file that consists of offload bundles.
     OffloadBundles {
         /// By offset.
-        bundles: Vec<Bundle>,
+        bundles: Vec<BundleReport>,
     },
     /// An artifact, as a folder or packed.
     Artifact(ArtifactFolder),
     /// The index of a kernel database.
     Index(KernelIndex),
     /// A `.deb` or `.rpm`.
-    Package(Package),
+    Package(PackageReport),
 }
 
 /// Looks into `content`.

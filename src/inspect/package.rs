@@ -12,12 +12,12 @@ use rpm::{Dependency, DependencyFlags, PackageMetadata};
 use serde::Serialize;
 
 use super::bundle;
-use super::{Inspected, State};
+use super::{DeviceCodeState, Inspected};
 use crate::content::Content;
 use crate::error::{Kind, Result};
 use crate::formats::hold::hold;
-use crate::formats::package_file::Reader;
-use crate::formats::payload::{Entry, EntryKind, ReadEntry};
+use crate::formats::package_file::PackageReader;
+use crate::formats::payload::{PayloadEntry, PayloadEntryKind, ReadEntry};
 use crate::formats::rpm::LEAD_MAGIC;
 use crate::formats::{ar, ccob, compression, kpack, offload_bundle};
 use crate::package::{Format, MemberKind};
@@ -25,7 +25,7 @@ use crate::run::Budget;
 
 /// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Package {
+pub struct PackageReport {
     /// Its format.
     pub format: Format,
     /// Size of the file in bytes.
@@ -38,12 +38,12 @@ pub struct Package {
     /// Bytes of all files.
     pub installed_size: u64,
     /// What it installs, in the order of the payload.
-    pub members: Vec<Member>,
+    pub members: Vec<PackageMember>,
 }
 
 /// What a package installs at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Member {
+pub struct PackageMember {
     /// The absolute path.
     pub path: String,
     /// What stands there.
@@ -79,19 +79,19 @@ pub struct Device {
     pub uncompressed_size: u64,
 }
 
-pub(super) fn package(content: &Content) -> Result<Package> {
-    let reader = Reader::open(content.clone())?;
+pub(super) fn package(content: &Content) -> Result<PackageReport> {
+    let reader = PackageReader::open(content.clone())?;
     let (format, fields) = match &reader {
-        Reader::Deb(deb) => (Format::Deb, deb.control().to_map()),
-        Reader::Rpm(rpm) => (Format::Rpm, rpm_fields(rpm.metadata())),
+        PackageReader::Deb(deb) => (Format::Deb, deb.control().to_map()),
+        PackageReader::Rpm(rpm) => (Format::Rpm, rpm_fields(rpm.metadata())),
     };
     let mut members = Vec::new();
     reader.visit(&mut |entry, bytes| {
         members.push(member(entry, bytes, content.budget())?);
         Ok(())
     })?;
-    let devices = members.iter().filter_map(|member: &Member| member.device.as_ref());
-    Ok(Package {
+    let devices = members.iter().filter_map(|member: &PackageMember| member.device.as_ref());
+    Ok(PackageReport {
         format,
         size: content.len(),
         fields,
@@ -101,19 +101,19 @@ pub(super) fn package(content: &Content) -> Result<Package> {
     })
 }
 
-fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<Member> {
+fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<PackageMember> {
     let entry = &read.entry;
     let (kind, target) = match &entry.kind {
-        EntryKind::Directory => (MemberKind::Directory, None),
-        EntryKind::File => (MemberKind::File, None),
-        EntryKind::Link { target } => (MemberKind::Link, Some(target.clone())),
+        PayloadEntryKind::Directory => (MemberKind::Directory, None),
+        PayloadEntryKind::File => (MemberKind::File, None),
+        PayloadEntryKind::Link { target } => (MemberKind::Link, Some(target.clone())),
     };
     let found = if entry.is_file() { device(entry, content, budget)? } else { Ok(None) };
     let (device, fault) = match found {
         Ok(device) => (device, None),
         Err(fault) => (None, Some(fault.to_string())),
     };
-    Ok(Member {
+    Ok(PackageMember {
         path: format!("/{}", entry.path),
         kind,
         mode: format!("{:04o}", entry.mode),
@@ -134,7 +134,7 @@ const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
 /// Looks into a file that may have to do with device code. The outer error is one of the package,
 /// the inner one is a fault of the file.
 fn device(
-    entry: &Entry,
+    entry: &PayloadEntry,
     content: &mut dyn Read,
     budget: &Budget,
 ) -> Result<Result<Option<Device>>> {
@@ -177,9 +177,9 @@ fn summary(inspected: &Inspected) -> Option<Device> {
         }),
         Inspected::OffloadBundles { bundles } => Some(of_bundles("offload-bundles", bundles)),
         Inspected::HostBinary(binary) => match binary.state {
-            State::Fat => Some(of_bundles("fat-binary", &binary.bundles)),
-            State::Transformed => Some(of_bundles("transformed-binary", &[])),
-            State::HostOnly | State::SeparateDebug => None,
+            DeviceCodeState::Fat => Some(of_bundles("fat-binary", &binary.bundles)),
+            DeviceCodeState::Transformed => Some(of_bundles("transformed-binary", &[])),
+            DeviceCodeState::HostOnly | DeviceCodeState::SeparateDebug => None,
         },
         Inspected::Index(index) => Some(Device {
             what: "kernel-index",
@@ -191,7 +191,7 @@ fn summary(inspected: &Inspected) -> Option<Device> {
     }
 }
 
-fn of_bundles(what: &'static str, bundles: &[bundle::Bundle]) -> Device {
+fn of_bundles(what: &'static str, bundles: &[bundle::BundleReport]) -> Device {
     let entries = bundles.iter().flat_map(|bundle| &bundle.entries);
     let code: Vec<u64> =
         entries.filter(|e| e.target.is_some() && e.size > 0).map(|e| e.size).collect();

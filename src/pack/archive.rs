@@ -6,7 +6,7 @@ use super::frames::Frame;
 use super::targets::{listed, most_specific};
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::formats::kpack::{self, HSACO, Row, Scheme, Toc, VERSION};
+use crate::formats::kpack::{self, HSACO, Scheme, Toc, TocRow, VERSION};
 use crate::gfx::{BaseArch, Target};
 use crate::recombine::Kernel;
 
@@ -151,10 +151,10 @@ fn wrapper_rows(
     Ok(rows)
 }
 
-fn table(rows: &[PackedRow]) -> BTreeMap<String, BTreeMap<String, Row>> {
-    let mut table: BTreeMap<String, BTreeMap<String, Row>> = BTreeMap::new();
+fn table(rows: &[PackedRow]) -> BTreeMap<String, BTreeMap<String, TocRow>> {
+    let mut table: BTreeMap<String, BTreeMap<String, TocRow>> = BTreeMap::new();
     for row in rows {
-        let stored = Row {
+        let stored = TocRow {
             kind: HSACO.to_owned(),
             ordinal: row.ordinal,
             original_size: row.original_size,

@@ -31,7 +31,7 @@ pub use sources::Sources;
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::formats::kpm::{Archive, Manifest};
+use crate::formats::kpm::{Manifest, ManifestArchive};
 use crate::formats::marker::{self, Marker};
 use crate::gfx::BaseArch;
 use crate::pack::cache::Cache;
@@ -150,7 +150,7 @@ fn relative(from: &TreePath, to: &TreePath) -> String {
 pub fn kpm(component: &str, archives: &[PackedArchive], prefix: &str) -> Result<Content> {
     let listed = archives.iter().map(|archive| {
         let rows = archive.rows.iter().filter(|row| !row.alias);
-        let entry = Archive {
+        let entry = ManifestArchive {
             file: archive.file_name.clone(),
             size: archive.content.len(),
             kernel_count: rows.count() as u64,

@@ -9,7 +9,7 @@ use super::*;
 use crate::config::{Config, Keys, PackageList, Scheme};
 use crate::content::Content;
 use crate::package::{Format, Formats, Relation, RelationKind, Role};
-use crate::recombine::fixture::{Part, config, join, path, wrapper};
+use crate::recombine::fixture::{ArtifactBuilder, config, join, path, wrapper};
 use crate::report::Code;
 use crate::settings::{Gathered, Layers};
 use crate::split::WrapperCode;
@@ -59,14 +59,14 @@ impl Options {
     }
 }
 
-fn planned_with(parts: Vec<Part>, toml: &str, options: &Options) -> Result<Plan> {
+fn planned_with(parts: Vec<ArtifactBuilder>, toml: &str, options: &Options) -> Result<Plan> {
     let import = options.list.as_ref();
     let import = import.map(|(list, places)| Import { list, places: places.clone() });
     let setting = options.setting(config(toml))?;
     plan(&join(parts, toml)?, &setting, import.as_ref(), &options.since)
 }
 
-fn planned(parts: Vec<Part>, toml: &str) -> Plan {
+fn planned(parts: Vec<ArtifactBuilder>, toml: &str) -> Plan {
     planned_with(parts, toml, &options()).unwrap()
 }
 
@@ -129,18 +129,18 @@ fn units() -> Vec<WrapperCode> {
 }
 
 /// A library with device code, a program, headers, tests and documents.
-fn blas() -> Vec<Part> {
-    let library = Part::new("one", "blas_lib_all")
+fn blas() -> Vec<ArtifactBuilder> {
+    let library = ArtifactBuilder::new("one", "blas_lib_all")
         .fat("lib/librocblas.so.5", units())
         .link("lib/librocblas.so", "librocblas.so.5")
         .database("lib/rocblas/library/T_gfx1100.dat", "gfx1100", "1");
     let tests = [wrapper(&[("gfx1100", "t|1")])].to_vec();
     vec![
         library,
-        Part::new("one", "blas_run_generic").program("bin/bench", "#!"),
-        Part::new("one", "blas_dev_generic").plain("include/blas.h", "//"),
-        Part::new("one", "blas_doc_generic").plain("share/doc/blas/README", "text"),
-        Part::new("one", "blas_test_all").fat("bin/blas-test", tests),
+        ArtifactBuilder::new("one", "blas_run_generic").program("bin/bench", "#!"),
+        ArtifactBuilder::new("one", "blas_dev_generic").plain("include/blas.h", "//"),
+        ArtifactBuilder::new("one", "blas_doc_generic").plain("share/doc/blas/README", "text"),
+        ArtifactBuilder::new("one", "blas_test_all").fat("bin/blas-test", tests),
     ]
 }
 

@@ -16,7 +16,7 @@ use crate::tree::{Tree, TreePath};
 
 /// A database file, and the artifact that has it.
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct ArtifactDatabase<'a> {
     part: &'a SplitArtifact,
     file: &'a DatabaseFile,
 }
@@ -29,7 +29,7 @@ impl Join<'_> {
         parts: &[SplitArtifact],
         grouping: &mut Grouping,
     ) -> Vec<DatabaseFile> {
-        let mut files: BTreeMap<&TreePath, Found<'_>> = BTreeMap::new();
+        let mut files: BTreeMap<&TreePath, ArtifactDatabase<'_>> = BTreeMap::new();
         let mut repeated: BTreeMap<(&[BaseArch], InputArtifact, InputArtifact), usize> =
             BTreeMap::new();
         for part in parts {
@@ -43,7 +43,7 @@ impl Join<'_> {
                 if host.get(&file.path).is_some() {
                     self.faults.add(self.both_sides(file, part));
                 }
-                let again = Found { part, file };
+                let again = ArtifactDatabase { part, file };
                 match files.get(&file.path).copied() {
                     None => drop(files.insert(&file.path, again)),
                     Some(first) if self.same_database(first, again) => {
@@ -63,7 +63,7 @@ impl Join<'_> {
     }
 
     /// Whether two files at one path are one; otherwise a fault says why not.
-    fn same_database(&mut self, first: Found<'_>, again: Found<'_>) -> bool {
+    fn same_database(&mut self, first: ArtifactDatabase<'_>, again: ArtifactDatabase<'_>) -> bool {
         let (known, file) = (first.file, again.file);
         let same = known.content.same_bytes(&file.content);
         let Some(same) = self.faults.keep(same) else {

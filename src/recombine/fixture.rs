@@ -20,7 +20,7 @@ use crate::split::{
 };
 use crate::tree::{Node, Tree, TreePath};
 
-/// A library with one wrapper and a bundle without code objects: those of a [`Part`] are given
+/// A library with one wrapper and a bundle without code objects: those of a [`ArtifactBuilder`] are given
 /// apart from it.
 const FAT_LIBRARY: &str = r#"
     .section .hip_fatbin, "a", @progbits
@@ -83,9 +83,9 @@ pub(crate) fn wrapper(code_objects: &[(&str, &str)]) -> WrapperCode {
 }
 
 /// A split artifact under construction.
-pub(crate) struct Part(SplitArtifact);
+pub(crate) struct ArtifactBuilder(SplitArtifact);
 
-impl Part {
+impl ArtifactBuilder {
     pub fn new(shard: &str, name: &str) -> Self {
         Self(SplitArtifact {
             shard: shard.to_owned(),
@@ -200,8 +200,8 @@ pub(crate) fn config(toml: &str) -> Config {
     Config::parse(toml, Syntax::Toml).unwrap()
 }
 
-pub(crate) fn join(parts: Vec<Part>, toml: &str) -> Result<Recombined> {
-    let split = parts.into_iter().map(Part::done).collect();
+pub(crate) fn join(parts: Vec<ArtifactBuilder>, toml: &str) -> Result<Recombined> {
+    let split = parts.into_iter().map(ArtifactBuilder::done).collect();
     let readers = Readers { kernel_names: &names, loaded_code: &loaded_code::digest };
     recombine_with(split, &config(toml), readers)
 }

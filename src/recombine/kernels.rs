@@ -22,7 +22,7 @@ struct Build<'a> {
 }
 
 /// The code objects of one binary by key, each with the build it came from.
-type Rows<'a> = BTreeMap<(u32, Target), (&'a SplitArtifact, Content)>;
+type CodeByKey<'a> = BTreeMap<(u32, Target), (&'a SplitArtifact, Content)>;
 
 /// Code objects of one arch that two builds have.
 #[derive(Default)]
@@ -38,7 +38,7 @@ type Pair = (BaseArch, InputArtifact, InputArtifact);
 /// What the builds of one binary have.
 #[derive(Default)]
 struct Collected<'a> {
-    rows: Rows<'a>,
+    rows: CodeByKey<'a>,
     repeated: BTreeMap<Pair, Repeated>,
 }
 
@@ -93,7 +93,7 @@ impl Join<'_> {
         parts: &'a [SplitArtifact],
         grouping: &mut Grouping,
         readers: Readers<'_>,
-    ) -> Rows<'a> {
+    ) -> CodeByKey<'a> {
         let builds = parts.iter().filter_map(|part| {
             let fat = fat_of(part.host.get(path)?)?;
             Some(Build { part, fat })
@@ -101,7 +101,7 @@ impl Join<'_> {
         let builds: Vec<Build<'a>> = builds.collect();
         let Some(primary) = builds.iter().copied().find(|b| Arc::ptr_eq(b.fat, first)) else {
             self.faults.add(Error::bug(format!("{path} has no first build")));
-            return Rows::new();
+            return CodeByKey::new();
         };
         let mut collected = Collected::default();
         for build in &builds {
@@ -222,7 +222,12 @@ impl Join<'_> {
         }
     }
 
-    fn refuse_nothing_grouped(&mut self, path: &TreePath, builds: &[Build<'_>], rows: &Rows<'_>) {
+    fn refuse_nothing_grouped(
+        &mut self,
+        path: &TreePath,
+        builds: &[Build<'_>],
+        rows: &CodeByKey<'_>,
+    ) {
         let wrappers = builds.iter().flat_map(|build| &build.fat.wrappers);
         let code = wrappers.flat_map(|wrapper| wrapper.code_objects.iter());
         let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::super::Recombined;
-use super::super::fixture::{Part, join, path};
+use super::super::fixture::{ArtifactBuilder, join, path};
 use super::*;
 use crate::input::database::describe_index;
 use crate::report::Code;
@@ -29,8 +29,8 @@ fn text(text: &str) -> Content {
 }
 
 /// A shard with kernels of `archs`, whose library looks into directories of archs first.
-fn shard(name: &str, archs: &[&str]) -> Part {
-    let part = Part::new(name, "blas_lib_all");
+fn shard(name: &str, archs: &[&str]) -> ArtifactBuilder {
+    let part = ArtifactBuilder::new(name, "blas_lib_all");
     let kernels = archs.iter().fold(part, |part, arch| {
         part.database(&at(&format!("T_{arch}.co")), arch, &format!("kernels of {arch}"))
     });
@@ -57,7 +57,7 @@ fn host<'a>(recombined: &'a Recombined, at: &str) -> &'a Content {
     plain(recombined.components[0].host.get(&path(at)).unwrap()).unwrap()
 }
 
-fn assert_refused(parts: Vec<Part>, expected: &[&str]) {
+fn assert_refused(parts: Vec<ArtifactBuilder>, expected: &[&str]) {
     let error = join(parts, "").unwrap_err();
     let others = error.others().iter().map(|e| format!("\n{e}"));
     let shown: String = std::iter::once(error.to_string()).chain(others).collect();
@@ -148,7 +148,11 @@ fn an_arch_of_two_shards_cannot_have_both_their_files() {
 #[test]
 fn archs_of_a_shard_may_be_in_other_artifacts() {
     let generic = |name, content| {
-        Part::new(name, "blas_lib_generic").shared(&at("T_fallback.dat"), shared(), text(content))
+        ArtifactBuilder::new(name, "blas_lib_generic").shared(
+            &at("T_fallback.dat"),
+            shared(),
+            text(content),
+        )
     };
     let parts = vec![
         generic("one", "1"),

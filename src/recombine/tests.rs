@@ -1,4 +1,4 @@
-use super::fixture::{Part, join, path, wrapper};
+use super::fixture::{ArtifactBuilder, join, path, wrapper};
 use super::*;
 use crate::error::{Error, Kind};
 use crate::report::{Code, Finding};
@@ -11,7 +11,7 @@ const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100',
 const LIBRARY: &str = "lib/libx.so.1";
 
 /// Two builds of a library whose units come in another order, and a compiler fallback in both.
-fn two_shards() -> Vec<Part> {
+fn two_shards() -> Vec<ArtifactBuilder> {
     let one = [
         wrapper(&[("gfx1100", "add sub|1"), ("gfx906", "add sub|fallback of one")]),
         wrapper(&[("gfx1100", "mul|1"), ("gfx1101", "mul|2")]),
@@ -21,8 +21,8 @@ fn two_shards() -> Vec<Part> {
         wrapper(&[("gfx1200", "add sub|3"), ("gfx906", "add sub|fallback of two")]),
     ];
     vec![
-        Part::new("one", "x_lib_gfx110X-dgpu").fat(LIBRARY, one.to_vec()),
-        Part::new("two", "x_lib_gfx120X-all").fat(LIBRARY, two.to_vec()),
+        ArtifactBuilder::new("one", "x_lib_gfx110X-dgpu").fat(LIBRARY, one.to_vec()),
+        ArtifactBuilder::new("two", "x_lib_gfx120X-all").fat(LIBRARY, two.to_vec()),
     ]
 }
 
@@ -109,7 +109,7 @@ fn without_groups_each_arch_is_its_own() {
 #[test]
 fn generic_targets_and_spirv_get_groups_of_their_own() {
     let code = [("gfx1100", "a"), ("gfx11-generic", "a|g"), ("amdgcnspirv", "a|s")];
-    let part = || vec![Part::new("one", "x_lib_all").fat(LIBRARY, vec![wrapper(&code)])];
+    let part = || vec![ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, vec![wrapper(&code)])];
     let recombined = join(part(), GROUPS).unwrap();
     let names: Vec<_> = recombined.groups.iter().map(|g| g.name.as_str()).collect();
     assert_eq!(names, ["gfx110X", "gfx120X", "amdgcnspirv", "gfx11-generic"]);
@@ -122,7 +122,7 @@ fn generic_targets_and_spirv_get_groups_of_their_own() {
 fn wrappers_without_a_partner_are_refused() {
     let mut parts = two_shards();
     let stranger = wrapper(&[("gfx1200", "div|3")]);
-    parts[1] = Part::new("two", "x_lib_gfx120X-all").fat(LIBRARY, vec![stranger]);
+    parts[1] = ArtifactBuilder::new("two", "x_lib_gfx120X-all").fat(LIBRARY, vec![stranger]);
     let expected = [LIBRARY, "one/x_lib", "two/x_lib", "(kernel div", "(kernel add", "(kernel mul"];
     assert_refused(join(parts, GROUPS), &expected);
 }
@@ -131,7 +131,7 @@ fn wrappers_without_a_partner_are_refused() {
 fn overlapping_wrappers_are_joined_with_a_finding() {
     let mut parts = two_shards();
     let units = vec![wrapper(&[("gfx1200", "mul div|3")]), wrapper(&[("gfx1200", "add sub|3")])];
-    parts[1] = Part::new("two", "x_lib_gfx120X-all").fat(LIBRARY, units);
+    parts[1] = ArtifactBuilder::new("two", "x_lib_gfx120X-all").fat(LIBRARY, units);
     let recombined = join(parts, GROUPS).unwrap();
     assert_eq!(recombined.components[0].kernels.len(), 5);
     let overlap = finding(&recombined, Code::WrapperOverlap);
@@ -144,8 +144,8 @@ fn units_with_the_same_kernels_are_joined_only_if_their_code_is_the_same() {
     let build =
         |arch: &str, second: &str| vec![wrapper(&[(arch, "a|1")]), wrapper(&[(arch, second)])];
     let join = |first: &str, second: &str| {
-        let one = Part::new("one", "x_lib_all").fat(LIBRARY, build("gfx1100", first));
-        let two = Part::new("two", "x_lib_all").fat(LIBRARY, build("gfx1200", second));
+        let one = ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, build("gfx1100", first));
+        let two = ArtifactBuilder::new("two", "x_lib_all").fat(LIBRARY, build("gfx1200", second));
         join(vec![one, two], GROUPS)
     };
     assert_eq!(join("a|1", "a|1").unwrap().components[0].kernels.len(), 4);
@@ -157,8 +157,8 @@ fn units_with_the_same_kernels_are_joined_only_if_their_code_is_the_same() {
 fn repeated(second: &str, validation: &str) -> Result<Recombined> {
     let build = |text: &str| vec![wrapper(&[("gfx1100", text)])];
     let parts = vec![
-        Part::new("one", "x_lib_all").fat(LIBRARY, build("a|1")),
-        Part::new("two", "x_lib_all").fat(LIBRARY, build(second)),
+        ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, build("a|1")),
+        ArtifactBuilder::new("two", "x_lib_all").fat(LIBRARY, build(second)),
     ];
     join(parts, &format!("{GROUPS}[validation]\n{validation}"))
 }
@@ -183,14 +183,14 @@ fn different_code_for_one_key_is_refused_or_dropped() {
 #[test]
 fn a_binary_whose_code_is_all_left_out_is_refused() {
     let units = vec![wrapper(&[("gfx90a:xnack+", "a")])];
-    let parts = vec![Part::new("one", "x_lib_all").fat(LIBRARY, units)];
+    let parts = vec![ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, units)];
     assert_refused(join(parts, GROUPS), &[LIBRARY, "gfx90a"]);
 }
 
 #[test]
 fn feature_variants_belong_to_the_group_of_their_arch() {
     let units = vec![wrapper(&[("gfx90a:xnack+", "a|+"), ("gfx90a:xnack-", "a|-")])];
-    let parts = vec![Part::new("one", "x_lib_all").fat(LIBRARY, units)];
+    let parts = vec![ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, units)];
     let toml = "[architecture_groups.cdna2]\narchitectures = ['gfx90a']";
     assert_eq!(join(parts, toml).unwrap().components[0].kernels.len(), 2);
 }
@@ -207,9 +207,9 @@ fn configured_archs_without_code_are_reported() {
 #[test]
 fn host_files_come_from_the_primary_and_then_from_the_next() {
     let parts = vec![
-        Part::new("one", "x_lib_all").plain("lib/a", "1"),
-        Part::new("two", "x_lib_all").plain("lib/a", "2").plain("lib/b", "2"),
-        Part::new("two", "y_doc_generic").plain("doc/c", "2").plain("doc/d", "2"),
+        ArtifactBuilder::new("one", "x_lib_all").plain("lib/a", "1"),
+        ArtifactBuilder::new("two", "x_lib_all").plain("lib/a", "2").plain("lib/b", "2"),
+        ArtifactBuilder::new("two", "y_doc_generic").plain("doc/c", "2").plain("doc/d", "2"),
     ];
     let recombined = join(parts, "").unwrap();
     let ids: Vec<_> = recombined.components.iter().map(Component::id).collect();
@@ -226,28 +226,28 @@ fn host_files_come_from_the_primary_and_then_from_the_next() {
 #[test]
 fn host_files_are_compared_when_asked() {
     let verify = "[validation]\nverify_generic_artifacts_match = true";
-    let first = || Part::new("one", "x_lib_all").plain("lib/a", "1").link("lib/l", "a");
+    let first = || ArtifactBuilder::new("one", "x_lib_all").plain("lib/a", "1").link("lib/l", "a");
     let others = [
-        Part::new("two", "x_lib_all").plain("lib/a", "2"),
-        Part::new("two", "x_lib_all").program("lib/a", "1"),
-        Part::new("two", "x_lib_all").link("lib/l", "b"),
-        Part::new("two", "x_lib_all").plain("lib/l", "1"),
+        ArtifactBuilder::new("two", "x_lib_all").plain("lib/a", "2"),
+        ArtifactBuilder::new("two", "x_lib_all").program("lib/a", "1"),
+        ArtifactBuilder::new("two", "x_lib_all").link("lib/l", "b"),
+        ArtifactBuilder::new("two", "x_lib_all").plain("lib/l", "1"),
     ];
     for other in others {
         assert_refused(join(vec![first(), other], verify), &["one/x_lib_all", "two/x_lib_all"]);
     }
-    let same = Part::new("two", "x_lib_all").plain("lib/a", "1").link("lib/l", "a");
+    let same = ArtifactBuilder::new("two", "x_lib_all").plain("lib/a", "1").link("lib/l", "a");
     assert!(join(vec![first(), same], verify).unwrap().findings.is_empty());
-    let link = Part::new("two", "x_lib_all").plain("lib/l", "1");
+    let link = ArtifactBuilder::new("two", "x_lib_all").plain("lib/l", "1");
     assert_eq!(codes(&join(vec![first(), link], "").unwrap()), [Code::HostFilesDiffer]);
 }
 
 #[test]
 fn one_shard_does_not_contradict_itself() {
-    let first = || Part::new("one", "x_lib_gfx1100").plain("lib/a", "1");
-    let other = Part::new("one", "x_lib_gfx1101").plain("lib/a", "2");
+    let first = || ArtifactBuilder::new("one", "x_lib_gfx1100").plain("lib/a", "1");
+    let other = ArtifactBuilder::new("one", "x_lib_gfx1101").plain("lib/a", "2");
     assert_refused(join(vec![first(), other], ""), &["lib/a", "x_lib_gfx1101"]);
-    let same = Part::new("one", "x_lib_gfx1101").plain("lib/a", "1");
+    let same = ArtifactBuilder::new("one", "x_lib_gfx1101").plain("lib/a", "1");
     assert_eq!(codes(&join(vec![first(), same], "").unwrap()), [Code::FileMerged]);
 }
 
@@ -255,31 +255,31 @@ fn one_shard_does_not_contradict_itself() {
 fn device_code_that_the_chosen_host_cannot_load_is_refused() {
     let units = || vec![wrapper(&[("gfx1100", "a")])];
     for first in [
-        Part::new("one", "x_lib_all").plain(LIBRARY, "host"),
-        Part::new("one", "x_lib_all").link(LIBRARY, "other"),
-        Part::new("one", "x_lib_all").folder(LIBRARY),
+        ArtifactBuilder::new("one", "x_lib_all").plain(LIBRARY, "host"),
+        ArtifactBuilder::new("one", "x_lib_all").link(LIBRARY, "other"),
+        ArtifactBuilder::new("one", "x_lib_all").folder(LIBRARY),
     ] {
-        let fat = Part::new("two", "x_lib_all").fat(LIBRARY, units());
+        let fat = ArtifactBuilder::new("two", "x_lib_all").fat(LIBRARY, units());
         assert_refused(join(vec![first, fat], GROUPS), &[LIBRARY, "two/x_lib_all"]);
     }
-    let fat = Part::new("one", "x_lib_all").fat(LIBRARY, units());
-    let plain = Part::new("two", "x_lib_all").plain(LIBRARY, "host");
+    let fat = ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, units());
+    let plain = ArtifactBuilder::new("two", "x_lib_all").plain(LIBRARY, "host");
     assert_eq!(join(vec![fat, plain], GROUPS).unwrap().components[0].kernels.len(), 1);
 }
 
 #[test]
 fn a_file_with_files_below_it_is_refused() {
-    let file = Part::new("one", "x_lib_all").plain("lib/a", "1");
-    let folder = Part::new("two", "x_lib_all").plain("lib/a/b", "1");
+    let file = ArtifactBuilder::new("one", "x_lib_all").plain("lib/a", "1");
+    let folder = ArtifactBuilder::new("two", "x_lib_all").plain("lib/a/b", "1");
     assert_refused(join(vec![file, folder], ""), &["lib/a", "one/x_lib_all"]);
 }
 
-fn databases(one: Part, two: Part) -> Result<Recombined> {
+fn databases(one: ArtifactBuilder, two: ArtifactBuilder) -> Result<Recombined> {
     join(vec![one, two], GROUPS)
 }
 
-fn shard(name: &str) -> Part {
-    Part::new(name, "x_lib_all")
+fn shard(name: &str) -> ArtifactBuilder {
+    ArtifactBuilder::new(name, "x_lib_all")
 }
 
 const DAT: &str = "lib/rocblas/library/T_gfx1100.dat";
@@ -310,7 +310,7 @@ fn a_database_file_of_several_archs_keeps_the_grouped_ones() {
 
 #[test]
 fn members_of_a_family_are_no_archs_of_their_own() {
-    let groups = |part: Part| {
+    let groups = |part: ArtifactBuilder| {
         let recombined = join(vec![part], "").unwrap();
         let names = recombined.groups.iter().map(|group| group.name.clone());
         names.collect::<Vec<_>>()
@@ -334,9 +334,9 @@ fn different_database_files_at_one_path_are_refused() {
 
 #[test]
 fn the_order_of_artifacts_does_not_matter() {
-    let shown = |mut parts: Vec<Part>, turn: usize| {
-        parts.push(Part::new("two", "y_doc_generic").plain("doc/c", "2"));
-        parts.push(Part::new("one", "y_doc_generic").plain("doc/c", "1"));
+    let shown = |mut parts: Vec<ArtifactBuilder>, turn: usize| {
+        parts.push(ArtifactBuilder::new("two", "y_doc_generic").plain("doc/c", "2"));
+        parts.push(ArtifactBuilder::new("one", "y_doc_generic").plain("doc/c", "1"));
         parts.rotate_left(turn);
         format!("{:?}", join(parts, GROUPS).unwrap())
     };

@@ -10,7 +10,7 @@ use super::state::{Record, State};
 use crate::content::hex;
 use crate::error::Result;
 use crate::formats::compression::Method;
-use crate::formats::rpm_md::{DataFile, Place, Repomd, filelists, other, primary};
+use crate::formats::rpm_md::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
 use crate::package::indexed::Facts;
 
 /// Path of the file that makes the lists valid.
@@ -27,7 +27,7 @@ pub(super) struct Metadata {
     pub repomd: Vec<u8>,
 }
 
-type WriteList = fn(&[Place<'_>]) -> Result<Vec<u8>>;
+type WriteList = fn(&[RepositoryRpm<'_>]) -> Result<Vec<u8>>;
 
 impl Metadata {
     /// Writes the indexes of `state`, which has packages and date.
@@ -68,7 +68,7 @@ fn list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Vec<u8>)> 
 }
 
 /// The packages by name, version and architecture.
-fn places(state: &State) -> Vec<Place<'_>> {
+fn places(state: &State) -> Vec<RepositoryRpm<'_>> {
     let mut records: Vec<(&String, &Arc<Record>)> = state.records.iter().collect();
     records.sort_by(|(a_path, a), (b_path, b)| {
         let (a, b) = (&a.indexed.facts, &b.indexed.facts);
@@ -78,7 +78,7 @@ fn places(state: &State) -> Vec<Place<'_>> {
     let places = records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
         Facts::Rpm(package) => {
             let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
-            Some(Place { package, path, size, sha256 })
+            Some(RepositoryRpm { package, path, size, sha256 })
         }
         Facts::Deb(_) => None,
     });

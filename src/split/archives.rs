@@ -10,7 +10,7 @@ use super::flatten::Located;
 use super::{DatabaseFile, HostFile};
 use crate::content::Content;
 use crate::error::{Result, ResultExt};
-use crate::formats::kpack::Reader;
+use crate::formats::kpack::KpackReader;
 use crate::formats::kpm::Manifest;
 use crate::tree::{Node, Tree, TreePath};
 
@@ -25,7 +25,7 @@ pub struct KernelArchive {
     /// The bytes of the file.
     pub content: Content,
     /// Its table of contents and code objects.
-    pub reader: Reader,
+    pub reader: KpackReader,
 }
 
 /// A manifest of kernel archives.
@@ -44,12 +44,12 @@ pub(super) fn is_archive(path: &TreePath) -> bool {
 
 /// The archives and manifests of one artifact.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ArchiveFiles {
     pub archives: Vec<KernelArchive>,
     pub manifests: Vec<ArchiveManifest>,
 }
 
-impl Found {
+impl ArchiveFiles {
     /// Opens the file at `path`; one that cannot be read is an error.
     pub fn add(&mut self, path: TreePath, file: Located) -> Result<()> {
         let content = file.content;
@@ -58,7 +58,7 @@ impl Found {
             let manifest = Manifest::parse(&content).context(doing)?;
             self.manifests.push(ArchiveManifest { path, manifest });
         } else {
-            let reader = Reader::open(content.clone()).context(doing)?;
+            let reader = KpackReader::open(content.clone()).context(doing)?;
             self.archives.push(KernelArchive { path, content, reader });
         }
         Ok(())

@@ -16,7 +16,7 @@ use super::code::row_target;
 use super::{CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::kpack::{Row, split_key};
+use crate::formats::kpack::{TocRow, split_key};
 use crate::formats::marker::{self, AnyMarker};
 use crate::gfx::{Target, no_target};
 use crate::input::artifact::ComponentKind;
@@ -77,7 +77,7 @@ fn label(artifact: &SplitArtifact) -> InputArtifact {
 }
 
 /// A code object under one key of one archive.
-struct Found {
+struct ArchivedCode {
     target: Target,
     content: Content,
     /// The archive it lies in.
@@ -88,10 +88,10 @@ struct Found {
 
 /// The code objects by kernel name, then by co_index. Keys without an index, which only
 /// prototypes wrote, have none.
-type Rows = BTreeMap<String, BTreeMap<Option<u32>, Vec<Found>>>;
+type CodeByKernel = BTreeMap<String, BTreeMap<Option<u32>, Vec<ArchivedCode>>>;
 
-fn rows_of(artifacts: &[SplitArtifact]) -> Result<Rows> {
-    let mut rows = Rows::new();
+fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
+    let mut rows = CodeByKernel::new();
     for artifact in artifacts {
         for archive in &artifact.archives {
             for (key, targets) in &archive.reader.toc().rows {
@@ -105,7 +105,7 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<Rows> {
                     let (target, claimed) = row_target(&target, &content)
                         .map_err(|error| error.context(format!("{}, {key}", archive.path)))?;
                     let archive = label(artifact).file(&archive.path);
-                    found.push(Found { target, content, archive, claimed });
+                    found.push(ArchivedCode { target, content, archive, claimed });
                 }
             }
         }
@@ -115,7 +115,7 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<Rows> {
 
 /// The stored code objects of one key, each once, under the targets that no other of its targets
 /// covers.
-fn distinct(targets: &BTreeMap<String, Row>) -> Result<Vec<(Target, u32)>> {
+fn distinct(targets: &BTreeMap<String, TocRow>) -> Result<Vec<(Target, u32)>> {
     let mut all: Vec<(Target, u32)> = Vec::new();
     for (target, row) in targets {
         all.push((Target::parse_spelling(target).map_err(no_target)?, row.ordinal));
@@ -129,7 +129,7 @@ fn distinct(targets: &BTreeMap<String, Row>) -> Result<Vec<(Target, u32)>> {
 /// The file with its code objects, if it is a transformed binary.
 fn bind(
     file: HostFile,
-    rows: &Rows,
+    rows: &CodeByKernel,
     claimed: &mut BTreeSet<String>,
     place: &InputFile,
 ) -> Result<(HostFile, Vec<Finding>)> {
@@ -173,7 +173,7 @@ fn without_code(
 /// By wrapper, the code objects that its index leads to.
 fn wrappers(
     transformed: &Transformed,
-    indexed: &BTreeMap<Option<u32>, Vec<Found>>,
+    indexed: &BTreeMap<Option<u32>, Vec<ArchivedCode>>,
     place: &InputFile,
     noted: &mut Vec<Finding>,
 ) -> Result<Vec<WrapperCode>> {
@@ -204,12 +204,12 @@ fn wrappers(
 
 /// The code objects of one wrapper, each target once; different code for one is an error.
 fn joined(
-    found: &[Found],
+    found: &[ArchivedCode],
     index: u32,
     place: &InputFile,
     noted: &mut Vec<Finding>,
 ) -> Result<Vec<CodeObject>> {
-    let mut joined: BTreeMap<&Target, &Found> = BTreeMap::new();
+    let mut joined: BTreeMap<&Target, &ArchivedCode> = BTreeMap::new();
     for row in found {
         noted.extend(row.claimed.clone().map(|claimed| Finding::TargetMismatch {
             file: place.clone(),
@@ -244,7 +244,7 @@ struct Unclaimed<'a> {
 }
 
 /// One finding per archive with rows that no binary claims.
-fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &Rows) -> Result<()> {
+fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Result<()> {
     let mut by_archive: BTreeMap<&InputFile, Unclaimed<'_>> = BTreeMap::new();
     for (name, indexed) in rows {
         for row in indexed.values().flatten() {

@@ -2,7 +2,7 @@
 //! `tests/pipeline/directories`.
 
 use super::*;
-use crate::formats::kpack::{self, HSACO, Reader, Scheme, Toc, VERSION};
+use crate::formats::kpack::{self, HSACO, KpackReader, Scheme, Toc, VERSION};
 use crate::report::Code;
 use crate::split::KernelArchive;
 use crate::split::tests::code_object;
@@ -14,11 +14,11 @@ const XNACK_OFF: u32 = 0x63f;
 
 /// An artifact with an archive of `codes` and rows `(key, target, ordinal)`.
 fn artifact(family: &str, codes: &[Vec<u8>], rows: &[(&str, &str, u32)]) -> SplitArtifact {
-    let mut table: BTreeMap<String, BTreeMap<String, Row>> = BTreeMap::new();
+    let mut table: BTreeMap<String, BTreeMap<String, TocRow>> = BTreeMap::new();
     for (key, target, ordinal) in rows {
         let original_size = codes[*ordinal as usize].len() as u64;
         let (kind, ordinal) = (HSACO.to_owned(), *ordinal);
-        let row = Row { kind, ordinal, original_size, metadata: None };
+        let row = TocRow { kind, ordinal, original_size, metadata: None };
         table.entry((*key).to_owned()).or_default().insert((*target).to_owned(), row);
     }
     let toc = Toc {
@@ -32,10 +32,11 @@ fn artifact(family: &str, codes: &[Vec<u8>], rows: &[(&str, &str, u32)]) -> Spli
     let codes: Vec<Content> = codes.iter().map(|code| Content::of_bytes(code.clone())).collect();
     let content = kpack::write(&toc, &codes).unwrap();
     let path = TreePath::new(format!("lib/.kpack/blas_lib_{family}.kpack")).unwrap();
-    let reader = Reader::open(content.clone()).unwrap();
+    let reader = KpackReader::open(content.clone()).unwrap();
     SplitArtifact {
         archives: vec![KernelArchive { path, content, reader }],
-        ..crate::recombine::fixture::Part::new("shard", &format!("blas_lib_{family}")).done()
+        ..crate::recombine::fixture::ArtifactBuilder::new("shard", &format!("blas_lib_{family}"))
+            .done()
     }
 }
 
@@ -86,7 +87,7 @@ fn rows_without_a_binary_are_a_finding_with_their_digests() {
 
 #[test]
 fn one_key_has_one_code_object() {
-    let found = |code: u32, archive: &str| Found {
+    let found = |code: u32, archive: &str| ArchivedCode {
         target: "gfx90a:xnack+".parse().unwrap(),
         content: Content::of_bytes(code_object(code)),
         archive: archive_at(archive),

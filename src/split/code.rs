@@ -7,8 +7,8 @@ use super::CodeObject;
 use super::notes::Notes;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::formats::code_object::{self, FeatureState, Header};
-use crate::formats::offload_bundle::{Bundle, Entry, EntryId, EntryKind};
+use crate::formats::code_object::{self, CodeObjectHeader, FeatureState};
+use crate::formats::offload_bundle::{Bundle, BundleEntry, BundleEntryKind, EntryId};
 use crate::gfx::{BaseArch, Target};
 use crate::report::{Claimant, Finding, RepeatedCode};
 use crate::tree::TreePath;
@@ -59,16 +59,22 @@ fn note_twice(code: &CodeObject, path: &TreePath, notes: &mut Notes) {
 }
 
 /// What an entry holds; nothing for the empty entry of the host.
-fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Option<CodeObject>> {
+fn code_object(
+    entry: &BundleEntry,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<Option<CodeObject>> {
     let id = &entry.id;
     let refused = |what: &str| {
         Err(Error::unsupported(format!("entry {id} {what}")).at(&entry.content.place(0)))
     };
     match &id.kind {
-        EntryKind::Host if entry.content.is_empty() => return Ok(None),
-        EntryKind::Host => return refused("holds host code, which would be lost"),
-        EntryKind::Other(kind) => return refused(&format!("is of the unknown kind `{kind}`")),
-        EntryKind::Hip | EntryKind::OpenMp => {}
+        BundleEntryKind::Host if entry.content.is_empty() => return Ok(None),
+        BundleEntryKind::Host => return refused("holds host code, which would be lost"),
+        BundleEntryKind::Other(kind) => {
+            return refused(&format!("is of the unknown kind `{kind}`"));
+        }
+        BundleEntryKind::Hip | BundleEntryKind::OpenMp => {}
     }
     if entry.content.is_empty() {
         let code_objects = vec![entry.content.sha256_hex()?];
@@ -88,7 +94,12 @@ fn code_object(entry: &Entry, path: &TreePath, notes: &mut Notes) -> Result<Opti
 }
 
 /// The target of an AMDGPU code object, with a finding if the entry claims another.
-fn checked(id: &EntryId, header: &Header, path: &TreePath, notes: &mut Notes) -> Option<Target> {
+fn checked(
+    id: &EntryId,
+    header: &CodeObjectHeader,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Option<Target> {
     let resolved = resolve(id.target.as_ref(), header);
     let (file, id, flags) = (notes.file(path), id.to_string(), header.flags);
     if header.processor.is_none() {
@@ -109,7 +120,7 @@ pub(super) struct Resolved {
 }
 
 /// Brings the claimed target and the header together.
-pub(super) fn resolve(claimed: Option<&Target>, header: &Header) -> Resolved {
+pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> Resolved {
     let (Some(processor), Some(own)) = (&header.processor, &header.target) else {
         return Resolved { target: claimed.cloned(), disagrees: false };
     };
@@ -157,7 +168,7 @@ pub(super) fn refine<'a>(claimed: &'a BaseArch, processor: &'a BaseArch) -> &'a 
     }
 }
 
-fn state(header: &Header, feature: &str) -> FeatureState {
+fn state(header: &CodeObjectHeader, feature: &str) -> FeatureState {
     match feature {
         "xnack" => header.xnack,
         "sramecc" => header.sramecc,
@@ -197,12 +208,12 @@ fn neutral(
 mod tests {
     use super::*;
 
-    fn header(processor: &str, xnack: FeatureState, sramecc: FeatureState) -> Header {
+    fn header(processor: &str, xnack: FeatureState, sramecc: FeatureState) -> CodeObjectHeader {
         let base: BaseArch = processor.parse().unwrap();
         let fixed = [("xnack", xnack), ("sramecc", sramecc)]
             .into_iter()
             .filter_map(|(name, state)| Some((name.to_owned(), state.fixed()?)));
-        Header {
+        CodeObjectHeader {
             target: Some(Target::new(base.clone(), fixed)),
             processor: Some(base),
             flags: 0,

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, FileHeader};
 use crate::formats::fatbin::{self, Bundles};
 use crate::formats::kpack;
-use crate::formats::offload_bundle::{Entry, EntryKind};
+use crate::formats::offload_bundle::{BundleEntry, BundleEntryKind};
 use crate::gfx::BaseArch;
 
 /// What a file is by its content.
@@ -63,7 +63,7 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
 
 fn has_host_code(content: &Content) -> Result<bool> {
     let is_host_code =
-        |entry: &Entry| entry.id.kind == EntryKind::Host && !entry.content.is_empty();
+        |entry: &BundleEntry| entry.id.kind == BundleEntryKind::Host && !entry.content.is_empty();
     for next in Bundles::new(content) {
         if next?.bundle.bundle.entries.iter().any(is_host_code) {
             return Ok(true);
@@ -113,7 +113,7 @@ const MEMBER_HEADER: u64 = 60;
 /// Whether a member of a static archive carries device code; members are ELF objects, bundles or
 /// bitcode.
 fn archive_has_device_code(content: &Content) -> Result<bool> {
-    for member in Members::of(content) {
+    for member in LibraryMembers::of(content) {
         if carries_device_code(&member?)? {
             return Ok(true);
         }
@@ -124,7 +124,7 @@ fn archive_has_device_code(content: &Content) -> Result<bool> {
 /// The archs that the bundles in the members of a static archive name.
 pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> {
     let mut archs = BTreeSet::new();
-    for member in Members::of(content) {
+    for member in LibraryMembers::of(content) {
         for bundles in bundles_of_member(&member?)? {
             for next in Bundles::new(&bundles) {
                 let entries = next?.bundle.bundle.entries.into_iter();
@@ -167,12 +167,12 @@ fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
 }
 
 /// The members of a static archive.
-struct Members<'a> {
+struct LibraryMembers<'a> {
     archive: &'a Content,
     position: u64,
 }
 
-impl<'a> Members<'a> {
+impl<'a> LibraryMembers<'a> {
     fn of(archive: &'a Content) -> Self {
         Self { archive, position: 8 }
     }
@@ -196,7 +196,7 @@ impl<'a> Members<'a> {
     }
 }
 
-impl Iterator for Members<'_> {
+impl Iterator for LibraryMembers<'_> {
     type Item = Result<Content>;
 
     fn next(&mut self) -> Option<Result<Content>> {

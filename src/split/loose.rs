@@ -6,7 +6,7 @@ use crate::content::Content;
 use crate::error::Result;
 use crate::formats::code_object;
 use crate::formats::fatbin::{self, Bundles};
-use crate::formats::offload_bundle::{Entry, EntryKind};
+use crate::formats::offload_bundle::{BundleEntry, BundleEntryKind};
 use crate::gfx::{BaseArch, Target};
 
 /// The target of code whose header and file say nothing that is known.
@@ -58,11 +58,11 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
     Ok(found)
 }
 
-fn is_device(entry: &Entry) -> bool {
-    entry.id.kind != EntryKind::Host && !entry.content.is_empty()
+fn is_device(entry: &BundleEntry) -> bool {
+    entry.id.kind != BundleEntryKind::Host && !entry.content.is_empty()
 }
 
-fn entry_code(entry: &Entry) -> Result<LooseCode> {
+fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {
     let text = entry.id.text.clone();
     let target = if code_object::is_code_object(&entry.content)? {
         target(entry.id.target.as_ref(), &entry.content)?

@@ -208,7 +208,7 @@ fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitA
     let tree = flatten::flatten(artifact, &mut notes)?;
     let mut host = Tree::new();
     let mut candidates = Vec::new();
-    let mut archives = archives::Found::default();
+    let mut archives = archives::ArchiveFiles::default();
     let mut faults = Vec::new();
     for (path, node) in tree {
         let sorted = match node {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rockpack::content::Content;
-use rockpack::formats::{package_file::Reader, payload::Digest};
+use rockpack::formats::{package_file::PackageReader, payload::Digest};
 use rockpack::package::{Package, RelationKind, Treatment};
 use sha2::Digest as _;
 use support::packages::{self, Tree, emit_one, package, relation};
@@ -294,7 +294,7 @@ fn our_readers_see_what_was_written() {
     let host = host();
     let (deb, rpm) = emit_one(out.path(), &host);
     for (path, is_deb) in [(deb, true), (rpm, false)] {
-        let reader = Reader::open(Content::open(path).unwrap()).unwrap();
+        let reader = PackageReader::open(Content::open(path).unwrap()).unwrap();
         let mut found = BTreeMap::new();
         reader
             .visit(&mut |read, content| {
@@ -331,7 +331,9 @@ fn our_reader_reads_what_dpkg_deb_builds() {
         let mut build = Command::new("dpkg-deb");
         build.arg(format!("-Z{method}")).args(["--root-owner-group", "-b"]);
         succeed(build.arg(&tree).arg(&built));
-        let Reader::Deb(reader) = Reader::open(Content::open(&built).unwrap()).unwrap() else {
+        let PackageReader::Deb(reader) =
+            PackageReader::open(Content::open(&built).unwrap()).unwrap()
+        else {
             panic!("{method}: not a .deb");
         };
         assert_eq!(reader.control().get("Depends").unwrap(), "libc6, rocm-common (= 7.1.0-1)");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use md5::Digest as _;
 use rockpack::content::Content;
 use rockpack::error::{Error, Result};
-use rockpack::formats::package_file::Reader;
+use rockpack::formats::package_file::PackageReader;
 use rockpack::formats::payload::Digest;
 use support::packages::{Tree, emit_one, package};
 
@@ -22,7 +22,7 @@ fn samples(out: &std::path::Path) -> [Vec<u8>; 2] {
 
 /// Reads everything, and compares the content with the stated digests as verification does.
 fn read_whole(bytes: Vec<u8>) -> Result<usize> {
-    let reader = Reader::open(Content::of_bytes(bytes))?;
+    let reader = PackageReader::open(Content::of_bytes(bytes))?;
     let mut count = 0;
     reader.visit(&mut |read, content| {
         count += 1;

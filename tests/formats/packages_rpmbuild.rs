@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rockpack::content::Content;
-use rockpack::formats::rpm::Reader;
+use rockpack::formats::rpm::RpmReader;
 use rockpack::package::{Package, RelationKind, Treatment};
 use rpm::IndexData;
 use support::packages::{CONTENT_DATE, EPOCH, Tree, emit_one, package, relation};
@@ -153,7 +153,7 @@ fn rpmbuild(work: &Path, deb: &Path) -> PathBuf {
 type Tags = BTreeMap<u32, IndexData>;
 
 fn tags(path: &Path) -> (Tags, Tags) {
-    let reader = Reader::open(Content::open(path).unwrap()).unwrap();
+    let reader = RpmReader::open(Content::open(path).unwrap()).unwrap();
     reader.visit(&mut |_, _| Ok(())).unwrap();
     let metadata = reader.metadata();
     let header = metadata.header.get_all_entries().unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use rockpack::content::Content;
 use rockpack::emit::{Compression, Staging, emit_package};
 use rockpack::error::Kind;
-use rockpack::formats::package_file::Reader;
+use rockpack::formats::package_file::PackageReader;
 use rockpack::package::{Package, Treatment};
 use rockpack::receipt::{Part, file_name};
 use support::packages::{self, Tree, emit_set, options, package, receipt};
@@ -225,9 +225,9 @@ fn a_failing_input_is_named_and_leaves_nothing() {
 #[test]
 fn a_full_disk_is_an_error_that_says_so() {
     use rockpack::formats::compression::Workers;
-    use rockpack::formats::deb::{Control, Field, Specification, Writer};
+    use rockpack::formats::deb::{Control, DebSpecification, DebWriter, Field};
     use rockpack::formats::payload::PayloadWriter;
-    let specification = Specification {
+    let specification = DebSpecification {
         control: Control { fields: vec![Field::new("Package", "a")], ..Control::default() },
         entries: Vec::new(),
         mtime: 0,
@@ -236,7 +236,8 @@ fn a_full_disk_is_an_error_that_says_so() {
         workers: Workers::new(1),
     };
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let written = Writer::create(full, specification).and_then(|writer| Box::new(writer).finish());
+    let written =
+        DebWriter::create(full, specification).and_then(|writer| Box::new(writer).finish());
     let error = written.unwrap_err();
     assert_eq!(error.kind(), Kind::Io);
     assert!(error.cause_text().unwrap().contains("No space left"), "{error}");
@@ -294,7 +295,7 @@ fn ten_thousand_files_go_in_and_come_out() {
     let (deb, rpm) = packages::emit_one(out.path(), &package("a", tree.entries()));
     for path in [&deb, &rpm] {
         let mut files = 0;
-        let reader = Reader::open(Content::open(path).unwrap()).unwrap();
+        let reader = PackageReader::open(Content::open(path).unwrap()).unwrap();
         let visited = reader.visit(&mut |read, content| {
             let mut text = String::new();
             content.read_to_string(&mut text).unwrap();
@@ -327,7 +328,7 @@ fn files_and_packages_above_4_gib() {
     let emitted = emit_set(out.path(), &[package("a", tree.entries())], &options(2, quick));
     for emitted in &emitted {
         let content = Content::open(out.path().join(&emitted.file_name)).unwrap();
-        let reader = Reader::open(content).unwrap();
+        let reader = PackageReader::open(content).unwrap();
         let mut seen = Vec::new();
         let visited = reader.visit(&mut |read, content| {
             let len = std::io::copy(content, &mut std::io::sink()).unwrap();

@@ -35,13 +35,13 @@ fn megabytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::kpm::Archive;
+    use crate::formats::kpm::ManifestArchive;
 
     #[test]
     fn the_documented_layout() {
         let archive = |arch: &str, size| {
             let file = format!("blas_lib_{arch}.kpack");
-            let archive = Archive { file, size, kernel_count: 4 };
+            let archive = ManifestArchive { file, size, kernel_count: 4 };
             (arch.to_owned(), archive)
         };
         let text = manifest(&Manifest {

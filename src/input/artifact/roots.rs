@@ -40,7 +40,7 @@ pub(super) struct FoundShard {
 
 /// What an entry of a folder is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum EntryKind {
+enum FolderEntryKind {
     Artifact,
     Shard,
     Other,
@@ -64,12 +64,8 @@ impl Roots {
     }
 
     /// The artifact at `path` as the only one of the shard of this name.
-    pub fn of_artifact(
-        path: &Path,
-        (shard, listed): (String, FolderEntry),
-        budget: &Budget,
-    ) -> Self {
-        let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![listed] };
+    pub fn of_artifact(path: &Path, shard: String, entry: FolderEntry, budget: &Budget) -> Self {
+        let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![entry] };
         Self { shards: [(shard, only)].into(), ..Self::within(budget) }
     }
 
@@ -95,26 +91,26 @@ impl Roots {
         }
         let entries = list(root, &mut self.inputs, &mut self.faults);
         let kinds = self.kinds(&entries);
-        let shards = kinds.contains(&EntryKind::Shard);
-        match (kinds.contains(&EntryKind::Artifact), shards) {
+        let shards = kinds.contains(&FolderEntryKind::Shard);
+        match (kinds.contains(&FolderEntryKind::Artifact), shards) {
             (true, false) => self.shard(root, entries, &kinds),
             (false, true) => self.folder_of_shards(entries, &kinds),
             (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
-            (false, false) if kinds.contains(&EntryKind::Unknown) => {}
+            (false, false) if kinds.contains(&FolderEntryKind::Unknown) => {}
             (false, false) => self.faults.add(nothing_in(root)),
         }
     }
 
-    fn folder_of_shards(&mut self, entries: Vec<FolderEntry>, kinds: &[EntryKind]) {
+    fn folder_of_shards(&mut self, entries: Vec<FolderEntry>, kinds: &[FolderEntryKind]) {
         for (entry, kind) in entries.into_iter().zip(kinds) {
             match kind {
-                EntryKind::Shard => {
+                FolderEntryKind::Shard => {
                     let inside = list(&entry.path, &mut self.inputs, &mut self.faults);
                     let kinds = self.kinds(&inside);
                     self.shard(&entry.path, inside, &kinds);
                 }
-                EntryKind::Unknown => {}
-                EntryKind::Artifact | EntryKind::Other => self.no_shard(&entry),
+                FolderEntryKind::Unknown => {}
+                FolderEntryKind::Artifact | FolderEntryKind::Other => self.no_shard(&entry),
             }
         }
     }
@@ -133,7 +129,7 @@ impl Roots {
         }
     }
 
-    fn shard(&mut self, folder: &Path, entries: Vec<FolderEntry>, kinds: &[EntryKind]) {
+    fn shard(&mut self, folder: &Path, entries: Vec<FolderEntry>, kinds: &[FolderEntryKind]) {
         let Some(name) = self.faults.keep(shard_name(folder)) else {
             return;
         };
@@ -145,9 +141,9 @@ impl Roots {
         let (mut artifacts, mut others) = (Vec::new(), Vec::new());
         for (entry, kind) in entries.into_iter().zip(kinds) {
             match kind {
-                EntryKind::Artifact => artifacts.push(entry),
-                EntryKind::Shard | EntryKind::Other => others.push(entry),
-                EntryKind::Unknown => {}
+                FolderEntryKind::Artifact => artifacts.push(entry),
+                FolderEntryKind::Shard | FolderEntryKind::Other => others.push(entry),
+                FolderEntryKind::Unknown => {}
             }
         }
         for entry in &others {
@@ -160,8 +156,8 @@ impl Roots {
     }
 
     /// What each entry of a folder is; faults of looking are told here, once.
-    fn kinds(&mut self, entries: &[FolderEntry]) -> Vec<EntryKind> {
-        let kind = |entry| self.faults.keep(kind_of(entry)).unwrap_or(EntryKind::Unknown);
+    fn kinds(&mut self, entries: &[FolderEntry]) -> Vec<FolderEntryKind> {
+        let kind = |entry| self.faults.keep(kind_of(entry)).unwrap_or(FolderEntryKind::Unknown);
         entries.iter().map(kind).collect()
     }
 
@@ -265,35 +261,35 @@ fn without_archive(entry: &FolderEntry, archive: &str) -> Error {
 
 /// What an entry is. Faults of this look ahead are met again, and reported, by the scan of an
 /// artifact or a shard; anything else is not read again, so what cannot be looked into is an error.
-fn kind_of(entry: &FolderEntry) -> Result<EntryKind> {
+fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
     if packed_name(entry)?.is_some() {
-        return Ok(EntryKind::Artifact);
+        return Ok(FolderEntryKind::Artifact);
     }
     if !entry.leads_to_folder()? {
-        return Ok(EntryKind::Other);
+        return Ok(FolderEntryKind::Other);
     }
     let is_named = |entry: &FolderEntry| entry.name.parse::<ArtifactName>().is_ok();
     let found = has_manifest(entry);
     if is_named(entry) && found.is_err() || found? {
-        return Ok(EntryKind::Artifact);
+        return Ok(FolderEntryKind::Artifact);
     }
     let mut faults = Faults::default();
     let may_hold =
         |entry: &FolderEntry| Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?);
     let inside = look_into(&entry.path, &mut faults, may_hold);
     if inside.iter().any(|entry| faults.keep(holds_artifact(entry)) == Some(true)) {
-        return Ok(EntryKind::Shard);
+        return Ok(FolderEntryKind::Shard);
     }
     refuse_unread(faults)?;
     if is_named(entry) {
-        return Ok(EntryKind::Artifact);
+        return Ok(FolderEntryKind::Artifact);
     }
     for inner in inside.iter().filter(|inner| is_named(inner)) {
         if inner.leads_to_folder()? {
-            return Ok(EntryKind::Shard);
+            return Ok(FolderEntryKind::Shard);
         }
     }
-    Ok(EntryKind::Other)
+    Ok(FolderEntryKind::Other)
 }
 
 /// Whether an entry is packed, or a folder with a manifest.
@@ -319,12 +315,12 @@ pub(super) fn shard_name(folder: &Path) -> Result<String> {
     name.ok_or_else(|| Error::malformed("the shard's folder has no name in UTF-8").file(folder))
 }
 
-fn mixed(root: &Path, entries: &[FolderEntry], kinds: &[EntryKind]) -> Error {
+fn mixed(root: &Path, entries: &[FolderEntry], kinds: &[FolderEntryKind]) -> Error {
     let named = |kind| {
         let at = kinds.iter().position(|k| *k == kind);
         at.map_or("", |at| entries[at].name.as_str())
     };
-    let (artifact, shard) = (named(EntryKind::Artifact), named(EntryKind::Shard));
+    let (artifact, shard) = (named(FolderEntryKind::Artifact), named(FolderEntryKind::Shard));
     let message = format!("holds both an artifact ({artifact}) and a shard ({shard})");
     Error::new(Kind::Usage, message)
         .file(root)

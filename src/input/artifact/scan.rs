@@ -76,7 +76,8 @@ pub fn scan_artifact_with(
     component: Option<&str>,
     options: &ScanOptions,
 ) -> Result<Scan> {
-    let roots = Roots::of_artifact(path, alone(path, component)?, &options.budget);
+    let (shard, entry) = alone(path, component)?;
+    let roots = Roots::of_artifact(path, shard, entry, &options.budget);
     Scanner::default().read(roots, options)
 }
 
@@ -89,15 +90,16 @@ pub fn scan_readable(roots: &[PathBuf], options: &ScanOptions) -> (Scan, Option<
 
 /// [`scan_artifact_with`] of all that can be read, and what is wrong with the rest.
 pub fn scan_artifact_readable(path: &Path, options: &ScanOptions) -> Result<(Scan, Option<Error>)> {
-    let roots = Roots::of_artifact(path, alone(path, None)?, &options.budget);
+    let (shard, entry) = alone(path, None)?;
+    let roots = Roots::of_artifact(path, shard, entry, &options.budget);
     let (scan, faults) = Scanner::default().read_what_it_can(roots, options);
     Ok((scan, faults.finish().err()))
 }
 
 /// The shard and the name that [`scan_artifact`] gives an artifact; nothing of it is read.
 pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, ArtifactName)> {
-    let (shard, listed) = alone(path, component)?;
-    let stem = packed_name(&listed)?.map_or(listed.name.as_str(), |(stem, _)| stem);
+    let (shard, entry) = alone(path, component)?;
+    let stem = packed_name(&entry)?.map_or(entry.name.as_str(), |(stem, _)| stem);
     Ok((shard, stem.parse().map_err(|error: Error| error.file(path))?))
 }
 

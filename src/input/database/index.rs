@@ -84,7 +84,7 @@ fn walk(
 ) -> Result<(), rmp_serde::decode::Error> {
     let mut deserializer = rmp_serde::Deserializer::new(&mut reader);
     deserializer.set_max_depth(DEPTH_LIMIT);
-    let place = Place { depth: 0, key: Key::Other };
+    let place = ValuePosition { depth: 0, key: Key::Other };
     Walk { description, place }.deserialize(&mut deserializer)?;
     match reader.read(&mut [0; 1]).map_err(rmp_serde::decode::Error::InvalidDataRead)? {
         0 => Ok(()),
@@ -160,7 +160,7 @@ impl Key {
 
 /// Where a value stands: how many maps and arrays are around it, and behind which key.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ValuePosition {
     depth: usize,
     key: Key,
 }
@@ -181,12 +181,12 @@ enum Seen {
 /// Walks a value and everything in it.
 struct Walk<'a> {
     description: &'a mut IndexDescription,
-    place: Place,
+    place: ValuePosition,
 }
 
 impl Walk<'_> {
     fn inside(&mut self, key: Key) -> Walk<'_> {
-        let place = Place { depth: self.place.depth.saturating_add(1), key };
+        let place = ValuePosition { depth: self.place.depth.saturating_add(1), key };
         Walk { description: self.description, place }
     }
 
@@ -311,7 +311,7 @@ impl<'de> Visitor<'de> for KeyWalk<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Key, E> {
-        let Place { depth, key } = self.0.place;
+        let ValuePosition { depth, key } = self.0.place;
         if text.contains("gfx") {
             self.0.description.archs.extend(gfx::archs_in(text));
         }

@@ -24,7 +24,7 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::fatbin::{self, Bundles};
 use crate::formats::message_pack::is_text;
-use crate::formats::offload_bundle::{self, EntryKind};
+use crate::formats::offload_bundle::{self, BundleEntryKind};
 
 /// Most bytes of a map that are read, plain or inflated. Maps are merged in memory, where a value of
 /// one byte takes some sixty; those that have to be merged have some kilobytes.
@@ -68,7 +68,7 @@ fn union_of_bundles(files: &[Content]) -> Result<Union> {
             return none("one of them holds several bundles");
         }
         for entry in &first.bundle.bundle.entries {
-            let key = (entry.id.kind != EntryKind::Host, entry.id.text.clone());
+            let key = (entry.id.kind != BundleEntryKind::Host, entry.id.text.clone());
             match entries.get(&key) {
                 Some(known) if known.same_bytes(&entry.content)? => {}
                 Some(_) => return none(format!("their entries {} differ", entry.id)),

@@ -53,10 +53,10 @@ pub struct Extracted {
 
 /// A code object that was found and is to be written.
 #[derive(Debug)]
-struct Found {
+struct SelectedCode {
     member: Option<String>,
     binary: String,
-    part: name::Part,
+    part: name::BinaryPart,
     target: String,
     content: Content,
 }
@@ -103,11 +103,11 @@ fn extract_from(
 /// What will be written, by file name.
 #[derive(Default)]
 struct Planned {
-    entries: BTreeMap<String, (Arc<InputFile>, Found)>,
+    entries: BTreeMap<String, (Arc<InputFile>, SelectedCode)>,
 }
 
 impl Planned {
-    fn add(&mut self, input: &Arc<InputFile>, found: Vec<Found>, faults: &mut Faults) {
+    fn add(&mut self, input: &Arc<InputFile>, found: Vec<SelectedCode>, faults: &mut Faults) {
         for one in found {
             let name = name::file_name(&one.binary, &one.part, &one.target);
             if let Some((other, known)) = self.entries.get(&name) {
@@ -146,7 +146,7 @@ fn too_long(name: &str, file: &Path) -> Error {
     Error::new(Kind::Limit, message).file(file).hint(hint)
 }
 
-fn write(input: &InputFile, found: &Found, path: &Path) -> Result<Extracted> {
+fn write(input: &InputFile, found: &SelectedCode, path: &Path) -> Result<Extracted> {
     let sha256 = found.content.sha256_hex()?;
     // What was read since the file was opened is of one state of it, or does not become visible.
     let outcome = new_file::write_if(path, &found.content, || input.recheck())?;

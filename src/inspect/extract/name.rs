@@ -16,7 +16,7 @@ use crate::gfx::SPIRV;
 
 /// Which part of a binary a code object belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum BinaryPart {
     /// The wrapper, or the bundle, with this index.
     Index(u32),
     /// A bundle at this offset that no wrapper points to.
@@ -25,7 +25,7 @@ pub(super) enum Part {
     Whole,
 }
 
-impl Part {
+impl BinaryPart {
     /// The index, if it has one.
     pub fn index(self) -> Option<u32> {
         match self {
@@ -36,12 +36,12 @@ impl Part {
 }
 
 /// The name of the file that gets the code object.
-pub(super) fn file_name(binary: &str, part: &Part, target: &str) -> String {
+pub(super) fn file_name(binary: &str, part: &BinaryPart, target: &str) -> String {
     let binary = escaped(binary);
     let part = match part {
-        Part::Index(index) => format!("-{index}"),
-        Part::Unreferenced(offset) => format!("-bundle{offset:x}"),
-        Part::Whole => String::new(),
+        BinaryPart::Index(index) => format!("-{index}"),
+        BinaryPart::Unreferenced(offset) => format!("-bundle{offset:x}"),
+        BinaryPart::Whole => String::new(),
     };
     let ending = if target.ends_with(SPIRV) { "spv" } else { "hsaco" };
     format!("{binary}{part}-{}.{ending}", escaped(&target.replace(':', "-")))
@@ -68,12 +68,17 @@ mod tests {
     #[test]
     fn names_are_safe_and_tell_binaries_apart() {
         for (binary, part, target, expected) in [
-            ("lib/libx.so.1", Part::Index(2), "gfx1100", "lib%2Flibx.so.1-2-gfx1100.hsaco"),
-            ("x", Part::Index(0), "gfx90a:sramecc+:xnack-", "x-0-gfx90a-sramecc+-xnack-.hsaco"),
-            ("x.so", Part::Unreferenced(0x9000), "gfx906", "x.so-bundle9000-gfx906.hsaco"),
-            ("x", Part::Whole, "gfx906", "x-gfx906.hsaco"),
-            ("../x\n", Part::Index(0), "amdgcnspirv", "%2E.%2Fx%0A-0-amdgcnspirv.spv"),
-            ("a%2Fb", Part::Index(0), "../x", "a%252Fb-0-%2E.%2Fx.hsaco"),
+            ("lib/libx.so.1", BinaryPart::Index(2), "gfx1100", "lib%2Flibx.so.1-2-gfx1100.hsaco"),
+            (
+                "x",
+                BinaryPart::Index(0),
+                "gfx90a:sramecc+:xnack-",
+                "x-0-gfx90a-sramecc+-xnack-.hsaco",
+            ),
+            ("x.so", BinaryPart::Unreferenced(0x9000), "gfx906", "x.so-bundle9000-gfx906.hsaco"),
+            ("x", BinaryPart::Whole, "gfx906", "x-gfx906.hsaco"),
+            ("../x\n", BinaryPart::Index(0), "amdgcnspirv", "%2E.%2Fx%0A-0-amdgcnspirv.spv"),
+            ("a%2Fb", BinaryPart::Index(0), "../x", "a%252Fb-0-%2E.%2Fx.hsaco"),
         ] {
             assert_eq!(file_name(binary, &part, target), expected);
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use object::elf;
 
-use super::name::Part;
-use super::{Found, Selection};
+use super::name::BinaryPart;
+use super::{SelectedCode, Selection};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::elf::FileHeader;
@@ -14,14 +14,18 @@ use crate::formats::fatbin::{self, Bundles, FatbinBundle};
 use crate::formats::hold::hold;
 use crate::formats::kpack;
 use crate::formats::marker::{self, AnyMarker};
-use crate::formats::offload_bundle::EntryKind;
-use crate::formats::package_file::Reader;
+use crate::formats::offload_bundle::BundleEntryKind;
+use crate::formats::package_file::PackageReader;
 use crate::formats::{ar, rpm};
 use crate::gfx::Target;
 use crate::split::host_binary::{self, Analysis, Examined, Transformed};
 
 /// The wanted code objects of a file; an error if there is none.
-pub(super) fn open(path: &Path, content: &Content, selection: &Selection) -> Result<Vec<Found>> {
+pub(super) fn open(
+    path: &Path,
+    content: &Content,
+    selection: &Selection,
+) -> Result<Vec<SelectedCode>> {
     let _open = content.pin()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut taker = Taker { selection, found: Vec::new(), seen: BTreeSet::new() };
@@ -46,7 +50,7 @@ const REPEATED_LIMIT: usize = 1 << 20;
 /// Collects what is selected.
 struct Taker<'a> {
     selection: &'a Selection,
-    found: Vec<Found>,
+    found: Vec<SelectedCode>,
     /// The targets of everything, selected or not.
     seen: BTreeSet<String>,
 }
@@ -55,7 +59,7 @@ struct Taker<'a> {
 struct Candidate<'a> {
     member: Option<&'a str>,
     binary: &'a str,
-    part: Part,
+    part: BinaryPart,
     /// What it is called: its target ID, or more where that is not enough.
     label: String,
     target: Option<Target>,
@@ -89,7 +93,7 @@ impl Taker<'_> {
         let wanted = self.selection.has_target(candidate.target.as_ref())
             && self.selection.has_kernel(&candidate.content)?;
         if wanted {
-            self.found.push(Found {
+            self.found.push(SelectedCode {
                 member: candidate.member.map(str::to_owned),
                 binary: candidate.binary.to_owned(),
                 part: candidate.part,
@@ -102,11 +106,11 @@ impl Taker<'_> {
 
     /// Every row of an archive, also those that share a code object.
     fn archive(&mut self, content: &Content, member: Option<&str>) -> Result<()> {
-        let reader = kpack::Reader::open(content.clone())?;
+        let reader = kpack::KpackReader::open(content.clone())?;
         for (key, targets) in &reader.toc().rows {
             let (binary, part) = match kpack::split_key(key) {
-                Some((binary, index)) => (binary, Part::Index(index)),
-                None => (key.as_str(), Part::Whole),
+                Some((binary, index)) => (binary, BinaryPart::Index(index)),
+                None => (key.as_str(), BinaryPart::Whole),
             };
             for (target, row) in targets {
                 self.take(Candidate {
@@ -125,7 +129,7 @@ impl Taker<'_> {
     /// The archives in a package.
     fn package(&mut self, content: &Content) -> Result<()> {
         let mut archives = 0_u32;
-        Reader::open(content.clone())?.visit(&mut |entry, bytes| {
+        PackageReader::open(content.clone())?.visit(&mut |entry, bytes| {
             let entry = &entry.entry;
             if entry.is_file() && entry.path.ends_with(ARCHIVE_ENDING) {
                 let path = format!("/{}", entry.path);
@@ -166,16 +170,16 @@ impl Taker<'_> {
     /// The bundle of every wrapper, and those that no wrapper points to.
     fn fat_binary(&mut self, analysis: &Analysis, name: &str) -> Result<()> {
         let section = analysis.fatbin();
-        let mut by_bundle: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
+        let mut by_bundle: BTreeMap<u64, Vec<BinaryPart>> = BTreeMap::new();
         for wrapper in analysis.wrappers() {
             let parts = by_bundle.entry(wrapper.bundle_offset).or_default();
-            parts.push(Part::Index(wrapper.index));
+            parts.push(BinaryPart::Index(wrapper.index));
         }
         let mut repeated = 0;
         for next in Bundles::new(&section) {
             let bundle = next?;
             let bundle = &bundle.bundle;
-            let none = || vec![Part::Unreferenced(bundle.offset)];
+            let none = || vec![BinaryPart::Unreferenced(bundle.offset)];
             let parts = by_bundle.remove(&bundle.offset).unwrap_or_else(none);
             repeated += (parts.len() - 1) * bundle.bundle.entries.len();
             if repeated > REPEATED_LIMIT {
@@ -196,18 +200,18 @@ impl Taker<'_> {
     /// Every bundle of a file of bundles, by index.
     fn bundles(&mut self, content: &Content, name: &str) -> Result<()> {
         for (index, next) in (0..).zip(Bundles::new(content)) {
-            self.bundle(&next?.bundle, name, Part::Index(index))?;
+            self.bundle(&next?.bundle, name, BinaryPart::Index(index))?;
         }
         Ok(())
     }
 
-    fn bundle(&mut self, bundle: &FatbinBundle, binary: &str, part: Part) -> Result<()> {
+    fn bundle(&mut self, bundle: &FatbinBundle, binary: &str, part: BinaryPart) -> Result<()> {
         let entries = &bundle.bundle.entries;
         let mut named: BTreeMap<&Target, usize> = BTreeMap::new();
         for target in entries.iter().filter_map(|entry| entry.id.target.as_ref()) {
             *named.entry(target).or_default() += 1;
         }
-        let device = |kind: &EntryKind| *kind != EntryKind::Host;
+        let device = |kind: &BundleEntryKind| *kind != BundleEntryKind::Host;
         for entry in entries.iter().filter(|e| device(&e.id.kind) && !e.content.is_empty()) {
             // Several entries of one target, of different kinds, are told apart by their ids.
             let label = match &entry.id.target {

@@ -20,7 +20,7 @@ pub use groups::GroupSum;
 
 use crate::content::hex;
 use crate::error::{Result, ResultExt};
-use crate::formats::payload::{Entry, EntryKind, Marking};
+use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
 use crate::formats::{deb, rpm};
 use crate::pack::Sources;
 use crate::package::{Format, Package, PackageEntry};
@@ -154,7 +154,8 @@ fn in_format(
     };
     let inside: Vec<&Looked<'_>> =
         looked.iter().filter(|looked| looked.entry.formats.has(format)).collect();
-    let entries: Vec<Entry> = inside.iter().map(|looked| looked.payload_entry(format)).collect();
+    let entries: Vec<PayloadEntry> =
+        inside.iter().map(|looked| looked.payload_entry(format)).collect();
     let installed = match format {
         Format::Deb => deb::installed_kib(&entries).saturating_mul(deb::INSTALLED_UNIT),
         Format::Rpm => rpm::installed_size(&entries),
@@ -181,18 +182,20 @@ fn in_format(
 }
 
 impl Looked<'_> {
-    fn payload_entry(&self, format: Format) -> Entry {
+    fn payload_entry(&self, format: Format) -> PayloadEntry {
         let (kind, mode) = match &self.entry.node {
-            Node::Directory { mode } => (EntryKind::Directory, *mode),
-            Node::File { mode, .. } => (EntryKind::File, self.entry.treatment.mode(*mode, format)),
-            Node::Link { target } => (EntryKind::Link { target: target.clone() }, 0o777),
+            Node::Directory { mode } => (PayloadEntryKind::Directory, *mode),
+            Node::File { mode, .. } => {
+                (PayloadEntryKind::File, self.entry.treatment.mode(*mode, format))
+            }
+            Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, 0o777),
         };
         let size = self.measured.as_ref().map_or(0, |measured| measured.size.bytes);
         let path = self.entry.path.as_str().to_owned();
-        Entry { path, kind, mode, size, marking: Marking::Plain }
+        PayloadEntry { path, kind, mode, size, marking: Marking::Plain }
     }
 
-    fn member(&self, entry: &Entry) -> ListedMember {
+    fn member(&self, entry: &PayloadEntry) -> ListedMember {
         let digest = self.measured.as_ref().and_then(|measured| measured.sha256);
         let mut member = payload_member(entry, digest.map(|digest| hex(&digest)));
         member.code_sha256 = self.measured.as_ref().and_then(|m| m.code_sha256.clone());

@@ -106,7 +106,7 @@ fn relations_tie_kernels_to_their_host_and_nothing_to_other_gpus() {
 #[test]
 fn metapackages_name_sets() {
     let mut parts = blas();
-    parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
+    parts.push(ArtifactBuilder::new("one", "core_lib_generic").plain("lib/core", "x"));
     let plan = planned(parts, GROUPS);
     let depends = |id| deb_relations(&plan, id, RelationKind::Depends);
     assert_eq!(depends("rocm-gfx110x"), ["rocm-blas-gfx110x = 7.1.0-1"]);
@@ -127,7 +127,7 @@ fn libraries_of_the_set_become_dependencies_within_a_group() {
     let fat = |artifact: &str, needed: &[&str]| {
         let soname = format!("lib{artifact}.so.1");
         let elf = library(&soname, needed);
-        Part::new("one", &format!("{artifact}_lib_all"))
+        ArtifactBuilder::new("one", &format!("{artifact}_lib_all"))
             .content(&format!("lib/{soname}"), None, elf)
             .fat(&format!("bin/{artifact}"), units())
     };
@@ -136,7 +136,7 @@ fn libraries_of_the_set_become_dependencies_within_a_group() {
         fat("blas", &["libsolver.so.1"]),
         // A cycle, and a way through a library without device code.
         fat("solver", &["libwrap.so.1"]),
-        Part::new("one", "wrap_lib_generic").content("lib/libwrap.so.1", None, wrap),
+        ArtifactBuilder::new("one", "wrap_lib_generic").content("lib/libwrap.so.1", None, wrap),
     ];
     let plan = planned(parts, GROUPS);
     for relations in [deb_relations, rpm_relations] {
@@ -161,8 +161,9 @@ fn headers_need_the_headers_of_needed_libraries() {
         let soname = format!("lib{name}.so.1");
         let path = format!("lib/{soname}");
         let elf = library(&soname, needed);
-        let host = Part::new("one", &format!("{name}_lib_generic")).content(&path, None, elf);
-        let headers = Part::new("one", &format!("{name}_dev_generic"));
+        let host =
+            ArtifactBuilder::new("one", &format!("{name}_lib_generic")).content(&path, None, elf);
+        let headers = ArtifactBuilder::new("one", &format!("{name}_dev_generic"));
         let headers = headers.plain(&format!("include/{name}.h"), "//");
         std::iter::once(host).chain(dev.then_some(headers)).collect::<Vec<_>>()
     };
@@ -187,7 +188,7 @@ fn damaged_and_ambiguous_libraries_are_findings() {
     let whole = library("libx.so.1", &["liby.so.1"]);
     let cut = whole.slice(0..whole.len() - 1).unwrap();
     let with = |name: &str, file: &str, content: &Content| {
-        Part::new("one", name).content(file, None, content.clone())
+        ArtifactBuilder::new("one", name).content(file, None, content.clone())
     };
     let plan = planned(vec![with("x_lib_generic", "lib/libx.so.1", &cut)], "");
     assert!(codes(&plan).contains(&Code::LibrariesUnreadable));
@@ -207,7 +208,7 @@ fn damaged_and_ambiguous_libraries_are_findings() {
 fn the_runtime_is_needed_by_transformed_binaries_only() {
     let toml = "[runtime_relation]\ndeb = 'libamdhip64-7 (>= 7.1)'\nrpm = 'hip >= 7.1'\n";
     let mut parts = blas();
-    parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
+    parts.push(ArtifactBuilder::new("one", "core_lib_generic").plain("lib/core", "x"));
     let plan = planned(parts, &format!("{toml}{GROUPS}"));
     let common = "rocm-common = 7.1.0-1";
     let depends = deb_relations(&plan, "rocm-blas", RelationKind::Depends);

@@ -80,7 +80,7 @@ fn wrappers(at: &str, units: &[Unit], shard: usize) -> Vec<WrapperCode> {
     wrappers
 }
 
-fn add(part: Part, at: &str, file: &File, shard: usize) -> Part {
+fn add(part: ArtifactBuilder, at: &str, file: &File, shard: usize) -> ArtifactBuilder {
     let here = |shards: usize| shards >> shard & 1 == 1;
     match file {
         File::Plain(shards) if here(*shards) => part.plain(at, at),
@@ -92,12 +92,12 @@ fn add(part: Part, at: &str, file: &File, shard: usize) -> Part {
 }
 
 /// The first `count` shards, each with the files that it has.
-fn parts(files: &Files, count: usize) -> Vec<Part> {
+fn parts(files: &Files, count: usize) -> Vec<ArtifactBuilder> {
     let shards =
         (0..count).flat_map(|shard| COMPONENTS.iter().enumerate().map(move |c| (shard, c)));
     let part = |(shard, (owner, name)): (usize, (usize, &&str))| {
         let own = files.iter().filter(|(_, (of, _))| *of == owner);
-        let empty = Part::new(SHARDS[shard].0, name);
+        let empty = ArtifactBuilder::new(SHARDS[shard].0, name);
         own.fold(empty, |part, (at, (_, file))| add(part, at, file, shard))
     };
     shards.map(part).collect()

@@ -2,10 +2,10 @@
 
 use super::*;
 
-fn modules() -> Vec<Part> {
+fn modules() -> Vec<ArtifactBuilder> {
     let code = |name: &str| vec![wrapper(&[("gfx1100", name)])];
     let host = || Content::of_bytes(*b"host");
-    let library = Part::new("one", "blas_lib_all")
+    let library = ArtifactBuilder::new("one", "blas_lib_all")
         .fat_of("lib/librocblas.so.5", Some("rocBLAS"), code("a"))
         .fat_of("lib/librocsparse.so.1", Some("rocSPARSE"), code("b"))
         .link("lib/librocsparse.so", "librocsparse.so.1")
@@ -51,7 +51,11 @@ fn selectors_cut_an_artifact_by_module() {
 #[test]
 fn a_database_file_goes_to_the_group_of_its_archs() {
     let part = |archs| {
-        vec![Part::new("one", "blas_lib_all").fat("lib/a", units()).database("lib/d", archs, "1")]
+        vec![
+            ArtifactBuilder::new("one", "blas_lib_all")
+                .fat("lib/a", units())
+                .database("lib/d", archs, "1"),
+        ]
     };
     let plan = planned(part("gfx1100,gfx1101,gfx906"), GROUPS);
     let path = path("opt/rocm-7.1/lib/d");
@@ -100,22 +104,22 @@ fn selectors_that_claim_the_same_are_refused() {
 
 #[test]
 fn a_path_belongs_to_one_package() {
-    let with = |name: &str| Part::new("one", name).plain("lib/a", "x");
+    let with = |name: &str| ArtifactBuilder::new("one", name).plain("lib/a", "x");
     let result = planned_with(vec![with("x_lib_generic"), with("x_dev_generic")], "", &options());
     assert_refused(result, &["lib/a", "rocm-x", "rocm-x-dev"]);
     let result = planned_with(vec![with("x_lib_generic"), with("x_run_generic")], "", &options());
     assert_refused(result, &["lib/a", "x_lib", "x_run"]);
-    let below = Part::new("one", "y_lib_generic").plain("lib/a/b", "x");
+    let below = ArtifactBuilder::new("one", "y_lib_generic").plain("lib/a/b", "x");
     let result = planned_with(vec![with("x_lib_generic"), below], "", &options());
     assert_refused(result, &["lib/a/b", "rocm-y", "lies below lib/a"]);
-    let folder = Part::new("one", "y_lib_generic").folder("lib/a");
+    let folder = ArtifactBuilder::new("one", "y_lib_generic").folder("lib/a");
     let result = planned_with(vec![with("x_lib_generic"), folder], "", &options());
     assert_refused(result, &["lib/a", "rocm-x", "rocm-y"]);
 }
 
 #[test]
 fn names_that_meet_are_refused() {
-    let with = |name: &str, file: &str| Part::new("one", name).plain(file, "x");
+    let with = |name: &str, file: &str| ArtifactBuilder::new("one", name).plain(file, "x");
     let parts = vec![with("X_lib_generic", "lib/a"), with("x_lib_generic", "lib/b")];
     assert_refused(planned_with(parts, "", &options()), &["X, x", "rocm-x"]);
     let parts = vec![with("hosts_lib_generic", "lib/a")];
@@ -127,7 +131,7 @@ fn names_that_meet_are_refused() {
 #[test]
 fn only_limits_the_set_without_changing_its_packages() {
     let mut parts = blas();
-    parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
+    parts.push(ArtifactBuilder::new("one", "core_lib_generic").plain("lib/core", "x"));
     let all = planned(parts, GROUPS);
     for (only, expected) in [
         ("core", vec!["rocm-core"]),
@@ -145,7 +149,7 @@ fn only_limits_the_set_without_changing_its_packages() {
         ),
     ] {
         let mut parts = blas();
-        parts.push(Part::new("one", "core_lib_generic").plain("lib/core", "x"));
+        parts.push(ArtifactBuilder::new("one", "core_lib_generic").plain("lib/core", "x"));
         let options = Options { only: vec![only.to_owned()], ..options() };
         let plan = planned_with(parts, GROUPS, &options).unwrap();
         assert_eq!(ids(&plan), expected);
@@ -193,8 +197,10 @@ fn a_format_that_is_not_wanted_leaves_nothing() {
 #[test]
 fn empty_groups_and_dangling_links_are_findings() {
     let parts = vec![
-        Part::new("one", "x_lib_generic").plain("lib/x.so.1", "x").link("lib/gone", "nowhere"),
-        Part::new("one", "x_dev_generic")
+        ArtifactBuilder::new("one", "x_lib_generic")
+            .plain("lib/x.so.1", "x")
+            .link("lib/gone", "nowhere"),
+        ArtifactBuilder::new("one", "x_dev_generic")
             .link("lib/x.so", "x.so.1")
             .link("lib64", "lib")
             .link("through", "lib64/x.so")
@@ -218,8 +224,9 @@ fn empty_groups_and_dangling_links_are_findings() {
 #[test]
 fn links_that_leave_the_prefix_through_other_links_are_refused() {
     // Goes up from the prefix, where `lib/up` leads, and not from `lib`.
-    let out = Part::new("one", "x_dev_generic").link("lib/out", "up/../lib/x.so");
-    let up = Part::new("one", "x_lib_generic").plain("lib/x.so", "x").link("lib/up", "..");
+    let out = ArtifactBuilder::new("one", "x_dev_generic").link("lib/out", "up/../lib/x.so");
+    let up =
+        ArtifactBuilder::new("one", "x_lib_generic").plain("lib/x.so", "x").link("lib/up", "..");
     let error = join(vec![up, out], GROUPS).unwrap_err().to_string();
     assert!(error.contains("x_dev/lib/out: the link leads to `up/../lib/x.so`"), "{error}");
 }
@@ -243,7 +250,7 @@ fn a_damaged_debug_file_stays_where_it_is_with_a_finding() {
     let whole = library("libx.so.1", &[]);
     let cut = whole.slice(0..80).unwrap();
     let file = "lib/debug/libx.so.1.debug";
-    let part = Part::new("one", "x_dbg_generic").content(file, None, cut);
+    let part = ArtifactBuilder::new("one", "x_dbg_generic").content(file, None, cut);
     let plan = planned(vec![part], "");
     let found = paths(package(&plan, "rocm-x-dbgsym"), Format::Rpm);
     assert!(found.contains(&format!("opt/rocm-7.1/{file}")), "{found:?}");

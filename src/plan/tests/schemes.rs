@@ -11,9 +11,9 @@ fn amdrocm() -> Options {
 const STRICT: &str = "[architecture_groups.gfx125X]\n\
                       architectures = ['gfx1250', 'gfx1250-strict']\n";
 
-fn strict() -> Part {
+fn strict() -> ArtifactBuilder {
     let wrapper = wrapper(&[("gfx1250", "a|1"), ("gfx1250-strict", "a|2")]);
-    Part::new("one", "blas_lib_all").fat("lib/librocblas.so.5", vec![wrapper])
+    ArtifactBuilder::new("one", "blas_lib_all").fat("lib/librocblas.so.5", vec![wrapper])
 }
 
 #[test]
@@ -92,7 +92,8 @@ fn words_and_archs_are_said_of_a_package_by_either_name() {
 
 #[test]
 fn words_of_a_family_without_a_host_are_not_lost() {
-    let headers = || vec![Part::new("one", "blas_dev_generic").plain("include/blas.h", "//")];
+    let headers =
+        || vec![ArtifactBuilder::new("one", "blas_dev_generic").plain("include/blas.h", "//")];
     let toml = "[packages.rocm-blas]\nlicense = 'ISC'\n";
     let plan = planned(headers(), toml);
     assert_eq!(package(&plan, "rocm-blas-dev").rpm.as_ref().unwrap().license, "ISC");
@@ -145,7 +146,7 @@ fn a_development_entry_keeps_its_name_beside_device_code() {
     let list = r#"[{ "Package": "amdrocm-blas-devel", "Artifactory": [
         { "Artifact": "blas", "Artifact_Subdir": [
             { "Name": "ROCBLAS", "Components": ["dev"] }] }] }]"#;
-    let dev = Part::new("one", "blas_dev_all")
+    let dev = ArtifactBuilder::new("one", "blas_dev_all")
         .plain("include/x.h", "//")
         .fat("lib/libx.so", vec![wrapper(&[("gfx1100", "a|1"), ("gfx1200", "a|2")])]);
     let plan = planned_with(vec![dev], GROUPS, &import(list)).unwrap();
@@ -174,13 +175,13 @@ fn what_is_run_of_an_entry_needs_what_it_links_to() {
             { "Name": "ROCBLAS", "Components": ["dbg"] }] }] }]"#;
     let elf = |soname: &str, other: &str| library(soname, &["libdrm.so.2", other]);
     let parts = vec![
-        Part::new("one", "blas_dev_generic").content(
+        ArtifactBuilder::new("one", "blas_dev_generic").content(
             "lib/libx.so",
             None,
             elf("libx.so", "libnowhere.so.1"),
         ),
         // What a debug file links to is what its library does, and nobody loads it.
-        Part::new("one", "blas_dbg_generic").content(
+        ArtifactBuilder::new("one", "blas_dbg_generic").content(
             "lib/librocblas.so.5",
             None,
             elf("libblas.so.5", "libgone.so.1"),
@@ -206,7 +207,7 @@ fn what_is_run_of_an_entry_needs_what_it_links_to() {
 fn what_no_entry_takes_is_left_out_with_its_code() {
     let list = r#"[{ "Package": "amdrocm-x", "Artifactory": [
         { "Artifact": "other", "Artifact_Subdir": [{ "Name": "x", "Components": ["lib"] }] }] }]"#;
-    let library = Part::new("one", "blas_lib_all")
+    let library = ArtifactBuilder::new("one", "blas_lib_all")
         .fat("lib/librocblas.so.5", units())
         .link("lib/librocblas.so", "librocblas.so.5");
     let plan = planned_with(vec![library], GROUPS, &import(list)).unwrap();

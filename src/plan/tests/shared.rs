@@ -6,8 +6,8 @@ const THREE: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100', 
                      [architecture_groups.gfx115X]\narchitectures = ['gfx1151']\n\
                      [architecture_groups.gfx120X]\narchitectures = ['gfx1200']\n";
 
-fn library() -> Part {
-    Part::new("one", "aotriton_lib_all").fat("lib/libaotriton.so.1", units())
+fn library() -> ArtifactBuilder {
+    ArtifactBuilder::new("one", "aotriton_lib_all").fat("lib/libaotriton.so.1", units())
 }
 
 fn files(plan: &Plan, id: &str) -> Vec<String> {
@@ -81,7 +81,7 @@ fn an_excluded_arch_is_not_served() {
 #[test]
 fn the_shipped_table_cuts_old_artifacts_as_new_ones_are() {
     let code = |name: &str| vec![wrapper(&[("gfx1100", name)])];
-    let old = Part::new("one", "blas_lib_all")
+    let old = ArtifactBuilder::new("one", "blas_lib_all")
         .fat_of("lib/librocblas.so.5", Some("rocBLAS"), code("a"))
         .fat_of("lib/librocsparse.so.1", Some("rocSPARSE"), code("b"))
         .fat_of("lib/librocsolver.so.0", Some("rocSOLVER"), code("c"))
@@ -90,9 +90,17 @@ fn the_shipped_table_cuts_old_artifacts_as_new_ones_are() {
         .plain("share/nobodys", "x");
     let whole = planned(vec![old], GROUPS);
     let new = vec![
-        Part::new("one", "blas_lib_all").fat_of("lib/librocblas.so.5", None, code("a")),
-        Part::new("one", "sparse_lib_all").fat_of("lib/librocsparse.so.1", None, code("b")),
-        Part::new("one", "solver_lib_all").fat_of("lib/librocsolver.so.0", None, code("c")),
+        ArtifactBuilder::new("one", "blas_lib_all").fat_of("lib/librocblas.so.5", None, code("a")),
+        ArtifactBuilder::new("one", "sparse_lib_all").fat_of(
+            "lib/librocsparse.so.1",
+            None,
+            code("b"),
+        ),
+        ArtifactBuilder::new("one", "solver_lib_all").fat_of(
+            "lib/librocsolver.so.0",
+            None,
+            code("c"),
+        ),
     ];
     let apart = planned(new, GROUPS);
     assert_eq!(ids(&whole), ids(&apart));
@@ -107,7 +115,7 @@ fn the_shipped_table_cuts_old_artifacts_as_new_ones_are() {
 
 #[test]
 fn a_package_without_content_is_not_made() {
-    let part = || vec![Part::new("one", "db_lib_all").database("lib/d", "gfx1100", "1")];
+    let part = || vec![ArtifactBuilder::new("one", "db_lib_all").database("lib/d", "gfx1100", "1")];
     let plan = planned(part(), GROUPS);
     assert!(files(&plan, "rocm-db").is_empty());
     let depends = deb_relations(&plan, "rocm-db-gfx110x", RelationKind::Depends);

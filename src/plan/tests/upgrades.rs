@@ -155,8 +155,9 @@ fn what_an_entry_of_a_list_needs_exactly_ties_versions_too() {
         { "Artifact": "blas", "Artifact_Subdir": [
             { "Name": "ROCBLAS", "Components": ["dev"] }] }] }]"#;
     let parts = || {
-        let library = Part::new("one", "blas_lib_generic").plain("lib/librocblas.so.5", "x");
-        vec![library, Part::new("one", "blas_dev_generic").plain("include/x.h", "//")]
+        let library =
+            ArtifactBuilder::new("one", "blas_lib_generic").plain("lib/librocblas.so.5", "x");
+        vec![library, ArtifactBuilder::new("one", "blas_dev_generic").plain("include/x.h", "//")]
     };
     let options = super::schemes::import(list);
     let moved = |package: &str, from: &str| {

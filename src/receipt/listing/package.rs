@@ -10,14 +10,14 @@ use crate::content::{Content, WINDOW, hex};
 use crate::error::{Error, Result};
 use crate::formats::compression::decoder_fault;
 use crate::formats::deb;
-use crate::formats::package_file::Reader;
-use crate::formats::payload::{Entry, EntryKind};
+use crate::formats::package_file::PackageReader;
+use crate::formats::payload::{PayloadEntry, PayloadEntryKind};
 use crate::package::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind};
 use crate::receipt::RelationRecord;
 
 /// Lists the package file `content`, which is called `file_name`. Every file in it is read.
 pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
-    let reader = Reader::open(content.clone())?;
+    let reader = PackageReader::open(content.clone())?;
     let mut members = Vec::new();
     reader.visit(&mut |read, bytes| {
         let digest = if read.entry.is_file() { Some(digest(bytes)?) } else { None };
@@ -26,8 +26,8 @@ pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
     })?;
     members.sort_by(|a, b| a.path.cmp(&b.path));
     let mut package = match &reader {
-        Reader::Deb(deb) => of_deb(deb)?,
-        Reader::Rpm(rpm) => of_rpm(rpm.metadata())?,
+        PackageReader::Deb(deb) => of_deb(deb)?,
+        PackageReader::Rpm(rpm) => of_rpm(rpm.metadata())?,
     };
     package.file_name = file_name.to_owned();
     package.download = Size::exact(content.len());
@@ -48,11 +48,11 @@ fn digest(bytes: &mut dyn Read) -> Result<String> {
 }
 
 /// An entry of a payload, with the digest of its content in hex if that is known.
-pub fn payload_member(entry: &Entry, sha256: Option<String>) -> ListedMember {
+pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMember {
     let kind = match entry.kind {
-        EntryKind::Directory => MemberKind::Directory,
-        EntryKind::File => MemberKind::File,
-        EntryKind::Link { .. } => MemberKind::Link,
+        PayloadEntryKind::Directory => MemberKind::Directory,
+        PayloadEntryKind::File => MemberKind::File,
+        PayloadEntryKind::Link { .. } => MemberKind::Link,
     };
     ListedMember {
         path: format!("/{}", entry.path),
@@ -65,7 +65,7 @@ pub fn payload_member(entry: &Entry, sha256: Option<String>) -> ListedMember {
     }
 }
 
-fn of_deb(deb: &deb::Reader) -> Result<ListedPackage> {
+fn of_deb(deb: &deb::DebReader) -> Result<ListedPackage> {
     let required = |name: &str| {
         let value = deb.control().get(name).cloned();
         value.ok_or_else(|| Error::malformed(format!("has no {name}")).structure("control"))
@@ -93,7 +93,7 @@ fn of_deb(deb: &deb::Reader) -> Result<ListedPackage> {
     })
 }
 
-fn deb_relations(deb: &deb::Reader) -> Vec<RelationRecord> {
+fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
     let mut relations = Vec::new();
     for (kind, field) in DEB_FIELDS {
         let list = deb.control().get(field).map_or("", String::as_str);

@@ -22,7 +22,7 @@ use crate::formats::hip_wrapper::{self, Magic};
 const EMPTY_MAP: &[u8] = &[0x80];
 
 /// Sections of which there is at most one each.
-struct Parts {
+struct DeviceSections {
     fatbin: Option<(usize, SectionHeader)>,
     wrappers: Option<(usize, SectionHeader)>,
     marker: Option<(usize, SectionHeader)>,
@@ -37,7 +37,7 @@ pub fn examine(file: ElfFile) -> Result<Examined> {
         probe::refuse_bundles(&file, "there are no section headers to find its parts by")?;
         return Ok(Examined::NoDeviceCode);
     }
-    let parts = Parts::find(&file)?;
+    let parts = DeviceSections::find(&file)?;
     if parts.is_empty() {
         if parts.fatbin.is_some() || parts.wrappers.is_some() {
             probe::refuse_bundles(&file, "its section is said to be empty")?;
@@ -53,8 +53,8 @@ pub fn examine(file: ElfFile) -> Result<Examined> {
         return transformed::read(file).map(Examined::Transformed);
     }
     match (parts.fatbin, parts.wrappers) {
-        (Some(fatbin), Some(wrappers)) => {
-            let analysis = analyze(file, fatbin, wrappers)?;
+        (Some((fatbin_index, fatbin)), Some((wrapper_index, wrappers))) => {
+            let analysis = analyze(file, fatbin_index, fatbin, wrapper_index, wrappers)?;
             Ok(Examined::Fat(Box::new(analysis)))
         }
         (Some((index, _)), None) => {
@@ -71,7 +71,7 @@ pub fn examine(file: ElfFile) -> Result<Examined> {
     }
 }
 
-impl Parts {
+impl DeviceSections {
     fn find(file: &ElfFile) -> Result<Self> {
         Ok(Self {
             fatbin: single(file, FATBIN_SECTION)?,
@@ -115,7 +115,7 @@ fn single(file: &ElfFile, name: &str) -> Result<Option<(usize, SectionHeader)>> 
 
 /// `objcopy --only-keep-debug` keeps the section headers and drops the bytes, those of device code
 /// as well.
-fn is_separate_debug(file: &ElfFile, parts: &Parts) -> Result<bool> {
+fn is_separate_debug(file: &ElfFile, parts: &DeviceSections) -> Result<bool> {
     let needed = file.sections_named(".dynamic").into_iter().chain(parts.wrappers);
     let mut dropped = needed.filter(|(_, section)| section.sh_type == elf::SHT_NOBITS);
     let Some((index, _)) = dropped.next() else {
@@ -140,7 +140,7 @@ fn refuse_loadable(file: &ElfFile) -> Result<()> {
 }
 
 /// Fails if a file with signs of being transformed has its device code still.
-fn refuse_device_code(file: &ElfFile, parts: &Parts) -> Result<()> {
+fn refuse_device_code(file: &ElfFile, parts: &DeviceSections) -> Result<()> {
     let Some((index, section)) = parts.fatbin.filter(|(_, section)| section.is_in_file()) else {
         return Ok(());
     };
@@ -157,8 +157,10 @@ fn refuse_device_code(file: &ElfFile, parts: &Parts) -> Result<()> {
 
 fn analyze(
     file: ElfFile,
-    (fatbin_index, fatbin): (usize, SectionHeader),
-    (wrapper_index, wrapper_section): (usize, SectionHeader),
+    fatbin_index: usize,
+    fatbin: SectionHeader,
+    wrapper_index: usize,
+    wrapper_section: SectionHeader,
 ) -> Result<Analysis> {
     file.validate()?;
     validate_kind(&file, fatbin_index, &fatbin)?;
@@ -184,7 +186,8 @@ fn analyze(
         &file,
         &dynamic,
         symbols.to_vec(&file)?,
-        (wrapper_index, &wrapper_section),
+        wrapper_index,
+        &wrapper_section,
         &target,
     )?;
     wrappers::refuse_others(&bound, Magic::Fat, &file)?;

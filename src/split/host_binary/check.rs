@@ -277,7 +277,7 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
     let targets = layout.start..layout.end;
     let symbols = DynamicSymbols::read(file, &dynamic)?.to_vec(file)?;
-    let bound = wrappers::bind(file, &dynamic, symbols, (index, &section), &targets)?;
+    let bound = wrappers::bind(file, &dynamic, symbols, index, &section, &targets)?;
     let mut faults = Vec::new();
     if bound.len() != analysis.bound.len() {
         faults.push(Error::bug("wrappers were lost"));

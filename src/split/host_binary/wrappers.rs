@@ -39,13 +39,14 @@ pub enum Binding {
     InPlace,
 }
 
-/// Binds the wrappers of `section`; `symbols` are the dynamic ones. Every target lies in `targets`, and no other relocation
-/// leads there.
+/// Binds the wrappers of `section`, which has this index; `symbols` are the dynamic ones. Every
+/// target lies in `targets`, and no other relocation leads there.
 pub fn bind(
     file: &ElfFile,
     dynamic: &Dynamic,
     symbols: Vec<Symbol>,
-    (index, section): (usize, &SectionHeader),
+    index: usize,
+    section: &SectionHeader,
     targets: &Range<u64>,
 ) -> Result<Vec<BoundWrapper>> {
     let range = file.file_range(index, section)?;

@@ -77,7 +77,7 @@ pub(in crate::verify) fn rows(content: &Content) -> Result<Option<Rows>> {
     if content.len() < 4 || content.read_array(0)? != *b"KPAK" {
         return Ok(None);
     }
-    let reader = kpack::Reader::open(content.clone())?;
+    let reader = kpack::KpackReader::open(content.clone())?;
     let mut rows = Rows::new();
     let mut read: BTreeMap<u32, DeviceEntry> = BTreeMap::new();
     for (key, targets) in &reader.toc().rows {

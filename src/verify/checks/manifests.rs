@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::scope::Scope;
 use super::set_archives::{Archives, archives, damaged};
-use crate::formats::kpm::{Archive, Manifest};
+use crate::formats::kpm::{Manifest, ManifestArchive};
 use crate::verify::own::archive::{ArchiveFacts, Nature};
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
@@ -117,7 +117,12 @@ fn is_code_for(class: &Class, arch: &str) -> bool {
     matches!(class, Class::CodeObject(Nature::Compiled(target)) if target.base().as_str() == arch)
 }
 
-fn faults(arch: &str, stated: &Archive, path: &str, archives: &Archives<'_>) -> Vec<String> {
+fn faults(
+    arch: &str,
+    stated: &ManifestArchive,
+    path: &str,
+    archives: &Archives<'_>,
+) -> Vec<String> {
     let Some((package, archive)) = archives.get(path) else {
         return vec![format!("lists {path}, which is not there")];
     };

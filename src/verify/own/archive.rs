@@ -67,7 +67,7 @@ impl ArchiveFacts {
 
 /// Reads the archive that fills `content`.
 pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
-    let reader = kpack::Reader::open(content.clone())?;
+    let reader = kpack::KpackReader::open(content.clone())?;
     let toc = reader.toc();
     let mut facts = ArchiveFacts { listed: toc.gfx_arches.clone(), ..ArchiveFacts::default() };
     for ordinal in 0..u32::try_from(reader.len()).map_err(|_| Error::bug("frame limit"))? {
@@ -77,7 +77,7 @@ pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
         facts.code_objects.push(found.ok());
     }
     for (key, targets) in &toc.rows {
-        let ordinal = |row: &kpack::Row| usize::try_from(row.ordinal);
+        let ordinal = |row: &kpack::TocRow| usize::try_from(row.ordinal);
         let row = targets.iter().map(|(target, row)| Ok((target.clone(), ordinal(row)?)));
         let row: Result<_, std::num::TryFromIntError> = row.collect();
         facts.rows.insert(key.clone(), row.map_err(|_| Error::bug("ordinal"))?);

@@ -28,7 +28,7 @@ use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT};
 use super::host_elf::{HIPF, HostElf};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::formats::code_object::{self, FeatureState, Header};
+use crate::formats::code_object::{self, CodeObjectHeader, FeatureState};
 use crate::formats::hold::{self, hold};
 use crate::gfx::Target;
 
@@ -237,7 +237,7 @@ fn name_hash(name: &String) -> u64 {
 
 /// The target of a code object: what its header states, and of the entry what the header leaves
 /// open. `None` if neither names a known one.
-fn stated(claimed: Option<Target>, header: &Header) -> Option<Target> {
+fn stated(claimed: Option<Target>, header: &CodeObjectHeader) -> Option<Target> {
     let Some(own) = &header.target else {
         return claimed;
     };

@@ -12,8 +12,8 @@ use super::facts;
 use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
 use crate::content::Content;
 use crate::error::{Error, Result, ResultExt};
-use crate::formats::package_file::Reader;
-use crate::formats::payload::{Digest, EntryKind, Marking, ReadEntry};
+use crate::formats::package_file::PackageReader;
+use crate::formats::payload::{Digest, Marking, PayloadEntryKind, ReadEntry};
 use crate::formats::{deb, rpm};
 use crate::package::Format;
 use crate::run::Budget;
@@ -29,10 +29,10 @@ pub(in crate::verify) fn read(
     budget: &Budget,
 ) -> Result<(Installed, Problems)> {
     let package = Content::open(path)?.within(budget);
-    let reader = Reader::open(package.clone()).file(path)?;
+    let reader = PackageReader::open(package.clone()).file(path)?;
     let said = match &reader {
-        Reader::Deb(deb) => deb_says(deb)?,
-        Reader::Rpm(rpm) => rpm_says(rpm)?,
+        PackageReader::Deb(deb) => deb_says(deb)?,
+        PackageReader::Rpm(rpm) => rpm_says(rpm)?,
     };
     let mut installed = Installed {
         file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -53,14 +53,14 @@ pub(in crate::verify) fn read(
     };
     let mut problems = Problems::default();
     read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
-    if let Reader::Deb(deb) = &reader {
+    if let PackageReader::Deb(deb) = &reader {
         check_listed(deb, &installed, &mut problems);
     }
     Ok((installed, problems))
 }
 
 fn read_payload(
-    reader: &Reader,
+    reader: &PackageReader,
     installed: &mut Installed,
     budget: &Budget,
     problems: &mut Problems,
@@ -92,7 +92,7 @@ fn is_folder_again(earlier: &InstalledNode, node: &InstalledNode) -> bool {
 }
 
 /// Every path of md5sums is there.
-fn check_listed(deb: &deb::Reader, installed: &Installed, problems: &mut Problems) {
+fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Problems) {
     let listed = deb.md5sums().map(|path| format!("/{path}"));
     for path in listed.filter(|path| !installed.paths.contains_key(path)) {
         let message = "md5sums lists it, but it is not there";
@@ -113,7 +113,7 @@ struct Said {
     archs: Option<Vec<String>>,
 }
 
-fn deb_says(deb: &deb::Reader) -> Result<Said> {
+fn deb_says(deb: &deb::DebReader) -> Result<Said> {
     let field = |name: &str| deb.control().get(name).map(String::as_str);
     let required = |name: &str| {
         let missing = || Error::malformed(format!("control has no {name}"));
@@ -163,7 +163,7 @@ fn capability(text: &str) -> Option<Capability> {
     (!name.is_empty()).then(|| Capability { name: name.to_owned(), bound })
 }
 
-fn rpm_says(rpm: &rpm::Reader) -> Result<Said> {
+fn rpm_says(rpm: &rpm::RpmReader) -> Result<Said> {
     let metadata = rpm.metadata();
     let fault = |error: ::rpm::Error| Error::malformed("the header lacks a tag").cause(error);
     let version = metadata.get_version().map_err(fault)?;
@@ -221,9 +221,11 @@ fn node(
 ) -> Result<(InstalledNode, Option<&'static str>)> {
     let mode = entry.entry.mode;
     match &entry.entry.kind {
-        EntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
-        EntryKind::Link { target } => Ok((InstalledNode::Link { target: target.clone() }, None)),
-        EntryKind::File => {
+        PayloadEntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
+        PayloadEntryKind::Link { target } => {
+            Ok((InstalledNode::Link { target: target.clone() }, None))
+        }
+        PayloadEntryKind::File => {
             let mut digesting = Md5Reader { inner: content, md5: Md5::default() };
             let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
             let md5 = <[u8; 16]>::from(digesting.md5.finalize());

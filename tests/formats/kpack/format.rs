@@ -12,13 +12,15 @@ use std::path::Path;
 use proptest::prelude::*;
 use rockpack::content::Content;
 use rockpack::error::Kind;
-use rockpack::formats::kpack::{BLOB_LIMIT, FRAME_LIMIT, Reader, Row, Scheme, Toc, key, write};
+use rockpack::formats::kpack::{
+    BLOB_LIMIT, FRAME_LIMIT, KpackReader, Scheme, Toc, TocRow, key, write,
+};
 use support::kpack::{bytes, code, judged, need_python, python, sha256};
 
 fn toc(scheme: Scheme, rows: &[(&str, u32, u32, u64)]) -> Toc {
-    let mut table: BTreeMap<String, BTreeMap<String, Row>> = BTreeMap::new();
+    let mut table: BTreeMap<String, BTreeMap<String, TocRow>> = BTreeMap::new();
     for (name, co_index, ordinal, original_size) in rows {
-        let row = Row {
+        let row = TocRow {
             kind: "hsaco".to_owned(),
             ordinal: *ordinal,
             original_size: *original_size,
@@ -75,7 +77,7 @@ fn archives_of_an_independent_writer_are_read() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().to_str().unwrap();
         let expected = python("kpack_writer.py", &[path, scheme, start]).unwrap();
-        let reader = Reader::open(Content::open(path).unwrap()).unwrap();
+        let reader = KpackReader::open(Content::open(path).unwrap()).unwrap();
         let mut seen = serde_json::Map::new();
         for (key, targets) in &reader.toc().rows {
             let digests = targets.iter().map(|(target, row)| {
@@ -97,17 +99,17 @@ fn an_archive_cut_anywhere_is_refused() {
         let whole = bytes(&content);
         for len in 0..whole.len() {
             let cut = Content::of_bytes(&whole[..len]);
-            assert!(Reader::open(cut).is_err(), "{scheme:?} {len}");
+            assert!(KpackReader::open(cut).is_err(), "{scheme:?} {len}");
         }
         let longer = [whole, vec![0xc0]].concat();
-        assert!(Reader::open(Content::of_bytes(longer)).is_err());
+        assert!(KpackReader::open(Content::of_bytes(longer)).is_err());
     }
 }
 
 /// Reads everything that an archive holds.
 fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack::error::Error> {
     use std::io::Read;
-    let reader = Reader::open(content)?;
+    let reader = KpackReader::open(content)?;
     let mut objects = Vec::new();
     for ordinal in 0..u32::try_from(reader.len()).unwrap() {
         let mut object = Vec::new();
@@ -182,7 +184,7 @@ fn what_contradicts_itself_is_refused() {
     let framed = bytes(&framed);
     let (_, plain) = archive(Scheme::None, &[code(1, 70), code(2, 40)]);
     let plain = bytes(&plain);
-    let refused = |content: Content| Reader::open(content).unwrap_err();
+    let refused = |content: Content| KpackReader::open(content).unwrap_err();
     let cases = [
         (patched(&framed, b"KPAK\x01", b"KPAC\x01"), Kind::Malformed),
         (patched(&framed, b"KPAK\x01", b"KPAK\x02"), Kind::Unsupported),
@@ -226,7 +228,7 @@ fn frames_must_announce_their_size() {
     std::io::Write::write_all(&mut encoder, b"content").unwrap();
     let frame = Content::of_bytes(encoder.finish().unwrap());
     let toc = toc(Scheme::ZstdPerKernel, &[("lib/x.so", 0, 0, 7)]);
-    let error = Reader::open(write(&toc, &[frame]).unwrap()).unwrap_err();
+    let error = KpackReader::open(write(&toc, &[frame]).unwrap()).unwrap_err();
     assert!(error.to_string().contains("announce"), "{error}");
 }
 
@@ -274,7 +276,7 @@ fn code_behind_2_gib_is_found_by_both_readers() {
     let json = python("kpack_reader.py", &[file.path().to_str().unwrap()]).unwrap();
     assert_eq!(json["rows"]["lib/x.so#0"]["gfx1100"]["size"], zeros);
     assert_eq!(json["rows"]["lib/x.so#1"]["gfx1100"]["sha256"], sha256(&last));
-    let reader = Reader::open(Content::open(file.path()).unwrap()).unwrap();
+    let reader = KpackReader::open(Content::open(file.path()).unwrap()).unwrap();
     assert_eq!(bytes(&reader.code_object(1).unwrap()), last);
 }
 
@@ -289,7 +291,7 @@ fn frames_behind_2_gib_are_read() {
     frames.push(Content::of_bytes(zstd::bulk::compress(&last, 1).unwrap()));
     let archive = write(&toc(Scheme::ZstdPerKernel, &rows), &frames).unwrap();
     assert!(archive.len() > 2 << 30);
-    let reader = Reader::open(archive).unwrap();
+    let reader = KpackReader::open(archive).unwrap();
     assert_eq!(bytes(&reader.code_object(count).unwrap()), last);
 }
 
@@ -308,10 +310,10 @@ fn strings_that_are_not_utf_8_are_refused() {
     let row = toc.rows.values_mut().next().unwrap().get_mut("gfx1100").unwrap();
     row.metadata = Some(rmpv::Value::from("odd text"));
     let mut archive = bytes(&write(&toc, &[Content::of_bytes(*b"x")]).unwrap());
-    assert_eq!(Reader::open(Content::of_bytes(archive.clone())).unwrap().toc(), &toc);
+    assert_eq!(KpackReader::open(Content::of_bytes(archive.clone())).unwrap().toc(), &toc);
     let at = archive.windows(8).position(|window| window == b"odd text").unwrap();
     archive[at] = 0xf4;
-    let error = Reader::open(Content::of_bytes(archive)).unwrap_err();
+    let error = KpackReader::open(Content::of_bytes(archive)).unwrap_err();
     assert_eq!(error.kind(), Kind::Malformed);
     assert!(error.to_string().contains("not UTF-8"), "{error}");
 }
@@ -327,7 +329,7 @@ proptest! {
         let scheme = if framed { Scheme::ZstdPerKernel } else { Scheme::None };
         let objects: Vec<_> = (0..).zip(sizes).map(|(n, size)| code(n, size)).collect();
         let (toc, content) = archive(scheme, &objects);
-        let reader = Reader::open(content).unwrap();
+        let reader = KpackReader::open(content).unwrap();
         prop_assert_eq!(reader.toc(), &toc);
         for (ordinal, object) in (0_u32..).zip(&objects) {
             prop_assert_eq!(&bytes(&reader.code_object(ordinal).unwrap()), object);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::sample::subsequence;
-use rockpack::formats::kpack::Reader;
+use rockpack::formats::kpack::KpackReader;
 use rockpack::recombine::Kernel;
 use support::kpack::{bytes, judged, kernel, need_python, pack};
 
@@ -37,7 +37,7 @@ fn compatible(device: &str) -> Vec<String> {
 }
 
 /// The code object that `loader` hands to `device` for a key.
-fn load(archive: &Reader, loader: Loader, device: &str, key: &str) -> Option<Vec<u8>> {
+fn load(archive: &KpackReader, loader: Loader, device: &str, key: &str) -> Option<Vec<u8>> {
     let toc = archive.toc();
     for target in compatible(device) {
         if !toc.gfx_arches.contains(&target) {
@@ -59,7 +59,7 @@ fn wanted<'a>(targets: &[&'a str], device: &str) -> Option<&'a str> {
 }
 
 /// Packs wrappers with the given targets; a code object's content is its key and target.
-fn packed(wrappers: &[Vec<&str>]) -> Option<Reader> {
+fn packed(wrappers: &[Vec<&str>]) -> Option<KpackReader> {
     let mut kernels: Vec<Kernel> = Vec::new();
     for (co_index, targets) in (0..).zip(wrappers) {
         for target in targets {
@@ -70,7 +70,7 @@ fn packed(wrappers: &[Vec<&str>]) -> Option<Reader> {
     let archives = pack(&kernels, u64::MAX);
     assert!(archives.len() <= 1, "one arch, one archive");
     let archive = archives.into_iter().next()?;
-    Some(Reader::open(archive.content).unwrap())
+    Some(KpackReader::open(archive.content).unwrap())
 }
 
 fn check(wrappers: &[Vec<&str>], devices: &[&str]) {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 use rockpack::content::{Content, StreamSource, hex};
 use rockpack::error::{Kind, Place, Result};
-use rockpack::formats::kpack::Reader;
+use rockpack::formats::kpack::KpackReader;
 use rockpack::formats::kpm::Manifest;
 use rockpack::pack::cache::Cache;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
@@ -100,7 +100,7 @@ fn identical_code_objects_are_stored_once() {
         let of_arch = kernels.iter().filter(|k| k.target.base() == &archive.arch);
         let distinct: HashSet<_> = of_arch.map(|k| bytes(&k.content)).collect();
         assert_eq!(archive.code_objects, distinct.len() as u64);
-        assert_eq!(Reader::open(archive.content).unwrap().len(), distinct.len());
+        assert_eq!(KpackReader::open(archive.content).unwrap().len(), distinct.len());
     }
 }
 
@@ -302,7 +302,7 @@ proptest! {
         let archives = pack(&kernels, memory);
         let mut found = 0;
         for archive in &archives {
-            let reader = Reader::open(archive.content.clone()).unwrap();
+            let reader = KpackReader::open(archive.content.clone()).unwrap();
             for row in archive.rows.iter().filter(|row| !row.alias) {
                 let kernel = kernels.iter().find(|kernel| {
                     row.key == format!("{}#{}", kernel.binary, kernel.co_index)

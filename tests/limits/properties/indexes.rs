@@ -10,8 +10,8 @@ use rockpack::content::Content;
 use rockpack::formats::apt_index::{Package, Stanza, parse};
 use rockpack::formats::ar;
 use rockpack::formats::rpm_md::{
-    Changelog, DataFile, File, FileKind, Package as RpmPackage, Place, Repomd, filelists, other,
-    primary,
+    Changelog, DataFile, File, FileKind, Package as RpmPackage, Repomd, RepositoryRpm, filelists,
+    other, primary,
 };
 use rockpack::formats::{rpm, rpm_md};
 use rockpack::input::artifact::Manifest;
@@ -117,7 +117,7 @@ proptest! {
             changelog: entries.collect(),
             ..rpm_package()
         };
-        let places = [Place { package: &package, path: "x/y.rpm", size: 7, sha256: "aa" }];
+        let places = [RepositoryRpm { package: &package, path: "x/y.rpm", size: 7, sha256: "aa" }];
         let read = Element::parse(&primary(&places).unwrap()).unwrap();
         let read = children(&read, "package")[0];
         prop_assert_eq!(&children(read, "name")[0].text, &package.name);

@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use rockpack::content::Content;
 use rockpack::emit::Compression;
 use rockpack::formats::apt_index::{IndexFile, Release};
-use rockpack::formats::kpm::{Archive, Manifest};
+use rockpack::formats::kpm::{Manifest, ManifestArchive};
 use rockpack::formats::marker::{AnyMarker, Marker, parse};
-use rockpack::formats::package_file::Reader;
-use rockpack::formats::payload::EntryKind;
+use rockpack::formats::package_file::PackageReader;
+use rockpack::formats::payload::PayloadEntryKind;
 use rockpack::formats::{ccob, fatbin, offload_bundle};
 use rockpack::package::Treatment;
 use support::packages;
@@ -120,7 +120,7 @@ proptest! {
         archives in btree_map("gfx[0-9a-f]{3,4}", ("\\PC{0,40}", any::<u64>(), any::<u64>()), 0..20),
     ) {
         let archives = archives.into_iter().map(|(arch, (file, size, kernel_count))| {
-            (arch, Archive { file, size, kernel_count })
+            (arch, ManifestArchive { file, size, kernel_count })
         });
         let manifest = Manifest { component_name, prefix, archives: archives.collect() };
         prop_assert_eq!(Manifest::parse(&manifest.to_content().unwrap()).unwrap(), manifest);
@@ -164,14 +164,14 @@ fn item() -> impl Strategy<Value = Item> {
 
 /// What a package of either format says that it holds.
 fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
-    let reader = Reader::open(Content::open(path).unwrap()).unwrap();
+    let reader = PackageReader::open(Content::open(path).unwrap()).unwrap();
     let mut found = BTreeMap::new();
     let visit = &mut |entry: &rockpack::formats::payload::ReadEntry,
                       data: &mut dyn std::io::Read| {
         let item = match &entry.entry.kind {
-            EntryKind::Directory => Item::Folder,
-            EntryKind::Link { target } => Item::Link(target.clone()),
-            EntryKind::File => {
+            PayloadEntryKind::Directory => Item::Folder,
+            PayloadEntryKind::Link { target } => Item::Link(target.clone()),
+            PayloadEntryKind::File => {
                 let mut content = Vec::new();
                 data.read_to_end(&mut content).unwrap();
                 Item::File(content, entry.entry.mode & 0o111 != 0)

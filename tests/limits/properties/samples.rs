@@ -3,7 +3,7 @@
 use rockpack::content::Content;
 use rockpack::emit::Compression;
 use rockpack::error::{Error, Result};
-use rockpack::formats::package_file::Reader;
+use rockpack::formats::package_file::PackageReader;
 use rockpack::formats::{
     amdgpu_metadata, ccob, code_object, kpack, kpm, marker, offload_bundle, rpm, rpm_md,
 };
@@ -91,14 +91,15 @@ fn small_bundle() -> Vec<u8> {
 
 /// Two code objects, as the pack stage stores them.
 fn small_archive() -> Vec<u8> {
-    let reader = kpack::Reader::open(Content::of_bytes(file("fuzz/seeds/kpack/gfx1151"))).unwrap();
+    let reader =
+        kpack::KpackReader::open(Content::of_bytes(file("fuzz/seeds/kpack/gfx1151"))).unwrap();
     let mut toc = reader.toc().clone();
     let frames = [b"first code".repeat(9), b"second code".repeat(9)].map(|code| {
         let mut encoder = zstd::bulk::Compressor::new(3).unwrap();
         encoder.include_checksum(true).unwrap();
         (code.len() as u64, Content::of_bytes(encoder.compress(&code).unwrap()))
     });
-    let row = |ordinal: u32| kpack::Row {
+    let row = |ordinal: u32| kpack::TocRow {
         kind: "hsaco".to_owned(),
         ordinal,
         original_size: frames[ordinal as usize].0,
@@ -143,7 +144,7 @@ fn compressed_bundle(bytes: &[u8]) -> Result<String> {
 }
 
 fn archive(bytes: &[u8]) -> Result<String> {
-    let reader = kpack::Reader::open(content(bytes))?;
+    let reader = kpack::KpackReader::open(content(bytes))?;
     let mut text = format!("{:?}", reader.toc());
     for ordinal in 0..u32::try_from(reader.len()).unwrap() {
         text.push_str(&reader.code_object(ordinal)?.sha256_hex()?);
@@ -197,10 +198,10 @@ fn library(bytes: &[u8]) -> Result<String> {
 
 /// All that is said of the package's files, and their content.
 fn package(bytes: &[u8]) -> Result<String> {
-    let reader = Reader::open(content(bytes))?;
+    let reader = PackageReader::open(content(bytes))?;
     let mut text = match &reader {
-        Reader::Deb(deb) => format!("{:?} {:?}", deb.control(), deb.control_files()),
-        Reader::Rpm(_) => {
+        PackageReader::Deb(deb) => format!("{:?} {:?}", deb.control(), deb.control_files()),
+        PackageReader::Rpm(_) => {
             let front = rpm::Front::read(&content(bytes))?;
             // Stands in the signature header, which no checksum covers.
             let package = rpm_md::Package { archive_size: 0, ..rpm_md::Package::of_front(&front)? };

@@ -69,7 +69,7 @@ fn installed() -> &'static Path {
 
 fn unpack(package: &Path, folder: &Path) {
     let content = rockpack::content::Content::open(package).unwrap();
-    let reader = rockpack::formats::package_file::Reader::open(content).unwrap();
+    let reader = rockpack::formats::package_file::PackageReader::open(content).unwrap();
     reader
         .visit(&mut |entry, content| {
             let below = entry.entry.path.strip_prefix("opt/rocm-7.1/");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::{Content, Piece, Source, WINDOW};
+use super::{Content, Piece, PieceSource, WINDOW};
 use crate::error::{Error, Result};
 use crate::run::{Budget, interrupt};
 
@@ -21,7 +21,7 @@ impl Content {
     pub fn write_to(&self, file: &mut File, path: &Path) -> Result<()> {
         for piece in self.pieces.iter() {
             let copied = match &piece.source {
-                Source::File(input) => copy_range(&*input.handle()?, piece, file)?,
+                PieceSource::File(input) => copy_range(&*input.handle()?, piece, file)?,
                 _ => 0,
             };
             write_rest(piece, copied, file, path)?;

@@ -50,13 +50,13 @@ pub struct Content {
 struct Piece {
     at: u64,
     len: u64,
-    source: Source,
+    source: PieceSource,
     /// Position of the first byte within the source.
     offset: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum PieceSource {
     File(Arc<InputFile>),
     Bytes(Arc<Held>),
     Decoded(Arc<Decoded>),
@@ -87,7 +87,7 @@ impl Content {
     pub fn of_file(file: Arc<InputFile>) -> Self {
         // An empty file is a piece, too, so that it can be named.
         let len = file.len();
-        let piece = Piece { at: 0, len, source: Source::File(file), offset: 0 };
+        let piece = Piece { at: 0, len, source: PieceSource::File(file), offset: 0 };
         Self { pieces: Arc::new([piece]), len, budget: Budget::default() }
     }
 
@@ -100,18 +100,18 @@ impl Content {
     /// the content.
     pub fn of_held(bytes: Held) -> Self {
         let len = bytes.bytes.len() as u64;
-        Self::of_source(Source::Bytes(Arc::new(bytes)), 0, len)
+        Self::of_source(PieceSource::Bytes(Arc::new(bytes)), 0, len)
     }
 
     /// `len` bytes at `offset` of a nameless file that this run writes itself; they must be
     /// written before they are read, and never change after that.
     pub fn of_spool(file: Arc<File>, offset: u64, len: u64) -> Self {
-        Self::of_source(Source::Spool(file), offset, len)
+        Self::of_source(PieceSource::Spool(file), offset, len)
     }
 
     /// `len` zero bytes.
     pub fn zeros(len: u64) -> Self {
-        Self::of_source(Source::Zeros, 0, len)
+        Self::of_source(PieceSource::Zeros, 0, len)
     }
 
     /// The output of a decoder of this content; see [`StreamSource`] for what is held in memory and
@@ -131,17 +131,17 @@ impl Content {
         let len = stream.len();
         let decoded = Decoded::new(stream, self.budget.clone(), bytes.as_ref());
         pinned.keep_bytes(bytes);
-        let source = Source::Decoded(Arc::new(decoded));
+        let source = PieceSource::Decoded(Arc::new(decoded));
         (Self::of_source(source, 0, len).within(&self.budget), pinned)
     }
 
     fn of_blocks(part: Arc<BlockRange>, len: u64) -> Self {
-        Self::of_source(Source::Blocks(part), 0, len)
+        Self::of_source(PieceSource::Blocks(part), 0, len)
     }
 
-    fn of_source(source: Source, offset: u64, len: u64) -> Self {
+    fn of_source(source: PieceSource, offset: u64, len: u64) -> Self {
         // An empty file keeps its name, for messages.
-        if len == 0 && !matches!(source, Source::File(_) | Source::Blocks(_)) {
+        if len == 0 && !matches!(source, PieceSource::File(_) | PieceSource::Blocks(_)) {
             return Self::default();
         }
         let pieces = Arc::new([Piece { at: 0, len, source, offset }]);
@@ -290,9 +290,12 @@ impl Content {
         let mut pinned = Pinned::default();
         for piece in self.pieces.iter() {
             match &piece.source {
-                Source::File(file) => pinned.keep_file(file.handle()?),
-                Source::Decoded(decoded) => pinned.keep_bytes(decoded.hold()?),
-                Source::Bytes(_) | Source::Spool(_) | Source::Blocks(_) | Source::Zeros => {}
+                PieceSource::File(file) => pinned.keep_file(file.handle()?),
+                PieceSource::Decoded(decoded) => pinned.keep_bytes(decoded.hold()?),
+                PieceSource::Bytes(_)
+                | PieceSource::Spool(_)
+                | PieceSource::Blocks(_)
+                | PieceSource::Zeros => {}
             }
         }
         Ok(pinned)
@@ -309,17 +312,17 @@ impl Piece {
     fn read(&self, skip: u64, buffer: &mut [u8]) -> Result<()> {
         let offset = self.offset + skip;
         match &self.source {
-            Source::File(file) => file.read_at(offset, buffer),
-            Source::Decoded(decoded) => decoded.read_at(offset, buffer),
-            Source::Spool(file) => {
+            PieceSource::File(file) => file.read_at(offset, buffer),
+            PieceSource::Decoded(decoded) => decoded.read_at(offset, buffer),
+            PieceSource::Spool(file) => {
                 file.read_exact_at(buffer, offset).map_err(|e| Error::io("spool file", "read", e))
             }
-            Source::Blocks(part) => part.read_at(offset, buffer),
-            Source::Zeros => {
+            PieceSource::Blocks(part) => part.read_at(offset, buffer),
+            PieceSource::Zeros => {
                 buffer.fill(0);
                 Ok(())
             }
-            Source::Bytes(bytes) => {
+            PieceSource::Bytes(bytes) => {
                 let start = usize::try_from(offset).map_err(|_| Error::bug("heap offset"))?;
                 buffer.copy_from_slice(&bytes.bytes[start..start + buffer.len()]);
                 Ok(())
@@ -330,16 +333,16 @@ impl Piece {
     fn place(&self, skip: u64) -> Place {
         let offset = self.offset + skip;
         match &self.source {
-            Source::File(file) => Place {
+            PieceSource::File(file) => Place {
                 file: Some(file.path().to_path_buf()),
                 structure: None,
                 offset: Some(offset),
             },
-            Source::Blocks(part) => {
+            PieceSource::Blocks(part) => {
                 Place { file: Some(part.name.clone()), structure: None, offset: Some(offset) }
             }
-            Source::Decoded(decoded) => decoded.place(),
-            Source::Bytes(_) | Source::Spool(_) | Source::Zeros => Place::default(),
+            PieceSource::Decoded(decoded) => decoded.place(),
+            PieceSource::Bytes(_) | PieceSource::Spool(_) | PieceSource::Zeros => Place::default(),
         }
     }
 }

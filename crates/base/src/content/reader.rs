@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::{Content, Piece, Source};
+use super::{Content, Piece, PieceSource};
 use crate::error::Error;
 use crate::run::interrupt;
 
@@ -55,7 +55,7 @@ impl ContentReader {
         let len = usize::try_from(piece.len - skip).unwrap_or(usize::MAX).min(buffer.len());
         let stream = self.open.as_mut().and_then(|open| open.stream.as_mut());
         match (stream, &piece.source) {
-            (Some(stream), Source::Decoded(decoded)) => {
+            (Some(stream), PieceSource::Decoded(decoded)) => {
                 stream.read_exact(&mut buffer[..len]).map_err(|e| decoded.fault(e))?;
             }
             _ => piece.read(skip, &mut buffer[..len])?,
@@ -70,12 +70,15 @@ fn open_piece(piece: &Piece, index: usize, skip: u64) -> crate::error::Result<Op
     let mut pinned = super::Pinned::default();
     let mut stream = None;
     match &piece.source {
-        Source::File(file) => pinned.keep_file(file.handle()?),
-        Source::Decoded(decoded) => match decoded.hold()? {
+        PieceSource::File(file) => pinned.keep_file(file.handle()?),
+        PieceSource::Decoded(decoded) => match decoded.hold()? {
             Some(bytes) => pinned.keep_bytes(Some(bytes)),
             None => stream = Some(decoded.reader_at(piece.offset + skip)?),
         },
-        Source::Bytes(_) | Source::Spool(_) | Source::Blocks(_) | Source::Zeros => {}
+        PieceSource::Bytes(_)
+        | PieceSource::Spool(_)
+        | PieceSource::Blocks(_)
+        | PieceSource::Zeros => {}
     }
     Ok(OpenPiece { index, _pinned: pinned, stream })
 }

@@ -48,7 +48,7 @@ pub fn header(name: &str, mtime: u64, size: u64) -> Result<[u8; HEADER_SIZE]> {
 
 /// A member and where its bytes are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct ArMember {
     /// Its name, without padding.
     pub name: String,
     /// Its bytes within the archive.
@@ -56,7 +56,7 @@ pub struct Member {
 }
 
 /// All members of the archive, which must end with the last of them.
-pub fn members(archive: &Content) -> Result<Vec<Member>> {
+pub fn members(archive: &Content) -> Result<Vec<ArMember>> {
     let mut magic = [0; MAGIC.len()];
     archive.read_at(0, &mut magic)?;
     if &magic != MAGIC {
@@ -75,7 +75,7 @@ pub fn members(archive: &Content) -> Result<Vec<Member>> {
     Ok(found)
 }
 
-fn member(archive: &Content, at: u64) -> Result<Member> {
+fn member(archive: &Content, at: u64) -> Result<ArMember> {
     let header: [u8; HEADER_SIZE] = archive.read_array(at).map_err(|e| e.structure("ar header"))?;
     let text = std::str::from_utf8(&header)
         .ok()
@@ -93,7 +93,7 @@ fn member(archive: &Content, at: u64) -> Result<Member> {
         let message = format!("member {name} of {size} bytes is cut off after {left}");
         Error::truncated(message).structure("ar header").at(&archive.place(at))
     })?;
-    Ok(Member { name: name.to_owned(), range: start..end })
+    Ok(ArMember { name: name.to_owned(), range: start..end })
 }
 
 /// Digits, then blanks; nothing else.

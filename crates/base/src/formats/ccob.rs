@@ -44,7 +44,7 @@ pub enum Method {
 
 /// The header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct CcobHeader {
     /// 1, 2 or 3.
     pub version: u16,
     /// How the stream is compressed.
@@ -57,7 +57,7 @@ pub struct Header {
     pub hash: [u8; 8],
 }
 
-impl Header {
+impl CcobHeader {
     /// Length of the header in bytes.
     #[allow(clippy::len_without_is_empty, reason = "a header is never empty")]
     pub fn len(&self) -> u64 {
@@ -73,7 +73,7 @@ impl Header {
 #[derive(Debug)]
 pub struct Opened {
     /// Its header.
-    pub header: Header,
+    pub header: CcobHeader,
     /// Bytes of header and stream.
     pub extent: u64,
     /// The uncompressed bundle.
@@ -83,11 +83,11 @@ pub struct Opened {
 }
 
 /// Reads the header at the start of `content`.
-pub fn read_header(content: &Content) -> Result<Header> {
+pub fn read_header(content: &Content) -> Result<CcobHeader> {
     read_fields(content).map_err(|error| error.structure("CCOB header").at(&content.place(0)))
 }
 
-fn read_fields(content: &Content) -> Result<Header> {
+fn read_fields(content: &Content) -> Result<CcobHeader> {
     if content.read_array(0)? != *MAGIC {
         return Err(Error::malformed("the magic is missing"));
     }
@@ -111,7 +111,7 @@ fn read_fields(content: &Content) -> Result<Header> {
             return Err(Error::unsupported(message).at(&content.place(4)));
         }
     };
-    Ok(Header {
+    Ok(CcobHeader {
         version,
         method,
         total_size,
@@ -135,7 +135,7 @@ pub fn open(content: &Content) -> Result<Opened> {
 }
 
 /// Where the compressed stream ends at the latest.
-fn check_sizes(header: &Header, available: u64) -> Result<u64> {
+fn check_sizes(header: &CcobHeader, available: u64) -> Result<u64> {
     if header.uncompressed_size > DECODED_LIMIT {
         let message = format!(
             "{} uncompressed bytes exceed the limit of {DECODED_LIMIT}",
@@ -198,7 +198,7 @@ struct Decoded {
 }
 
 /// Decodes `payload` to its end and checks sizes and hash.
-fn decode(header: &Header, payload: Content) -> Result<Decoded> {
+fn decode(header: &CcobHeader, payload: Content) -> Result<Decoded> {
     let mut input = Counting::new(&payload);
     let expected = header.uncompressed_size;
     let held = Held::take(expected, payload.budget());

@@ -57,7 +57,7 @@ impl FeatureState {
 
 /// What the ELF header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct CodeObjectHeader {
     /// The processor or generic target, if its value is known.
     pub processor: Option<BaseArch>,
     /// e_flags.
@@ -78,7 +78,7 @@ pub fn is_code_object(content: &Content) -> Result<bool> {
 }
 
 /// Reads the ELF header.
-pub fn read_header(content: &Content) -> Result<Header> {
+pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     let file = file_header(content)?;
     let versioned = file.os_abi() == OS_ABI_HSA && file.abi_version() > 0;
     let [mach, ..] = file.e_flags().to_le_bytes();
@@ -88,7 +88,7 @@ pub fn read_header(content: &Content) -> Result<Header> {
         .into_iter()
         .filter_map(|(name, state)| Some((name.to_owned(), state.fixed()?)));
     let target = processor.clone().map(|base| Target::new(base, fixed));
-    Ok(Header {
+    Ok(CodeObjectHeader {
         processor,
         flags: file.e_flags(),
         abi_version: file.abi_version(),
@@ -100,7 +100,7 @@ pub fn read_header(content: &Content) -> Result<Header> {
 
 /// Reads the ELF header of a code object and checks that everything its tables name is there: a
 /// file that was copied in part still has a header.
-pub fn read_whole(content: &Content) -> Result<Header> {
+pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
     let file = ElfFile::with_header(content, file_header(content)?)?;
     let segments = file.program_headers.iter().map(ProgramHeader::file_end);
     let sections = file.sections.iter().filter(|section| section.is_in_file());

@@ -157,7 +157,7 @@ pub struct Encoder<W: Write> {
 }
 
 enum Inner<W: Write> {
-    Zstd(zstd_frame::Encoder<W>),
+    Zstd(zstd_frame::FrameEncoder<W>),
     Xz(liblzma::write::XzEncoder<W>),
 }
 
@@ -168,9 +168,9 @@ impl<W: Write> Encoder<W> {
         let workers = threads.count.max(1);
         let inner = match compression {
             Compression::Zstd { level, window_log, long } => {
-                let settings = zstd_frame::Settings { level, window_log, long, workers, size };
+                let settings = zstd_frame::FrameSettings { level, window_log, long, workers, size };
                 let contexts = threads.contexts.clone();
-                zstd_frame::Encoder::new(sink, &settings, contexts).map(Inner::Zstd)
+                zstd_frame::FrameEncoder::new(sink, &settings, contexts).map(Inner::Zstd)
             }
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
         };

@@ -28,7 +28,7 @@ pub struct FatbinBundle {
     /// Bytes that it takes up there.
     pub extent: u64,
     /// Its header, if it is compressed.
-    pub compression: Option<ccob::Header>,
+    pub compression: Option<ccob::CcobHeader>,
     /// What is in it.
     pub bundle: Bundle,
 }

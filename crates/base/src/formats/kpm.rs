@@ -40,12 +40,12 @@ pub struct Manifest {
     /// Install-relative directory that holds `.kpack/`.
     pub prefix: String,
     /// The archives, by base arch.
-    pub archives: BTreeMap<String, Archive>,
+    pub archives: BTreeMap<String, ManifestArchive>,
 }
 
 /// One archive of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Archive {
+pub struct ManifestArchive {
     /// File name, without a directory.
     pub file: String,
     /// Size of the file in bytes.
@@ -56,7 +56,7 @@ pub struct Archive {
 
 impl Manifest {
     /// The archives by generation of their arch: gfx942 before gfx1100.
-    pub fn by_generation(&self) -> Vec<(&str, &Archive)> {
+    pub fn by_generation(&self) -> Vec<(&str, &ManifestArchive)> {
         let mut archives: Vec<_> = self.archives.iter().map(|(k, v)| (k.as_str(), v)).collect();
         archives.sort_by_key(|(arch, _)| {
             let processor = arch.split('-').next().unwrap_or_default();
@@ -89,9 +89,9 @@ impl Manifest {
             return Err(Error::unsupported(message).structure(STRUCTURE).at(&place));
         }
         let files = Fields::of(fields.required("kpack_files")?, STRUCTURE, &place)?;
-        let archives = files
-            .iter()
-            .map(|(arch, value)| Ok((arch.to_owned(), Archive::of_value(arch, value, &place)?)));
+        let archives = files.iter().map(|(arch, value)| {
+            Ok((arch.to_owned(), ManifestArchive::of_value(arch, value, &place)?))
+        });
         Ok(Self {
             component_name: fields.text("component_name")?.to_owned(),
             prefix: fields.text("prefix")?.to_owned(),
@@ -100,7 +100,7 @@ impl Manifest {
     }
 }
 
-impl Archive {
+impl ManifestArchive {
     fn to_value(&self, arch: &str) -> Value {
         map([
             ("architecture", arch.into()),
@@ -137,8 +137,11 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        let archive =
-            |file: &str, size, kernel_count| Archive { file: file.to_owned(), size, kernel_count };
+        let archive = |file: &str, size, kernel_count| ManifestArchive {
+            file: file.to_owned(),
+            size,
+            kernel_count,
+        };
         let archives = [
             ("gfx1100", archive("blas_lib_gfx1100.kpack", 3_890_000, 4)),
             ("gfx942", archive("blas_lib_gfx942.kpack", 3_940_000, 4)),
@@ -178,7 +181,7 @@ mod tests {
             let mut all = vec![("architecture", "gfx942".into())];
             all.extend(fields.iter().cloned());
             all.extend([("size", 1.into()), ("kernel_count", 1.into())]);
-            Archive::of_value("gfx942", &map(all), &place)
+            ManifestArchive::of_value("gfx942", &map(all), &place)
         };
         assert_eq!(archive(&[("file", "a".into())]).unwrap().file, "a");
         assert_eq!(archive(&[("filename", "b".into())]).unwrap().file, "b");

@@ -38,7 +38,7 @@ pub fn digest(content: &Content) -> Result<[u8; 32]> {
                     error.hint("the file is damaged: build it or copy it again")
                 })?;
             }
-            add(&mut digest, &file, (index, section))?;
+            add(&mut digest, &file, index, section)?;
         }
     }
     Ok(digest.finalize().into())
@@ -48,11 +48,7 @@ fn holds_code_or_data(section: &SectionHeader) -> bool {
     matches!(section.sh_type, elf::SHT_PROGBITS | elf::SHT_NOBITS)
 }
 
-fn add(
-    digest: &mut Sha256,
-    file: &ElfFile,
-    (index, section): (usize, &SectionHeader),
-) -> Result<()> {
+fn add(digest: &mut Sha256, file: &ElfFile, index: usize, section: &SectionHeader) -> Result<()> {
     // Size and flags first, so that sections cannot be taken for one another.
     digest.update(section.sh_flags.0.to_le_bytes());
     digest.update(section.sh_size.to_le_bytes());

@@ -43,7 +43,7 @@ impl Announced {
 
 /// An archive that is read from its first byte to its last; reading gives the content of the
 /// current member, as far as it was announced.
-pub(super) struct Source<R> {
+pub(super) struct MemberSource<R> {
     inner: R,
     /// What the archive is called in messages.
     archive: &'static str,
@@ -53,7 +53,7 @@ pub(super) struct Source<R> {
     left: u64,
 }
 
-impl<R: Read> Source<R> {
+impl<R: Read> MemberSource<R> {
     /// Reads from the first byte on.
     pub fn new(inner: R, archive: &'static str) -> Self {
         Self { inner, archive, at: 0, left: 0 }
@@ -140,7 +140,7 @@ impl<R: Read> Source<R> {
 /// Bytes that are skipped at once.
 const BUFFER: usize = 8192;
 
-impl<R: Read> Read for Source<R> {
+impl<R: Read> Read for MemberSource<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let len = self.inner.read(&mut buffer[..len])?;

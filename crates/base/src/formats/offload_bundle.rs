@@ -39,7 +39,7 @@ const HEADER_LEN: u64 = 32;
 
 /// Who an entry is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EntryKind {
+pub enum BundleEntryKind {
     /// `host`: the host compiler; empty in a linked binary.
     Host,
     /// `hip` or `hipv4`: HIP device code.
@@ -56,7 +56,7 @@ pub struct EntryId {
     /// As written.
     pub text: String,
     /// The part before the first `-`.
-    pub kind: EntryKind,
+    pub kind: BundleEntryKind,
     /// The target triple, without empty trailing parts.
     pub triple: String,
     /// The target ID, if the entry names a GPU target.
@@ -71,13 +71,13 @@ impl EntryId {
                 .hint("entry ids are written as in `hipv4-amdgcn-amd-amdhsa--gfx1100`")
         })?;
         let kind = match kind {
-            "host" => EntryKind::Host,
-            "hip" | "hipv4" => EntryKind::Hip,
-            "openmp" => EntryKind::OpenMp,
-            other => EntryKind::Other(other.to_owned()),
+            "host" => BundleEntryKind::Host,
+            "hip" | "hipv4" => BundleEntryKind::Hip,
+            "openmp" => BundleEntryKind::OpenMp,
+            other => BundleEntryKind::Other(other.to_owned()),
         };
         let (triple, target) = match kind {
-            EntryKind::Host => (rest, None),
+            BundleEntryKind::Host => (rest, None),
             _ => split_target(rest)?,
         };
         Ok(Self {
@@ -114,7 +114,7 @@ fn split_target(rest: &str) -> Result<(&str, Option<Target>)> {
 
 /// One entry of a bundle.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct BundleEntry {
     /// Who it is for.
     pub id: EntryId,
     /// Its bytes.
@@ -127,7 +127,7 @@ pub struct Entry {
 #[derive(Debug, Clone)]
 pub struct Bundle {
     /// In the order of the table.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<BundleEntry>,
     /// Bytes from the magic to the end of the table or of the last entry, whichever is later.
     pub len: u64,
 }
@@ -201,14 +201,14 @@ impl<'a> Table<'a> {
         Ok(declared)
     }
 
-    fn entry(&mut self) -> Result<Entry> {
+    fn entry(&mut self) -> Result<BundleEntry> {
         let place = self.content.place(self.position);
         let offset = self.number()?;
         let size = self.number()?;
         let id_len = self.number()?;
         let id = self.id(id_len).map_err(|error| error.at(&place))?;
         let content = self.bytes(&id, offset, size);
-        Ok(Entry { content: content.map_err(|error| error.at(&place))?, id, offset })
+        Ok(BundleEntry { content: content.map_err(|error| error.at(&place))?, id, offset })
     }
 
     fn id(&mut self, len: u64) -> Result<EntryId> {
@@ -260,7 +260,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn check_ids(entries: &[Entry]) -> Result<()> {
+fn check_ids(entries: &[BundleEntry]) -> Result<()> {
     let mut ids: Vec<&str> = entries.iter().map(|entry| entry.id.text.as_str()).collect();
     ids.sort_unstable();
     match ids.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -270,8 +270,8 @@ fn check_ids(entries: &[Entry]) -> Result<()> {
 }
 
 /// Where the last entry ends; an error if any two of the entries and the table overlap.
-fn check_ranges(entries: &[Entry], table_end: u64, content: &Content) -> Result<u64> {
-    let mut filled: Vec<&Entry> = entries.iter().filter(|e| !e.content.is_empty()).collect();
+fn check_ranges(entries: &[BundleEntry], table_end: u64, content: &Content) -> Result<u64> {
+    let mut filled: Vec<&BundleEntry> = entries.iter().filter(|e| !e.content.is_empty()).collect();
     filled.sort_by_key(|entry| entry.offset);
     let (mut end, mut before) = (table_end, "the table");
     for entry in filled {

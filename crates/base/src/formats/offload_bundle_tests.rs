@@ -41,7 +41,8 @@ fn entries_keep_their_order_and_bytes() {
     bytes.extend([0; 100]);
     let bundle = parse_bytes(bytes).unwrap();
     assert_eq!(bundle.len, 517);
-    let read = |entry: &Entry| entry.content.read_vec(0..entry.content.len(), 99, "x").unwrap();
+    let read =
+        |entry: &BundleEntry| entry.content.read_vec(0..entry.content.len(), 99, "x").unwrap();
     let all: Vec<_> = bundle.entries.iter().map(|e| (e.id.text.as_str(), read(e))).collect();
     assert_eq!(all, [(HOST, vec![]), (GFX906, b"first".to_vec()), (GFX942, b"second".to_vec())]);
 }
@@ -62,7 +63,7 @@ fn ids_of_all_compilers_name_their_target() {
         assert_eq!(target(id).as_deref(), expected, "{id}");
     }
     assert_eq!(EntryId::parse(HOST).unwrap().triple, "x86_64-unknown-linux");
-    assert_eq!(EntryId::parse("sycl-x--").unwrap().kind, EntryKind::Other("sycl".into()));
+    assert_eq!(EntryId::parse("sycl-x--").unwrap().kind, BundleEntryKind::Other("sycl".into()));
     assert!(EntryId::parse("hipv4-amdgcn-amd-amdhsa--gfx90a:bad").is_err());
     assert!(EntryId::parse("nothing").is_err());
 }

@@ -4,26 +4,26 @@
 use std::fs::File;
 
 use super::compression::Compression;
-use super::payload::{Around, Entry, PayloadWriter, Ready, Visitor};
+use super::payload::{Around, PayloadEntry, PayloadWriter, Ready, Visitor};
 use super::{deb, rpm};
 use crate::content::Content;
 use crate::error::{Error, Result};
 
 /// Everything about a package of either format but the content of its files.
 #[derive(Debug)]
-pub enum Specification {
+pub enum PackageSpecification {
     /// Of a `.deb`.
-    Deb(Box<deb::Specification>),
+    Deb(Box<deb::DebSpecification>),
     /// Of an `.rpm`.
-    Rpm(Box<rpm::Specification>),
+    Rpm(Box<rpm::RpmSpecification>),
 }
 
-impl Specification {
+impl PackageSpecification {
     /// A writer into `file`, which is empty.
     pub fn writer(self, file: File) -> Result<Box<dyn PayloadWriter + Send>> {
         Ok(match self {
-            Self::Deb(specification) => Box::new(deb::Writer::create(file, *specification)?),
-            Self::Rpm(specification) => Box::new(rpm::Writer::create(file, *specification)?),
+            Self::Deb(specification) => Box::new(deb::DebWriter::create(file, *specification)?),
+            Self::Rpm(specification) => Box::new(rpm::RpmWriter::create(file, *specification)?),
         })
     }
 
@@ -36,7 +36,7 @@ impl Specification {
     }
 
     /// The entries in their order.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[PayloadEntry] {
         match self {
             Self::Deb(specification) => &specification.entries,
             Self::Rpm(specification) => &specification.entries,
@@ -62,24 +62,24 @@ impl Specification {
 
 /// A finished package of either format.
 #[derive(Debug)]
-pub enum Reader {
+pub enum PackageReader {
     /// A `.deb`.
-    Deb(Box<deb::Reader>),
+    Deb(Box<deb::DebReader>),
     /// An `.rpm`.
-    Rpm(Box<rpm::Reader>),
+    Rpm(Box<rpm::RpmReader>),
 }
 
-impl Reader {
+impl PackageReader {
     /// Opens a package by its magic bytes.
     pub fn open(content: Content) -> Result<Self> {
         let mut magic = [0; 8];
         let known = usize::try_from(content.len()).map_or(8, |len| len.min(8));
         content.read_at(0, &mut magic[..known])?;
         if &magic == super::ar::MAGIC {
-            return Ok(Self::Deb(Box::new(deb::Reader::open(content)?)));
+            return Ok(Self::Deb(Box::new(deb::DebReader::open(content)?)));
         }
         if magic.starts_with(&rpm::LEAD_MAGIC) {
-            return Ok(Self::Rpm(Box::new(rpm::Reader::open(content)?)));
+            return Ok(Self::Rpm(Box::new(rpm::RpmReader::open(content)?)));
         }
         Err(Error::unsupported("is neither a .deb nor an .rpm").at(&content.place(0)))
     }

@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// What stands at a path of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EntryKind {
+pub enum PayloadEntryKind {
     /// A directory.
     Directory,
     /// A regular file.
@@ -39,11 +39,11 @@ pub enum Marking {
 
 /// One path of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct PayloadEntry {
     /// The absolute install path without its leading slash; empty for the root directory.
     pub path: String,
     /// What stands there.
-    pub kind: EntryKind,
+    pub kind: PayloadEntryKind,
     /// Permission bits, `0o777` at most with the three special bits above.
     pub mode: u32,
     /// Bytes of content; 0 unless it is a regular file.
@@ -52,17 +52,17 @@ pub struct Entry {
     pub marking: Marking,
 }
 
-impl Entry {
+impl PayloadEntry {
     /// Whether it is a regular file.
     pub fn is_file(&self) -> bool {
-        self.kind == EntryKind::File
+        self.kind == PayloadEntryKind::File
     }
 
     /// The text of a link.
     pub fn target(&self) -> Option<&str> {
         match &self.kind {
-            EntryKind::Link { target } => Some(target),
-            EntryKind::Directory | EntryKind::File => None,
+            PayloadEntryKind::Link { target } => Some(target),
+            PayloadEntryKind::Directory | PayloadEntryKind::File => None,
         }
     }
 
@@ -96,7 +96,7 @@ pub struct FileDigests {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadEntry {
     /// Path, kind, mode, size, marking.
-    pub entry: Entry,
+    pub entry: PayloadEntry,
     /// Name of the owner.
     pub user: String,
     /// Name of the owning group.

@@ -26,7 +26,7 @@ use std::io::Read;
 pub use tar::EntryType;
 use tar::{Header, PaxExtensions};
 
-use super::member::{self, Source};
+use super::member::{self, MemberSource};
 use crate::error::{Error, Result};
 
 /// Unit of headers and padding, in bytes.
@@ -60,7 +60,7 @@ pub enum Extensions {
 
 /// A member, without its content.
 #[derive(Debug)]
-pub struct Member {
+pub struct TarMember {
     /// As stored, from whichever place.
     pub name: String,
     /// The name that a link leads to; empty for other members.
@@ -77,7 +77,7 @@ pub struct Member {
     start: u64,
 }
 
-impl Member {
+impl TarMember {
     /// The permission bits, with the three special ones.
     pub fn mode(&self) -> Result<u32> {
         let mode = self.header.mode().map_err(|_| self.fault("has no mode"))?;
@@ -113,20 +113,20 @@ impl Extended {
 }
 
 /// Reads an archive member by member; reading gives the content of the current one.
-pub struct Members<R: Read> {
-    source: Source<R>,
+pub struct TarMembers<R: Read> {
+    source: MemberSource<R>,
     extensions: Extensions,
 }
 
-impl<R: Read> Members<R> {
+impl<R: Read> TarMembers<R> {
     /// Reads from the first member on.
     pub fn new(source: R, extensions: Extensions) -> Self {
-        Self { source: Source::new(source, ARCHIVE), extensions }
+        Self { source: MemberSource::new(source, ARCHIVE), extensions }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
     /// skipped.
-    pub fn next_member(&mut self) -> Result<Option<Member>> {
+    pub fn next_member(&mut self) -> Result<Option<TarMember>> {
         self.source.skip(BLOCK)?;
         let mut extended = Extended::default();
         loop {
@@ -181,7 +181,7 @@ impl<R: Read> Members<R> {
         size: u64,
         extended: Extended,
         start: u64,
-    ) -> Result<Member> {
+    ) -> Result<TarMember> {
         let text = |bytes: &[u8]| {
             String::from_utf8(bytes.to_vec())
                 .map_err(|_| fault(start, "has a name that is no UTF-8"))
@@ -193,7 +193,7 @@ impl<R: Read> Members<R> {
         let size = extended.size.unwrap_or(size);
         let Extended { has_capabilities, .. } = extended;
         let header = Box::new(header);
-        let member = Member { name, target, kind, size, has_capabilities, header, start };
+        let member = TarMember { name, target, kind, size, has_capabilities, header, start };
         if kind == EntryType::GNUSparse {
             return Err(sparse(start).context(format!("reading the member {}", member.name)));
         }
@@ -268,7 +268,7 @@ impl<R: Read> Members<R> {
     }
 }
 
-impl<R: Read> Read for Members<R> {
+impl<R: Read> Read for TarMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.source.read(buffer)
     }

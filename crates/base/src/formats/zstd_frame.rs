@@ -87,7 +87,7 @@ impl Effort {
 }
 
 /// What a frame is made with.
-pub(super) struct Settings {
+pub(super) struct FrameSettings {
     pub level: i32,
     pub window_log: u32,
     pub long: bool,
@@ -98,7 +98,7 @@ pub(super) struct Settings {
 }
 
 /// Compresses into a sink.
-pub(super) struct Encoder<W> {
+pub(super) struct FrameEncoder<W> {
     /// None when the frame is whole.
     context: Option<CCtx<'static>>,
     idle: Contexts,
@@ -108,14 +108,14 @@ pub(super) struct Encoder<W> {
     effort: Effort,
 }
 
-impl<W: Write> Encoder<W> {
+impl<W: Write> FrameEncoder<W> {
     /// Takes a context that is idle, if there is one.
-    pub fn new(sink: W, settings: &Settings, idle: Contexts) -> io::Result<Self> {
+    pub fn new(sink: W, settings: &FrameSettings, idle: Contexts) -> io::Result<Self> {
         let mut context = match idle.take() {
             Some(context) => context,
             None => CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?,
         };
-        let Settings { level, window_log, long, workers, size } = *settings;
+        let FrameSettings { level, window_log, long, workers, size } = *settings;
         for parameter in [
             CParameter::CompressionLevel(level),
             CParameter::WindowLog(window_log),
@@ -188,7 +188,7 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-impl<W: Write> Write for Encoder<W> {
+impl<W: Write> Write for FrameEncoder<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.run(bytes, ZSTD_EndDirective::ZSTD_e_continue)?;
         Ok(bytes.len())
@@ -235,8 +235,8 @@ mod tests {
 
     fn frame(parts: &[(Effort, Vec<u8>)], workers: u32, chunk: usize, idle: &Contexts) -> Vec<u8> {
         let size = parts.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        let settings = Settings { level: 9, window_log: 27, long: true, workers, size };
-        let mut encoder = Encoder::new(Vec::new(), &settings, idle.clone()).unwrap();
+        let settings = FrameSettings { level: 9, window_log: 27, long: true, workers, size };
+        let mut encoder = FrameEncoder::new(Vec::new(), &settings, idle.clone()).unwrap();
         for (effort, bytes) in parts {
             encoder.set_effort(*effort).unwrap();
             for bytes in bytes.chunks(chunk) {

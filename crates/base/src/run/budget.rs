@@ -52,12 +52,12 @@ pub struct Budget(pub(super) Option<Arc<Handle>>);
 /// A handle, with what was charged for records through it.
 #[derive(Debug)]
 pub(super) struct Handle {
-    pub parts: Arc<Parts>,
+    pub parts: Arc<SharedPools>,
     pub charged: AtomicU64,
 }
 
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct SharedPools {
     pub limits: Limits,
     /// Bytes charged for records through all handles.
     pub records: AtomicU64,
@@ -71,7 +71,7 @@ pub(super) struct Parts {
 impl Budget {
     /// A budget of which nothing is drawn yet.
     pub fn new(limits: Limits) -> Self {
-        let parts = Parts {
+        let parts = SharedPools {
             limits: Limits {
                 records: limits.records.saturating_add(ASIDE),
                 structures: limits.structures.saturating_add(ASIDE),
@@ -86,7 +86,7 @@ impl Budget {
         Self::handle(Arc::new(parts))
     }
 
-    fn handle(parts: Arc<Parts>) -> Self {
+    fn handle(parts: Arc<SharedPools>) -> Self {
         Self(Some(Arc::new(Handle { parts, charged: AtomicU64::new(0) })))
     }
 
@@ -122,7 +122,7 @@ impl Budget {
         self.pool(purpose).map_or_else(Lease::default, |pool| pool.draw(amount))
     }
 
-    pub(super) fn parts(&self) -> Option<&Arc<Parts>> {
+    pub(super) fn parts(&self) -> Option<&Arc<SharedPools>> {
         self.0.as_ref().map(|handle| &handle.parts)
     }
 

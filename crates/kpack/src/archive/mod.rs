@@ -160,7 +160,7 @@ impl<E> From<FrameFault<E>> for OpenFault<E> {
 pub struct Archive {
     scheme: Scheme,
     arches: Names,
-    rows: toc::Rows,
+    rows: toc::SortedRows,
     /// By ordinal.
     stored: Vec<Span>,
     /// Bytes of the file.

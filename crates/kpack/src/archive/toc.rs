@@ -56,7 +56,7 @@ pub(super) struct Table {
     pub blobs: Result<Vec<Span>, NoNumber>,
     /// The blob of all frames.
     pub zstd: Result<Span, NoNumber>,
-    pub rows: Rows,
+    pub rows: SortedRows,
 }
 
 #[derive(Clone, Copy)]
@@ -127,11 +127,11 @@ impl Table {
     pub(super) fn decode<I: Input>(input: I) -> Decoded<Self, I> {
         let mut decoder = Decoder::new(input);
         let Item::Map(pairs) = decoder.item()? else { return Err(OpenFault::NoMap) };
-        let mut found = Found::default();
+        let mut found = TocFields::default();
         for _ in 0..pairs {
             found.field(&mut decoder)?;
         }
-        let Found { scheme, arches, offset, size, blobs, rows } = found;
+        let TocFields { scheme, arches, offset, size, blobs, rows } = found;
         let zstd = offset.or_zero().and_then(|offset| Ok(Span { offset, size: size.or_zero()? }));
         Ok(Self {
             scheme: scheme.unwrap_or(Scheme::None),
@@ -146,7 +146,7 @@ impl Table {
 /// The fields of a table that were found, whatever they turned out to be: of equal ones the first
 /// counts.
 #[derive(Default)]
-struct Found {
+struct TocFields {
     scheme: Option<Scheme>,
     arches: Option<Names>,
     offset: Number,
@@ -155,7 +155,7 @@ struct Found {
     rows: Option<Drafts>,
 }
 
-impl Found {
+impl TocFields {
     fn field<I: Input>(&mut self, decoder: &mut Decoder<I>) -> Decoded<(), I> {
         match decoder.one_of(&FIELDS)? {
             Some(Field::Arches) if self.arches.is_none() => {
@@ -303,7 +303,7 @@ impl Drafts {
     }
 
     /// In the order of keys and targets; of equal ones the last stays.
-    fn finished(self) -> Result<Rows, OutOfMemory> {
+    fn finished(self) -> Result<SortedRows, OutOfMemory> {
         let Self { keys, targets, mut rows } = self;
         let names = |draft: &Draft| (keys.get(draft.key), targets.get(draft.target));
         // Sorted in place, because a stable sort asks for memory. Targets are numbered as they came.
@@ -324,13 +324,13 @@ impl Drafts {
                 last = key;
             }
         }
-        Ok(Rows { keys: sorted, first, targets, rows })
+        Ok(SortedRows { keys: sorted, first, targets, rows })
     }
 }
 
 /// The rows of a table.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Rows {
+pub(super) struct SortedRows {
     /// Each once, sorted.
     pub keys: Names,
     /// For each key, its first row.
@@ -340,7 +340,7 @@ pub(super) struct Rows {
     rows: Vec<Draft>,
 }
 
-impl Rows {
+impl SortedRows {
     /// The row of `target` for `key`.
     pub(super) fn find(&self, key: &[u8], target: &[u8]) -> Option<Row> {
         let key = self.keys.binary_search(key)?;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::cli::render::units::bytes;
 use crate::formats::amdgpu_metadata::Kernel;
-use crate::inspect::CodeObject;
+use crate::inspect::CodeObjectReport;
 
-pub(super) fn code_object_text(code: &CodeObject) -> String {
+pub(super) fn code_object_text(code: &CodeObjectReport) -> String {
     let target = match &code.target {
         Some(target) => target.clone(),
         None => format!("an unknown processor (flags {:#x})", code.flags),

@@ -7,7 +7,9 @@ mod package;
 
 use super::kpm;
 use super::units::bytes;
-use crate::inspect::{Archive, Bundle, HostBinary, Inspected, State, Wrapper};
+use crate::inspect::{
+    ArchiveReport, BundleReport, DeviceCodeState, HostBinaryReport, Inspected, WrapperReport,
+};
 
 /// The text that `inspect` prints for a file.
 pub fn inspect_text(inspected: &Inspected) -> String {
@@ -23,8 +25,8 @@ pub fn inspect_text(inspected: &Inspected) -> String {
     }
 }
 
-fn archive_text(archive: &Archive) -> String {
-    let Archive { group_name, gfx_arch_family, .. } = archive;
+fn archive_text(archive: &ArchiveReport) -> String {
+    let ArchiveReport { group_name, gfx_arch_family, .. } = archive;
     let mut text = text_line!("Kernel archive: {group_name} for {gfx_arch_family}");
     text.push_str(&text_line!("Targets: {}", archive.gfx_arches.join(" ")));
     text.push_str(&text_line!("Compression: {}", archive.compression_scheme));
@@ -44,21 +46,21 @@ fn archive_text(archive: &Archive) -> String {
     text
 }
 
-fn host_binary_text(binary: &HostBinary) -> String {
+fn host_binary_text(binary: &HostBinaryReport) -> String {
     match binary.state {
-        State::HostOnly => "Host binary: no device code\n".to_owned(),
-        State::SeparateDebug => "Host binary: separate debug file\n".to_owned(),
-        State::Fat => {
+        DeviceCodeState::HostOnly => "Host binary: no device code\n".to_owned(),
+        DeviceCodeState::SeparateDebug => "Host binary: separate debug file\n".to_owned(),
+        DeviceCodeState::Fat => {
             let wrappers = wrappers_text(&binary.wrappers, &|wrapper| {
                 wrapper.bundle_offset.map(|offset| format!("bundle at {offset:#x}"))
             });
             format!("Host binary: fat\n{wrappers}{}", bundles_text(&binary.bundles))
         }
-        State::Transformed => transformed_text(binary),
+        DeviceCodeState::Transformed => transformed_text(binary),
     }
 }
 
-fn transformed_text(binary: &HostBinary) -> String {
+fn transformed_text(binary: &HostBinaryReport) -> String {
     let mut text = "Host binary: transformed\n".to_owned();
     let marker = binary.marker.as_ref();
     let kernel_name = marker.and_then(|marker| marker.kernel_name.as_ref());
@@ -74,7 +76,10 @@ fn transformed_text(binary: &HostBinary) -> String {
 }
 
 /// The wrappers, each with what it leads to.
-fn wrappers_text(wrappers: &[Wrapper], leads_to: &dyn Fn(&Wrapper) -> Option<String>) -> String {
+fn wrappers_text(
+    wrappers: &[WrapperReport],
+    leads_to: &dyn Fn(&WrapperReport) -> Option<String>,
+) -> String {
     let mut text = text_line!("Wrappers: {}", wrappers.len());
     for wrapper in wrappers {
         let there = leads_to(wrapper).map(|there| format!(" → {there}")).unwrap_or_default();
@@ -83,13 +88,13 @@ fn wrappers_text(wrappers: &[Wrapper], leads_to: &dyn Fn(&Wrapper) -> Option<Str
     text
 }
 
-fn bundles_text(bundles: &[Bundle]) -> String {
+fn bundles_text(bundles: &[BundleReport]) -> String {
     let mut text = text_line!("Bundles: {}", bundles.len());
     bundles.iter().for_each(|bundle| text.push_str(&bundle_text(bundle)));
     text
 }
 
-fn bundle_text(bundle: &Bundle) -> String {
+fn bundle_text(bundle: &BundleReport) -> String {
     let how = bundle.compression.as_ref().map_or(String::new(), |how| {
         let (version, method) = (how.compressed_version, how.compression_method);
         let size = bytes(how.uncompressed_size);

@@ -2,9 +2,9 @@
 
 use crate::cli::render::table::{Align, Table};
 use crate::cli::render::units::bytes;
-use crate::inspect::{Device, Package};
+use crate::inspect::{Device, PackageReport};
 
-pub(super) fn package_text(package: &Package) -> String {
+pub(super) fn package_text(package: &PackageReport) -> String {
     let mut text = text_line!(
         "Package: .{} ({}, {} installed)",
         package.format,
@@ -26,7 +26,7 @@ pub(super) fn package_text(package: &Package) -> String {
     text + &members_text(package)
 }
 
-fn members_text(package: &Package) -> String {
+fn members_text(package: &PackageReport) -> String {
     let mut table = Table::new(&[
         ("mode", Align::Left),
         ("owner", Align::Left),

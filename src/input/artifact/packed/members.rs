@@ -40,7 +40,7 @@ pub(super) fn named(archive: &Path, member: &str) -> PathBuf {
 
 /// What stands at a path.
 #[derive(Debug)]
-pub(super) enum Member {
+pub(super) enum PackedNode {
     Folder {
         mode: u32,
     },
@@ -54,7 +54,7 @@ pub(super) enum Member {
     },
 }
 
-impl Member {
+impl PackedNode {
     fn kind(&self) -> &'static str {
         match self {
             Self::Folder { .. } => "folder",
@@ -68,7 +68,7 @@ impl Member {
 pub(super) struct Collector<'a> {
     archive: &'a Path,
     writer: BlockWriter,
-    members: BTreeMap<TreePath, Member>,
+    members: BTreeMap<TreePath, PackedNode>,
     /// Bytes of their paths.
     paths: usize,
     /// Folders that stand there only because something is in them.
@@ -93,7 +93,7 @@ impl<'a> Collector<'a> {
 
     /// Reads to the end of the archive. Members that cannot be used are faults, all of which are
     /// told together; an archive that is no archive any more ends the reading.
-    pub fn collect<R: Read>(&mut self, members: &mut tar::Members<R>) -> Result<()> {
+    pub fn collect<R: Read>(&mut self, members: &mut tar::TarMembers<R>) -> Result<()> {
         let mut count = 0;
         while let Some(member) = members.next_member()? {
             count += 1;
@@ -118,8 +118,8 @@ impl<'a> Collector<'a> {
 
     fn member<R: Read>(
         &mut self,
-        member: &tar::Member,
-        source: &mut tar::Members<R>,
+        member: &tar::TarMember,
+        source: &mut tar::TarMembers<R>,
     ) -> Result<()> {
         let about = |error: Error| error.file(named(self.archive, &member.name));
         let Some(path) = path_of(member).map_err(about)? else {
@@ -141,10 +141,10 @@ impl<'a> Collector<'a> {
                 self.vacant(&path).map_err(about)?;
                 refuse_set_id(mode).map_err(about)?;
                 let range = self.content(&path, source)?;
-                Member::File { range, mode }
+                PackedNode::File { range, mode }
             }
-            EntryType::Directory => Member::Folder { mode },
-            EntryType::Symlink => Member::Link { target: member.target.clone() },
+            EntryType::Directory => PackedNode::Folder { mode },
+            EntryType::Symlink => PackedNode::Link { target: member.target.clone() },
             EntryType::Link => self.linked(&member.target).map_err(about)?,
             kind => return Err(about(special(&described(kind)))),
         };
@@ -158,7 +158,7 @@ impl<'a> Collector<'a> {
     fn content<R: Read>(
         &mut self,
         path: &TreePath,
-        source: &mut tar::Members<R>,
+        source: &mut tar::TarMembers<R>,
     ) -> Result<Range<u64>> {
         let start = self.writer.position();
         let is_manifest = path.as_str() == MANIFEST_NAME;
@@ -182,12 +182,12 @@ impl<'a> Collector<'a> {
     }
 
     /// What a hard link to `target` is.
-    fn linked(&self, target: &str) -> Result<Member> {
+    fn linked(&self, target: &str) -> Result<PackedNode> {
         let file = normal(target).and_then(|path| match self.members.get(&path)? {
-            Member::File { range, mode } => {
-                Some(Member::File { range: range.clone(), mode: *mode })
+            PackedNode::File { range, mode } => {
+                Some(PackedNode::File { range: range.clone(), mode: *mode })
             }
-            Member::Folder { .. } | Member::Link { .. } => None,
+            PackedNode::Folder { .. } | PackedNode::Link { .. } => None,
         });
         file.ok_or_else(|| {
             Error::malformed(format!("is a hard link to `{target}`, which is no earlier file"))
@@ -210,9 +210,9 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn insert(&mut self, path: TreePath, member: Member) -> Result<()> {
+    fn insert(&mut self, path: TreePath, member: PackedNode) -> Result<()> {
         self.vacant(&path)?;
-        if self.implied.remove(&path) && !matches!(member, Member::Folder { .. }) {
+        if self.implied.remove(&path) && !matches!(member, PackedNode::Folder { .. }) {
             let message = "is there twice: earlier members lie below it";
             return Err(Error::new(Kind::Conflict, message));
         }
@@ -231,7 +231,7 @@ impl<'a> Collector<'a> {
     fn imply(&mut self, mut folder: Option<TreePath>) -> Result<()> {
         while let Some(path) = folder {
             match self.members.get(&path) {
-                Some(Member::Folder { .. }) => return Ok(()),
+                Some(PackedNode::Folder { .. }) => return Ok(()),
                 Some(there) => {
                     let message = format!("lies below `{path}`, which is a {}", there.kind());
                     return Err(Error::new(Kind::Conflict, message));
@@ -242,7 +242,7 @@ impl<'a> Collector<'a> {
             folder = path.parent();
             self.implied.insert(path.clone());
             self.paths += path.as_str().len();
-            self.members.insert(path, Member::Folder { mode: FOLDER_MODE });
+            self.members.insert(path, PackedNode::Folder { mode: FOLDER_MODE });
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The manifest, all members, and their content.
-    pub fn finish(self) -> Result<(Manifest, BTreeMap<TreePath, Member>, Arc<Blocks>)> {
+    pub fn finish(self) -> Result<(Manifest, BTreeMap<TreePath, PackedNode>, Arc<Blocks>)> {
         let Some(manifest) = self.manifest else {
             return Err(Error::malformed("the archive is empty").file(self.archive).hint(PACKING));
         };
@@ -274,7 +274,7 @@ impl<'a> Collector<'a> {
 const PACKING: &str = "pack it with the manifest first: tar -C FOLDER -c artifact_manifest.txt …";
 
 /// The path of a member; `None` for the root folder.
-fn path_of(member: &tar::Member) -> Result<Option<TreePath>> {
+fn path_of(member: &tar::TarMember) -> Result<Option<TreePath>> {
     let name = member.name.as_str();
     if name.starts_with('/') {
         let message = "has an absolute path, which is none inside of the artifact";

@@ -33,7 +33,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use checksum::parse as parse_checksum;
 pub(super) use checksum::{Checksum, ENDING as CHECKSUM_ENDING};
-use members::{Collector, Member, named};
+use members::{Collector, PackedNode, named};
 
 use super::contents::{Contents, PrefixContent};
 use super::manifest::{MANIFEST_NAME, Manifest};
@@ -41,7 +41,7 @@ use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
 use crate::content::{BlockStore, Blocks, Content, ContentReader, InputFile};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::compression::{Decoder, Method};
-use crate::formats::tar::{Extensions, Members};
+use crate::formats::tar::{Extensions, TarMembers};
 use crate::tree::{Node, Tree, TreePath};
 
 /// Bytes that are read ahead of a decoder.
@@ -59,7 +59,7 @@ pub(super) fn parse_name(file_name: &str) -> Option<(&str, Method)> {
 pub struct Packed {
     path: PathBuf,
     manifest: Manifest,
-    members: BTreeMap<TreePath, Member>,
+    members: BTreeMap<TreePath, PackedNode>,
     blocks: Arc<Blocks>,
 }
 
@@ -87,12 +87,12 @@ impl Packed {
 
     /// Reads the tar archive in `source`, which was found at `path`, into `store`.
     pub fn read(source: impl Read, path: &Path, store: &Arc<BlockStore>) -> Result<Self> {
-        let mut members = Members::new(source, Extensions::GnuAndPax);
+        let mut members = TarMembers::new(source, Extensions::GnuAndPax);
         Self::collect(&mut members, path, store)
     }
 
     fn collect<R: Read>(
-        members: &mut Members<R>,
+        members: &mut TarMembers<R>,
         path: &Path,
         store: &Arc<BlockStore>,
     ) -> Result<Self> {
@@ -112,9 +112,11 @@ impl Packed {
         let mut above = Some(prefix.clone());
         while let Some(path) = above {
             match self.members.get(&path) {
-                Some(Member::Link { .. }) => return Err(self.fault(through_link(prefix), &path)),
-                Some(Member::File { .. }) => return Err(self.fault(no_folder(prefix), &path)),
-                Some(Member::Folder { .. }) | None => above = path.parent(),
+                Some(PackedNode::Link { .. }) => {
+                    return Err(self.fault(through_link(prefix), &path));
+                }
+                Some(PackedNode::File { .. }) => return Err(self.fault(no_folder(prefix), &path)),
+                Some(PackedNode::Folder { .. }) | None => above = path.parent(),
             }
         }
         if !self.members.contains_key(prefix) {
@@ -138,7 +140,7 @@ impl Packed {
     fn below<'a>(
         &'a self,
         prefix: &TreePath,
-    ) -> impl Iterator<Item = (&'a str, &'a TreePath, &'a Member)> + use<'a> {
+    ) -> impl Iterator<Item = (&'a str, &'a TreePath, &'a PackedNode)> + use<'a> {
         // `stage-x` stands between `stage` and `stage/x`.
         let below = format!("{prefix}/");
         let range = self.members.range::<str, _>((Bound::Excluded(&*below), Bound::Unbounded));
@@ -147,14 +149,19 @@ impl Packed {
         })
     }
 
-    fn node(&self, place: &TreePath, path: &TreePath, member: &Member) -> Result<Node<Content>> {
+    fn node(
+        &self,
+        place: &TreePath,
+        path: &TreePath,
+        member: &PackedNode,
+    ) -> Result<Node<Content>> {
         Ok(match member {
-            Member::Folder { mode } => Node::Directory { mode: *mode },
-            Member::Link { target } => {
+            PackedNode::Folder { mode } => Node::Directory { mode: *mode },
+            PackedNode::Link { target } => {
                 check_target(place, target).map_err(|error| self.fault(error, path))?;
                 Node::Link { target: target.clone() }
             }
-            Member::File { range, mode } => {
+            PackedNode::File { range, mode } => {
                 let name = named(&self.path, path.as_str());
                 Node::File { data: self.blocks.content(range.clone(), name)?, mode: *mode }
             }
@@ -180,7 +187,7 @@ impl Contents for Packed {
     }
 
     fn outside(&mut self, prefixes: &[TreePath], _: &mut Faults) -> Vec<String> {
-        let is_file = |member: &Member| !matches!(member, Member::Folder { .. });
+        let is_file = |member: &PackedNode| !matches!(member, PackedNode::Folder { .. });
         let mut prefixes: Vec<&TreePath> = prefixes.iter().collect();
         prefixes.sort_by(|one, other| one.components().cmp(other.components()));
         // No prefix lies in another: what is in one has it before itself.
@@ -213,7 +220,7 @@ fn decode(
     let tap = Tap { inner: content.reader(), digest: Sha256::new(), taken: Arc::default() };
     let taken = Arc::clone(&tap.taken);
     let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, tap), method)?;
-    let mut members = Members::new(decoder, Extensions::GnuAndPax);
+    let mut members = TarMembers::new(decoder, Extensions::GnuAndPax);
     let decoded = Packed::collect(&mut members, path, store);
     let decoded = decoded.and_then(|packed| {
         let tap = members.into_inner().finish()?.into_inner();

@@ -10,10 +10,10 @@ use std::io::Write;
 use flate2::{Compression, GzBuilder};
 
 use super::fields::fault;
-use super::tar::Archive;
+use super::tar::TarWriter;
 use crate::content::hex;
 use crate::error::{Error, Result};
-use crate::formats::payload::{Entry, EntryKind, Marking};
+use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
 
 /// A field of the control file: its name and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,17 +102,17 @@ impl Control {
     /// The gzip member: stored blocks only, so that its length does not depend on the sums.
     pub(super) fn archive(
         &self,
-        entries: &[Entry],
+        entries: &[PayloadEntry],
         sums: &[[u8; 16]],
         stamp: u64,
     ) -> Result<Vec<u8>> {
         let gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::none());
-        let mut archive = Archive::new(gzip, stamp);
+        let mut archive = TarWriter::new(gzip, stamp);
         archive.begin(&root())?;
         for (name, mode, text) in self.files(entries, sums) {
-            let entry = Entry {
+            let entry = PayloadEntry {
                 path: name,
-                kind: EntryKind::File,
+                kind: PayloadEntryKind::File,
                 mode,
                 size: text.len() as u64,
                 marking: Marking::Plain,
@@ -126,7 +126,7 @@ impl Control {
     }
 
     /// Name, mode and text of the files; absent ones are left out.
-    fn files(&self, entries: &[Entry], sums: &[[u8; 16]]) -> Vec<(String, u32, String)> {
+    fn files(&self, entries: &[PayloadEntry], sums: &[[u8; 16]]) -> Vec<(String, u32, String)> {
         let plain = [
             ("control", self.fields_text()),
             ("conffiles", conffiles(entries)),
@@ -144,10 +144,10 @@ impl Control {
 }
 
 /// The root directory of an archive, `./`.
-pub(super) fn root() -> Entry {
-    Entry {
+pub(super) fn root() -> PayloadEntry {
+    PayloadEntry {
         path: String::new(),
-        kind: EntryKind::Directory,
+        kind: PayloadEntryKind::Directory,
         mode: 0o755,
         size: 0,
         marking: Marking::Plain,
@@ -158,14 +158,14 @@ fn lines(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-fn conffiles(entries: &[Entry]) -> String {
+fn conffiles(entries: &[PayloadEntry]) -> String {
     let conffiles = entries.iter().filter(|e| e.marking == Marking::Config);
     conffiles.map(|e| format!("/{}\n", e.path)).collect()
 }
 
 /// One line per regular file that is no conffile, as `dh_md5sums` does; `sums` has one per
 /// regular file.
-fn md5sums(entries: &[Entry], sums: &[[u8; 16]]) -> String {
+fn md5sums(entries: &[PayloadEntry], sums: &[[u8; 16]]) -> String {
     let files = entries.iter().filter(|entry| entry.is_file()).zip(sums);
     files
         .filter(|(entry, _)| entry.marking != Marking::Config)

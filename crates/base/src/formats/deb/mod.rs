@@ -23,11 +23,11 @@ mod writer;
 pub use control::{Control, Field};
 pub(super) use fields::excerpt;
 pub use fields::{FieldName, Fields, parse as parse_fields};
-pub use reader::{Reader, read_control};
+pub use reader::{DebReader, read_control};
 pub use version::compare as compare_versions;
-pub use writer::{Specification, Writer, around};
+pub use writer::{DebSpecification, DebWriter, around};
 
-use super::payload::{Entry, EntryKind};
+use super::payload::{PayloadEntry, PayloadEntryKind};
 
 /// Content of the member `debian-binary`.
 const FORMAT_VERSION: &[u8; 4] = b"2.0\n";
@@ -37,10 +37,12 @@ pub const INSTALLED_UNIT: u64 = 1024;
 
 /// `Installed-Size` by dpkg-gencontrol's estimate: files and links rounded up to a KiB each, a KiB
 /// per directory, and one for the root directory.
-pub fn installed_kib(entries: &[Entry]) -> u64 {
-    let kib = |entry: &Entry| match entry.kind {
-        EntryKind::Directory => 1,
-        EntryKind::File | EntryKind::Link { .. } => entry.stored_size().div_ceil(INSTALLED_UNIT),
+pub fn installed_kib(entries: &[PayloadEntry]) -> u64 {
+    let kib = |entry: &PayloadEntry| match entry.kind {
+        PayloadEntryKind::Directory => 1,
+        PayloadEntryKind::File | PayloadEntryKind::Link { .. } => {
+            entry.stored_size().div_ceil(INSTALLED_UNIT)
+        }
     };
     entries.iter().map(kib).sum::<u64>() + 1
 }

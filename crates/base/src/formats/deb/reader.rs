@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use super::fields::{self, Fields};
 use super::lists::{Conffiles, Sums};
-use super::tar_reader::Members;
+use super::tar_reader::DebMembers;
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Decoder, Method, decoder_fault};
-use crate::formats::payload::{Digest, Entry, EntryKind, Marking, Visitor};
+use crate::formats::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, Visitor};
 use crate::formats::tar::BLOCK;
 
 /// A control archive is read into memory; md5sums of a million files stay below this.
@@ -27,14 +27,14 @@ const CONTROL_MAX: u64 = 256 << 20;
 const FIELDS_MAX: u64 = 4 << 20;
 
 /// Where the decoder of a member reads from.
-type Source = BufReader<ContentReader>;
+type BufferedContent = BufReader<ContentReader>;
 
 /// Control files by name.
 type ControlFiles = BTreeMap<String, Arc<String>>;
 
 /// An opened `.deb`.
 #[derive(Debug)]
-pub struct Reader {
+pub struct DebReader {
     data: Content,
     method: Method,
     fields: Fields,
@@ -43,7 +43,7 @@ pub struct Reader {
     conffiles: Conffiles,
 }
 
-impl Reader {
+impl DebReader {
     /// Reads the control archive; the data archive stays where it is.
     pub fn open(package: Content) -> Result<Self> {
         let [control, data] = members(&package)?;
@@ -77,11 +77,11 @@ impl Reader {
 
     /// Goes once through the data archive, in its order. The root directory is not visited.
     pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
-        let mut members = Members::new(decoder(&self.data, self.method)?);
+        let mut members = DebMembers::new(decoder(&self.data, self.method)?);
         let place = self.data.place(0);
         while let Some(mut read) = members.next().map_err(|e| e.at(&place))? {
             if read.entry.path.is_empty() {
-                if read.entry.kind != EntryKind::Directory {
+                if read.entry.kind != PayloadEntryKind::Directory {
                     return Err(Error::malformed("`./` is no directory").at(&place));
                 }
                 continue;
@@ -109,7 +109,7 @@ pub fn read_control(package: &Content) -> Result<String> {
 }
 
 /// The members behind `debian-binary`: control and data.
-fn members(package: &Content) -> Result<[ar::Member; 2]> {
+fn members(package: &Content) -> Result<[ar::ArMember; 2]> {
     let [version, control, data] = ar::members(package)?
         .try_into()
         .map_err(|_| structure(package, "does not have exactly three members"))?;
@@ -123,7 +123,7 @@ fn members(package: &Content) -> Result<[ar::Member; 2]> {
     Ok([control, data])
 }
 
-fn decoder(member: &Content, method: Method) -> Result<Decoder<Source>> {
+fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>> {
     Decoder::new(BufReader::with_capacity(1 << 18, member.reader()), method)
 }
 
@@ -137,7 +137,7 @@ fn method(name: &str, stem: &str) -> Result<Method> {
 
 fn control_files(member: &Content, method: Method) -> Result<ControlFiles> {
     let place = member.place(0);
-    let mut members = Members::new(decoder(member, method)?);
+    let mut members = DebMembers::new(decoder(member, method)?);
     let mut files = BTreeMap::new();
     let mut left = CONTROL_MAX;
     while let Some(read) = members.next().map_err(|e| e.at(&place))? {
@@ -162,11 +162,11 @@ fn control_files(member: &Content, method: Method) -> Result<ControlFiles> {
 
 /// Whether a member is a file, rather than the root. dpkg-deb unpacks whatever else is there: a link
 /// in the place of `control` would stand for another file than the one that is read here.
-fn is_control_file(entry: &Entry) -> Result<bool> {
+fn is_control_file(entry: &PayloadEntry) -> Result<bool> {
     let name = &entry.path;
     match entry.kind {
-        EntryKind::Directory if name.is_empty() => Ok(false),
-        EntryKind::File if !name.contains('/') => Ok(true),
+        PayloadEntryKind::Directory if name.is_empty() => Ok(false),
+        PayloadEntryKind::File if !name.contains('/') => Ok(true),
         _ => {
             let message = format!("control archive has ./{name}, which is no file right below ./");
             let hint = "a link could stand for another control file: rebuild it with files alone";
@@ -176,7 +176,7 @@ fn is_control_file(entry: &Entry) -> Result<bool> {
 }
 
 /// The size of a member that, with its name and header, is within what is left.
-fn charge(entry: &Entry, left: &mut u64) -> Result<usize> {
+fn charge(entry: &PayloadEntry, left: &mut u64) -> Result<usize> {
     let limit = |what: &str, most: u64| {
         Error::new(Kind::Limit, format!("{what} exceeds {most} bytes"))
             .hint("no package has as much: have it rebuilt")
@@ -198,9 +198,9 @@ fn structure(package: &Content, message: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn file(path: &str, size: u64) -> Entry {
-        let (path, kind, marking) = (path.to_owned(), EntryKind::File, Marking::Plain);
-        Entry { path, kind, mode: 0o644, size, marking }
+    fn file(path: &str, size: u64) -> PayloadEntry {
+        let (path, kind, marking) = (path.to_owned(), PayloadEntryKind::File, Marking::Plain);
+        PayloadEntry { path, kind, mode: 0o644, size, marking }
     }
 
     #[test]

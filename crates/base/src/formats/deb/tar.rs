@@ -12,14 +12,14 @@ use tar::{EntryType, Header};
 
 use crate::error::{Error, Kind, Result};
 use crate::formats::member::Announced;
-use crate::formats::payload::{Entry, EntryKind};
+use crate::formats::payload::{PayloadEntry, PayloadEntryKind};
 use crate::formats::tar::{BLOCK, LONG_NAME_MAX};
 
 /// Bytes that a header has for a name and for a link name.
 const NAME_SIZE: usize = 100;
 
 /// Bytes of a whole archive of `entries`.
-pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> u64 {
+pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a PayloadEntry>) -> u64 {
     let members = entries.into_iter().map(|entry| {
         let names = [member_name(entry).len(), entry.target().map_or(0, str::len)];
         let long = names.into_iter().filter(|len| *len > NAME_SIZE);
@@ -35,7 +35,7 @@ fn member_size(content: u64) -> u64 {
 }
 
 /// Writes an archive into a sink.
-pub(super) struct Archive<W: Write> {
+pub(super) struct TarWriter<W: Write> {
     sink: W,
     mtime: u64,
     announced: Announced,
@@ -43,7 +43,7 @@ pub(super) struct Archive<W: Write> {
     padding: usize,
 }
 
-impl<W: Write> Archive<W> {
+impl<W: Write> TarWriter<W> {
     /// An archive whose members all carry `mtime`.
     pub fn new(sink: W, mtime: u64) -> Self {
         Self { sink, mtime, announced: Announced::default(), padding: 0 }
@@ -55,7 +55,7 @@ impl<W: Write> Archive<W> {
     }
 
     /// Begins a member; its content follows, as much as it announces.
-    pub fn begin(&mut self, entry: &Entry) -> Result<()> {
+    pub fn begin(&mut self, entry: &PayloadEntry) -> Result<()> {
         self.announced.begin(entry.size)?;
         let name = member_name(entry);
         let target = entry.target().unwrap_or_default();
@@ -68,11 +68,11 @@ impl<W: Write> Archive<W> {
         Ok(())
     }
 
-    fn header(&self, entry: &Entry, name: &[u8], target: &[u8]) -> Result<Header> {
+    fn header(&self, entry: &PayloadEntry, name: &[u8], target: &[u8]) -> Result<Header> {
         let kind = match &entry.kind {
-            EntryKind::Directory => EntryType::Directory,
-            EntryKind::File => EntryType::Regular,
-            EntryKind::Link { .. } => EntryType::Symlink,
+            PayloadEntryKind::Directory => EntryType::Directory,
+            PayloadEntryKind::File => EntryType::Regular,
+            PayloadEntryKind::Link { .. } => EntryType::Symlink,
         };
         let mut header = blank_header(kind, entry.mode, self.mtime, entry.size)?;
         let gnu = header.as_gnu_mut().ok_or_else(|| Error::bug("header is not GNU"))?;
@@ -146,10 +146,10 @@ fn copy_cut(field: &mut [u8; NAME_SIZE], text: &[u8]) {
     field[..len].copy_from_slice(&text[..len]);
 }
 
-fn member_name(entry: &Entry) -> String {
+fn member_name(entry: &PayloadEntry) -> String {
     match (&entry.kind, entry.path.is_empty()) {
         (_, true) => "./".to_owned(),
-        (EntryKind::Directory, false) => format!("./{}/", entry.path),
+        (PayloadEntryKind::Directory, false) => format!("./{}/", entry.path),
         _ => format!("./{}", entry.path),
     }
 }
@@ -164,23 +164,23 @@ fn padding(size: u64) -> usize {
 mod tests {
     use std::io::Read;
 
-    use super::super::tar_reader::Members;
+    use super::super::tar_reader::DebMembers;
     use super::*;
     use crate::formats::compression::decoder_fault;
     use crate::formats::payload::{Marking, ReadEntry};
 
-    fn file(path: &str, size: u64) -> Entry {
-        Entry {
+    fn file(path: &str, size: u64) -> PayloadEntry {
+        PayloadEntry {
             path: path.to_owned(),
-            kind: EntryKind::File,
+            kind: PayloadEntryKind::File,
             mode: 0o644,
             size,
             marking: Marking::Plain,
         }
     }
 
-    fn archive(entries: &[(Entry, &[u8])]) -> Vec<u8> {
-        let mut archive = Archive::new(Vec::new(), 1_700_000_000);
+    fn archive(entries: &[(PayloadEntry, &[u8])]) -> Vec<u8> {
+        let mut archive = TarWriter::new(Vec::new(), 1_700_000_000);
         for (entry, content) in entries {
             archive.begin(entry).unwrap();
             archive.data(content).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn read_all(bytes: &[u8]) -> Result<Vec<(ReadEntry, Vec<u8>)>> {
-        let mut members = Members::new(bytes);
+        let mut members = DebMembers::new(bytes);
         let mut found = Vec::new();
         while let Some(entry) = members.next()? {
             let mut content = Vec::new();
@@ -200,9 +200,9 @@ mod tests {
         Ok(found)
     }
 
-    fn sample() -> Vec<(Entry, &'static [u8])> {
-        let link = |path: String, target: String| Entry {
-            kind: EntryKind::Link { target },
+    fn sample() -> Vec<(PayloadEntry, &'static [u8])> {
+        let link = |path: String, target: String| PayloadEntry {
+            kind: PayloadEntryKind::Link { target },
             mode: 0o777,
             ..file(&path, 0)
         };
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn sizes_above_8_gib_survive() {
-        let mut archive = Archive::new(Vec::new(), 0);
+        let mut archive = TarWriter::new(Vec::new(), 0);
         archive.begin(&file("big", 9 << 30)).unwrap();
         let bytes = archive.sink;
-        let mut members = Members::new(&bytes[..]);
+        let mut members = DebMembers::new(&bytes[..]);
         assert_eq!(members.next().unwrap().unwrap().entry.size, 9 << 30);
     }
 
@@ -263,10 +263,10 @@ mod tests {
 
     #[test]
     fn announced_sizes_bind() {
-        let mut archive = Archive::new(Vec::new(), 0);
+        let mut archive = TarWriter::new(Vec::new(), 0);
         archive.begin(&file("a", 2)).unwrap();
         assert!(archive.data(b"abc").is_err());
-        let mut archive = Archive::new(Vec::new(), 0);
+        let mut archive = TarWriter::new(Vec::new(), 0);
         archive.begin(&file("a", 2)).unwrap();
         archive.data(b"a").unwrap();
         assert!(archive.end().is_err());

@@ -9,18 +9,18 @@ use tar::EntryType;
 
 use crate::error::Result;
 use crate::formats::member::is_plain;
-use crate::formats::payload::{Entry, EntryKind, Marking, ReadEntry};
-use crate::formats::tar::{Extensions, Member};
+use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind, ReadEntry};
+use crate::formats::tar::{Extensions, TarMember};
 
 /// Reads an archive member by member.
-pub(super) struct Members<R: Read> {
-    members: crate::formats::tar::Members<R>,
+pub(super) struct DebMembers<R: Read> {
+    members: crate::formats::tar::TarMembers<R>,
 }
 
-impl<R: Read> Members<R> {
+impl<R: Read> DebMembers<R> {
     /// Reads from the first member on.
     pub fn new(source: R) -> Self {
-        Self { members: crate::formats::tar::Members::new(source, Extensions::Gnu) }
+        Self { members: crate::formats::tar::TarMembers::new(source, Extensions::Gnu) }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
@@ -35,23 +35,23 @@ impl<R: Read> Members<R> {
     }
 }
 
-impl<R: Read> Read for Members<R> {
+impl<R: Read> Read for DebMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.members.read(buffer)
     }
 }
 
-fn read_entry(member: &Member) -> Result<ReadEntry> {
+fn read_entry(member: &TarMember) -> Result<ReadEntry> {
     let kind = match member.kind {
-        EntryType::Regular => EntryKind::File,
-        EntryType::Directory => EntryKind::Directory,
-        EntryType::Symlink => EntryKind::Link { target: member.target.clone() },
+        EntryType::Regular => PayloadEntryKind::File,
+        EntryType::Directory => PayloadEntryKind::Directory,
+        EntryType::Symlink => PayloadEntryKind::Link { target: member.target.clone() },
         other => {
             let message = format!("member {} of type {other:?} is not supported", member.name);
             return Err(member.unsupported(message));
         }
     };
-    if member.size > 0 && kind != EntryKind::File {
+    if member.size > 0 && kind != PayloadEntryKind::File {
         return Err(member.fault("has content but is no file"));
     }
     let path = entry_path(&member.name, &kind);
@@ -59,20 +59,20 @@ fn read_entry(member: &Member) -> Result<ReadEntry> {
     let (user, group) = owners(member)?;
     let mtime = member.header.mtime().map_err(|_| member.fault("has no mtime"))?;
     let mode = member.header.mode().map_err(|_| member.fault("has no mode"))?;
-    let entry = Entry { path, kind, mode, size: member.size, marking: Marking::Plain };
+    let entry = PayloadEntry { path, kind, mode, size: member.size, marking: Marking::Plain };
     Ok(ReadEntry { entry, user, group, mtime, declared: None })
 }
 
-fn entry_path(name: &str, kind: &EntryKind) -> Option<String> {
+fn entry_path(name: &str, kind: &PayloadEntryKind) -> Option<String> {
     let path = name.strip_prefix("./")?;
-    if *kind != EntryKind::Directory {
+    if *kind != PayloadEntryKind::Directory {
         return is_plain(path).then(|| path.to_owned());
     }
     let path = path.strip_suffix('/').unwrap_or(path);
     (path.is_empty() || is_plain(path)).then(|| path.to_owned())
 }
 
-fn owners(member: &Member) -> Result<(String, String)> {
+fn owners(member: &TarMember) -> Result<(String, String)> {
     let owner = |name: std::result::Result<Option<&str>, _>, id: std::io::Result<u64>| {
         let name = name.ok().flatten().filter(|name| !name.is_empty());
         match (name, id) {

@@ -8,20 +8,20 @@ use std::cmp::Ordering;
 
 /// Compares two full versions.
 pub fn compare(one: &str, other: &str) -> Ordering {
-    let (a, b) = (Parts::of(one), Parts::of(other));
+    let (a, b) = (VersionParts::of(one), VersionParts::of(other));
     number(a.epoch)
         .cmp(&number(b.epoch))
         .then_with(|| compare_part(a.upstream, b.upstream))
         .then_with(|| compare_part(a.revision, b.revision))
 }
 
-struct Parts<'a> {
+struct VersionParts<'a> {
     epoch: &'a str,
     upstream: &'a str,
     revision: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> VersionParts<'a> {
     fn of(version: &'a str) -> Self {
         let (epoch, rest) = version.split_once(':').unwrap_or(("0", version));
         let (upstream, revision) = rest.rsplit_once('-').unwrap_or((rest, "0"));

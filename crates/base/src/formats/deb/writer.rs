@@ -4,19 +4,19 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 
 use super::control::{self, Control};
-use super::tar::{Archive, archive_size};
+use super::tar::{TarWriter, archive_size};
 use crate::error::{Error, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Compression, Effort, Encoder, Workers};
-use crate::formats::payload::{Around, Entry, FileDigests, Finished, PayloadWriter, Ready};
+use crate::formats::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
 
 /// Everything about a `.deb` but the content of its files.
 #[derive(Debug, Clone)]
-pub struct Specification {
+pub struct DebSpecification {
     /// Fields, scripts, triggers.
     pub control: Control,
     /// The entries in path order; every parent directory comes before what it holds.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PayloadEntry>,
     /// Modification time of every entry, seconds since 1970.
     pub mtime: u64,
     /// Time in the ar headers and in the control archive, seconds since 1970.
@@ -28,9 +28,9 @@ pub struct Specification {
 }
 
 /// A `.deb` that is being written.
-pub struct Writer {
-    specification: Specification,
-    archive: Archive<Encoder<BufWriter<File>>>,
+pub struct DebWriter {
+    specification: DebSpecification,
+    archive: TarWriter<Encoder<BufWriter<File>>>,
     /// Index of the entry that begins next.
     next: usize,
     sums: Vec<[u8; 16]>,
@@ -40,23 +40,23 @@ pub struct Writer {
     data: u64,
 }
 
-impl Writer {
+impl DebWriter {
     /// Writes everything in front of the data archive into `file`, which is empty.
-    pub fn create(file: File, specification: Specification) -> Result<Self> {
+    pub fn create(file: File, specification: DebSpecification) -> Result<Self> {
         let blank = vec![[0; 16]; file_count(&specification.entries)];
         let Front { bytes, control, data } = Front::new(&specification, &blank, 0)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&bytes).map_err(fault)?;
         let root = control::root();
         let size = archive_size(std::iter::once(&root).chain(&specification.entries));
-        let Specification { compression, ref workers, mtime, .. } = specification;
-        let mut archive = Archive::new(Encoder::new(sink, compression, workers, size)?, mtime);
+        let DebSpecification { compression, ref workers, mtime, .. } = specification;
+        let mut archive = TarWriter::new(Encoder::new(sink, compression, workers, size)?, mtime);
         archive.begin(&root)?;
         Ok(Self { specification, archive, next: 0, sums: Vec::new(), control, data })
     }
 }
 
-impl PayloadWriter for Writer {
+impl PayloadWriter for DebWriter {
     fn begin(&mut self, effort: Effort) -> Result<()> {
         let entry = self.specification.entries.get(self.next);
         let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
@@ -71,7 +71,7 @@ impl PayloadWriter for Writer {
 
     fn end(&mut self, digests: Option<FileDigests>) -> Result<()> {
         let index = self.next.wrapping_sub(1);
-        let is_file = self.specification.entries.get(index).is_some_and(Entry::is_file);
+        let is_file = self.specification.entries.get(index).is_some_and(PayloadEntry::is_file);
         match digests.and_then(|digests| digests.md5) {
             Some(md5) if is_file => self.sums.push(md5),
             None if !is_file => {}
@@ -88,7 +88,7 @@ impl PayloadWriter for Writer {
         let mut sink = archive.finish()?.finish().map_err(fault)?;
         let len = sink.stream_position().map_err(fault)? - data;
         sink.write_all(pad(len)).map_err(fault)?;
-        let Specification { control: fields, entries, stamp, .. } = &specification;
+        let DebSpecification { control: fields, entries, stamp, .. } = &specification;
         let filled = fields.archive(entries, &sums, *stamp)?;
         sink.seek(SeekFrom::Start(control.0)).map_err(fault)?;
         control::refill(&mut sink, &filled, control.1)?;
@@ -101,7 +101,7 @@ impl PayloadWriter for Writer {
 }
 
 /// What is around a data archive that was compressed before.
-pub fn around(specification: &Specification, ready: &Ready<'_>) -> Result<Around> {
+pub fn around(specification: &DebSpecification, ready: &Ready<'_>) -> Result<Around> {
     let (sums, rest) = ready.facts.as_chunks::<16>();
     if !rest.is_empty() || sums.len() != file_count(&specification.entries) {
         return Err(Error::bug("the sums are not those of the entries"));
@@ -121,10 +121,10 @@ struct Front {
 
 impl Front {
     /// With the sum of each file and the length of the data archive, or zeros in their place.
-    fn new(specification: &Specification, sums: &[[u8; 16]], len: u64) -> Result<Self> {
+    fn new(specification: &DebSpecification, sums: &[[u8; 16]], len: u64) -> Result<Self> {
         specification.control.check()?;
         check_parents(&specification.entries)?;
-        let Specification { control, entries, stamp, .. } = specification;
+        let DebSpecification { control, entries, stamp, .. } = specification;
         let archive = control.archive(entries, sums, *stamp)?;
         let mut bytes = ar::MAGIC.to_vec();
         let version = super::FORMAT_VERSION;
@@ -140,11 +140,11 @@ impl Front {
     }
 }
 
-fn file_count(entries: &[Entry]) -> usize {
+fn file_count(entries: &[PayloadEntry]) -> usize {
     entries.iter().filter(|entry| entry.is_file()).count()
 }
 
-fn data_header(specification: &Specification, len: u64) -> Result<[u8; ar::HEADER_SIZE]> {
+fn data_header(specification: &DebSpecification, len: u64) -> Result<[u8; ar::HEADER_SIZE]> {
     let name = format!("data.tar.{}", specification.compression.extension());
     ar::header(&name, specification.stamp, len)
 }
@@ -155,7 +155,7 @@ fn pad(len: u64) -> &'static [u8] {
 }
 
 /// dpkg needs every directory before what it holds, and each path once.
-fn check_parents(entries: &[Entry]) -> Result<()> {
+fn check_parents(entries: &[PayloadEntry]) -> Result<()> {
     let mut directories = std::collections::HashSet::from([""]);
     let mut paths = std::collections::HashSet::new();
     let mut faults = Vec::new();
@@ -167,7 +167,7 @@ fn check_parents(entries: &[Entry]) -> Result<()> {
         if entry.path.is_empty() || !paths.insert(&entry.path) {
             faults.push(Error::bug(format!("/{} is listed twice", entry.path)));
         }
-        if entry.kind == crate::formats::payload::EntryKind::Directory {
+        if entry.kind == crate::formats::payload::PayloadEntryKind::Directory {
             directories.insert(&entry.path);
         }
     }

@@ -95,7 +95,7 @@ impl Linking {
             has_hash: has(elf::DT_HASH),
             has_gnu_hash: has(elf::DT_GNU_HASH),
             has_debug: has(elf::DT_DEBUG),
-            undefined: undefined(file, &dynamic, (&strings, &versions))?,
+            undefined: undefined(file, &dynamic, &strings, &versions)?,
             versions,
         }))
     }
@@ -114,7 +114,8 @@ fn interpreter(file: &ElfFile) -> Result<Option<String>> {
 fn undefined(
     file: &ElfFile,
     dynamic: &Dynamic,
-    (strings, versions): (&[u8], &Versions),
+    strings: &[u8],
+    versions: &Versions,
 ) -> Result<Vec<UndefinedSymbol>> {
     let count = symbol_count(file, dynamic)?;
     let Some(symbols) = dynamic_symbols(file, dynamic, count)? else {

@@ -27,8 +27,8 @@
 //! because files without device code are passed on however odd they are.
 //!
 //! Refused: what would cost more than in proportion to the file. Records may lead to the same bytes
-//! as often as they like, so what many of them lead to has a bound in all: [`StringTable`] of symbols,
-//! names and search paths in the dynamic section, chains of symbol versions.
+//! as often as they like, so what many of them lead to has a bound in all: names in a
+//! [`StringTable`], names and search paths in the dynamic section, chains of symbol versions.
 
 mod build_id;
 mod dynamic;

@@ -1,4 +1,4 @@
-//! StringTable in a string table, and how much of them is read.
+//! Names in a string table, and how much of them is read.
 //!
 //! Every reference to a name is an offset, and a file may have one long string and as many
 //! references to it as fit: read one by one, the names cost the product of the two. So all names

@@ -12,7 +12,7 @@ fn sample(scheme: Scheme) -> Vec<u8> {
         Scheme::ZstdPerKernel => zstd::bulk::compress(code, 1).unwrap(),
     });
     let frames: Vec<Content> = frames.map(Content::of_bytes).collect();
-    let row = |ordinal: u32| Row {
+    let row = |ordinal: u32| TocRow {
         kind: HSACO.to_owned(),
         ordinal,
         original_size: 20 * u64::from(ordinal + 1),
@@ -38,7 +38,7 @@ fn sample(scheme: Scheme) -> Vec<u8> {
 
 /// Asserts that both readers take `bytes` for the same, unless the packer refuses them.
 fn agree(bytes: &[u8]) -> bool {
-    let Ok(strict) = Reader::open(Content::of_bytes(bytes)) else { return false };
+    let Ok(strict) = KpackReader::open(Content::of_bytes(bytes)) else { return false };
     let lenient = Archive::open(bytes).unwrap();
     let toc = strict.toc();
     assert_eq!(lenient.scheme(), toc.scheme);

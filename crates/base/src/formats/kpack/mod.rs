@@ -10,11 +10,11 @@ mod reader;
 mod toc;
 mod writer;
 
-pub use reader::Reader;
+pub use reader::KpackReader;
 pub use rockpack_kpack::archive::{
     BLOB_LIMIT, BLOB_START, FRAME_LIMIT, HSACO, MAGIC, Scheme, VERSION, key, split_key,
 };
-pub use toc::{Row, TOC_LIMIT, Toc};
+pub use toc::{TOC_LIMIT, Toc, TocRow};
 pub use writer::write;
 
 use rockpack_kpack::ReadAt;

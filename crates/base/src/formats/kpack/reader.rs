@@ -17,7 +17,7 @@ use rockpack_kpack::archive::{
     VERSION, field,
 };
 
-use super::toc::{Row, TOC_LIMIT, Toc};
+use super::toc::{TOC_LIMIT, Toc, TocRow};
 use crate::content::{Content, ContentReader, StreamSource, WINDOW};
 use crate::error::{Error, Kind, Place, Result};
 use crate::formats::message_pack::{Fields, decode};
@@ -30,14 +30,14 @@ const BODY_START: u64 = HEADER_LEN as u64;
 
 /// An opened archive.
 #[derive(Debug)]
-pub struct Reader {
+pub struct KpackReader {
     content: Content,
     toc: Toc,
     /// By ordinal, as offsets in the file.
     frames: Vec<Range<u64>>,
 }
 
-impl Reader {
+impl KpackReader {
     /// Opens the archive that fills `content`.
     pub fn open(content: Content) -> Result<Self> {
         let _open = content.pin()?;
@@ -169,13 +169,13 @@ fn read_scheme(fields: &Fields<'_>) -> Result<Scheme> {
     Ok(scheme)
 }
 
-type Rows = BTreeMap<String, BTreeMap<String, Row>>;
+type RowsByKey = BTreeMap<String, BTreeMap<String, TocRow>>;
 
 /// The rows in `table`; `sizes` are those of the stored code objects.
-fn read_rows(fields: &Fields<'_>, table: &Content, sizes: &[u64]) -> Result<Rows> {
+fn read_rows(fields: &Fields<'_>, table: &Content, sizes: &[u64]) -> Result<RowsByKey> {
     let place = &table.place(0);
     let toc = Fields::of(fields.required(field::TOC)?, "kernel archive TOC, toc", place)?;
-    let mut rows = Rows::new();
+    let mut rows = RowsByKey::new();
     for (key, targets) in toc.iter() {
         let targets = Fields::of(targets, &format!("kernel archive TOC, {key}"), place)?;
         let mut by_target = BTreeMap::new();
@@ -189,7 +189,7 @@ fn read_rows(fields: &Fields<'_>, table: &Content, sizes: &[u64]) -> Result<Rows
     Ok(rows)
 }
 
-fn read_row(row: &Fields<'_>, sizes: &[u64]) -> Result<Row> {
+fn read_row(row: &Fields<'_>, sizes: &[u64]) -> Result<TocRow> {
     let number = row.number(field::ORDINAL)?;
     let stored = usize::try_from(number).ok().and_then(|n| sizes.get(n));
     let (Ok(ordinal), Some(&stored)) = (u32::try_from(number), stored) else {
@@ -201,7 +201,7 @@ fn read_row(row: &Fields<'_>, sizes: &[u64]) -> Result<Row> {
         let message = format!("announces {size} bytes, code object {ordinal} has {stored}");
         return Err(row.fault(message));
     }
-    Ok(Row {
+    Ok(TocRow {
         kind: row.text(field::TYPE)?.to_owned(),
         ordinal,
         original_size: stored,

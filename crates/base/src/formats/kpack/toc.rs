@@ -24,12 +24,12 @@ pub struct Toc {
     /// How code objects are stored.
     pub scheme: Scheme,
     /// By [`key`](super::key), then by target.
-    pub rows: BTreeMap<String, BTreeMap<String, Row>>,
+    pub rows: BTreeMap<String, BTreeMap<String, TocRow>>,
 }
 
 /// One row: which code object a target gets for a key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct TocRow {
     /// `hsaco`.
     pub kind: String,
     /// Index of the stored code object.

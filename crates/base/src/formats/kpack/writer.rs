@@ -8,7 +8,7 @@ use rockpack_kpack::archive::{
     BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Header, Scheme, field, split_key,
 };
 
-use super::toc::{Row, TOC_LIMIT, Toc};
+use super::toc::{TOC_LIMIT, Toc, TocRow};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::message_pack::{encode, map};
@@ -116,12 +116,12 @@ fn table(toc: &Toc, location: Vec<(&'static str, Value)>) -> Value {
     map(fields)
 }
 
-fn targets_value(targets: &BTreeMap<String, Row>) -> Value {
+fn targets_value(targets: &BTreeMap<String, TocRow>) -> Value {
     let rows = targets.iter().map(|(target, row)| (target.as_str().into(), row_value(row)));
     Value::Map(rows.collect())
 }
 
-fn row_value(row: &Row) -> Value {
+fn row_value(row: &TocRow) -> Value {
     let mut fields = vec![
         (field::TYPE, row.kind.as_str().into()),
         (field::ORDINAL, row.ordinal.into()),

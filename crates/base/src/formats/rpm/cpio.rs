@@ -18,7 +18,7 @@ use std::io::{Read, Write};
 
 use crate::error::{Error, Result};
 use crate::formats::compression::decoder_fault;
-use crate::formats::member::{self, Announced, Source};
+use crate::formats::member::{self, Announced, MemberSource};
 
 const NEWC_MAGIC: &[u8; 6] = b"070701";
 const STRIPPED_MAGIC: &[u8; 6] = b"07070X";
@@ -99,14 +99,14 @@ fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
 }
 
 /// Writes an archive into a sink.
-pub(super) struct Archive<W: Write> {
+pub(super) struct CpioWriter<W: Write> {
     sink: W,
     form: Form,
     written: u64,
     announced: Announced,
 }
 
-impl<W: Write> Archive<W> {
+impl<W: Write> CpioWriter<W> {
     /// An archive in one form.
     pub fn new(sink: W, form: Form) -> Self {
         Self { sink, form, written: 0, announced: Announced::default() }
@@ -164,7 +164,7 @@ impl<W: Write> Archive<W> {
 
 /// A member that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Member {
+pub(super) enum CpioMember {
     /// A newc member.
     Newc {
         /// Path as stored, with `./`.
@@ -184,19 +184,19 @@ pub(super) enum Member {
 }
 
 /// Reads an archive member by member.
-pub(super) struct Members<R: Read> {
-    source: Source<R>,
+pub(super) struct CpioMembers<R: Read> {
+    source: MemberSource<R>,
 }
 
-impl<R: Read> Members<R> {
+impl<R: Read> CpioMembers<R> {
     /// Reads from the first member on.
     pub fn new(source: R) -> Self {
-        Self { source: Source::new(source, ARCHIVE) }
+        Self { source: MemberSource::new(source, ARCHIVE) }
     }
 
     /// The next member, or none after the trailer. Before its content is read, the size of a
-    /// stripped member is to be given by [`Members::expect`].
-    pub fn next(&mut self) -> Result<Option<Member>> {
+    /// stripped member is to be given by [`CpioMembers::expect`].
+    pub fn next(&mut self) -> Result<Option<CpioMember>> {
         self.source.skip(ALIGNMENT)?;
         let start = self.source.at();
         let mut magic = [0; 6];
@@ -206,13 +206,13 @@ impl<R: Read> Members<R> {
             STRIPPED_MAGIC => {
                 let index = self.number()?;
                 self.pad()?;
-                Ok(Some(Member::Stripped { index }))
+                Ok(Some(CpioMember::Stripped { index }))
             }
             _ => Err(fault(start, "is neither newc nor stripped cpio")),
         }
     }
 
-    fn newc(&mut self, start: u64) -> Result<Option<Member>> {
+    fn newc(&mut self, start: u64) -> Result<Option<CpioMember>> {
         let mut fields = [0; 13];
         for field in &mut fields {
             *field = self.number()?;
@@ -239,7 +239,7 @@ impl<R: Read> Members<R> {
                 .structure(member::structure(ARCHIVE, start)));
         }
         self.source.expect(size);
-        Ok(Some(Member::Newc { name, mode, mtime, size }))
+        Ok(Some(CpioMember::Newc { name, mode, mtime, size }))
     }
 
     /// Sets the size of the stripped member that was read last.
@@ -277,7 +277,7 @@ impl<R: Read> Members<R> {
     }
 }
 
-impl<R: Read> Read for Members<R> {
+impl<R: Read> Read for CpioMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.source.read(buffer)
     }
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     fn archive(form: Form) -> Vec<u8> {
-        let mut archive = Archive::new(Vec::new(), form);
+        let mut archive = CpioWriter::new(Vec::new(), form);
         for (index, (name, content)) in
             [("./a", "x"), ("./some/dir", ""), ("./b", "12345")].into_iter().enumerate()
         {
@@ -313,11 +313,11 @@ mod tests {
         bytes
     }
 
-    fn read(bytes: &[u8]) -> Result<Vec<(Member, Vec<u8>)>> {
-        let mut members = Members::new(bytes);
+    fn read(bytes: &[u8]) -> Result<Vec<(CpioMember, Vec<u8>)>> {
+        let mut members = CpioMembers::new(bytes);
         let mut found = Vec::new();
         while let Some(member) = members.next()? {
-            if let Member::Stripped { index } = member {
+            if let CpioMember::Stripped { index } = member {
                 members.expect([1, 0, 5][index as usize]);
             }
             let content = members.content(u64::MAX)?;
@@ -329,11 +329,11 @@ mod tests {
     #[test]
     fn both_forms_come_back() {
         let newc = read(&archive(Form::Newc)).unwrap();
-        let first = Member::Newc { name: "./a".into(), mode: 0o100_644, mtime: 7, size: 1 };
+        let first = CpioMember::Newc { name: "./a".into(), mode: 0o100_644, mtime: 7, size: 1 };
         assert_eq!(newc[0], (first, b"x".to_vec()));
         assert_eq!(newc[2].1, b"12345");
         let stripped = read(&archive(Form::Stripped)).unwrap();
-        assert_eq!(stripped[2], (Member::Stripped { index: 2 }, b"12345".to_vec()));
+        assert_eq!(stripped[2], (CpioMember::Stripped { index: 2 }, b"12345".to_vec()));
     }
 
     #[test]

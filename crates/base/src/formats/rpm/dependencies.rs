@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use rpm::{DependencyFlags as Flags, HeaderEntry, IndexData, IndexTag};
 
 use super::scripts::{Scriptlet, ScriptletPhase};
-use super::specification::{DependencyKind, Specification};
+use super::specification::{DependencyKind, RpmSpecification};
 use crate::formats::compression::Method;
 use crate::formats::payload::Marking;
 
@@ -70,7 +70,7 @@ const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = [
 type Line = (String, String, u32);
 
 /// The tags of all lists that are not empty; Provides never is.
-pub(super) fn entries(specification: &Specification) -> Vec<HeaderEntry> {
+pub(super) fn entries(specification: &RpmSpecification) -> Vec<HeaderEntry> {
     let mut tags = Vec::new();
     for (kind, names, versions, flags) in LISTS {
         let mut lines: BTreeSet<Line> = stated(specification, kind).collect();
@@ -91,7 +91,7 @@ pub(super) fn entries(specification: &Specification) -> Vec<HeaderEntry> {
     tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect()
 }
 
-fn stated(specification: &Specification, kind: DependencyKind) -> impl Iterator<Item = Line> {
+fn stated(specification: &RpmSpecification, kind: DependencyKind) -> impl Iterator<Item = Line> {
     let all = specification.dependencies.iter();
     all.filter(move |dependency| dependency.kind == kind).map(|dependency| {
         let version = dependency.version.clone();
@@ -100,7 +100,7 @@ fn stated(specification: &Specification, kind: DependencyKind) -> impl Iterator<
     })
 }
 
-fn own_provides(specification: &Specification) -> Vec<Line> {
+fn own_provides(specification: &RpmSpecification) -> Vec<Line> {
     let evr = specification.evr();
     let equal = Flags::EQUAL.bits();
     let name = &specification.name;
@@ -121,14 +121,14 @@ fn isa(arch: &str) -> Option<&'static str> {
     }
 }
 
-fn config(specification: &Specification) -> Option<Line> {
+fn config(specification: &RpmSpecification) -> Option<Line> {
     let any = specification.entries.iter().any(|entry| entry.marking == Marking::Config);
     let flags = (Flags::EQUAL | Flags::CONFIG).bits();
     let name = format!("config({})", specification.name);
     any.then(|| (name, specification.evr(), flags))
 }
 
-fn own_requires(specification: &Specification) -> Vec<Line> {
+fn own_requires(specification: &RpmSpecification) -> Vec<Line> {
     let features = features(specification).into_iter();
     let flags = (Flags::RPMLIB | Flags::LE).bits();
     let mut lines: Vec<Line> = features
@@ -140,7 +140,7 @@ fn own_requires(specification: &Specification) -> Vec<Line> {
 }
 
 /// One line per interpreter and phase. `<lua>` is inside rpm.
-fn interpreters(specification: &Specification) -> impl Iterator<Item = Line> {
+fn interpreters(specification: &RpmSpecification) -> impl Iterator<Item = Line> {
     let scriptlets = specification.scriptlets.iter();
     let line = |scriptlet: &Scriptlet| {
         let program = scriptlet.interpreter.split(' ').next()?;
@@ -162,7 +162,7 @@ fn phase_flag(phase: ScriptletPhase) -> Flags {
 }
 
 /// The features of rpm that the package uses, with the version that brought each.
-fn features(specification: &Specification) -> Vec<(&'static str, &'static str)> {
+fn features(specification: &RpmSpecification) -> Vec<(&'static str, &'static str)> {
     let mut found = vec![
         ("CompressedFileNames", "3.0.4-1"),
         ("FileDigests", "4.6.0-1"),

@@ -11,7 +11,7 @@ use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use crate::content::unhex;
 use crate::error::{Error, Result};
 use crate::formats::member::is_plain;
-use crate::formats::payload::{Digest, Entry, EntryKind, Marking, ReadEntry};
+use crate::formats::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, ReadEntry};
 
 /// What the header lists, in its order. Refused: source packages, devices, ghosts, hard links,
 /// capabilities, digests other than SHA-256, a path twice.
@@ -148,15 +148,17 @@ impl<'a> Columns<'a> {
         }
         let sum = self.sums[index];
         let declared = match (&kind, unhex::<32>(sum)) {
-            (EntryKind::File, Some(sum)) => Some(Digest::Sha256(sum)),
-            (EntryKind::File, None) => return Err(fault(&format!("/{path} has no SHA-256"))),
+            (PayloadEntryKind::File, Some(sum)) => Some(Digest::Sha256(sum)),
+            (PayloadEntryKind::File, None) => {
+                return Err(fault(&format!("/{path} has no SHA-256")));
+            }
             (_, _) if sum.is_empty() => None,
             (_, _) => return Err(fault(&format!("/{path} is no file but has a digest"))),
         };
         let stored = self.sizes[index];
-        let size = if kind == EntryKind::File { stored } else { 0 };
-        let entry = Entry { path, kind, mode: mode & 0o7777, size, marking: marking(flags) };
-        if entry.stored_size() != stored && entry.kind != EntryKind::Directory {
+        let size = if kind == PayloadEntryKind::File { stored } else { 0 };
+        let entry = PayloadEntry { path, kind, mode: mode & 0o7777, size, marking: marking(flags) };
+        if entry.stored_size() != stored && entry.kind != PayloadEntryKind::Directory {
             return Err(fault(&format!("link /{} has another size", entry.path)));
         }
         let (user, group) = (self.users[index].to_owned(), self.groups[index].to_owned());
@@ -198,11 +200,11 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn kind(&self, index: usize, mode: u32, path: &str) -> Result<EntryKind> {
+    fn kind(&self, index: usize, mode: u32, path: &str) -> Result<PayloadEntryKind> {
         Ok(match mode & 0o170_000 {
-            MODE_DIRECTORY => EntryKind::Directory,
-            MODE_FILE => EntryKind::File,
-            MODE_LINK => EntryKind::Link { target: self.links[index].to_owned() },
+            MODE_DIRECTORY => PayloadEntryKind::Directory,
+            MODE_FILE => PayloadEntryKind::File,
+            MODE_LINK => PayloadEntryKind::Link { target: self.links[index].to_owned() },
             _ => {
                 let message = format!("/{path} of mode {mode:o} is not supported");
                 return Err(Error::unsupported(message).structure("rpm header"));

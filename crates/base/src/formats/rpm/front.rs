@@ -140,7 +140,7 @@ fn check_entries(index: &[u8], data: &[u8]) -> Result<()> {
         if !tags.insert(tag) {
             return Err(Error::malformed(format!("tag {tag} is there twice")));
         }
-        let taken = taken(tag, kind, (offset, count), data)?;
+        let taken = taken(tag, kind, offset, count, data)?;
         left = left.checked_sub(taken).ok_or_else(|| {
             Error::malformed(format!("tag {tag} shares bytes of the data with other tags"))
                 .hint("rpm refuses such a package, too: get it from who built it, or build it anew")
@@ -151,7 +151,7 @@ fn check_entries(index: &[u8], data: &[u8]) -> Result<()> {
 
 /// Bytes of data that a tag takes, by its type, offset and count, which are checked; strings must
 /// end inside the data.
-fn taken(tag: u32, kind: u32, (offset, count): (u32, u32), data: &[u8]) -> Result<usize> {
+fn taken(tag: u32, kind: u32, offset: u32, count: u32, data: &[u8]) -> Result<usize> {
     let width = match kind {
         1 | 2 | 6 | 7 | 8 | 9 => 1,
         3 => 2,

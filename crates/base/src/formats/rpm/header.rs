@@ -10,13 +10,13 @@ use std::collections::HashMap;
 
 use rpm::{FileFlags, HeaderEntry, IndexData, IndexTag};
 
-use super::specification::Specification;
+use super::specification::RpmSpecification;
 use super::tags::{Tag, text};
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use super::{dependencies, scripts};
 use crate::content::hex;
 use crate::error::{Error, Kind, Result};
-use crate::formats::payload::{Entry, EntryKind, Marking};
+use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
 
 /// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
 const BUILD_HOST: &str = "rockpack";
@@ -36,8 +36,8 @@ pub(super) struct Digests {
 
 impl Digests {
     /// Zeros of the right length for `entries`.
-    pub fn blank(entries: &[Entry]) -> Self {
-        let file = |entry: &Entry| entry.is_file().then_some([0; 32]);
+    pub fn blank(entries: &[PayloadEntry]) -> Self {
+        let file = |entry: &PayloadEntry| entry.is_file().then_some([0; 32]);
         Self {
             files: entries.iter().map(file).collect(),
             colors: vec![0; entries.len()],
@@ -48,18 +48,18 @@ impl Digests {
 }
 
 /// Type and permission bits.
-pub(super) fn mode(entry: &Entry) -> u32 {
+pub(super) fn mode(entry: &PayloadEntry) -> u32 {
     let kind = match entry.kind {
-        EntryKind::Directory => MODE_DIRECTORY,
-        EntryKind::File => MODE_FILE,
-        EntryKind::Link { .. } => MODE_LINK,
+        PayloadEntryKind::Directory => MODE_DIRECTORY,
+        PayloadEntryKind::File => MODE_FILE,
+        PayloadEntryKind::Link { .. } => MODE_LINK,
     };
     kind | (entry.mode & 0o7777)
 }
 
 /// All tags of the header.
 pub(super) fn entries(
-    specification: &Specification,
+    specification: &RpmSpecification,
     digests: &Digests,
 ) -> Result<Vec<HeaderEntry>> {
     let mut tags = identity(specification);
@@ -76,7 +76,7 @@ pub(super) fn entries(
     Ok(all)
 }
 
-fn identity(specification: &Specification) -> Vec<Tag> {
+fn identity(specification: &RpmSpecification) -> Vec<Tag> {
     let localized = |text: &String| IndexData::I18NString(vec![text.clone()]);
     let mut tags = vec![
         (IndexTag::RPMTAG_HEADERI18NTABLE, IndexData::StringArray(vec!["C".to_owned()])),
@@ -107,8 +107,8 @@ fn identity(specification: &Specification) -> Vec<Tag> {
 }
 
 /// SOURCERPM makes it a binary package for rpm; no such source package exists.
-fn build(specification: &Specification) -> Vec<Tag> {
-    let Specification { name, version, release, arch, .. } = specification;
+fn build(specification: &RpmSpecification) -> Vec<Tag> {
+    let RpmSpecification { name, version, release, arch, .. } = specification;
     let number = |number: u32| IndexData::Int32(vec![number]);
     vec![
         (IndexTag::RPMTAG_BUILDTIME, number(specification.build_time)),
@@ -120,7 +120,7 @@ fn build(specification: &Specification) -> Vec<Tag> {
     ]
 }
 
-fn payload(specification: &Specification, digests: &Digests) -> Vec<Tag> {
+fn payload(specification: &RpmSpecification, digests: &Digests) -> Vec<Tag> {
     let digest = |digest: &[u8]| IndexData::StringArray(vec![hex(digest)]);
     let algorithm = || IndexData::Int32(vec![SHA256_ALGORITHM]);
     let total: u64 = specification.entries.iter().map(|entry| entry.stored_size()).sum();
@@ -140,7 +140,7 @@ fn payload(specification: &Specification, digests: &Digests) -> Vec<Tag> {
     ]
 }
 
-fn files(specification: &Specification, digests: &Digests) -> Result<Vec<HeaderEntry>> {
+fn files(specification: &RpmSpecification, digests: &Digests) -> Result<Vec<HeaderEntry>> {
     let entries = &specification.entries;
     let mut tags = content(specification, digests)?;
     tags.extend(constants(entries)?);
@@ -151,7 +151,7 @@ fn files(specification: &Specification, digests: &Digests) -> Result<Vec<HeaderE
 }
 
 /// What differs from file to file.
-fn content(specification: &Specification, digests: &Digests) -> Result<Vec<Tag>> {
+fn content(specification: &RpmSpecification, digests: &Digests) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
     let modes = entries.iter().map(|entry| u16::try_from(mode(entry)));
     let modes: Vec<u16> =
@@ -172,7 +172,7 @@ fn content(specification: &Specification, digests: &Digests) -> Result<Vec<Tag>>
 }
 
 /// What is the same for all files, and their numbers.
-fn constants(entries: &[Entry]) -> Result<Vec<Tag>> {
+fn constants(entries: &[PayloadEntry]) -> Result<Vec<Tag>> {
     let len = entries.len();
     let count = u32::try_from(len)
         .map_err(|_| Error::new(Kind::Limit, "more files than a header can number"))?;
@@ -190,7 +190,7 @@ fn constants(entries: &[Entry]) -> Result<Vec<Tag>> {
 }
 
 /// rpm splits paths into directories, each stored once, and base names.
-fn paths(entries: &[Entry]) -> Result<[Tag; 3]> {
+fn paths(entries: &[PayloadEntry]) -> Result<[Tag; 3]> {
     let mut known: HashMap<&str, u32> = HashMap::new();
     let (mut directories, mut indexes, mut bases) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries {
@@ -212,19 +212,19 @@ fn paths(entries: &[Entry]) -> Result<[Tag; 3]> {
     ])
 }
 
-fn sizes(entries: &[Entry]) -> Tag {
+fn sizes(entries: &[PayloadEntry]) -> Tag {
     let small: Result<Vec<u32>, _> =
         entries.iter().map(|entry| u32::try_from(entry.stored_size())).collect();
     match small {
         Ok(sizes) => (IndexTag::RPMTAG_FILESIZES, IndexData::Int32(sizes)),
         Err(_) => {
-            let sizes = entries.iter().map(Entry::stored_size).collect();
+            let sizes = entries.iter().map(PayloadEntry::stored_size).collect();
             (IndexTag::RPMTAG_LONGFILESIZES, IndexData::Int64(sizes))
         }
     }
 }
 
-fn flags(entry: &Entry) -> FileFlags {
+fn flags(entry: &PayloadEntry) -> FileFlags {
     match entry.marking {
         Marking::Plain => FileFlags::empty(),
         Marking::Config => FileFlags::CONFIG | FileFlags::NOREPLACE,

@@ -31,16 +31,16 @@ mod tags;
 mod writer;
 
 pub use front::Front;
-pub use reader::Reader;
+pub use reader::RpmReader;
 pub use resign::signed;
 pub use scripts::{Change, Scriptlet, ScriptletPhase};
 pub use signer::{HeaderSignature, HeaderSigner, SignatureTag};
-pub use specification::{Dependency, DependencyKind, Specification};
-pub use writer::{Writer, around};
+pub use specification::{Dependency, DependencyKind, RpmSpecification};
+pub use writer::{RpmWriter, around};
 
 use std::cmp::Ordering;
 
-use super::payload::Entry;
+use super::payload::PayloadEntry;
 
 /// The first bytes of a package.
 pub const LEAD_MAGIC: [u8; 4] = [0xed, 0xab, 0xee, 0xdb];
@@ -62,8 +62,8 @@ const MODE_LINK: u32 = 0o120_000;
 const SHA256_ALGORITHM: u32 = 8;
 
 /// Bytes that the header says the files take: those of files and of the texts of links.
-pub fn installed_size(entries: &[Entry]) -> u64 {
-    entries.iter().map(Entry::stored_size).sum()
+pub fn installed_size(entries: &[PayloadEntry]) -> u64 {
+    entries.iter().map(PayloadEntry::stored_size).sum()
 }
 
 /// Which of two versions, each `[epoch:]version[-release]`, is newer, as rpm decides it.

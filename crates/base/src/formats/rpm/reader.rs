@@ -11,7 +11,7 @@ use std::io::{BufReader, Read};
 use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
 
-use super::cpio::{Member, Members};
+use super::cpio::{CpioMember, CpioMembers};
 use super::faults::{fault, mismatch};
 use super::files::entries;
 use super::front::{Front, archive_size};
@@ -25,14 +25,14 @@ use crate::formats::payload::{ReadEntry, Visitor};
 const LINK_MAX: u64 = 4096;
 
 /// An opened `.rpm`.
-pub struct Reader {
+pub struct RpmReader {
     metadata: PackageMetadata,
     payload: Content,
     method: Method,
     entries: Vec<ReadEntry>,
 }
 
-impl std::fmt::Debug for Reader {
+impl std::fmt::Debug for RpmReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { payload, method, entries, .. } = self;
         f.debug_struct("Reader")
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-impl Reader {
+impl RpmReader {
     /// Reads signature and header and compares their digests; the payload stays where it is.
     pub fn open(package: Content) -> Result<Self> {
         let Front { metadata, header } = Front::read(&package)?;
@@ -76,7 +76,7 @@ impl Reader {
         let source = Digesting::new(self.payload.reader());
         let source = BufReader::with_capacity(1 << 18, source);
         let decoder = Digesting::new(Decoder::new(source, self.method)?);
-        let mut members = Members::new(decoder);
+        let mut members = CpioMembers::new(decoder);
         let names = self.entries.iter().enumerate();
         let by_path: HashMap<&str, usize> =
             names.map(|(index, read)| (read.entry.path.as_str(), index)).collect();
@@ -104,22 +104,22 @@ impl Reader {
         self.check_payload(decoder, size)
     }
 
-    fn locate(&self, member: &Member, by_path: &HashMap<&str, usize>) -> Result<usize> {
+    fn locate(&self, member: &CpioMember, by_path: &HashMap<&str, usize>) -> Result<usize> {
         match member {
-            Member::Newc { name, .. } => {
+            CpioMember::Newc { name, .. } => {
                 let path = name.strip_prefix("./").unwrap_or(name);
                 let index = by_path.get(path).copied();
                 index.ok_or_else(|| fault(&format!("{name} is in the payload but not the header")))
             }
-            Member::Stripped { index } => usize::try_from(*index)
+            CpioMember::Stripped { index } => usize::try_from(*index)
                 .ok()
                 .filter(|index| *index < self.entries.len())
                 .ok_or_else(|| fault(&format!("payload names file {index}, which is none"))),
         }
     }
 
-    fn check_member(&self, member: &Member, read: &ReadEntry) -> Result<()> {
-        let Member::Newc { name, mode, mtime, size } = member else {
+    fn check_member(&self, member: &CpioMember, read: &ReadEntry) -> Result<()> {
+        let CpioMember::Newc { name, mode, mtime, size } = member else {
             return Ok(());
         };
         let entry = &read.entry;

@@ -20,7 +20,7 @@ use rpm::{RpmFormat, SignatureHeaderBuilder};
 
 use super::header::{self, Digests};
 use super::signer::{HeaderSignature, HeaderSigner, SignatureTag};
-use super::specification::Specification;
+use super::specification::RpmSpecification;
 use crate::error::{Error, Kind, Result};
 
 const LONG_SIZE: u32 = 270;
@@ -49,7 +49,7 @@ pub(super) struct Sizes {
 
 /// The bytes in front of the payload. Those without a signature are as many.
 pub(super) fn front(
-    specification: &Specification,
+    specification: &RpmSpecification,
     digests: &Digests,
     sizes: Sizes,
     signer: Option<&HeaderSigner>,

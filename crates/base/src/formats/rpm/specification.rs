@@ -8,11 +8,11 @@ use super::scripts::{Change, Scriptlet};
 use super::signer::HeaderSigner;
 use crate::error::{Error, Result};
 use crate::formats::compression::{Compression, Workers};
-use crate::formats::payload::Entry;
+use crate::formats::payload::PayloadEntry;
 
 /// Everything about an `.rpm` but the content of its files.
 #[derive(Debug, Clone)]
-pub struct Specification {
+pub struct RpmSpecification {
     /// Package name.
     pub name: String,
     /// Epoch, if any.
@@ -46,7 +46,7 @@ pub struct Specification {
     /// The changelog, the newest entry first.
     pub changes: Vec<Change>,
     /// The entries in path order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PayloadEntry>,
     /// Modification time of every entry, seconds since 1970.
     pub mtime: u32,
     /// BUILDTIME, seconds since 1970.
@@ -59,7 +59,7 @@ pub struct Specification {
     pub workers: Workers,
 }
 
-impl Specification {
+impl RpmSpecification {
     /// `[epoch:]version-release`.
     pub fn evr(&self) -> String {
         let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
@@ -113,7 +113,7 @@ impl Specification {
 }
 
 /// rpm looks files up by path and needs them in order, each once.
-fn order_faults(entries: &[Entry]) -> impl Iterator<Item = Error> {
+fn order_faults(entries: &[PayloadEntry]) -> impl Iterator<Item = Error> {
     let pairs = entries.windows(2).filter(|pair| pair[0].path >= pair[1].path);
     pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path)))
 }

@@ -5,13 +5,13 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use sha2::{Digest as _, Sha256};
 
-use super::cpio::{Archive, Form, MemberHeader, archive_size};
+use super::cpio::{CpioWriter, Form, MemberHeader, archive_size};
 use super::header::{self, Digests};
 use super::signature::{Sizes, front};
-use super::specification::Specification;
+use super::specification::RpmSpecification;
 use crate::error::{Error, Result};
 use crate::formats::compression::{Effort, Encoder};
-use crate::formats::payload::{Around, Entry, FileDigests, Finished, PayloadWriter, Ready};
+use crate::formats::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
 
 /// Counts and digests what passes through.
 struct Digesting<W> {
@@ -47,9 +47,9 @@ impl<W: Write> Write for Digesting<W> {
 type Stream = Digesting<Encoder<Digesting<BufWriter<File>>>>;
 
 /// An `.rpm` that is being written.
-pub struct Writer {
-    specification: Specification,
-    archive: Archive<Stream>,
+pub struct RpmWriter {
+    specification: RpmSpecification,
+    archive: CpioWriter<Stream>,
     archive_size: u64,
     digests: Digests,
     /// Index of the entry that begins next.
@@ -60,9 +60,9 @@ pub struct Writer {
     front: usize,
 }
 
-impl Writer {
+impl RpmWriter {
     /// Makes room for everything in front of the payload in `file`, which is empty.
-    pub fn create(file: File, specification: Specification) -> Result<Self> {
+    pub fn create(file: File, specification: RpmSpecification) -> Result<Self> {
         specification.check()?;
         let (form, archive_size) = archive_of(&specification);
         let digests = Digests::blank(&specification.entries);
@@ -70,15 +70,15 @@ impl Writer {
         let room = front(&specification, &digests, sizes, None)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&room).map_err(fault)?;
-        let Specification { compression, ref workers, .. } = specification;
+        let RpmSpecification { compression, ref workers, .. } = specification;
         let encoder = Encoder::new(Digesting::new(sink), compression, workers, archive_size)?;
-        let archive = Archive::new(Digesting::new(encoder), form);
+        let archive = CpioWriter::new(Digesting::new(encoder), form);
         let front = room.len();
         Ok(Self { specification, archive, archive_size, digests, next: 0, started: false, front })
     }
 }
 
-impl PayloadWriter for Writer {
+impl PayloadWriter for RpmWriter {
     fn begin(&mut self, effort: Effort) -> Result<()> {
         self.archive.sink().sink.set_effort(effort).map_err(fault)?;
         let entry = self.specification.entries.get(self.next);
@@ -111,7 +111,7 @@ impl PayloadWriter for Writer {
     fn end(&mut self, digests: Option<FileDigests>) -> Result<()> {
         let sha256 = digests.map(|digests| digests.sha256);
         let index = self.next.wrapping_sub(1);
-        let is_file = self.specification.entries.get(index).is_some_and(Entry::is_file);
+        let is_file = self.specification.entries.get(index).is_some_and(PayloadEntry::is_file);
         match self.digests.files.get_mut(index) {
             Some(slot) if is_file == sha256.is_some() => *slot = sha256,
             _ => {
@@ -149,7 +149,7 @@ impl PayloadWriter for Writer {
 }
 
 /// What is around a payload that was compressed before.
-pub fn around(specification: &Specification, ready: &Ready<'_>) -> Result<Around> {
+pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Around> {
     specification.check()?;
     let entries = &specification.entries;
     let known = ready.facts.split_first_chunk::<32>();
@@ -175,7 +175,7 @@ fn facts(digests: &Digests) -> Vec<u8> {
 }
 
 /// The form of a package's archive, and its bytes.
-fn archive_of(specification: &Specification) -> (Form, u64) {
+fn archive_of(specification: &RpmSpecification) -> (Form, u64) {
     let form = if specification.has_large_files() { Form::Stripped } else { Form::Newc };
     let lengths = specification.entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
     (form, archive_size(form, lengths))

@@ -22,4 +22,4 @@ mod xml;
 
 pub use package::{Changelog, Dependency, DependencyList, Evr, File, FileKind, Lists, Package};
 pub use repomd::{DataFile, Repomd};
-pub use xml::{Place, filelists, other, primary};
+pub use xml::{RepositoryRpm, filelists, other, primary};

@@ -15,7 +15,7 @@ const OTHER: &str = "http://linux.duke.edu/metadata/other";
 
 /// A package and its file.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct RepositoryRpm<'a> {
     /// What its header says.
     pub package: &'a Package,
     /// Its path, relative to the folder that holds `repodata`.
@@ -30,7 +30,7 @@ pub(super) type Xml = Writer<Vec<u8>>;
 type Written = io::Result<()>;
 
 /// The list `primary`.
-pub fn primary(places: &[Place<'_>]) -> Result<Vec<u8>> {
+pub fn primary(places: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
     let spaces = [("xmlns", COMMON), ("xmlns:rpm", RPM)];
     document("metadata", &spaces, places, |xml, place| {
         let package = xml.create_element("package").with_attribute(("type", "rpm"));
@@ -39,7 +39,7 @@ pub fn primary(places: &[Place<'_>]) -> Result<Vec<u8>> {
 }
 
 /// The list `filelists`.
-pub fn filelists(places: &[Place<'_>]) -> Result<Vec<u8>> {
+pub fn filelists(places: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
     document("filelists", &[("xmlns", FILELISTS)], places, |xml, place| {
         named(xml, place, |xml| {
             for file in &place.package.files {
@@ -51,7 +51,7 @@ pub fn filelists(places: &[Place<'_>]) -> Result<Vec<u8>> {
 }
 
 /// The list `other`.
-pub fn other(places: &[Place<'_>]) -> Result<Vec<u8>> {
+pub fn other(places: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
     document("otherdata", &[("xmlns", OTHER)], places, |xml, place| {
         named(xml, place, |xml| {
             for entry in &place.package.changelog {
@@ -70,8 +70,8 @@ pub fn other(places: &[Place<'_>]) -> Result<Vec<u8>> {
 fn document(
     root: &str,
     spaces: &[(&str, &str)],
-    places: &[Place<'_>],
-    mut each: impl FnMut(&mut Xml, &Place<'_>) -> Written,
+    places: &[RepositoryRpm<'_>],
+    mut each: impl FnMut(&mut Xml, &RepositoryRpm<'_>) -> Written,
 ) -> Result<Vec<u8>> {
     let count = places.len().to_string();
     self::root(root, spaces.iter().copied().chain([("packages", count.as_str())]), |xml| {
@@ -96,8 +96,8 @@ pub(super) fn root<'a>(
     Ok(bytes)
 }
 
-fn primary_package(xml: &mut Xml, place: &Place<'_>) -> Written {
-    let Place { package, path, size, sha256 } = place;
+fn primary_package(xml: &mut Xml, place: &RepositoryRpm<'_>) -> Written {
+    let RepositoryRpm { package, path, size, sha256 } = place;
     text(xml, "name", &package.name)?;
     text(xml, "arch", &package.arch)?;
     version(xml, package)?;
@@ -166,7 +166,11 @@ fn dependency(xml: &mut Xml, dependency: &Dependency) -> Written {
 }
 
 /// A package by its id, in the lists beside `primary`.
-fn named(xml: &mut Xml, place: &Place<'_>, content: impl FnOnce(&mut Xml) -> Written) -> Written {
+fn named(
+    xml: &mut Xml,
+    place: &RepositoryRpm<'_>,
+    content: impl FnOnce(&mut Xml) -> Written,
+) -> Written {
     let package = place.package;
     xml.create_element("package")
         .with_attribute(("pkgid", place.sha256))
